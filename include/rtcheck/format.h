@@ -1,0 +1,347 @@
+/*
+ * format.h - THE contract between the checked process and everybody who reads what it left.
+ *
+ * A run file is one sparse file.  It holds a run: every process image (the root, forked children,
+ * exec'd programs) is numbered and owns whole areas of it, claimed one atomic step at a time.
+ *
+ *   offset 0                area_bytes            2*area_bytes
+ *   | area 0: the run       | area 1              | area 2              | ...
+ *   | run_header            | area_head (4 KiB)   | area_head           |
+ *   | area table            | image_header        | segment, segment .. |
+ *   | lease table           | segment, segment .. |                     |
+ *                             first area of image    a further area of an image
+ *
+ * Inside an area segments follow each other without a gap, each with a 64-byte header that says
+ * what it is and how long; area_head.used_bytes says where the last one ends.  Records are named
+ * by (image, segment): nothing in the file is a pointer, everything is little-endian and of fixed
+ * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).
+ *
+ * How things become visible.  Every append is published by one release store (used_bytes, count,
+ * or the state word of a record), so a process killed at any instruction loses at most what it
+ * had not published.  Readers take what they read as hearsay: shadow/verify.c states what a good
+ * file is, and everything else refuses to look at a file that it has not passed.
+ *
+ * Fork.  A child starts with its parent's records, which it reads in the parent's area until it
+ * first writes one: then it copies that slab's records into a segment of its own.  The parent does
+ * the same while a child that can see the old copy lives (a lease); `epoch` orders the copies, and
+ * of two CURRENT segments of one image for one slab the higher epoch counts.
+ */
+#ifndef RTCHECK_FORMAT_H
+#define RTCHECK_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define RTC_RUN_MAGIC 0x006b636568637472ull   /* "rtcheck\0" */
+#define RTC_AREA_MAGIC 0x61657261u            /* "area" */
+#define RTC_IMAGE_MAGIC 0x6567616d69637472ull /* "rtcimage" */
+#define RTC_SEGMENT_MAGIC 0x74676573u         /* "segt" */
+
+/*
+ * A reader accepts exactly its own major version and any minor version: a minor version only adds
+ * fields where this one has zeros, or segment kinds, which an older reader skips.
+ */
+#define RTC_VERSION_MAJOR 1u
+#define RTC_VERSION_MINOR 0u
+
+#define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
+#define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
+#define RTC_AREA_COUNT_MAX 16384u
+#define RTC_LEASE_COUNT 4096u
+#define RTC_UNIT_SHIFT 16 /* slabs are made of units of 64 KiB; slab number = unit number */
+#define RTC_FILE_BYTES_MAX (1ull << 42)
+
+/* ---- area 0: the run -------------------------------------------------------------------- */
+
+enum run_mode { RUN_BY_LAUNCHER = 1, RUN_BY_HAND = 2 };
+
+/* What is left of images whose areas were taken back: added up by whoever took them. */
+struct run_tally {
+    _Atomic uint64_t images;
+    _Atomic uint64_t allocs;
+    _Atomic uint64_t frees;
+    _Atomic uint64_t live_blocks;
+    _Atomic uint64_t live_bytes;
+};
+
+struct run_header {
+    uint64_t magic; /* RTC_RUN_MAGIC; written last */
+    uint32_t version_major;
+    uint32_t version_minor;
+    uint64_t features; /* mask of run_feature; unknown bits make a reader of this version say so */
+    uint64_t file_bytes;
+    uint64_t area_bytes;
+    uint32_t area_count; /* including area 0 */
+    uint32_t lease_count;
+    uint64_t area_table_offset;
+    uint64_t lease_table_offset;
+    uint64_t heap_offset; /* heap=file: where the heap lies; else 0 */
+    uint64_t heap_bytes;
+    uint64_t start_ns;    /* CLOCK_REALTIME */
+    uint32_t mode;        /* enum run_mode */
+    uint32_t uid;         /* who made it */
+    uint32_t launcher_pid; /* 0 by hand */
+    uint32_t pad0;
+    _Atomic uint32_t next_area;   /* areas at and above it were never claimed */
+    _Atomic uint32_t next_image;  /* last image number given out */
+    _Atomic uint32_t doorbell;    /* futex: rung when an image starts or ends */
+    _Atomic uint32_t reported;    /* futex: set by the reporter of a run by hand */
+    _Atomic uint32_t unrecorded_images; /* images that found no area */
+    _Atomic uint32_t heap_taken; /* heap=file: pid of the image that has the heap in the file */
+    struct run_tally taken_back; /* images whose details are no longer in the file */
+    uint64_t reserved[26];
+    char host[64];      /* NUL-terminated */
+    char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
+};
+
+enum area_state {
+    AREA_FREE = 0,      /* never used, or taken back and empty */
+    AREA_CLAIMED = 1,   /* belongs to the image in the same word */
+    AREA_TAKING = 2,    /* being emptied by whoever set this */
+};
+
+/* One per area.  `owner` = state << 32 | image number, changed by compare-and-swap only. */
+struct area_entry {
+    _Atomic uint64_t owner;
+    _Atomic uint32_t populated_bytes; /* how much of the area may hold data */
+    _Atomic uint32_t pid;             /* whose process the image is */
+};
+
+enum lease_state {
+    LEASE_FREE = 0,
+    LEASE_FORKING = 1, /* taken by a parent about to fork; pid not known yet */
+    LEASE_HELD = 2,    /* a child may read its parent's records */
+};
+
+/* "Child `pid` of image `parent` may read every copy of the parent's up to `epoch`." */
+struct lease {
+    _Atomic uint32_t state;
+    _Atomic uint32_t pid;
+    uint32_t parent; /* image number */
+    uint32_t epoch;
+    _Atomic uint32_t torn;  /* the parent wrote after the snapshot: trust nothing not yet copied */
+    _Atomic uint32_t child; /* image number once the child has one */
+    _Atomic uint32_t copied; /* heap=file: futex, the child has a heap of its own */
+    uint32_t reserved;
+};
+
+/* ---- areas ------------------------------------------------------------------------------ */
+
+#define RTC_AREA_HEAD_BYTES 4096u
+
+struct area_head {
+    uint32_t magic; /* RTC_AREA_MAGIC */
+    uint32_t image;
+    uint32_t ordinal;  /* 0 = the image's first area: an image_header follows this head */
+    uint32_t area;     /* its own index */
+    uint32_t previous; /* the image's previous area, 0 for the first */
+    uint32_t pad;
+    _Atomic uint64_t used_bytes; /* from the start of the area; published after each segment header */
+};
+
+enum image_how { IMAGE_ROOT = 1, IMAGE_FORK = 2, IMAGE_EXEC = 3, IMAGE_FORK_UNSEEN = 4 };
+
+enum image_state {
+    IMAGE_BUILDING = 0, /* not usable yet */
+    IMAGE_OPEN = 1,     /* running, or killed */
+    IMAGE_ENDING = 2,   /* said goodbye: end_how, end_status, end_ns are valid */
+};
+
+enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT = 3, END_EXEC = 4 };
+
+/* image_header.flags */
+#define IMAGE_IN_CONTROL 0x01u       /* the program's malloc is ours, tested at start */
+#define IMAGE_OWN_MALLOC 0x02u       /* it is not: the program brought its own */
+#define IMAGE_SANDBOXED 0x04u        /* seccomp filter seen: no new kinds of system calls since */
+#define IMAGE_INHERITED_UNSURE 0x08u /* inherited records could not be trusted (fork unseen or torn) */
+#define IMAGE_METADATA_PRIVATE 0x10u /* some records did not fit the file: see private_segments */
+#define IMAGE_HEAP_IN_FILE 0x20u
+#define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
+#define IMAGE_BY_HAND 0x80u
+
+enum free_verdict_counter { LOST_DUPLICATE, LOST_MISALIGNED, LOST_BAD, LOST_FOREIGN, LOST_COUNT };
+
+struct image_header {
+    uint64_t magic; /* RTC_IMAGE_MAGIC; written last */
+    uint32_t image;
+    uint32_t parent; /* image number, 0 = none or unknown */
+    uint32_t pid;
+    uint32_t ppid;
+    uint32_t how; /* enum image_how */
+    _Atomic uint32_t state; /* enum image_state */
+    _Atomic uint32_t flags;
+    uint32_t header_bytes; /* area_head excluded: where the first segment begins behind it */
+    uint64_t start_ns; /* CLOCK_REALTIME */
+    uint64_t end_ns;
+    uint32_t end_how; /* enum image_end */
+    int32_t end_status;
+    uint64_t heap_base; /* address of unit 0 in this image's address space */
+    _Atomic uint64_t heap_bytes; /* how far the heap has grown */
+    uint32_t first_thread; /* records of lower thread numbers were inherited */
+    uint32_t first_depot_chunk; /* lower chunks are the parent's */
+    _Atomic uint64_t private_segments; /* segments that had to live outside the file */
+    _Atomic uint64_t fork_count;
+    _Atomic uint64_t slab_copies;      /* slabs copied because of a fork */
+    _Atomic uint64_t handler_allocs;   /* served in a signal handler that interrupted us */
+    _Atomic uint64_t bootstrap_allocs; /* served before we could record anything */
+    _Atomic uint64_t bad_frees[LOST_COUNT];
+    _Atomic uint64_t unchecked_children; /* exec without our entries, seen */
+    uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
+    uint32_t pad;
+    uint64_t lost_features; /* mask by enum os_feature: what the machine lacks */
+    uint64_t reserved[24];
+    char exe[1024];   /* path, NUL-terminated */
+    char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
+    uint32_t argv_bytes;
+    uint32_t argc;
+    char name[64]; /* prctl name of the main thread at start */
+};
+
+/* ---- segments --------------------------------------------------------------------------- */
+
+#define RTC_SEGMENT_ALIGN 64u
+
+enum segment_kind {
+    SEGMENT_SLAB = 1,    /* block records of one slab; index = unit number */
+    SEGMENT_LARGE = 2,   /* large_records; index = running number */
+    SEGMENT_DEPOT = 3,   /* depot_nodes; index = chunk number */
+    SEGMENT_THREADS = 4, /* thread_records; index = chunk number */
+    SEGMENT_MODULES = 5, /* module_records; index = chunk number */
+};
+
+enum segment_state {
+    SEGMENT_BUILDING = 0,
+    SEGMENT_CURRENT = 1,
+    SEGMENT_SUPERSEDED = 2, /* a newer copy exists; kept for those who may still read it */
+    SEGMENT_VACANT = 3,     /* its bytes are waiting for reuse */
+};
+
+struct segment {
+    uint32_t magic; /* RTC_SEGMENT_MAGIC */
+    uint16_t kind;
+    uint16_t item_bytes; /* stride of the items behind this header */
+    _Atomic uint32_t state;
+    uint32_t image;
+    uint32_t bytes; /* the whole segment, a multiple of RTC_SEGMENT_ALIGN */
+    uint32_t capacity;      /* items that fit */
+    _Atomic uint32_t count; /* items published, from the front; slabs: = capacity */
+    _Atomic uint32_t epoch;
+    uint64_t index;
+    uint32_t slot_bytes; /* SLAB: distance of two blocks */
+    uint32_t units;      /* SLAB: length in units */
+    uint64_t reserved[2];
+};
+
+/* ---- block records ---------------------------------------------------------------------- */
+
+/*
+ * state:3 | family:3 | flags:2 | mark:8 | generation:6 | thread:18 | size:24   (low to high)
+ *
+ * malloc: word = (NEVER, gen); release fence; stacks; store-release word = (LIVE, gen+1, ...)
+ * free:   compare-and-swap word LIVE -> FREED: the winner frees, a loser is the duplicate free
+ * reader: word, stacks, word; equal = consistent
+ */
+enum block_state {
+    BLOCK_NEVER = 0,     /* never given out, or its record is being written */
+    BLOCK_LIVE = 1,
+    BLOCK_FREED = 2,     /* in quarantine */
+    BLOCK_FREE = 3,      /* left the quarantine: forgotten, may be given out again */
+    BLOCK_INHERITED = 4, /* the parent's; what it was at the fork is not known for sure */
+};
+
+enum block_family {
+    FAMILY_MALLOC = 0,
+    FAMILY_NEW = 1,
+    FAMILY_NEW_ARRAY = 2,
+    FAMILY_ALIGNED = 3, /* memalign, posix_memalign, aligned_alloc, valloc, pvalloc: free() frees it */
+    FAMILY_NEW_ALIGNED = 4,
+    FAMILY_NEW_ARRAY_ALIGNED = 5,
+    FAMILY_COUNT
+};
+
+#define BLOCK_STATE_SHIFT 0
+#define BLOCK_FAMILY_SHIFT 3
+#define BLOCK_FLAGS_SHIFT 6
+#define BLOCK_MARK_SHIFT 8
+#define BLOCK_GEN_SHIFT 16
+#define BLOCK_THREAD_SHIFT 22
+#define BLOCK_SIZE_SHIFT 40
+#define BLOCK_STATE_MASK 0x7u
+#define BLOCK_FAMILY_MASK 0x7u
+#define BLOCK_FLAGS_MASK 0x3u
+#define BLOCK_MARK_MASK 0xffu
+#define BLOCK_GEN_MASK 0x3fu
+#define BLOCK_THREAD_MASK 0x3ffffu
+#define BLOCK_SIZE_MASK 0xffffffu
+
+#define BLOCK_FLAG_IN_HANDLER 1u /* allocated by a handler that interrupted us */
+
+/* mark 0 = inherited at a fork; an image's own blocks start with mark 1 */
+#define MARK_INHERITED 0u
+#define MARK_FIRST 1u
+
+struct block_record {
+    _Atomic uint64_t word;   /* see above; published last */
+    _Atomic uint64_t stacks; /* alloc stack << 32 | free stack: depot ids, 0 = none */
+};
+
+/* A block of its own pages; the item of SEGMENT_LARGE.  word's size field is 0: see request. */
+struct large_record {
+    struct block_record block;
+    _Atomic uint64_t request; /* bytes asked for */
+    uint64_t unit;            /* where it starts, in units from heap_base */
+    uint64_t units;           /* how many it occupies */
+    uint64_t epoch;           /* of two items for one unit the higher epoch counts */
+    uint64_t reserved[2];
+};
+
+/* ---- the other items -------------------------------------------------------------------- */
+
+/* Stack id = chunk << DEPOT_CHUNK_SHIFT | place + 1 within the chunk; parent 0 = outermost. */
+#define DEPOT_CHUNK_SHIFT 10
+#define DEPOT_CHUNK_NODES 1020u
+
+struct depot_node {
+    uint64_t pc; /* return address */
+    uint32_t parent;
+    uint32_t pad;
+};
+
+#define THREAD_CHUNK 64u
+
+struct thread_record {
+    _Atomic uint32_t tid; /* 0 while the place is unused */
+    uint32_t number;      /* as in block words */
+    _Atomic uint32_t gone;
+    uint32_t pad;
+    char name[16];
+    _Atomic uint64_t allocs;
+    _Atomic uint64_t frees;
+    _Atomic uint64_t alloc_bytes;
+    _Atomic uint64_t free_bytes;
+    uint64_t reserved[8];
+};
+
+struct module_record {
+    uint64_t bias;
+    uint64_t start; /* mapped range that was seen */
+    uint64_t end;
+    uint32_t build_id_bytes;
+    uint8_t build_id[20];
+    char path[464]; /* NUL-terminated */
+};
+
+static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
+static_assert(sizeof(struct area_entry) == 16, "on-file layout");
+static_assert(sizeof(struct lease) == 32, "on-file layout");
+static_assert(sizeof(struct area_head) == 32, "on-file layout");
+static_assert(sizeof(struct image_header) <= 4096, "on-file layout");
+static_assert(sizeof(struct segment) == 64, "on-file layout");
+static_assert(sizeof(struct block_record) == 16, "on-file layout");
+static_assert(sizeof(struct large_record) == 64, "on-file layout");
+static_assert(sizeof(struct depot_node) == 16, "on-file layout");
+static_assert(sizeof(struct thread_record) == 128, "on-file layout");
+static_assert(sizeof(struct module_record) == 512, "on-file layout");
+static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
+
+#endif
