@@ -1,0 +1,60 @@
+/*
+ * layout.c - the geometry of a run file: where its parts lie and how long they are.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "shadow.h"
+
+static bool shape_is_sane(const struct run_shape *shape)
+{
+    uint64_t tables = RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry) +
+                      (uint64_t)RTC_LEASE_COUNT * sizeof(struct lease);
+    return is_pow2(shape->area_bytes) && shape->area_count >= 2 &&
+           shape->area_count <= RTC_AREA_COUNT_MAX && tables <= shape->area_bytes &&
+           run_file_bytes(shape) <= RTC_FILE_BYTES_MAX &&
+           (shape->mode == RUN_BY_LAUNCHER || shape->mode == RUN_BY_HAND);
+}
+
+uint64_t run_file_bytes(const struct run_shape *shape)
+{
+    return shape->area_bytes * shape->area_count + align_up(shape->heap_bytes, 4096);
+}
+
+/* Copies at most room - 1 bytes and always ends with a NUL. */
+static void copy_text(char *to, const char *from, size_t room)
+{
+    size_t n = 0;
+    while (from && from[n] && n < room - 1)
+        n++;
+    if (n)
+        memcpy(to, from, n);
+    to[n] = '\0';
+}
+
+int run_header_init(struct run_header *run, const struct run_shape *shape)
+{
+    if (!shape_is_sane(shape))
+        return -EINVAL;
+    run->version_major = RTC_VERSION_MAJOR;
+    run->version_minor = RTC_VERSION_MINOR;
+    run->file_bytes = run_file_bytes(shape);
+    run->area_bytes = shape->area_bytes;
+    run->area_count = shape->area_count;
+    run->lease_count = RTC_LEASE_COUNT;
+    run->area_table_offset = RTC_AREA_TABLE_OFFSET;
+    run->lease_table_offset =
+        RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry);
+    run->heap_bytes = align_up(shape->heap_bytes, 4096);
+    run->heap_offset = shape->heap_bytes ? shape->area_bytes * shape->area_count : 0;
+    run->start_ns = shape->start_ns;
+    run->mode = shape->mode;
+    run->uid = shape->uid;
+    run->launcher_pid = shape->launcher_pid;
+    copy_text(run->host, shape->host, sizeof run->host);
+    copy_text(run->options, shape->options, sizeof run->options);
+    run->next_area = 1; /* area 0 is the run itself */
+    /* The magic makes the file a run file: pairs with the acquire of whoever maps it. */
+    __atomic_store_n(&run->magic, RTC_RUN_MAGIC, __ATOMIC_RELEASE);
+    return 0;
+}

@@ -1,0 +1,200 @@
+/*
+ * shadow.h - the door of shadow: what we know about memory, as pure rules over the mapped format.
+ *
+ * Nothing here makes a system call, takes a lock, allocates, or keeps a variable of its own.  The
+ * same functions run inside the checked process, where they decide, and outside, where they
+ * explain.  All are signal-safe; those that write say which race they settle.
+ */
+#ifndef SHADOW_H
+#define SHADOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rtcheck/bits.h"
+#include "rtcheck/format.h"
+
+/* ---- layout.c: the file's geometry ------------------------------------------------------- */
+
+struct run_shape {
+    uint64_t area_bytes;
+    uint32_t area_count;
+    uint64_t heap_bytes; /* heap=file, else 0 */
+    uint64_t start_ns;
+    uint32_t mode; /* enum run_mode */
+    uint32_t uid;
+    uint32_t launcher_pid;
+    const char *host;
+    const char *options;
+};
+
+/* Fills *run (zeroed memory at the start of a new file), the magic last.  -EINVAL: shape is off. */
+int run_header_init(struct run_header *run, const struct run_shape *shape);
+
+/* Length of the file that a shape asks for. */
+uint64_t run_file_bytes(const struct run_shape *shape);
+
+/* Offset in the file of area number `area`. */
+static inline uint64_t area_offset(const struct run_header *run, uint32_t area)
+{
+    return (uint64_t)area * run->area_bytes;
+}
+
+static inline uint64_t area_owner(enum area_state state, uint32_t image)
+{
+    return (uint64_t)state << 32 | image;
+}
+
+static inline enum area_state area_owner_state(uint64_t owner)
+{
+    return (enum area_state)(owner >> 32);
+}
+
+static inline uint32_t area_owner_image(uint64_t owner)
+{
+    return (uint32_t)owner;
+}
+
+/* The items of a segment. */
+static inline void *segment_items(const struct segment *s)
+{
+    return (char *)(uintptr_t)s + sizeof *s;
+}
+
+/* Bytes of a segment of `capacity` items. */
+static inline uint64_t segment_bytes(uint32_t capacity, uint32_t item_bytes)
+{
+    return align_up(sizeof(struct segment) + (uint64_t)capacity * item_bytes, RTC_SEGMENT_ALIGN);
+}
+
+/* ---- block.c: a block's life; the only writer of its state ------------------------------- */
+
+static inline enum block_state word_state(uint64_t word)
+{
+    return (enum block_state)(word >> BLOCK_STATE_SHIFT & BLOCK_STATE_MASK);
+}
+
+static inline enum block_family word_family(uint64_t word)
+{
+    return (enum block_family)(word >> BLOCK_FAMILY_SHIFT & BLOCK_FAMILY_MASK);
+}
+
+static inline uint32_t word_flags(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_FLAGS_SHIFT & BLOCK_FLAGS_MASK);
+}
+
+static inline uint32_t word_mark(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_MARK_SHIFT & BLOCK_MARK_MASK);
+}
+
+static inline uint32_t word_generation(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_GEN_SHIFT & BLOCK_GEN_MASK);
+}
+
+static inline uint32_t word_thread(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_THREAD_SHIFT & BLOCK_THREAD_MASK);
+}
+
+static inline uint32_t word_size(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_SIZE_SHIFT);
+}
+
+/* What a new block is, for block_publish. */
+struct block_birth {
+    enum block_family family;
+    uint32_t flags;
+    uint32_t mark;
+    uint32_t thread;
+    uint32_t size;  /* bytes asked for; 0 for large blocks, which keep it in their record */
+    uint32_t stack; /* depot id */
+};
+
+/* NEVER or FREE -> LIVE.  The caller owns the slot; readers outside see the old or the new. */
+void block_publish(struct block_record *b, const struct block_birth *birth);
+
+/*
+ * LIVE -> FREED.  Of all callers that race for one block exactly one gets true, and with it the
+ * right (and duty) to hand the slot on; the others hold a duplicate free.  *was = the word seen.
+ * INHERITED counts as LIVE: the first free in a child that could not know is believed.
+ */
+bool block_retire(struct block_record *b, uint32_t thread, uint32_t stack, uint64_t *was);
+
+/* FREED -> FREE: leaves the quarantine.  Only its owner may call. */
+void block_forget(struct block_record *b);
+
+/*
+ * LIVE -> LIVE with another size and stack (realloc in place).  false: not live any more, nothing
+ * was changed.  *was = the word seen.
+ */
+bool block_resize(struct block_record *b, const struct block_birth *birth, uint64_t *was);
+
+/* A consistent picture of one record that others may be changing; false: still changing. */
+bool block_read(const struct block_record *b, uint64_t *word, uint64_t *stacks);
+
+/* Copies the records of a slab for a fork's other side; `inherited`: the child's copy. */
+void block_copy(struct block_record *to, const struct block_record *from, uint32_t count,
+                uint32_t stride, bool inherited);
+
+/* Makes every record of a slab INHERITED: what the parent had is not to be trusted. */
+void block_distrust(struct block_record *to, uint32_t count, uint32_t stride);
+
+/* ---- classify.c: what is this address, in a slab of equal slots --------------------------- */
+
+enum verdict {
+    PTR_FOREIGN,   /* not in our heap, or in a part of it that holds no block */
+    PTR_START,     /* the start of a slot that holds or held a block */
+    PTR_INSIDE,    /* inside a slot: block, slack or redzone */
+    PTR_UNUSED,    /* a slot never given out, or the tail of a slab behind the last slot */
+};
+
+struct place {
+    enum verdict verdict;
+    uint32_t slot;
+    uint32_t offset; /* from the start of the slot */
+};
+
+/* Where `offset` (from the start of the slab) falls. */
+struct place classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots);
+
+/* ---- depot.c: ids of stacks ---------------------------------------------------------------- */
+
+static inline uint32_t depot_id(uint32_t chunk, uint32_t place)
+{
+    return chunk << DEPOT_CHUNK_SHIFT | (place + 1);
+}
+
+static inline uint32_t depot_chunk_of(uint32_t id)
+{
+    return id >> DEPOT_CHUNK_SHIFT;
+}
+
+/* Place within its chunk; >= DEPOT_CHUNK_NODES for an id that depot_id never made. */
+static inline uint32_t depot_place_of(uint32_t id)
+{
+    return (id & ((1u << DEPOT_CHUNK_SHIFT) - 1)) - 1;
+}
+
+/* ---- verify.c: what a good file is -------------------------------------------------------- */
+
+struct verify_error {
+    const char *what; /* static text, NULL = nothing wrong */
+    uint64_t offset;  /* in the file */
+};
+
+/* The run header and its tables; `file_bytes` is what the file system says. */
+bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify_error *err);
+
+/*
+ * One area, read into memory: head, image header (ordinal 0), segments up to used_bytes and every
+ * item in them.  `bytes` is what was read; `index` the area's place in the run.
+ */
+bool verify_area(const void *area, uint64_t bytes, const struct run_header *run, uint32_t index,
+                 struct verify_error *err);
+
+#endif
