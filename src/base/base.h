@@ -1,0 +1,142 @@
+/*
+ * base.h - the floor under every room of the runtime: attributes, the per-thread struct, locks,
+ * text without stdio.
+ *
+ * Two globals exist in the runtime: `self`, the calling thread's struct, and `rt` (core.h), which
+ * is sealed after start-up.  Everything else belongs to one room and is static there.
+ */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rtcheck/bits.h"
+#include "rtcheck/format.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define COLD __attribute__((cold, noinline))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define PAGE_BYTES 4096u
+#define CACHE_LINE 64u
+
+/* ---- the per-thread struct ---------------------------------------------------------------- */
+
+#define SIZE_CLASSES 44u
+#define CACHE_SLOTS 32u       /* blocks a thread keeps at hand per size class */
+#define QUARANTINE_SLOTS 2048u /* a power of two; the byte budget usually bites first */
+#define DEFERRED_SLOTS 62u
+
+/* Free slots of one size class; their records say NEVER or FREE. */
+struct cache_bin {
+    uint32_t count;
+    uint32_t limit;
+    void *slot[CACHE_SLOTS];
+};
+
+/* FIFO of freed blocks; their records say FREED.  Only the owner touches it. */
+struct quarantine {
+    uint64_t bytes;
+    uint32_t head; /* next to leave */
+    uint32_t tail; /* next to enter */
+    void *slot[QUARANTINE_SLOTS];
+};
+
+/* Frees that came while this thread was inside us (a signal handler's): done at the next exit. */
+struct deferred {
+    _Atomic uint32_t count;
+    void *block[DEFERRED_SLOTS];
+};
+
+#define LOCKS_HELD_MAX 8u
+struct lock;
+
+struct thread {
+    /*
+     * 0 outside; inside a critical section the stack pointer of its entry.  Written by the owner
+     * with plain stores; pairs with the membarrier of a fork that waits for quiet.
+     */
+    _Atomic uintptr_t crit;
+    struct thread_record *record; /* its counters, in the run file */
+    uint32_t number;              /* as in block words */
+    uint32_t tid;
+    uint32_t locks;         /* how many it holds */
+    struct lock *held[LOCKS_HELD_MAX];
+    uint32_t lease_plus_1;  /* of the fork this thread is making */
+    uint32_t family_plus_1; /* operator new's retry through the C++ library: whose block it is */
+    bool limbo;             /* the struct shared by threads past their end: locked by the user */
+    bool key_set;           /* the end of this thread will be announced */
+    struct thread *next;    /* list of all, or of the free ones */
+    struct deferred deferred;
+    struct cache_bin bin[SIZE_CLASSES];
+    struct quarantine quarantine;
+};
+
+extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
+
+enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2 };
+extern __thread uint32_t self_state;
+
+/* ---- locks -------------------------------------------------------------------------------- */
+
+/*
+ * A futex mutex.  Locks are taken in the order of their rank, lowest first, never two of one rank;
+ * taken only inside a critical section (so that a fork that found quiet finds no lock held), and
+ * never held across a call into libc, the loader or user code.
+ */
+enum lock_rank {
+    RANK_LIMBO = 1,   /* the struct of threads past their end */
+    RANK_THREADS = 2, /* list of thread structs */
+    RANK_CENTRAL = 3, /* one size class */
+    RANK_LARGE = 4,   /* quarantine of large blocks */
+    RANK_UNITS = 5,   /* runs of units, growth of the heap */
+    RANK_COPY = 6,    /* copying a slab's records after a fork */
+    RANK_RETIRE = 7,  /* superseded records */
+    RANK_RECORDS = 8, /* free records of large blocks */
+    RANK_DEPOT = 9,   /* growth of the depot */
+    RANK_MODULES = 9, /* list of modules */
+    RANK_META = 10,   /* areas and segments */
+};
+
+struct lock {
+    _Atomic uint32_t word; /* 0 free, 1 held, 2 held and waited for */
+    uint32_t rank;
+};
+
+#define LOCK_INIT(r) {0, (r)}
+
+void lock_take(struct lock *l);
+void lock_drop(struct lock *l);
+/* In a forked child, where the holder does not exist. */
+void lock_reset(struct lock *l);
+/* Drops what this thread holds: its section was left by siglongjmp. */
+void locks_abandon(void);
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+/* A bounded line; overflow cuts, never fails. */
+struct text {
+    char *at;
+    char *end; /* one before the last byte: room for the NUL */
+};
+
+struct text text_begin(char *buffer, size_t room);
+void text_put(struct text *t, const char *s);
+void text_put_n(struct text *t, const char *s, size_t n);
+void text_decimal(struct text *t, uint64_t n);
+void text_hex(struct text *t, uint64_t n);
+char *text_end(struct text *t); /* puts the NUL, returns where */
+
+/* Parses digits at *s and moves *s behind them; false: there is none, or it does not fit. */
+bool text_parse_decimal(const char **s, uint64_t *out);
+bool text_parse_hex(const char **s, uint64_t *out);
+size_t text_length(const char *s);
+bool text_equal(const char *a, const char *b);
+bool text_starts(const char *s, const char *prefix);
+
+#endif

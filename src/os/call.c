@@ -1,0 +1,180 @@
+/*
+ * call.c - the one place where the runtime enters the kernel, and the wrappers without judgement.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+/* Test switch: the n-th call of start-up fails (RTCHECK_TEST_FAIL); 0 = none does. */
+static uint64_t fail_at;
+static _Atomic uint64_t calls;
+
+void os_fail_call(uint64_t n)
+{
+    fail_at = n;
+}
+
+long os_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+    if (unlikely(fail_at) && atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1 == fail_at)
+        return -1; /* EPERM */
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result = nr;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+uint32_t os_pid(void)
+{
+    return (uint32_t)CALL0(SYS_getpid);
+}
+
+uint32_t os_ppid(void)
+{
+    return (uint32_t)CALL0(SYS_getppid);
+}
+
+uint32_t os_tid(void)
+{
+    return (uint32_t)CALL0(SYS_gettid);
+}
+
+uint32_t os_uid(void)
+{
+    return (uint32_t)CALL0(SYS_geteuid);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec ts = {0, 0};
+    CALL2(SYS_clock_gettime, clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t os_clock_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t os_wall_clock_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
+void os_yield(void)
+{
+    CALL0(SYS_sched_yield);
+}
+
+bool os_on_alternate_stack(void)
+{
+    stack_t stack = {.ss_flags = SS_ONSTACK};
+    if (!os_sandboxed())
+        CALL2(SYS_sigaltstack, NULL, &stack);
+    return stack.ss_flags & SS_ONSTACK;
+}
+
+void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared)
+{
+    struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    CALL4(SYS_futex, word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, value, ns ? &ts : NULL);
+}
+
+void os_wake(_Atomic uint32_t *word, bool shared)
+{
+    CALL3(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
+
+bool os_process_gone(uint32_t pid)
+{
+    if (os_sandboxed())
+        return false;
+    return CALL2(SYS_kill, pid, 0) == -3; /* ESRCH */
+}
+
+_Noreturn void os_exit_now(int status)
+{
+    for (;;)
+        CALL1(SYS_exit_group, status);
+}
+
+int os_open(const char *path, int flags, unsigned mode)
+{
+    return (int)CALL4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+}
+
+int os_close(int fd)
+{
+    return (int)CALL1(SYS_close, fd);
+}
+
+int os_stat_fd(int fd, struct stat *st)
+{
+    return (int)CALL2(SYS_fstat, fd, st);
+}
+
+int os_stat(const char *path, struct stat *st)
+{
+    return (int)CALL4(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int os_truncate(int fd, uint64_t bytes)
+{
+    return (int)CALL2(SYS_ftruncate, fd, bytes);
+}
+
+int os_unlink(const char *path)
+{
+    return (int)CALL1(SYS_unlink, path);
+}
+
+long os_read(int fd, void *buffer, size_t bytes)
+{
+    return CALL3(SYS_read, fd, buffer, bytes);
+}
+
+long os_write(int fd, const void *buffer, size_t bytes)
+{
+    return CALL3(SYS_write, fd, buffer, bytes);
+}
+
+long os_read_link(const char *path, char *buffer, size_t bytes)
+{
+    return CALL3(SYS_readlink, path, buffer, bytes);
+}
+
+uint64_t os_limit(int resource)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    CALL4(SYS_prlimit64, 0, resource, NULL, &limit);
+    return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+void os_host_name(char *buffer, size_t room)
+{
+    struct utsname u;
+    struct text t = text_begin(buffer, room);
+    if (CALL1(SYS_uname, &u) == 0)
+        text_put(&t, u.nodename);
+    text_end(&t);
+}
+
+void os_thread_name(char buffer[16])
+{
+    buffer[0] = '\0';
+    if (!os_sandboxed())
+        CALL2(SYS_prctl, 16 /* PR_GET_NAME */, buffer);
+}

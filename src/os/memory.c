@@ -1,0 +1,144 @@
+/*
+ * memory.c - mappings.
+ *
+ * Reservations are PROT_NONE and grow by mprotect: mlockall and core dumps then leave the unused
+ * part alone.  Pages of the run file are made real before anybody touches them, because a full
+ * file system answers a touch with SIGBUS and a MADV_POPULATE_WRITE with an error.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+bool os_failed(const void *p)
+{
+    return (uintptr_t)p >= (uintptr_t)-4095;
+}
+
+static void *map(void *hint, size_t bytes, int prot, int flags, int fd, uint64_t offset)
+{
+    return (void *)CALL6(SYS_mmap, hint, bytes, prot, flags, fd, offset);
+}
+
+void *os_reserve(void *hint, size_t bytes, bool fixed)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    if (fixed)
+        flags |= os_has(OS_NOREPLACE) ? MAP_FIXED_NOREPLACE : 0;
+    void *p = map(hint, bytes, PROT_NONE, flags, -1, 0);
+    if (fixed && !os_failed(p) && p != hint) { /* a kernel that does not know NOREPLACE */
+        os_unmap(p, bytes);
+        return (void *)-(intptr_t)EEXIST;
+    }
+    return p;
+}
+
+void *os_map(size_t bytes)
+{
+    return map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+void *os_reserve_file(int fd, size_t bytes, uint64_t offset)
+{
+    return map(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, offset);
+}
+
+int os_unmap(void *at, size_t bytes)
+{
+    return (int)CALL2(SYS_munmap, at, bytes);
+}
+
+int os_allow(void *at, size_t bytes)
+{
+    return (int)CALL3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
+}
+
+int os_read_only(void *at, size_t bytes)
+{
+    return (int)CALL3(SYS_mprotect, at, bytes, PROT_READ);
+}
+
+static int advise(void *at, size_t bytes, int advice)
+{
+    return (int)CALL3(SYS_madvise, at, bytes, advice);
+}
+
+/*
+ * Without MADV_POPULATE_WRITE: let the kernel write into each page.  It answers EFAULT where a
+ * touch of our own would be SIGBUS.  The first word of each page is put back to what it was
+ * (zero: such pages are new).
+ */
+static int populate_by_kernel_writes(char *at, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += PAGE_BYTES) {
+        struct timespec *page = (void *)(at + done);
+        long err = CALL2(SYS_clock_gettime, CLOCK_MONOTONIC, page);
+        if (err)
+            return (int)err;
+        *page = (struct timespec){0, 0};
+    }
+    return 0;
+}
+
+int os_populate(void *at, size_t bytes)
+{
+    if (!os_has(OS_POPULATE))
+        return populate_by_kernel_writes(at, bytes);
+    int err = advise(at, bytes, MADV_POPULATE_WRITE);
+    if (err == -EINVAL) {
+        os_lack(OS_POPULATE);
+        return populate_by_kernel_writes(at, bytes);
+    }
+    return err;
+}
+
+int os_release(void *at, size_t bytes)
+{
+    return advise(at, bytes, MADV_DONTNEED);
+}
+
+int os_release_file(void *at, size_t bytes)
+{
+    return advise(at, bytes, MADV_REMOVE);
+}
+
+void os_huge(void *at, size_t bytes)
+{
+    if (os_has(OS_HUGEPAGE) && advise(at, bytes, MADV_HUGEPAGE) == -EINVAL)
+        os_lack(OS_HUGEPAGE);
+}
+
+void os_dont_dump(void *at, size_t bytes)
+{
+    if (os_has(OS_DONTDUMP) && advise(at, bytes, MADV_DONTDUMP) < 0)
+        os_lack(OS_DONTDUMP);
+}
+
+int os_wipe_on_fork(void *at, size_t bytes)
+{
+    if (!os_has(OS_WIPEONFORK))
+        return -EINVAL;
+    int err = advise(at, bytes, MADV_WIPEONFORK);
+    if (err)
+        os_lack(OS_WIPEONFORK);
+    return err;
+}
+
+int os_move_onto(void *from, size_t bytes, void *onto)
+{
+    void *p = (void *)CALL6(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, onto, 0);
+    return p == onto ? 0 : -EFAULT;
+}

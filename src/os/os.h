@@ -1,0 +1,114 @@
+/*
+ * os.h - ALL that the runtime asks of Linux.
+ *
+ * Raw system calls: no errno, no cancellation, no libc state.  Functions return -errno.  All are
+ * signal- and thread-safe.
+ *
+ * Two lists.  After start-up, and for ever, only these are issued, so that a program may enter a
+ * system call filter made for itself and an ordinary allocator:
+ *     mmap munmap mprotect madvise futex gettid getpid clock_gettime sched_yield exit_group
+ * The others are used at start-up, or later only while the program has entered no sandbox
+ * (os_sandboxed); what is then left undone is said by the launcher.
+ */
+#ifndef OS_H
+#define OS_H
+
+#include <sys/stat.h>
+
+#include "base.h"
+
+/* ---- features: what a kernel or libc may lack --------------------------------------------- */
+
+/* FEATURE(id, name): name is what RTCHECK_TEST_WITHOUT takes; order = bits of lost_features. */
+#define OS_FEATURES(FEATURE)        \
+    FEATURE(POPULATE, "populate")       \
+    FEATURE(WIPEONFORK, "wipeonfork")   \
+    FEATURE(MEMBARRIER, "membarrier")   \
+    FEATURE(FIND_OBJECT, "find_object") \
+    FEATURE(NOREPLACE, "noreplace")     \
+    FEATURE(HUGEPAGE, "hugepage")       \
+    FEATURE(DONTDUMP, "dontdump")       \
+    FEATURE(RUN_FILE, "run_file")       \
+    FEATURE(QUIESCE, "quiesce")
+
+enum os_feature {
+#define FEATURE(id, name) OS_##id,
+    OS_FEATURES(FEATURE)
+#undef FEATURE
+    OS_FEATURE_COUNT
+};
+
+/* Reads the test switches from the environment; call before anything else of os. */
+void os_start(char *const *envp);
+
+bool os_has(enum os_feature f);
+/* Notes that the machine lacks f. */
+void os_lack(enum os_feature f);
+uint64_t os_lost_features(void); /* mask, for the image header */
+
+/* The program has entered a system call filter, or may have. */
+void os_enter_sandbox(void);
+bool os_sandboxed(void);
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+bool os_failed(const void *p); /* is what os_reserve and os_map returned an error? */
+
+/* Address space without memory behind it; `hint` may be NULL.  fixed = exactly there or fail. */
+void *os_reserve(void *hint, size_t bytes, bool fixed);
+/* Zeroed private memory, ready for use. */
+void *os_map(size_t bytes);
+/* Reserves [offset, offset + bytes) of a file as shared memory, inaccessible as yet. */
+void *os_reserve_file(int fd, size_t bytes, uint64_t offset);
+int os_unmap(void *at, size_t bytes);
+int os_allow(void *at, size_t bytes);     /* read and write */
+int os_read_only(void *at, size_t bytes); /* read */
+/*
+ * Makes file pages real, so that a full file system is an error here and not a signal in the
+ * program.  The range must be writable.
+ */
+int os_populate(void *at, size_t bytes);
+int os_release(void *at, size_t bytes);      /* private memory: back to zero pages */
+int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
+void os_huge(void *at, size_t bytes);
+void os_dont_dump(void *at, size_t bytes);
+int os_wipe_on_fork(void *at, size_t bytes);
+/* Moves pages over a mapping of ours, which they replace. */
+int os_move_onto(void *from, size_t bytes, void *onto);
+
+/* ---- processes, time, waiting --------------------------------------------------------------- */
+
+uint32_t os_pid(void);
+uint32_t os_ppid(void);
+uint32_t os_tid(void);
+uint32_t os_uid(void);
+uint64_t os_clock_ns(void);     /* monotonic */
+uint64_t os_wall_clock_ns(void);
+void os_yield(void);
+/* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
+bool os_on_alternate_stack(void);
+/* Sleeps while *word == value, at most ns (0 = for ever); shared = across processes. */
+void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared);
+void os_wake(_Atomic uint32_t *word, bool shared);
+/* A full barrier in every thread of this process; false: not available, fence on each entry. */
+bool os_barrier_ready(void);
+void os_barrier(void);
+bool os_process_gone(uint32_t pid); /* false when in doubt */
+_Noreturn void os_exit_now(int status);
+
+/* ---- files (start-up and the very end) ------------------------------------------------------ */
+
+int os_open(const char *path, int flags, unsigned mode);
+int os_close(int fd);
+int os_stat_fd(int fd, struct stat *st);
+int os_stat(const char *path, struct stat *st);
+int os_truncate(int fd, uint64_t bytes);
+int os_unlink(const char *path);
+long os_read(int fd, void *buffer, size_t bytes);
+long os_write(int fd, const void *buffer, size_t bytes);
+long os_read_link(const char *path, char *buffer, size_t bytes);
+uint64_t os_limit(int resource); /* soft limit; UINT64_MAX = none */
+void os_host_name(char *buffer, size_t room);
+void os_thread_name(char buffer[16]);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * os_priv.h - inside os: the raw call and its arities.
+ */
+#ifndef OS_PRIV_H
+#define OS_PRIV_H
+
+long os_call(long nr, long a, long b, long c, long d, long e, long f);
+void os_fail_call(uint64_t n);
+
+#define CALL0(nr) os_call(nr, 0, 0, 0, 0, 0, 0)
+#define CALL1(nr, a) os_call(nr, (long)(a), 0, 0, 0, 0, 0)
+#define CALL2(nr, a, b) os_call(nr, (long)(a), (long)(b), 0, 0, 0, 0)
+#define CALL3(nr, a, b, c) os_call(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define CALL4(nr, a, b, c, d) os_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL6(nr, a, b, c, d, e, f) \
+    os_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+#endif

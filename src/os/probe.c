@@ -1,0 +1,102 @@
+/*
+ * probe.c - what this machine lacks, found out once, and the test switches that pretend it.
+ *
+ * | feature     | since        | without it                                                    |
+ * | populate    | Linux 5.14   | the kernel is made to write into each new page of the run file |
+ * | wipeonfork  | Linux 4.14   | only forks through libc are noticed                            |
+ * | membarrier  | Linux 4.14   | a full fence at every entry                                    |
+ * | find_object | glibc 2.35   | modules are those seen at start-up                             |
+ * | noreplace   | Linux 4.17   | the address asked for is compared with the one given           |
+ * | hugepage    | kernel config | small pages                                                   |
+ * | dontdump    | Linux 3.4    | core dumps hold our metadata                                   |
+ * | run_file    | -            | records are private: the program runs, nothing can be reported |
+ * | quiesce     | -            | (tests only) a fork does not wait for other threads            |
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <sys/syscall.h>
+
+#define MEMBARRIER_EXPEDITED 8
+#define MEMBARRIER_REGISTER_EXPEDITED 16
+
+static _Atomic uint64_t lost;
+static _Atomic bool sandboxed;
+
+static const char *const feature_name[] = {
+#define FEATURE(id, name) name,
+    OS_FEATURES(FEATURE)
+#undef FEATURE
+};
+static_assert(countof(feature_name) == OS_FEATURE_COUNT, "one name each");
+
+bool os_has(enum os_feature f)
+{
+    return !(atomic_load_explicit(&lost, memory_order_relaxed) >> f & 1);
+}
+
+void os_lack(enum os_feature f)
+{
+    atomic_fetch_or_explicit(&lost, 1ull << f, memory_order_relaxed);
+}
+
+uint64_t os_lost_features(void)
+{
+    return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+void os_enter_sandbox(void)
+{
+    atomic_store_explicit(&sandboxed, true, memory_order_relaxed);
+}
+
+bool os_sandboxed(void)
+{
+    return atomic_load_explicit(&sandboxed, memory_order_relaxed);
+}
+
+/* Is `name` one of the comma-separated words of `list`? */
+static bool list_has(const char *list, const char *name)
+{
+    size_t n = text_length(name);
+    for (const char *p = list; *p; p++)
+        if ((p == list || p[-1] == ',') && text_starts(p, name) && (p[n] == ',' || !p[n]))
+            return true;
+    return false;
+}
+
+static void switch_off(const char *list)
+{
+    for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
+        if (list_has(list, feature_name[f]))
+            os_lack((enum os_feature)f);
+}
+
+void os_start(char *const *envp)
+{
+    static const char without[] = "RTCHECK_TEST_WITHOUT=", fail[] = "RTCHECK_TEST_FAIL=";
+    for (; envp && *envp; envp++) {
+        if (text_starts(*envp, without))
+            switch_off(*envp + sizeof without - 1);
+        if (text_starts(*envp, fail)) {
+            const char *digits = *envp + sizeof fail - 1;
+            uint64_t n;
+            if (text_parse_decimal(&digits, &n))
+                os_fail_call(n);
+        }
+    }
+    if (os_has(OS_MEMBARRIER) && CALL3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) < 0)
+        os_lack(OS_MEMBARRIER);
+}
+
+bool os_barrier_ready(void)
+{
+    return os_has(OS_MEMBARRIER);
+}
+
+void os_barrier(void)
+{
+    /* In a sandbox the call may be forbidden: entries fence by themselves from then on. */
+    if (os_has(OS_MEMBARRIER) && !os_sandboxed())
+        CALL3(SYS_membarrier, MEMBARRIER_EXPEDITED, 0, 0);
+}
