@@ -1,0 +1,43 @@
+/*
+ * bootstrap.c - memory for calls that come before anything else can work: the loader's, and those
+ * of other libraries' constructors before the environment is there to be read.
+ *
+ * A bump arena; its blocks are recognised by address for ever and never used again.  Sizes stand
+ * beside it, one per granule, for realloc and malloc_usable_size.
+ */
+#include "pool.h"
+
+#define ARENA_BYTES (256u << 10)
+#define GRANULE 16u
+
+static _Alignas(4096) char arena[ARENA_BYTES];
+static uint32_t request_of[ARENA_BYTES / GRANULE];
+static _Atomic size_t used;
+
+void *bootstrap_take(size_t request, size_t align)
+{
+    if (align < GRANULE)
+        align = GRANULE;
+    if (request >= ARENA_BYTES || align > PAGE_BYTES)
+        return NULL;
+    size_t seen = atomic_load_explicit(&used, memory_order_relaxed), start, end;
+    do {
+        start = align_up(seen, align);
+        end = start + align_up(request + 1, GRANULE);
+        if (end > ARENA_BYTES)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&used, &seen, end, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    request_of[start / GRANULE] = (uint32_t)request;
+    return arena + start;
+}
+
+bool bootstrap_owns(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)arena < ARENA_BYTES;
+}
+
+size_t bootstrap_request(const void *p)
+{
+    return request_of[((uintptr_t)p - (uintptr_t)arena) / GRANULE];
+}

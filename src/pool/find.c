@@ -1,0 +1,59 @@
+/*
+ * find.c - from any address to the block it belongs to, and from the block to its record.
+ */
+#include "pool_priv.h"
+
+struct found pool_find(const void *p)
+{
+    uint64_t offset = (uintptr_t)p - heap.base;
+    if (offset >= atomic_load_explicit(&heap.bytes, memory_order_acquire))
+        return (struct found){.verdict = PTR_FOREIGN};
+    struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    struct unit *head = u - u->back;
+    uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
+    uint32_t kind = owner_kind(owner);
+    uint64_t inside = (uintptr_t)p - unit_address(head);
+    if (is_slab(kind)) {
+        const struct size_class *c = &size_class[kind - 1];
+        struct place place = classify_in_slab(inside, c->slot_bytes, c->slots);
+        return (struct found){place.verdict, head, kind, place.slot, place.offset};
+    }
+    if (kind == UNIT_LARGE)
+        return (struct found){inside ? PTR_INSIDE : PTR_START, head, kind, 0, (uint32_t)inside};
+    return (struct found){.verdict = PTR_UNUSED};
+}
+
+struct block_record *pool_record(const struct found *f, uint32_t go)
+{
+    if (atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)
+        fork_own(f->head, go);
+    uint64_t owner = atomic_load_explicit(&f->head->owner, memory_order_acquire);
+    if (owner_kind(owner) == UNIT_LARGE) {
+        struct large_record *large = owner_pointer(owner);
+        return &large->block;
+    }
+    return segment_record(owner_pointer(owner), f->slot);
+}
+
+static struct large_record *large_of(const struct found *f)
+{
+    return owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_acquire));
+}
+
+uint64_t pool_room(const struct found *f)
+{
+    if (is_slab(f->kind))
+        return size_class[f->kind - 1].slot_bytes - 1;
+    return (large_of(f)->units << RTC_UNIT_SHIFT) - 1;
+}
+
+uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word)
+{
+    if (word_state(word) == BLOCK_INHERITED)
+        return pool_room(f); /* what was asked for is not known: all of it may be used */
+    if (is_slab(f->kind))
+        return word_size(word);
+    const struct large_record *large = (const struct large_record *)(const void *)b;
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&large->request,
+                                memory_order_relaxed);
+}

@@ -1,0 +1,185 @@
+/*
+ * large.c - blocks of their own units: 32 KiB and more.
+ *
+ * Their records are items of SEGMENT_LARGE segments, kept in a free list of their own.  Freed
+ * ones stay for a while in a FIFO shared by all threads: small ones (up to RESIDENT_MAX) with
+ * their fill, larger ones with their pages already given back, only their address kept from
+ * reuse, so that a late free still finds whose it was.
+ */
+#include "pool_priv.h"
+
+#include <string.h>
+
+#define LARGE_CHUNK 63u           /* with the segment header: one page */
+#define HELD_MAX 64u              /* blocks in the FIFO */
+#define HELD_BYTES_MAX (4ull << 20) /* resident bytes in it */
+#define RESIDENT_MAX (1ull << 18)
+
+static struct {
+    struct lock lock; /* the FIFO */
+    struct lock records_lock;
+    struct large_record *vacant[512]; /* stack of free records */
+    uint32_t vacant_count;
+    uint64_t next_chunk;
+    struct unit *held[HELD_MAX];
+    uint32_t head, tail; /* FIFO: head leaves next */
+    uint64_t held_bytes; /* resident */
+} large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static bool more_records(void)
+{
+    struct segment *s =
+        segment_take(SEGMENT_LARGE, LARGE_CHUNK, sizeof(struct large_record), large.next_chunk++);
+    if (!s)
+        return false;
+    atomic_store_explicit(&s->count, LARGE_CHUNK, memory_order_relaxed);
+    segment_publish(s);
+    struct large_record *item = segment_items(s);
+    for (uint32_t i = LARGE_CHUNK; i-- > 0;)
+        large.vacant[large.vacant_count++] = item + i;
+    return true;
+}
+
+static struct large_record *record_take(void)
+{
+    lock_take(&large.records_lock);
+    bool any = large.vacant_count || more_records();
+    struct large_record *r = any ? large.vacant[--large.vacant_count] : NULL;
+    lock_drop(&large.records_lock);
+    return r;
+}
+
+void large_record_vacate(struct large_record *r)
+{
+    lock_take(&large.records_lock);
+    atomic_store_explicit(&r->block.word, BLOCK_NEVER, memory_order_release);
+    if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK) /* else it is not used again */
+        large.vacant[large.vacant_count++] = r;
+    lock_drop(&large.records_lock);
+}
+
+struct large_record *large_record_copy(const struct large_record *from, bool trusted)
+{
+    struct large_record *to = record_take();
+    if (!to)
+        return NULL;
+    to->unit = from->unit;
+    to->units = from->units;
+    to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
+    to->epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    if (trusted)
+        block_copy(&to->block, &from->block, 1, sizeof *to, false);
+    else
+        block_distrust(&to->block, 1, sizeof *to);
+    return to;
+}
+
+/* ---- taking --------------------------------------------------------------------------------- */
+
+static void set_units(struct unit *head, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        head[i].back = (uint32_t)i;
+        atomic_store_explicit(&head[i].owner, 0, memory_order_relaxed);
+    }
+}
+
+static uint64_t units_for(uint64_t request)
+{
+    return (request >> RTC_UNIT_SHIFT) + 1; /* a redzone byte behind the last */
+}
+
+void *large_take(size_t request, size_t align, bool *clean, struct found *f)
+{
+    uint64_t n = units_for(request);
+    struct unit *head = units_take(n, align > UNIT_BYTES ? align >> RTC_UNIT_SHIFT : 1, clean);
+    if (!head)
+        return NULL;
+    struct large_record *r = record_take();
+    if (!r) {
+        units_give(head, n, !*clean);
+        return NULL;
+    }
+    r->unit = unit_number(head);
+    r->units = n;
+    r->epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    atomic_store_explicit(&r->request, request, memory_order_relaxed);
+    set_units(head, 1, n);
+    head->back = 0;
+    atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
+    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
+                          memory_order_release); /* pairs with pool_find */
+    *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
+    return (void *)unit_address(head);
+}
+
+/* ---- giving back ---------------------------------------------------------------------------- */
+
+static uint64_t resident_bytes(uint64_t units)
+{
+    uint64_t bytes = units << RTC_UNIT_SHIFT;
+    return bytes <= RESIDENT_MAX ? bytes : 0;
+}
+
+/* Caller holds the lock. */
+static void leave(struct unit *head)
+{
+    struct large_record *r =
+        owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
+    uint64_t n = r->units;
+    uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
+    large.held_bytes -= resident_bytes(n);
+    if (epoch == atomic_load_explicit(&go_page->epoch, memory_order_relaxed))
+        large_record_vacate(r);
+    else
+        fork_retire_large(r, epoch);
+    units_give(head, n, resident_bytes(n) != 0);
+}
+
+void large_give(const struct found *f)
+{
+    struct large_record *r =
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
+    if (!resident_bytes(r->units) && !heap_in_file())
+        os_release((void *)unit_address(f->head), r->units << RTC_UNIT_SHIFT);
+    lock_take(&large.lock);
+    large.held[large.tail++ % HELD_MAX] = f->head;
+    large.held_bytes += resident_bytes(r->units);
+    while (large.tail - large.head == HELD_MAX ||
+           (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
+        leave(large.held[large.head++ % HELD_MAX]);
+    lock_drop(&large.lock);
+}
+
+bool large_resize(const struct found *f, uint64_t request)
+{
+    struct large_record *r =
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
+    uint64_t have = r->units, want = units_for(request);
+    bool clean;
+    if (want > have) {
+        if (!units_take_at(f->head + have, want - have, &clean))
+            return false;
+        set_units(f->head, have, want);
+    }
+    r->units = want;
+    atomic_store_explicit(&r->request, request, memory_order_relaxed);
+    if (want < have)
+        units_give(f->head + want, have - want, true);
+    return true;
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+void large_after_fork(bool trusted)
+{
+    lock_reset(&large.lock);
+    lock_reset(&large.records_lock);
+    large.vacant_count = 0; /* the parent's */
+    if (trusted)
+        return;
+    large.head = large.tail = 0;
+    large.held_bytes = 0;
+}

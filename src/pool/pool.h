@@ -1,0 +1,373 @@
+/*
+ * pool.h - the door of pool: the heap, its records, and the part of the run file that is ours.
+ *
+ *   unit     64 KiB of heap address space; heap.unit[] says of each what it holds
+ *   slab     one to eight units cut in equal slots; its records are one segment of the run file
+ *   large    a block of its own units; its record is an item of a SEGMENT_LARGE
+ *
+ * Memory of blocks holds nothing of ours: free slots are bits in private tables, records lie in
+ * the run file.  Private tables are copied by the kernel at a fork; records are copied by us, slab
+ * by slab, when one side first writes (fork.c).
+ *
+ * Unless said otherwise a function is to be called inside a critical section (track.c enters it)
+ * and is neither for signal handlers that interrupted one, nor for a thread without `self`.
+ */
+#ifndef POOL_H
+#define POOL_H
+
+#include <limits.h>
+
+#include "base.h"
+#include "os.h"
+#include "shadow.h"
+
+/* ---- geometry (size_class.c) ---------------------------------------------------------------- */
+
+#define UNIT_BYTES (1ull << RTC_UNIT_SHIFT)
+#define HANDLER_CLASSES 3u /* slabs kept for allocations in signal handlers that interrupted us */
+#define ALL_CLASSES (SIZE_CLASSES + HANDLER_CLASSES)
+#define SLOT_BYTES_MAX 32768u
+#define SLOTS_MAX 4096u
+
+struct size_class {
+    uint64_t magic; /* ceil(2^32 / (slot_bytes / 16)): slot = (offset / 16) * magic >> 32 */
+    uint32_t slot_bytes;
+    uint16_t slots;
+    uint16_t units;
+};
+
+extern const struct size_class size_class[ALL_CLASSES];
+
+/* Smallest class for `request` bytes and a redzone byte; >= SIZE_CLASSES: it is a large block. */
+ALWAYS_INLINE uint32_t class_of(size_t request)
+{
+    size_t last = request; /* need - 1, where need = request + 1 */
+    if (likely(last < 256))
+        return (uint32_t)(last >> 4);
+    if (last >= SLOT_BYTES_MAX)
+        return SIZE_CLASSES;
+    unsigned log2 = log2_floor(last);
+    return 16 + (log2 - 8) * 4 + (uint32_t)(last >> (log2 - 2) & 3);
+}
+
+/* The same for slots that are all aligned to `align` (a power of two). */
+uint32_t class_of_aligned(size_t request, size_t align);
+
+/* ---- the heap (units.c) --------------------------------------------------------------------- */
+
+/* unit.owner: kind in the top 16 bits, below it a pointer or a length. */
+enum unit_kind {
+    UNIT_NONE = 0,
+    /* 1 .. ALL_CLASSES: slab of class kind - 1; the head unit points to its segment */
+    UNIT_LARGE = 0x100, /* the head unit points to its large_record */
+    UNIT_FREE = 0x200,  /* run of free units: length at both ends */
+};
+
+struct unit {
+    _Atomic uint64_t owner;
+    uint32_t back;          /* units from here back to the head */
+    _Atomic uint32_t epoch; /* head only: when the records became ours to write */
+};
+
+struct heap {
+    uintptr_t base;
+    _Atomic uint64_t bytes; /* in use, free runs included; units above are UNIT_NONE */
+    struct unit *unit;
+};
+
+extern struct heap heap;
+
+#define OWNER_SHIFT 48
+
+ALWAYS_INLINE uint32_t owner_kind(uint64_t owner)
+{
+    return (uint32_t)(owner >> OWNER_SHIFT);
+}
+
+ALWAYS_INLINE void *owner_pointer(uint64_t owner)
+{
+    return (void *)(uintptr_t)(owner & ((1ull << OWNER_SHIFT) - 1));
+}
+
+ALWAYS_INLINE uint64_t owner_of(uint32_t kind, uintptr_t pointer)
+{
+    return (uint64_t)kind << OWNER_SHIFT | pointer;
+}
+
+ALWAYS_INLINE uintptr_t unit_address(const struct unit *u)
+{
+    return heap.base + ((uintptr_t)(u - heap.unit) << RTC_UNIT_SHIFT);
+}
+
+/* ---- the critical section's word (fork.c) --------------------------------------------------- */
+
+/*
+ * `epoch` is the current epoch, or 0 while nobody may write records: before start-up, while a fork
+ * waits for quiet, and in a new child, whose kernel wiped the page.  `alive` is 1 and is wiped
+ * with it: what tells a child from a fork in progress.
+ */
+struct go_page {
+    _Atomic uint32_t epoch;
+    _Atomic uint32_t alive;
+};
+
+extern struct go_page *go_page;
+extern bool fence_entries; /* no membarrier: every entry fences */
+
+/* ---- what holds a block (slab.c, large.c) ---------------------------------------------------- */
+
+struct found {
+    enum verdict verdict;
+    struct unit *head;
+    uint32_t kind;   /* of the head unit */
+    uint32_t slot;   /* slabs */
+    uint32_t offset; /* from the start of the slot or block; PTR_INSIDE only */
+};
+
+/* What lies at p?  Any address is fine.  Signal-safe, takes no lock. */
+struct found pool_find(const void *p);
+
+/* The record of a found block, ours to write in epoch `go` (copied first when a fork needs it). */
+struct block_record *pool_record(const struct found *f, uint32_t go);
+
+/* Bytes asked for, and bytes that the place has (slot or pages, redzone excluded). */
+uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word);
+uint64_t pool_room(const struct found *f);
+
+ALWAYS_INLINE bool is_slab(uint32_t kind)
+{
+    return kind - 1 < ALL_CLASSES;
+}
+
+#ifdef RTC_RECORD_WIDE
+#define RECORD_BYTES 32u
+#else
+#define RECORD_BYTES ((uint32_t)sizeof(struct block_record))
+#endif
+
+ALWAYS_INLINE struct block_record *segment_record(struct segment *s, uint32_t slot)
+{
+    return (struct block_record *)((uintptr_t)(s + 1) + (uintptr_t)slot * RECORD_BYTES);
+}
+
+/* A slot for a block, its record NEVER or FREE; NULL: no memory. */
+void *slab_take(struct thread *t, uint32_t class);
+/* Slots whose records say FREE go back to the thread's cache, or through it to their slab. */
+void slab_give(struct thread *t, uint32_t class, void *slot);
+/* Everything in the thread's caches goes back; the thread ends. */
+void slab_drain(struct thread *t);
+/* For a handler that interrupted us: lock-free, from slabs of its own; NULL: none left. */
+void *slab_take_in_handler(size_t request, size_t align);
+void slab_give_in_handler(uint32_t class, void *slot);
+void slab_start(void);
+/* In a forked child: `trusted`: no other thread was inside us when the world was copied. */
+void slab_after_fork(bool trusted, struct thread *orphans);
+
+/* Pages for one block; *clean: they read as zero. */
+void *large_take(size_t request, size_t align, bool *clean, struct found *f);
+/* The block's record says FREED: its pages leave, sooner or later. */
+void large_give(const struct found *f);
+/* Grows or shrinks in place; false: cannot be. */
+bool large_resize(const struct found *f, uint64_t request);
+void large_after_fork(bool trusted);
+
+/* ---- quarantine (quarantine.c) ---------------------------------------------------------------- */
+
+/* The block's record has just become FREED by this thread; fills it and keeps it for a while. */
+void quarantine_push(struct thread *t, const struct found *f, void *block, uint64_t request,
+                     uint32_t go);
+/* The thread ends: what it holds goes to the shared quarantine. */
+void quarantine_drain(struct thread *t, uint32_t go);
+
+/* ---- units (units.c) --------------------------------------------------------------------------- */
+
+struct heap_setup {
+    bool in_file;
+    uint64_t file_bytes;
+};
+
+int heap_start(const struct heap_setup *setup);
+/* n units in a row, the first a multiple of align units; NULL: no memory.  *clean: all zero. */
+struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
+void units_give(struct unit *first, uint64_t n, bool dirty);
+/* Takes the n units at `first` if they are free. */
+bool units_take_at(struct unit *first, uint64_t n, bool *clean);
+void units_after_fork(bool trusted);
+/* heap=file: after this the child's heap is its own copy.  Called in the child before anything. */
+void heap_copy_for_child(void);
+bool heap_in_file(void);
+void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
+
+/* ---- the run file (run_file.c), our image in it (image.c) -------------------------------------- */
+
+enum run_source { RUN_NONE, RUN_INHERITED, RUN_MADE };
+
+struct run_request {
+    const char *env;      /* RTCHECK_RUN_FILE's value, or NULL: by hand */
+    const char *pool_dir; /* option, may be empty */
+    char *const *envp;
+    const char *options;  /* by hand: to be kept in the run header */
+    uint64_t heap_bytes;  /* heap=file: file size of the heap part; else 0 */
+};
+
+/* Maps the run; from then on run_header() is not NULL.  -errno: the run goes unrecorded. */
+int run_start(const struct run_request *request);
+struct run_header *run_header(void);
+const char *run_path(void);        /* by hand: its name; "" with the launcher */
+struct area_entry *run_areas(void);
+struct lease *run_leases(void);
+char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */
+uint32_t run_area_limit(void);     /* how many areas this process can reach */
+void *run_heap(void);              /* heap=file: the reserved mapping */
+void run_ring(void);               /* the launcher's doorbell */
+
+struct image_request {
+    enum image_how how;
+    uint32_t parent;
+    uint32_t lease; /* index + 1 */
+    uint32_t first_thread;
+    uint32_t first_depot_chunk;
+    uint32_t flags;
+};
+
+/* Claims an area and writes our image header.  Without a run file the header is private. */
+void image_start(const struct image_request *request);
+struct image_header *image(void); /* never NULL after image_start */
+void image_flag(uint32_t flag);
+void image_count(_Atomic uint64_t *counter);
+/* Says goodbye; the first caller wins. */
+void image_end(enum image_end how, int status);
+/* An exec failed: it goes on. */
+void image_reopen(void);
+/* In a forked child: what we have belongs to the parent. */
+void image_after_fork(void);
+/* In a forked child that was forked inside a critical section: the rest of it must not write into
+ * the parent's areas, so they are replaced by private copies. */
+void image_privatise(void);
+/* Does the holder, or anybody who depends on it, still read its parent's records? */
+bool lease_needed(struct lease *l);
+
+/*
+ * A zeroed segment, state BUILDING; in the run file, else (full, none) private and counted.
+ * NULL: not even private memory.  segment_publish makes it CURRENT.
+ */
+struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
+                             uint64_t index);
+void segment_publish(struct segment *s);
+/* Nobody alive needs it: its bytes may be used again. */
+void segment_vacate(struct segment *s);
+
+/* ---- forks (fork.c) ------------------------------------------------------------------------------ */
+
+/* Makes the head's records ours to write in epoch `go`. */
+void fork_own(struct unit *head, uint32_t go);
+/* A segment or large record that a child may still read is let go of when none can. */
+void fork_retire_segment(struct segment *s, uint32_t born);
+void fork_retire_large(struct large_record *r, uint32_t born);
+/* Puts a large record back on its list (large.c). */
+void large_record_vacate(struct large_record *r);
+struct large_record *large_record_copy(const struct large_record *from, bool trusted);
+
+void fork_start(void);
+/* Around a fork that we see.  prepare runs in the parent; the others on their side. */
+void fork_prepare(void);
+void fork_parent(void);
+void fork_child(void);
+/* The parent learns the child's pid (<= 0: there is none). */
+void fork_pid(int32_t pid);
+/* A new child's first operation: becomes an image of its own. */
+void fork_begin_child(void);
+bool fork_is_child(void); /* the page was wiped: nothing of ours has run since a fork */
+bool fork_is_beginning(void); /* a handler interrupted fork_begin_child */
+bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
+/* Waits while a fork by another thread is under way, bounded; returns the epoch to write in. */
+uint32_t fork_wait(void);
+
+/* ---- the list of threads (threads.c) ----------------------------------------------------------- */
+
+struct thread *threads_register(void); /* makes `self`; NULL: no memory.  Not in a section. */
+void threads_gone(struct thread *t);   /* the thread is over: nothing of it is used any more */
+struct thread *threads_first(void);    /* list of all; lock-free to walk */
+uint32_t threads_alive(void);
+/* The struct shared by threads past their end (and short of memory); its user holds the lock. */
+struct thread *threads_limbo_take(void);
+void threads_limbo_drop(void);
+uint32_t threads_next_number(void);
+/*
+ * In a forked child: `t` (may be NULL) is the only thread left; the list of the others is
+ * returned.  threads_renew gives t a number and counters of this image.
+ */
+struct thread *threads_after_fork(struct thread *t);
+void threads_renew(struct thread *t);
+
+/* ---- call sites (depot.c, modules.c) -------------------------------------------------------------- */
+
+/* The id of a stack of one frame; 0 = none (pc 0, or no room).  Lock-free when it is known. */
+uint32_t depot_put(uintptr_t pc);
+uint32_t depot_next_chunk(void);
+/* In a forked child; `fresh`: forget the parent's. */
+void depot_after_fork(bool fresh);
+
+/* What the loader says of the object around a pc: <dlfcn.h>'s _dl_find_object, or NULL. */
+typedef int find_object_fn(void *pc, void *result);
+void modules_start(find_object_fn *find);
+/* Records the module of a pc that is seen for the first time. */
+void modules_note(uintptr_t pc);
+/* Records one module; `start`, `end`: its mapped range. */
+void modules_add(uintptr_t bias, uintptr_t start, uintptr_t end, const char *path);
+void modules_after_fork(void);
+
+/* ---- before start-up (bootstrap.c) ----------------------------------------------------------------- */
+
+void *bootstrap_take(size_t request, size_t align);
+bool bootstrap_owns(const void *p);
+size_t bootstrap_request(const void *p);
+
+/* ---- knobs, written once before the heap is used ------------------------------------------------------ */
+
+struct pool_knobs {
+    uint64_t quarantine_bytes; /* per thread */
+    int malloc_fill;           /* 0..255, -1 = no */
+    int free_fill;
+};
+
+extern struct pool_knobs pool_knobs;
+
+/* ---- the hot path ----------------------------------------------------------------------------------------- */
+
+ALWAYS_INLINE struct found pool_find_hot(const void *p)
+{
+    uint64_t offset = (uintptr_t)p - heap.base; /* wraps for addresses below: one test for both */
+    if (unlikely(offset >= atomic_load_explicit(&heap.bytes, memory_order_relaxed)))
+        return (struct found){.verdict = PTR_FOREIGN};
+    struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    struct unit *head = u - u->back;
+    uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_acquire));
+    if (unlikely(!is_slab(kind)))
+        return pool_find(p);
+    const struct size_class *c = &size_class[kind - 1];
+    uint32_t inside = (uint32_t)((uintptr_t)p - unit_address(head));
+    uint32_t slot = (uint32_t)((inside >> 4) * c->magic >> 32);
+    uint32_t rest = inside - slot * c->slot_bytes;
+    if (unlikely(rest != 0 || slot >= c->slots))
+        return pool_find(p);
+    return (struct found){PTR_START, head, kind, slot, 0};
+}
+
+ALWAYS_INLINE struct block_record *pool_record_hot(const struct found *f, uint32_t go)
+{
+    if (unlikely(atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go ||
+                 !is_slab(f->kind)))
+        return pool_record(f, go);
+    struct segment *s =
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
+    return segment_record(s, f->slot);
+}
+
+ALWAYS_INLINE void *slab_take_hot(struct thread *t, uint32_t class)
+{
+    struct cache_bin *bin = &t->bin[class];
+    return likely(bin->count) ? bin->slot[--bin->count] : slab_take(t, class);
+}
+
+#endif

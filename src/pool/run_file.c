@@ -1,0 +1,312 @@
+/*
+ * run_file.c - the mapping of the run file, handed down by a launcher or made by hand.
+ *
+ * The whole file is reserved at once as shared memory that nobody can touch, so that a forked
+ * child already has everything it needs to claim an area: no open, no path, no permission.  Only
+ * the tables in area 0 are opened here.  No descriptor is kept: the program could close it, and
+ * find its number in its own way.
+ *
+ * Under a limit on the address space only the front of the file is mapped, an eighth of the
+ * limit: fewer areas can be reached, nothing else changes.
+ */
+#include "pool_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define WINDOW_SHARE 8u /* of a limited address space */
+#define NAME_ROOM 512u
+
+static struct {
+    char *base;
+    uint64_t window_bytes;
+    char *heap;
+    struct run_header *header;
+    char path[NAME_ROOM];
+} run;
+
+struct run_header *run_header(void)
+{
+    return run.header;
+}
+
+const char *run_path(void)
+{
+    return run.path;
+}
+
+struct area_entry *run_areas(void)
+{
+    return (struct area_entry *)(void *)(run.base + run.header->area_table_offset);
+}
+
+struct lease *run_leases(void)
+{
+    return (struct lease *)(void *)(run.base + run.header->lease_table_offset);
+}
+
+uint32_t run_area_limit(void)
+{
+    return (uint32_t)(run.window_bytes / run.header->area_bytes);
+}
+
+char *run_area(uint32_t index)
+{
+    return index < run_area_limit() ? run.base + index * run.header->area_bytes : NULL;
+}
+
+void *run_heap(void)
+{
+    return run.heap;
+}
+
+void run_ring(void)
+{
+    if (!run.header)
+        return;
+    atomic_fetch_add_explicit(&run.header->doorbell, 1, memory_order_release);
+    if (run.header->mode == RUN_BY_LAUNCHER && !os_sandboxed())
+        os_wake(&run.header->doorbell, true);
+}
+
+/* ---- mapping -------------------------------------------------------------------------------- */
+
+static uint64_t window_for(uint64_t bytes)
+{
+    uint64_t limit = os_limit(RLIMIT_AS);
+    return limit != UINT64_MAX && bytes > limit / WINDOW_SHARE ? limit / WINDOW_SHARE : bytes;
+}
+
+static uint64_t table_bytes(const struct run_header *h)
+{
+    return align_up(h->lease_table_offset + (uint64_t)h->lease_count * sizeof(struct lease),
+                    PAGE_BYTES);
+}
+
+/* Is what the file says of itself something that this runtime can live with? */
+static int check_header(const struct run_header *h, uint64_t file_bytes)
+{
+    if (h->magic != RTC_RUN_MAGIC || h->version_major != RTC_VERSION_MAJOR)
+        return -EPROTO;
+    uint64_t areas;
+    if (!is_pow2(h->area_bytes) || h->area_count < 2 || h->area_count > RTC_AREA_COUNT_MAX ||
+        h->lease_count != RTC_LEASE_COUNT || h->area_table_offset != RTC_AREA_TABLE_OFFSET ||
+        h->lease_table_offset !=
+            RTC_AREA_TABLE_OFFSET + (uint64_t)h->area_count * sizeof(struct area_entry) ||
+        table_bytes(h) > h->area_bytes || !checked_mul(h->area_count, h->area_bytes, &areas) ||
+        areas > file_bytes)
+        return -EBADMSG;
+    return 0;
+}
+
+static int map_window(int fd, const struct run_header *h)
+{
+    uint64_t want = window_for(h->area_bytes * h->area_count);
+    for (; want >= 2 * h->area_bytes; want /= 2) {
+        uint64_t bytes = align_down(want, h->area_bytes);
+        char *p = os_reserve_file(fd, bytes, 0);
+        if (os_failed(p))
+            continue;
+        os_dont_dump(p, bytes);
+        if (os_allow(p, table_bytes(h)) || os_populate(p, table_bytes(h))) {
+            os_unmap(p, bytes);
+            return -ENOSPC;
+        }
+        run.base = p;
+        run.window_bytes = bytes;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static int map_heap(int fd, const struct run_header *h)
+{
+    if (!h->heap_offset)
+        return 0;
+    char *p = os_reserve_file(fd, h->heap_bytes, h->heap_offset);
+    if (os_failed(p))
+        return -ENOMEM;
+    run.heap = p;
+    return 0;
+}
+
+/* Takes the descriptor; it is closed whatever happens. */
+static int map_run(int fd)
+{
+    static struct run_header copy; /* too large for the stack of a thread that calls malloc */
+    struct stat st;
+    int err = os_stat_fd(fd, &st);
+    if (!err)
+        err = os_read(fd, &copy, sizeof copy) == (long)sizeof copy
+                  ? check_header(&copy, (uint64_t)st.st_size)
+                  : -EBADMSG;
+    if (!err)
+        err = map_window(fd, &copy);
+    if (!err)
+        err = map_heap(fd, &copy);
+    os_close(fd);
+    if (!err)
+        run.header = (struct run_header *)(void *)run.base;
+    return err;
+}
+
+/* ---- handed down ---------------------------------------------------------------------------- */
+
+struct handed {
+    uint64_t fd; /* UINT64_MAX: none */
+    uint64_t dev, ino;
+    const char *path;
+};
+
+/* <fd>:<dev>:<ino>:<path>, fd may be -1 */
+static bool parse_handed(const char *s, struct handed *out)
+{
+    if (text_starts(s, "-1")) {
+        out->fd = UINT64_MAX;
+        s += 2;
+    } else if (!text_parse_decimal(&s, &out->fd)) {
+        return false;
+    }
+    if (*s++ != ':' || !text_parse_decimal(&s, &out->dev) || *s++ != ':' ||
+        !text_parse_decimal(&s, &out->ino) || *s++ != ':')
+        return false;
+    out->path = s;
+    return true;
+}
+
+static bool is_the_run(int fd, const struct handed *h)
+{
+    struct stat st;
+    return os_stat_fd(fd, &st) == 0 && st.st_dev == h->dev && st.st_ino == h->ino;
+}
+
+static int open_handed(const char *env)
+{
+    struct handed h;
+    if (!parse_handed(env, &h))
+        return -EINVAL;
+    if (h.fd <= INT_MAX && is_the_run((int)h.fd, &h))
+        return (int)h.fd;
+    int fd = os_open(h.path, O_RDWR, 0);
+    if (fd >= 0 && !is_the_run(fd, &h)) {
+        os_close(fd);
+        return -ESTALE;
+    }
+    return fd;
+}
+
+/* ---- made by hand --------------------------------------------------------------------------- */
+
+static const char *variable(char *const *envp, const char *name)
+{
+    size_t n = text_length(name);
+    for (; envp && *envp; envp++)
+        if (text_starts(*envp, name) && (*envp)[n] == '=')
+            return *envp + n + 1;
+    return NULL;
+}
+
+/* dir/rtcheck.<exe>.<pid>.<n>.pool */
+static void pool_name(char *out, const char *dir, const char *exe, uint64_t n)
+{
+    struct text t = text_begin(out, NAME_ROOM);
+    text_put(&t, dir);
+    text_put(&t, "/rtcheck.");
+    text_put(&t, exe);
+    text_put(&t, ".");
+    text_decimal(&t, os_pid());
+    text_put(&t, ".");
+    text_decimal(&t, n);
+    text_put(&t, ".pool");
+    text_end(&t);
+}
+
+static const char *own_name(char room[256])
+{
+    long n = os_read_link("/proc/self/exe", room, 255);
+    if (n <= 0)
+        return "program";
+    room[n] = '\0';
+    char *base = room;
+    for (char *p = room; *p; p++)
+        if (*p == '/')
+            base = p + 1;
+    return base;
+}
+
+static int create_in(const char *dir, const char *exe)
+{
+    if (!dir || dir[0] != '/')
+        return -ENOENT;
+    int fd = -EEXIST;
+    for (uint64_t n = 1; fd == -EEXIST && n < 1000; n++) {
+        pool_name(run.path, dir, exe, n);
+        fd = os_open(run.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    return fd;
+}
+
+/* Sizes the file and writes its header; a file that may not be that large gets fewer areas. */
+static int format(int fd, const struct run_request *request)
+{
+    static struct run_header header;
+    static char host[64];
+    os_host_name(host, sizeof host);
+    uint64_t file_limit = os_limit(RLIMIT_FSIZE); /* growing past it is a signal, not an error */
+    struct run_shape shape = {.area_bytes = RTC_AREA_BYTES,
+                              .heap_bytes = request->heap_bytes,
+                              .start_ns = os_wall_clock_ns(),
+                              .mode = RUN_BY_HAND,
+                              .uid = os_uid(),
+                              .host = host,
+                              .options = request->options};
+    for (shape.area_count = RTC_AREA_COUNT_MAX; shape.area_count >= 2; shape.area_count /= 2) {
+        if (run_file_bytes(&shape) > file_limit || os_truncate(fd, run_file_bytes(&shape)))
+            continue;
+        int err = run_header_init(&header, &shape);
+        if (err)
+            return err;
+        return os_write(fd, &header, sizeof header) == (long)sizeof header ? 0 : -ENOSPC;
+    }
+    return -EFBIG;
+}
+
+static int make_by_hand(const struct run_request *request)
+{
+    static char exe_room[256];
+    const char *exe = own_name(exe_room);
+    const char *dirs[] = {request->pool_dir, variable(request->envp, "RTCHECK_POOL_DIR"),
+                          variable(request->envp, "XDG_RUNTIME_DIR"), "/dev/shm",
+                          variable(request->envp, "TMPDIR"), "/tmp"};
+    int err = -ENOENT;
+    for (size_t i = 0; i < countof(dirs); i++) {
+        int fd = create_in(dirs[i], exe);
+        if (fd < 0)
+            continue;
+        err = format(fd, request);
+        if (!err) {
+            struct stat st;
+            int again = os_stat(run.path, &st) == 0 ? os_open(run.path, O_RDWR, 0) : -ENOENT;
+            os_close(fd);
+            err = again < 0 ? again : map_run(again);
+        } else {
+            os_close(fd);
+        }
+        if (!err)
+            return 0;
+        os_unlink(run.path);
+    }
+    run.path[0] = '\0';
+    return err;
+}
+
+int run_start(const struct run_request *request)
+{
+    if (!os_has(OS_RUN_FILE))
+        return -ENOTSUP;
+    if (!request->env)
+        return make_by_hand(request);
+    int fd = open_handed(request->env);
+    return fd < 0 ? fd : map_run(fd);
+}

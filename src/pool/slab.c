@@ -1,0 +1,286 @@
+/*
+ * slab.c - equal slots: thread caches, and the slabs behind them.
+ *
+ *    thread's bin  <-- refill, in batches --  slabs of the class with free slots (a list)
+ *                  --  flush, the older half -->
+ *
+ * A slab's free slots are bits in its note, changed under the lock of its class.  A slab whose
+ * slots are all free leaves (its units to units.c, its segment to image.c) unless it is the only
+ * one of its class with free slots.  Slots in bins and in quarantine are not free in this sense,
+ * so a slab that leaves holds no record that anybody is still to write.
+ *
+ * Handler slabs.  A signal handler that interrupted us must not touch bins, lists or locks.  One
+ * slab for each of three sizes is made at start-up; its bits are taken and given by single atomic
+ * steps, by handlers only, so that the same slot never has two owners.
+ */
+#include "pool_priv.h"
+
+#include <string.h>
+
+struct central {
+    struct lock lock;
+    uint32_t head; /* unit number of the first slab with free slots, 0 = none */
+    struct thread *orphans; /* a fork's other threads: their bins are still to be taken over */
+};
+
+static struct central central[SIZE_CLASSES];
+static struct unit *handler_slab[HANDLER_CLASSES];
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+static void list_add(struct central *c, struct unit *head)
+{
+    struct unit_note *note = note_of(head);
+    note->listed = 1;
+    note->prev = 0;
+    note->next = c->head;
+    if (c->head)
+        unit_note[c->head].prev = unit_number(head);
+    c->head = unit_number(head);
+}
+
+static void list_remove(struct central *c, struct unit *head)
+{
+    struct unit_note *note = note_of(head);
+    note->listed = 0;
+    if (note->prev)
+        unit_note[note->prev].next = note->next;
+    else
+        c->head = note->next;
+    if (note->next)
+        unit_note[note->next].prev = note->prev;
+}
+
+static void note_all_free(struct unit_note *note, uint32_t slots)
+{
+    memset(note->free, 0, sizeof note->free);
+    for (uint32_t i = 0; i < slots / 64; i++)
+        note->free[i] = ~0ull;
+    if (slots % 64)
+        note->free[slots / 64] = (1ull << slots % 64) - 1;
+    note->free_slots = (uint16_t)slots;
+    note->hint = 0;
+    note->listed = 0;
+}
+
+/* Makes a slab of the class; NULL: no memory for it or for its records. */
+static struct unit *slab_make(uint32_t class)
+{
+    const struct size_class *c = &size_class[class];
+    bool clean;
+    struct unit *head = units_take(c->units, 1, &clean);
+    if (!head)
+        return NULL;
+    struct segment *s = segment_take(SEGMENT_SLAB, c->slots, RECORD_BYTES, unit_number(head));
+    if (!s) {
+        units_give(head, c->units, !clean);
+        return NULL;
+    }
+    uint32_t epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    s->slot_bytes = c->slot_bytes;
+    s->units = c->units;
+    atomic_store_explicit(&s->count, c->slots, memory_order_relaxed);
+    atomic_store_explicit(&s->epoch, epoch, memory_order_relaxed);
+    note_all_free(note_of(head), c->slots);
+    for (uint32_t i = 1; i < c->units; i++) {
+        head[i].back = i;
+        atomic_store_explicit(&head[i].owner, 0, memory_order_relaxed);
+    }
+    head->back = 0;
+    atomic_store_explicit(&head->epoch, epoch, memory_order_relaxed);
+    segment_publish(s);
+    atomic_store_explicit(&head->owner, owner_of(class + 1, (uintptr_t)s),
+                          memory_order_release); /* pairs with pool_find_hot */
+    return head;
+}
+
+/* All slots are free: nobody will write a record of it any more. */
+static void slab_unmake(struct unit *head, uint32_t class)
+{
+    struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
+    fork_retire_segment(s, atomic_load_explicit(&head->epoch, memory_order_relaxed));
+    units_give(head, size_class[class].units, true);
+}
+
+static void *slot_address(const struct unit *head, uint32_t class, uint32_t slot)
+{
+    return (void *)(unit_address(head) + (uintptr_t)slot * size_class[class].slot_bytes);
+}
+
+/* Takes up to `want` free slots of one slab, lowest first. */
+static uint32_t slab_pick(struct unit *head, uint32_t class, void **out, uint32_t want)
+{
+    struct unit_note *note = note_of(head);
+    uint32_t got = 0;
+    for (uint32_t w = note->hint; w < SLOT_WORDS && got < want && note->free_slots; w++) {
+        note->hint = w;
+        while (note->free[w] && got < want) {
+            uint32_t bit = (uint32_t)__builtin_ctzll(note->free[w]);
+            note->free[w] &= note->free[w] - 1;
+            note->free_slots--;
+            out[got++] = slot_address(head, class, w * 64 + bit);
+        }
+    }
+    return got;
+}
+
+static void slab_return(struct central *c, uint32_t class, void *slot)
+{
+    struct unit *u = heap.unit + (((uintptr_t)slot - heap.base) >> RTC_UNIT_SHIFT);
+    struct unit *head = u - u->back;
+    struct unit_note *note = note_of(head);
+    uint32_t i = (uint32_t)((uintptr_t)slot - unit_address(head)) / size_class[class].slot_bytes;
+    note->free[i / 64] |= 1ull << i % 64;
+    note->free_slots++;
+    if (i / 64 < note->hint)
+        note->hint = i / 64;
+    if (!note->listed)
+        list_add(c, head);
+    bool others = note->next || note->prev;
+    if (note->free_slots == size_class[class].slots && others) {
+        list_remove(c, head);
+        slab_unmake(head, class);
+    }
+}
+
+/* ---- bins ----------------------------------------------------------------------------------- */
+
+static uint32_t bin_limit(uint32_t class)
+{
+    uint32_t limit = 16384 / size_class[class].slot_bytes;
+    return limit > CACHE_SLOTS ? CACHE_SLOTS : limit < 4 ? 4 : limit;
+}
+
+/* Slots in the bins of threads that a fork left behind in the parent. */
+static uint32_t adopt(struct central *c, uint32_t class, void **out)
+{
+    for (; c->orphans; c->orphans = c->orphans->next) {
+        struct cache_bin *bin = &c->orphans->bin[class];
+        if (bin->count) {
+            uint32_t n = bin->count;
+            memcpy(out, bin->slot, n * sizeof *out);
+            bin->count = 0;
+            return n;
+        }
+    }
+    return 0;
+}
+
+static uint32_t central_take(uint32_t class, void **out, uint32_t want)
+{
+    struct central *c = &central[class];
+    lock_take(&c->lock);
+    uint32_t got = c->orphans ? adopt(c, class, out) : 0;
+    while (got == 0) {
+        struct unit *head = c->head ? heap.unit + c->head : NULL;
+        if (!head) {
+            head = slab_make(class);
+            if (!head)
+                break;
+            list_add(c, head);
+        }
+        got = slab_pick(head, class, out, want);
+        if (note_of(head)->free_slots == 0)
+            list_remove(c, head);
+    }
+    lock_drop(&c->lock);
+    return got;
+}
+
+void *slab_take(struct thread *t, uint32_t class)
+{
+    struct cache_bin *bin = &t->bin[class];
+    if (!bin->limit)
+        bin->limit = bin_limit(class);
+    if (!bin->count)
+        bin->count = central_take(class, bin->slot, (bin->limit + 1) / 2);
+    /* Lowest addresses first: bits were taken in ascending order. */
+    for (uint32_t i = 0; i < bin->count / 2; i++) {
+        void *swap = bin->slot[i];
+        bin->slot[i] = bin->slot[bin->count - 1 - i];
+        bin->slot[bin->count - 1 - i] = swap;
+    }
+    return bin->count ? bin->slot[--bin->count] : NULL;
+}
+
+static void flush(struct cache_bin *bin, uint32_t class, uint32_t n)
+{
+    struct central *c = &central[class];
+    lock_take(&c->lock);
+    for (uint32_t i = 0; i < n; i++)
+        slab_return(c, class, bin->slot[i]);
+    lock_drop(&c->lock);
+    bin->count -= n;
+    memmove(bin->slot, bin->slot + n, bin->count * sizeof *bin->slot);
+}
+
+void slab_give(struct thread *t, uint32_t class, void *slot)
+{
+    if (unlikely(class >= SIZE_CLASSES)) {
+        slab_give_in_handler(class, slot);
+        return;
+    }
+    struct cache_bin *bin = &t->bin[class];
+    if (!bin->limit)
+        bin->limit = bin_limit(class);
+    if (bin->count == bin->limit)
+        flush(bin, class, (bin->limit + 1) / 2);
+    bin->slot[bin->count++] = slot;
+}
+
+void slab_drain(struct thread *t)
+{
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++)
+        if (t->bin[class].count)
+            flush(&t->bin[class], class, t->bin[class].count);
+}
+
+/* ---- handlers ------------------------------------------------------------------------------- */
+
+void *slab_take_in_handler(size_t request, size_t align)
+{
+    for (uint32_t k = 0; k < HANDLER_CLASSES; k++) {
+        const struct size_class *c = &size_class[SIZE_CLASSES + k];
+        if (request >= c->slot_bytes || align > c->slot_bytes || !handler_slab[k])
+            continue;
+        struct unit_note *note = note_of(handler_slab[k]);
+        for (uint32_t w = 0; w <= (c->slots - 1u) / 64; w++) {
+            uint64_t seen = __atomic_load_n(&note->free[w], __ATOMIC_RELAXED);
+            while (seen)
+                if (__atomic_compare_exchange_n(&note->free[w], &seen, seen & (seen - 1), true,
+                                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                    return slot_address(handler_slab[k], SIZE_CLASSES + k,
+                                        w * 64 + (uint32_t)__builtin_ctzll(seen));
+        }
+    }
+    return NULL;
+}
+
+void slab_give_in_handler(uint32_t class, void *slot)
+{
+    struct unit *head = handler_slab[class - SIZE_CLASSES];
+    uint32_t i = (uint32_t)((uintptr_t)slot - unit_address(head)) / size_class[class].slot_bytes;
+    /* Pairs with the acquire above: the next owner sees the record as we left it. */
+    __atomic_fetch_or(&note_of(head)->free[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
+}
+
+/* ---- start and forks ------------------------------------------------------------------------ */
+
+void slab_start(void)
+{
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++)
+        central[class].lock.rank = RANK_CENTRAL;
+    for (uint32_t k = 0; k < HANDLER_CLASSES; k++)
+        handler_slab[k] = slab_make(SIZE_CLASSES + k);
+}
+
+void slab_after_fork(bool trusted, struct thread *orphans)
+{
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++) {
+        struct central *c = &central[class];
+        lock_reset(&c->lock);
+        c->orphans = trusted ? orphans : NULL;
+        if (!trusted) /* a list may have been copied half-linked; its slabs stay as they are */
+            c->head = 0;
+    }
+}

@@ -1,0 +1,175 @@
+/*
+ * threads.c - the structs of all threads, and the thread records of the run file.
+ *
+ * The list only grows at its head, by compare-and-swap, so a fork that waits for quiet walks it
+ * without a lock.  Structs of threads that ended stay in the list and are used again.
+ *
+ * A thread past the end of its thread-specific data still frees and allocates (libc does, for the
+ * DTV and the stack): such threads share one struct, under a lock.
+ */
+#include "pool_priv.h"
+
+#include <string.h>
+
+#define STRUCTS_PER_MAP 4u
+
+static struct {
+    struct lock lock;
+    struct lock limbo_lock;
+    struct thread *_Atomic all;
+    struct thread *spare; /* never used yet */
+    uint32_t spare_count;
+    _Atomic uint32_t alive;
+    uint32_t next_number; /* last given out */
+    struct segment *chunk;
+    struct thread limbo;
+} threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
+
+/* Counters of threads that have no place in the file. */
+static struct thread_record uncounted;
+
+struct thread *threads_first(void)
+{
+    return atomic_load_explicit(&threads.all, memory_order_acquire); /* pairs with link */
+}
+
+uint32_t threads_alive(void)
+{
+    return atomic_load_explicit(&threads.alive, memory_order_relaxed);
+}
+
+uint32_t threads_next_number(void)
+{
+    return threads.next_number + 1;
+}
+
+/* Caller holds the lock. */
+static struct thread_record *record_take(uint32_t *number)
+{
+    if (threads.next_number >= BLOCK_THREAD_MASK) {
+        *number = 0;
+        return &uncounted;
+    }
+    uint32_t next = threads.next_number + 1;
+    if (!threads.chunk ||
+        atomic_load_explicit(&threads.chunk->count, memory_order_relaxed) == THREAD_CHUNK) {
+        threads.chunk = segment_take(SEGMENT_THREADS, THREAD_CHUNK, sizeof(struct thread_record),
+                                     next / THREAD_CHUNK);
+        if (!threads.chunk)
+            return &uncounted;
+        segment_publish(threads.chunk);
+    }
+    uint32_t place = atomic_load_explicit(&threads.chunk->count, memory_order_relaxed);
+    struct thread_record *r = (struct thread_record *)segment_items(threads.chunk) + place;
+    *number = threads.next_number = next;
+    r->number = next;
+    os_thread_name(r->name);
+    atomic_store_explicit(&r->tid, os_tid(), memory_order_relaxed);
+    atomic_store_explicit(&threads.chunk->count, place + 1, memory_order_release);
+    return r;
+}
+
+static void link(struct thread *t)
+{
+    t->next = atomic_load_explicit(&threads.all, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&threads.all, &t->next, t, memory_order_release,
+                                                  memory_order_relaxed))
+        ; /* pairs with threads_first */
+}
+
+/* Caller holds the lock.  A struct whose thread is over, else a new one; NULL: no memory. */
+static struct thread *struct_take(void)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (!t->tid)
+            return t;
+    if (!threads.spare_count) {
+        struct thread *more = os_map(align_up(STRUCTS_PER_MAP * sizeof *more, PAGE_BYTES));
+        if (os_failed(more))
+            return NULL;
+        threads.spare = more;
+        threads.spare_count = STRUCTS_PER_MAP;
+    }
+    struct thread *t = threads.spare + --threads.spare_count;
+    link(t);
+    return t;
+}
+
+struct thread *threads_register(void)
+{
+    self_state |= SELF_REGISTERING;
+    lock_take(&threads.lock);
+    struct thread *t = struct_take();
+    if (t) {
+        t->tid = os_tid();
+        t->record = record_take(&t->number);
+        t->key_set = false;
+        t->family_plus_1 = 0;
+        atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
+    }
+    lock_drop(&threads.lock);
+    self = t;
+    self_state &= ~(uint32_t)SELF_REGISTERING;
+    return t;
+}
+
+void threads_gone(struct thread *t)
+{
+    lock_take(&threads.lock);
+    atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
+    t->tid = 0;
+    atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
+    lock_drop(&threads.lock);
+}
+
+struct thread *threads_limbo_take(void)
+{
+    lock_take(&threads.limbo_lock);
+    struct thread *t = &threads.limbo;
+    if (!t->record) {
+        t->limbo = true;
+        t->record = &uncounted;
+        lock_take(&threads.lock);
+        struct thread_record *r = record_take(&t->number);
+        lock_drop(&threads.lock);
+        t->record = r;
+        t->tid = 1; /* never spare */
+        link(t);
+    }
+    return t;
+}
+
+void threads_limbo_drop(void)
+{
+    lock_drop(&threads.limbo_lock);
+}
+
+struct thread *threads_after_fork(struct thread *t)
+{
+    lock_reset(&threads.lock);
+    lock_reset(&threads.limbo_lock);
+    threads.chunk = NULL;
+    threads.spare_count = 0;
+    memset(&threads.limbo, 0, sizeof threads.limbo);
+    struct thread *others = NULL, *next;
+    for (struct thread *each = threads_first(); each; each = next) {
+        next = each->next;
+        if (each == t || each == &threads.limbo)
+            continue;
+        each->next = others;
+        others = each;
+    }
+    if (t)
+        t->next = NULL;
+    atomic_store_explicit(&threads.all, t, memory_order_relaxed);
+    atomic_store_explicit(&threads.alive, t ? 1 : 0, memory_order_relaxed);
+    return others;
+}
+
+void threads_renew(struct thread *t)
+{
+    lock_take(&threads.lock);
+    t->tid = os_tid();
+    t->record = record_take(&t->number);
+    lock_drop(&threads.lock);
+}

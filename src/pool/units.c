@@ -1,0 +1,402 @@
+/*
+ * units.c - the heap's address space, in units of 64 KiB.
+ *
+ * Free runs are kept in lists by the logarithm of their length; a run's length stands in the
+ * entries of its first and its last unit, so that neighbours find each other when one is freed.
+ * Above heap.bytes nothing was ever used: the heap grows there, in steps, by mprotect.
+ *
+ * Unit 0 is never given out (0 ends lists).
+ *
+ * Address space.  Without a limit on it 1 TiB is reserved at once.  Under `ulimit -v` nothing is
+ * taken in advance: the heap is extended where it ends, step by step, at an address far from
+ * where the kernel puts mappings.  The tables are reserved for as much as the heap can become.
+ *
+ * Freed runs stay dirty (their pages resident) up to DIRTY_BYTES_MAX in all; beyond it the run
+ * that was freed last is given back to the kernel at once.
+ */
+#include "pool_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define HEAP_BYTES_MAX (1ull << 40)
+#define HEAP_BYTES_MIN (1ull << 26)
+#define HEAP_ALIGN (1ull << 21)     /* huge pages need it */
+#define HUGE_FROM_BYTES (8ull << 20) /* smaller heaps would only grow by huge pages */
+#define STEP_BYTES_MIN (1ull << 20)
+#define STEP_BYTES_MAX (32ull << 20)
+#define DIRTY_BYTES_MAX (8ull << 20)
+#define RUN_LISTS 26u
+#define TRIES_PER_LIST 64u
+
+struct heap heap;
+struct unit_note *unit_note;
+
+static struct {
+    struct lock lock;
+    bool in_file;
+    bool limited;          /* under ulimit -v: extended step by step */
+    uint64_t max_units;    /* what the tables are reserved for */
+    uint64_t usable_units; /* address space that is ours */
+    uint64_t ready_bytes;  /* of the heap: readable and writable */
+    uint64_t tables_ready; /* units whose table entries are */
+    uint64_t dirty_bytes;
+    uint64_t free_units;
+    uint32_t list[RUN_LISTS];
+} space = {.lock = LOCK_INIT(RANK_UNITS)};
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static int reserve_tables(uint64_t units)
+{
+    void *entries = os_reserve(NULL, align_up(units * sizeof *heap.unit, PAGE_BYTES), false);
+    void *notes = os_reserve(NULL, align_up(units * sizeof *unit_note, PAGE_BYTES), false);
+    if (os_failed(entries) || os_failed(notes)) {
+        if (!os_failed(entries))
+            os_unmap(entries, align_up(units * sizeof *heap.unit, PAGE_BYTES));
+        if (!os_failed(notes))
+            os_unmap(notes, align_up(units * sizeof *unit_note, PAGE_BYTES));
+        return -ENOMEM;
+    }
+    heap.unit = entries;
+    unit_note = notes;
+    space.max_units = units;
+    return 0;
+}
+
+static int reserve_ladder(void)
+{
+    for (uint64_t bytes = HEAP_BYTES_MAX; bytes >= HEAP_BYTES_MIN; bytes /= 2) {
+        void *p = os_reserve(NULL, bytes + HEAP_ALIGN, false);
+        if (os_failed(p))
+            continue;
+        if (reserve_tables(bytes >> RTC_UNIT_SHIFT) == 0) {
+            heap.base = align_up((uintptr_t)p, HEAP_ALIGN);
+            space.usable_units = bytes >> RTC_UNIT_SHIFT;
+            return 0;
+        }
+        os_unmap(p, bytes + HEAP_ALIGN);
+    }
+    return -ENOMEM;
+}
+
+/* Somewhere between the program (0x55..) and the mappings (0x7f..), different in each run. */
+static uintptr_t lonely_address(unsigned attempt)
+{
+    uintptr_t random = (uintptr_t)__builtin_frame_address(0) >> 12 & 0xfff; /* the stack's ASLR */
+    return 0x200000000000ull + ((random + attempt * 977ull) << 30);
+}
+
+static int reserve_under_limit(uint64_t limit)
+{
+    uint64_t bytes = align_down(limit < HEAP_BYTES_MAX ? limit : HEAP_BYTES_MAX, HEAP_ALIGN);
+    if (bytes < 2 * STEP_BYTES_MIN || reserve_tables(bytes >> RTC_UNIT_SHIFT))
+        return -ENOMEM;
+    space.limited = true;
+    for (unsigned attempt = 0; attempt < 16; attempt++) {
+        void *p = os_reserve((void *)lonely_address(attempt), STEP_BYTES_MIN, true);
+        if (os_failed(p))
+            continue;
+        heap.base = (uintptr_t)p;
+        space.usable_units = STEP_BYTES_MIN >> RTC_UNIT_SHIFT;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static int use_file(uint64_t bytes)
+{
+    char *p = run_heap();
+    if (!p || reserve_tables(bytes >> RTC_UNIT_SHIFT))
+        return -ENOMEM;
+    heap.base = (uintptr_t)p;
+    space.in_file = true;
+    space.usable_units = bytes >> RTC_UNIT_SHIFT;
+    return 0;
+}
+
+int heap_start(const struct heap_setup *setup)
+{
+    if (setup->in_file)
+        return use_file(setup->file_bytes);
+    uint64_t limit = os_limit(RLIMIT_AS);
+    return limit == UINT64_MAX ? reserve_ladder() : reserve_under_limit(limit);
+}
+
+bool heap_in_file(void)
+{
+    return space.in_file;
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+static bool ready_tables(uint64_t units)
+{
+    if (units <= space.tables_ready)
+        return true;
+    uint64_t want = align_up(units, 256); /* the entries of 16 MiB of heap fill a page */
+    if (want > space.max_units)
+        want = space.max_units;
+    if (want < units ||
+        os_allow(heap.unit, align_up(want * sizeof *heap.unit, PAGE_BYTES)) ||
+        os_allow(unit_note, align_up(want * sizeof *unit_note, PAGE_BYTES)))
+        return false;
+    space.tables_ready = want;
+    return true;
+}
+
+static bool extend_space(uint64_t units)
+{
+    if (units <= space.usable_units)
+        return true;
+    if (!space.limited || units > space.max_units)
+        return false;
+    uint64_t have = space.usable_units << RTC_UNIT_SHIFT;
+    uint64_t more = ((units << RTC_UNIT_SHIFT) - have);
+    if (os_failed(os_reserve((void *)(heap.base + have), more, true)))
+        return false;
+    space.usable_units = units;
+    return true;
+}
+
+static bool ready_bytes(uint64_t from, uint64_t to)
+{
+    char *at = (char *)heap.base + from;
+    if (os_allow(at, to - from))
+        return false;
+    if (space.in_file)
+        return os_populate(at, to - from) == 0;
+    if (to > HUGE_FROM_BYTES)
+        os_huge((char *)heap.base + align_up(from, HEAP_ALIGN),
+                to > align_up(from, HEAP_ALIGN) ? to - align_up(from, HEAP_ALIGN) : 0);
+    return true;
+}
+
+/* Makes [0, bytes) of the heap usable memory, and a step more where that is to be had. */
+static bool ready_heap(uint64_t bytes)
+{
+    if (bytes <= space.ready_bytes)
+        return true;
+    uint64_t step = space.ready_bytes / 8;
+    step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
+    uint64_t want = align_up(bytes + step, STEP_BYTES_MIN);
+    uint64_t tries[] = {want, align_up(bytes, UNIT_BYTES)};
+    for (size_t i = 0; i < countof(tries); i++) {
+        if (!extend_space(tries[i] >> RTC_UNIT_SHIFT) || !ready_bytes(space.ready_bytes, tries[i]))
+            continue;
+        space.ready_bytes = tries[i];
+        return true;
+    }
+    return false;
+}
+
+/* ---- free runs ------------------------------------------------------------------------------ */
+
+static uint32_t list_of(uint64_t units)
+{
+    unsigned l = log2_floor(units);
+    return l < RUN_LISTS ? l : RUN_LISTS - 1;
+}
+
+static uint64_t run_length(const struct unit *u)
+{
+    uint64_t owner = atomic_load_explicit(&u->owner, memory_order_relaxed);
+    return owner_kind(owner) == UNIT_FREE ? (uint64_t)(uintptr_t)owner_pointer(owner) : 0;
+}
+
+static void set_owner(struct unit *u, uint64_t owner, uint32_t back)
+{
+    u->back = back;
+    atomic_store_explicit(&u->owner, owner, memory_order_release); /* pairs with pool_find */
+}
+
+static void run_link(struct unit *first, uint64_t n, bool dirty)
+{
+    uint64_t owner = owner_of(UNIT_FREE, n);
+    set_owner(first + (n - 1), owner, (uint32_t)(n - 1));
+    set_owner(first, owner, 0);
+    struct unit_note *note = note_of(first);
+    uint32_t *head = &space.list[list_of(n)];
+    note->dirty = dirty;
+    note->prev = 0;
+    note->next = *head;
+    if (*head)
+        unit_note[*head].prev = unit_number(first);
+    *head = unit_number(first);
+    space.free_units += n;
+    if (dirty)
+        space.dirty_bytes += n << RTC_UNIT_SHIFT;
+}
+
+static void run_unlink(struct unit *first, uint64_t n)
+{
+    struct unit_note *note = note_of(first);
+    if (note->prev)
+        unit_note[note->prev].next = note->next;
+    else
+        space.list[list_of(n)] = note->next;
+    if (note->next)
+        unit_note[note->next].prev = note->prev;
+    space.free_units -= n;
+    if (note->dirty)
+        space.dirty_bytes -= n << RTC_UNIT_SHIFT;
+}
+
+/* A free run that holds n units at a multiple of `align`; NULL: none. */
+static struct unit *run_search(uint64_t n, uint64_t align)
+{
+    for (uint32_t l = list_of(n); l < RUN_LISTS; l++) {
+        uint32_t i = space.list[l];
+        for (unsigned tries = 0; i && tries < TRIES_PER_LIST; tries++, i = unit_note[i].next) {
+            uintptr_t address = heap.base + ((uintptr_t)i << RTC_UNIT_SHIFT);
+            uint64_t skip = (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
+            if (skip + n <= run_length(heap.unit + i))
+                return heap.unit + i;
+        }
+    }
+    return NULL;
+}
+
+/* Appends a run of fresh units at the end of the heap; false: no memory. */
+static bool grow(uint64_t n)
+{
+    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
+    uint64_t first = bytes >> RTC_UNIT_SHIFT;
+    if (first == 0)
+        first = 1; /* unit 0 stays out */
+    uint64_t units;
+    if (!checked_add(first, n, &units) || units > space.max_units || !ready_tables(units) ||
+        !ready_heap(units << RTC_UNIT_SHIFT))
+        return false;
+    struct unit *at = heap.unit + first;
+    uint64_t before = first > 1 ? run_length(at - 1) : 0;
+    bool dirty = false;
+    if (before) {
+        at -= before;
+        dirty = note_of(at)->dirty;
+        run_unlink(at, before);
+    }
+    run_link(at, before + n, dirty);
+    atomic_store_explicit(&heap.bytes, units << RTC_UNIT_SHIFT, memory_order_release);
+    if (image())
+        atomic_store_explicit(&image()->heap_bytes, units << RTC_UNIT_SHIFT, memory_order_relaxed);
+    return true;
+}
+
+/* Cuts n units out of the free run at `run`, `skip` units in. */
+static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *clean)
+{
+    uint64_t length = run_length(run);
+    bool dirty = note_of(run)->dirty;
+    run_unlink(run, length);
+    if (skip)
+        run_link(run, skip, dirty);
+    if (skip + n < length)
+        run_link(run + skip + n, length - skip - n, dirty);
+    *clean = !dirty;
+    return run + skip;
+}
+
+struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
+{
+    lock_take(&space.lock);
+    struct unit *run = run_search(n, align);
+    if (!run && grow(n + align - 1))
+        run = run_search(n, align);
+    struct unit *taken = NULL;
+    if (run) {
+        uintptr_t address = unit_address(run);
+        uint64_t skip = (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
+        taken = run_cut(run, skip, n, clean);
+    }
+    lock_drop(&space.lock);
+    return taken;
+}
+
+bool units_take_at(struct unit *first, uint64_t n, bool *clean)
+{
+    lock_take(&space.lock);
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    uint64_t length = unit_number(first) < end ? run_length(first) : 0;
+    if (unit_number(first) + length == end && length < n && grow(n - length))
+        length = run_length(first);
+    bool fits = length >= n && first->back == 0;
+    if (fits)
+        run_cut(first, 0, n, clean);
+    lock_drop(&space.lock);
+    return fits;
+}
+
+static void clean_run(struct unit *first, uint64_t n)
+{
+    char *at = (char *)unit_address(first);
+    if (space.in_file ? os_release_file(at, n << RTC_UNIT_SHIFT) || os_populate(at, n << RTC_UNIT_SHIFT)
+                      : os_release(at, n << RTC_UNIT_SHIFT))
+        memset(at, 0, n << RTC_UNIT_SHIFT);
+}
+
+void units_give(struct unit *first, uint64_t n, bool dirty)
+{
+    lock_take(&space.lock);
+    if (dirty && !space.in_file && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > DIRTY_BYTES_MAX) {
+        clean_run(first, n);
+        dirty = false;
+    }
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
+    uint64_t before = unit_number(first) > 1 ? run_length(first - 1) : 0;
+    if (after) {
+        dirty |= note_of(first + n)->dirty;
+        run_unlink(first + n, after);
+    }
+    if (before) {
+        dirty |= note_of(first - before)->dirty;
+        run_unlink(first - before, before);
+    }
+    /* Interior entries would answer for the block that was here. */
+    for (uint64_t i = 0; i < n; i++)
+        set_owner(first + i, 0, 0);
+    run_link(first - before, before + n + after, dirty);
+    lock_drop(&space.lock);
+}
+
+void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes)
+{
+    lock_take(&space.lock);
+    *total_bytes = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
+    *free_bytes = space.free_units << RTC_UNIT_SHIFT;
+    lock_drop(&space.lock);
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+void units_after_fork(bool trusted)
+{
+    lock_reset(&space.lock);
+    if (trusted)
+        return;
+    /* A list may have been copied half-linked: what was free stays unused, and finds no neighbour. */
+    memset(space.list, 0, sizeof space.list);
+    for (uint64_t i = 0; i < atomic_load(&heap.bytes) >> RTC_UNIT_SHIFT; i++)
+        if (run_length(heap.unit + i))
+            set_owner(heap.unit + i, 0, 0);
+    space.free_units = 0;
+    space.dirty_bytes = 0;
+}
+
+/*
+ * heap=file: the mapping is shared with the parent.  The child copies what is in use into memory
+ * of its own and puts that in its place; the parent waits (fork.c).
+ */
+void heap_copy_for_child(void)
+{
+    uint64_t bytes = space.ready_bytes;
+    void *copy = os_map(bytes);
+    if (os_failed(copy))
+        os_exit_now(127); /* the shared heap must not be written by two */
+    memcpy(copy, (void *)heap.base, bytes);
+    if (os_move_onto(copy, bytes, (void *)heap.base))
+        os_exit_now(127);
+    space.in_file = false;
+}
