@@ -1,0 +1,172 @@
+/*
+ * core.h - the door of core: start-up, the front desk of every allocation, what is remembered of
+ * the environment, and the functions of libc that ours stand in front of.
+ */
+#ifndef CORE_H
+#define CORE_H
+
+#include <spawn.h>
+#include <stdio.h>
+
+#include "pool.h"
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+struct options {
+    bool trace_children;
+    bool heap_in_file;
+    uint64_t heap_bytes;
+    char pool_dir[256];
+};
+
+/*
+ * Reads key=value:key=value (or separated by blanks); unknown keys and bad values are left to the
+ * launcher or the reporter to complain of.  Also sets pool_knobs.
+ */
+void options_read(struct options *o, const char *text);
+
+/* ---- start.c ---------------------------------------------------------------------------------- */
+
+/* Sealed after start-up. */
+struct runtime {
+    struct options options;
+    bool by_launcher;
+    /* what exec must find in the environment, "" = nothing */
+    char preload[1024];  /* our library's path */
+    char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
+};
+
+extern struct runtime rt;
+
+/*
+ * First use, by whichever call comes first.  false: not yet possible (no environment), the caller
+ * makes do with bootstrap memory.
+ */
+bool core_start(void);
+/* From our constructor: libc works, threads do not exist yet. */
+void core_constructed(char **envp);
+bool core_is_started(void);
+
+/* ---- environment.c ------------------------------------------------------------------------------ */
+
+/* Remembers our entries and, when a launcher made them, hides them from the program. */
+void environment_take(char **envp);
+/* The room that environment_put_back needs for `envp`, in bytes. */
+size_t environment_room(char *const *envp);
+/*
+ * envp with our entries, built in `room`.  Signal-safe, no memory: it runs in vfork children.
+ * Returns envp itself where nothing is to be added.
+ */
+char *const *environment_put_back(char *const *envp, void *room);
+
+/* ---- thread.c ------------------------------------------------------------------------------------ */
+
+void thread_keys_ready(void); /* from the constructor */
+struct thread *thread_register(void);
+
+/* ---- section.c: critical sections ----------------------------------------------------------------- */
+
+enum section_kind {
+    SECTION_NORMAL,
+    SECTION_HANDLER, /* a signal handler that interrupted a section of its own thread */
+    SECTION_BOOT,    /* nothing works yet */
+};
+
+/*
+ * Lives on the stack; its address in thread.crit says where the section was entered, its mark
+ * whether that frame still exists (siglongjmp leaves sections without a word).
+ */
+struct section {
+    uint64_t mark;
+    struct thread *t;
+    uint32_t go;
+    enum section_kind kind;
+};
+
+#define SECTION_MARK 0x5ec7104e5ec7104eull
+
+bool section_begin_slow(struct section *s);
+void section_end_slow(struct section *s);
+
+/* false: s->kind says what can still be done; no section_end then. */
+ALWAYS_INLINE bool section_begin(struct section *s)
+{
+    struct thread *t = self;
+    if (likely(t && !atomic_load_explicit(&t->crit, memory_order_relaxed))) {
+        s->mark = SECTION_MARK;
+        s->t = t;
+        s->kind = SECTION_NORMAL;
+        atomic_store_explicit(&t->crit, (uintptr_t)s, memory_order_relaxed);
+        if (unlikely(fence_entries))
+            atomic_thread_fence(memory_order_seq_cst);
+        else
+            atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier of a fork */
+        s->go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+        if (likely(s->go))
+            return true;
+        atomic_store_explicit(&t->crit, 0, memory_order_release);
+    }
+    return section_begin_slow(s);
+}
+
+ALWAYS_INLINE void section_end(struct section *s)
+{
+    struct thread *t = s->t;
+    atomic_store_explicit(&t->crit, 0, memory_order_release);
+    if (unlikely(t->limbo || atomic_load_explicit(&t->deferred.count, memory_order_relaxed)))
+        section_end_slow(s);
+}
+
+/* ---- track.c: the front desk ------------------------------------------------------------------------ */
+
+/*
+ * All preserve errno except where they say ENOMEM; pc is the return address of the program's
+ * call.  Signal-safe in so far as a handler that interrupted another call is served from a small
+ * reserve.
+ */
+void *track_alloc(size_t request, size_t align, enum block_family family, uintptr_t pc);
+void *track_alloc_zeroed(size_t request, uintptr_t pc);
+void *track_realloc(void *p, size_t request, uintptr_t pc);
+void track_free(void *p, enum block_family family, uintptr_t pc);
+size_t track_usable(const void *p);
+/* Until the next call: what operator new's retry through the C++ library allocates is `family`. */
+void track_family(enum block_family family, bool on);
+
+struct track_totals {
+    uint64_t live_blocks, live_bytes, allocs, frees, heap_bytes, free_bytes;
+};
+
+struct track_totals track_totals(void);
+
+/* ---- next.c: the functions behind ours ---------------------------------------------------------------- */
+
+struct next {
+    int (*fork)(void);
+    int (*_Fork)(void);
+    int (*execvpe)(const char *, char *const[], char *const[]);
+    int (*fexecve)(int, char *const[], char *const[]);
+    int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                       const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                        const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*system)(const char *);
+    FILE *(*popen)(const char *, const char *);
+    int (*wordexp)(const char *, void *, int);
+    int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
+    long (*syscall)(long, ...);
+    int (*prctl)(int, ...);
+};
+
+extern struct next next;
+/* Fills `next`; may be called again, any time libc works. */
+void next_resolve(void);
+
+/* ---- leave (finish.c), handed down by the composition root ------------------------------------------- */
+
+struct core_hooks {
+    void (*finish)(enum image_end how, int status);
+};
+
+extern struct core_hooks core_hooks;
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * options.c - the runtime's options, out of the text that the launcher left in the run header, or
+ * RTCHECK_OPTIONS by hand.  The names are those of options.def.
+ */
+#include "core.h"
+
+struct value {
+    const char *at;
+    size_t length;
+};
+
+static bool is_separator(char c)
+{
+    return c == ':' || c == ' ' || c == '\t' || c == '\n' || c == ',';
+}
+
+/* Compares a key with a name of options.def: '-' there is '_' here. */
+static bool key_is(const char *key, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!name[i] || key[i] != (name[i] == '-' ? '_' : name[i]))
+            return false;
+    return !name[n];
+}
+
+static bool value_is(struct value v, const char *word)
+{
+    return text_length(word) == v.length && text_starts(v.at, word);
+}
+
+static void read_flag(bool *out, struct value v)
+{
+    if (value_is(v, "yes") || value_is(v, "1") || value_is(v, "on"))
+        *out = true;
+    else if (value_is(v, "no") || value_is(v, "0") || value_is(v, "off"))
+        *out = false;
+}
+
+static void read_size(uint64_t *out, struct value v)
+{
+    const char *s = v.at;
+    uint64_t n, unit = 1;
+    if (!text_parse_decimal(&s, &n))
+        return;
+    switch (*s | 0x20) {
+    case 'k': unit = 1ull << 10; break;
+    case 'm': unit = 1ull << 20; break;
+    case 'g': unit = 1ull << 30; break;
+    default: break;
+    }
+    s += unit > 1;
+    if ((size_t)(s - v.at) == v.length && checked_mul(n, unit, &n))
+        *out = n;
+}
+
+static void read_byte(int *out, struct value v)
+{
+    const char *s = v.at;
+    uint64_t n;
+    if (value_is(v, "no")) {
+        *out = -1;
+        return;
+    }
+    bool hex = text_starts(s, "0x");
+    s += hex ? 2 : 0;
+    if ((hex ? text_parse_hex(&s, &n) : text_parse_decimal(&s, &n)) &&
+        (size_t)(s - v.at) == v.length && n <= 255)
+        *out = (int)n;
+}
+
+static void read_text(char *out, size_t room, struct value v)
+{
+    struct text t = text_begin(out, room);
+    text_put_n(&t, v.at, v.length);
+    text_end(&t);
+}
+
+static void read_one(struct options *o, const char *key, size_t n, struct value v)
+{
+    if (key_is(key, n, "trace-children"))
+        read_flag(&o->trace_children, v);
+    else if (key_is(key, n, "pool-dir"))
+        read_text(o->pool_dir, sizeof o->pool_dir, v);
+    else if (key_is(key, n, "heap"))
+        o->heap_in_file = value_is(v, "file");
+    else if (key_is(key, n, "heap-size"))
+        read_size(&o->heap_bytes, v);
+    else if (key_is(key, n, "freelist-vol"))
+        read_size(&pool_knobs.quarantine_bytes, v);
+    else if (key_is(key, n, "malloc-fill"))
+        read_byte(&pool_knobs.malloc_fill, v);
+    else if (key_is(key, n, "free-fill"))
+        read_byte(&pool_knobs.free_fill, v);
+}
+
+void options_read(struct options *o, const char *text)
+{
+    while (*text) {
+        while (is_separator(*text))
+            text++;
+        const char *key = text;
+        while (*text && *text != '=' && !is_separator(*text))
+            text++;
+        size_t n = (size_t)(text - key);
+        struct value v = {text, 0};
+        if (*text == '=') {
+            v.at = ++text;
+            while (*text && !is_separator(*text))
+                text++;
+            v.length = (size_t)(text - v.at);
+        }
+        if (n)
+            read_one(o, key, n, v);
+    }
+}

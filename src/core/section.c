@@ -1,0 +1,94 @@
+/*
+ * section.c - the rare ways into and out of a critical section.
+ *
+ * A section that is found already entered by its own thread is either interrupted - we are in a
+ * signal handler and must not touch anything that it was changing - or was left by siglongjmp.
+ * It was left when the frame that holds its struct is gone: we stand above it on the same stack,
+ * or something else is written there by now.
+ */
+#include "core.h"
+
+static bool was_left(const struct thread *t)
+{
+    uintptr_t entered = atomic_load_explicit(&t->crit, memory_order_relaxed);
+    const volatile struct section *s = (const struct section *)entered;
+    if ((uintptr_t)__builtin_frame_address(0) > entered)
+        return !os_on_alternate_stack();
+    return s->mark != SECTION_MARK || s->t != t;
+}
+
+static bool handler(struct section *s)
+{
+    s->kind = SECTION_HANDLER;
+    return false;
+}
+
+static void enter(struct section *s, struct thread *t)
+{
+    s->mark = SECTION_MARK;
+    s->t = t;
+    s->kind = SECTION_NORMAL;
+    atomic_store_explicit(&t->crit, (uintptr_t)s, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    s->go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+}
+
+static struct thread *who(void)
+{
+    if (self)
+        return self;
+    if (!(self_state & SELF_GONE)) {
+        struct thread *t = thread_register();
+        if (t)
+            return t;
+    }
+    return threads_limbo_take();
+}
+
+COLD bool section_begin_slow(struct section *s)
+{
+    if (!core_start()) {
+        s->kind = SECTION_BOOT;
+        return false;
+    }
+    if (self_state & SELF_REGISTERING || fork_is_beginning())
+        return handler(s);
+    if (self && atomic_load_explicit(&self->crit, memory_order_relaxed)) {
+        if (!was_left(self))
+            return handler(s);
+        locks_abandon();
+        atomic_store_explicit(&self->crit, 0, memory_order_relaxed);
+    }
+    if (fork_is_child())
+        fork_begin_child();
+    struct thread *t = who();
+    enter(s, t);
+    if (!s->go) {
+        atomic_store_explicit(&t->crit, 0, memory_order_release);
+        uint32_t go = fork_wait();
+        enter(s, t);
+        s->go = s->go ? s->go : go;
+    }
+    return true;
+}
+
+/* Frees that a handler left for us; a handler may add while we work. */
+static void do_deferred(struct thread *t)
+{
+    struct deferred *d = &t->deferred;
+    uint32_t n;
+    while ((n = atomic_load_explicit(&d->count, memory_order_acquire)) > 0) {
+        void *block = d->block[n - 1];
+        if (atomic_compare_exchange_strong(&d->count, &n, n - 1))
+            track_free(block, FAMILY_MALLOC, 0);
+    }
+}
+
+COLD void section_end_slow(struct section *s)
+{
+    struct thread *t = s->t;
+    if (t->limbo)
+        threads_limbo_drop();
+    else
+        do_deferred(t);
+}

@@ -1,0 +1,152 @@
+/*
+ * start.c - first use.  Whoever calls first - the loader, a library's constructor, our own - sets
+ * everything up, without a call into libc; what needs libc waits for our constructor.
+ *
+ * Nothing that fails here harms the program: without a run file records are private, without an
+ * environment calls are served from the bootstrap arena until there is one.
+ */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+struct runtime rt = {.options = {.trace_children = true, .heap_bytes = 256ull << 20}};
+struct core_hooks core_hooks;
+
+enum { NOT_STARTED, STARTING, STARTED };
+static _Atomic uint32_t state;
+
+bool core_is_started(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == STARTED;
+}
+
+static const char *variable(char *const *envp, const char *prefix)
+{
+    for (; *envp; envp++)
+        if (text_starts(*envp, prefix))
+            return *envp + text_length(prefix);
+    return NULL;
+}
+
+static int start_run(char *const *envp)
+{
+    const char *run = variable(envp, "RTCHECK_RUN_FILE=");
+    const char *options = variable(envp, "RTCHECK_OPTIONS=");
+    if (!run && options)
+        options_read(&rt.options, options);
+    struct run_request request = {
+        .env = run,
+        .pool_dir = rt.options.pool_dir,
+        .envp = envp,
+        .options = options,
+        .heap_bytes = rt.options.heap_in_file ? align_up(rt.options.heap_bytes, UNIT_BYTES) : 0,
+    };
+    int err = run_start(&request);
+    if (!err && run)
+        options_read(&rt.options, run_header()->options);
+    return err;
+}
+
+/* Only the first image of a run can have its heap in the file: there is one heap in it. */
+static bool may_use_file_heap(void)
+{
+    uint32_t nobody = 0;
+    return rt.options.heap_in_file && run_header() && run_header()->heap_bytes &&
+           atomic_compare_exchange_strong(&run_header()->heap_taken, &nobody, os_pid());
+}
+
+static void start(char **envp)
+{
+    os_start(envp);
+    if (start_run(envp))
+        os_lack(OS_RUN_FILE);
+    struct heap_setup setup = {.in_file = may_use_file_heap()};
+    setup.file_bytes = setup.in_file ? run_header()->heap_bytes : 0;
+    if (heap_start(&setup) && setup.in_file) {
+        setup.in_file = false;
+        heap_start(&setup);
+    }
+    struct image_request request = {
+        .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
+        .first_thread = 1,
+        .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |
+                 (run_header() && run_header()->mode == RUN_BY_HAND ? IMAGE_BY_HAND : 0) |
+                 (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
+    };
+    image_start(&request);
+    fork_start();
+    slab_start();
+    environment_take(envp);
+}
+
+COLD bool core_start(void)
+{
+    if (core_is_started())
+        return true;
+    uint32_t not_yet = NOT_STARTED;
+    if (!environ || !atomic_compare_exchange_strong(&state, &not_yet, STARTING))
+        return false;
+    start(environ);
+    atomic_store_explicit(&state, STARTED, memory_order_release);
+    return true;
+}
+
+/* Without _dl_find_object: the objects that are there now. */
+static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    uintptr_t start = UINTPTR_MAX, end = 0;
+    for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type != PT_LOAD)
+            continue;
+        start = at < start ? (uintptr_t)align_down(at, PAGE_BYTES) : start;
+        end = at + ph->p_memsz > end ? at + ph->p_memsz : end;
+    }
+    if (end)
+        modules_add(info->dlpi_addr, start, end, info->dlpi_name);
+    return 0;
+}
+
+static void find_modules(void)
+{
+    void *f = os_has(OS_FIND_OBJECT) ? dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35") : NULL;
+    find_object_fn *find;
+    memcpy(&find, &f, sizeof find);
+    if (!f)
+        os_lack(OS_FIND_OBJECT);
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    modules_start(find);
+    if (!f)
+        dl_iterate_phdr(note_object, NULL);
+    section_end(&s);
+}
+
+/* Is the malloc that the program calls ours? */
+static void test_control(void)
+{
+    void *theirs = dlsym(RTLD_DEFAULT, "malloc");
+    Dl_info a, b;
+    bool same = theirs && dladdr(theirs, &a) && dladdr((void *)(uintptr_t)&core_constructed, &b) &&
+                a.dli_fbase == b.dli_fbase;
+    image_flag(same ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
+}
+
+void core_constructed(char **envp)
+{
+    if (!environ)
+        environ = envp;
+    if (!core_start())
+        return;
+    next_resolve();
+    thread_keys_ready();
+    find_modules();
+    test_control();
+}

@@ -1,0 +1,48 @@
+/*
+ * thread.c - the beginning and the end of a thread, as its allocator sees them.
+ *
+ * A thread is registered by its first operation.  Its end is announced by a thread-specific key;
+ * the key is made in our constructor, early, so that its number is small and setting it needs no
+ * memory.  libc goes on freeing for the thread after that: see threads.c, limbo.
+ */
+#include "core.h"
+
+#include <pthread.h>
+
+static pthread_key_t key;
+static bool key_ready;
+
+/* Other keys' destructors may still free: come again in the last rounds only. */
+static void thread_end(void *rounds)
+{
+    uintptr_t round = (uintptr_t)rounds;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
+        pthread_setspecific(key, (void *)(round + 1));
+        return;
+    }
+    struct section s;
+    if (!self || !section_begin(&s))
+        return;
+    struct thread *t = s.t;
+    quarantine_drain(t, s.go);
+    slab_drain(t);
+    section_end(&s);
+    self_state |= SELF_GONE;
+    self = NULL;
+    threads_gone(t);
+}
+
+void thread_keys_ready(void)
+{
+    key_ready = pthread_key_create(&key, thread_end) == 0;
+    if (self)
+        self->key_set = true; /* the main thread ends with the process */
+}
+
+struct thread *thread_register(void)
+{
+    struct thread *t = threads_register();
+    if (t && key_ready)
+        t->key_set = pthread_setspecific(key, (void *)1) == 0;
+    return t;
+}

@@ -1,0 +1,214 @@
+/*
+ * exec.c - the program starts another program: our entries go back into its environment.
+ *
+ * These run in vfork children, in their parent's memory: they build on the stack and change
+ * nothing.  system, popen and wordexp start their shell through hidden symbols of libc, so for
+ * the time of the call the entries stand in `environ` itself.
+ */
+#include "intercept.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Expands to the environment for the next image, on the stack of the calling function. */
+#define WITH_OURS(envp) environment_put_back((envp), alloca(environment_room(envp)))
+
+/* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
+static bool farewell(void)
+{
+    if (!core_is_started() || fork_shares_memory())
+        return false;
+    core_hooks.finish(END_EXEC, 0);
+    return true;
+}
+
+static int stayed(bool said, int result)
+{
+    if (said)
+        image_reopen();
+    return result;
+}
+
+static int exec_at(const char *path, char *const argv[], char *const envp[])
+{
+    bool said = farewell();
+    long err = syscall(SYS_execve, path, argv, WITH_OURS(envp));
+    return stayed(said, (int)err);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    return exec_at(path, argv, envp);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    return exec_at(path, argv, environ);
+}
+
+static int exec_in_path(const char *file, char *const argv[], char *const envp[])
+{
+    if (!next.execvpe) {
+        errno = ENOSYS;
+        return -1;
+    }
+    bool said = farewell();
+    return stayed(said, next.execvpe(file, argv, WITH_OURS(envp)));
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    return exec_in_path(file, argv, envp);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+    return exec_in_path(file, argv, environ);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    if (!next.fexecve) {
+        errno = ENOSYS;
+        return -1;
+    }
+    bool said = farewell();
+    return stayed(said, next.fexecve(fd, argv, WITH_OURS(envp)));
+}
+
+EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    bool said = farewell();
+    return stayed(said, (int)syscall(SYS_execveat, dir, path, argv, WITH_OURS(envp), flags));
+}
+
+/* ---- arguments as a list -------------------------------------------------------------------- */
+
+/* Counts the arguments from `first` up to the NULL; the list may be walked again. */
+static size_t count_arguments(const char *first, va_list ap)
+{
+    size_t n = 0;
+    for (const char *a = first; a; a = va_arg(ap, const char *))
+        n++;
+    return n;
+}
+
+/* argv out of the list, on the stack; leaves ap behind the NULL. */
+#define COLLECT(argv, first, ap)                                      \
+    va_list counting;                                                 \
+    va_copy(counting, ap);                                            \
+    size_t argc = count_arguments(first, counting);                   \
+    va_end(counting);                                                 \
+    char **argv = alloca((argc + 1) * sizeof *argv);                  \
+    memcpy(&argv[0], &first, sizeof first);                           \
+    for (size_t i = 1; i <= argc; i++)                                \
+        argv[i] = va_arg(ap, char *);                                 \
+    argv[argc] = NULL
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+    va_list ap;
+    va_start(ap, arg);
+    COLLECT(argv, arg, ap);
+    va_end(ap);
+    return exec_at(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *arg, ...)
+{
+    va_list ap;
+    va_start(ap, arg);
+    COLLECT(argv, arg, ap);
+    va_end(ap);
+    return exec_in_path(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+    va_list ap;
+    va_start(ap, arg);
+    COLLECT(argv, arg, ap);
+    char *const *envp = va_arg(ap, char *const *);
+    va_end(ap);
+    return exec_at(path, argv, envp);
+}
+
+/* ---- spawning ------------------------------------------------------------------------------- */
+
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
+                       const posix_spawn_file_actions_t *restrict actions,
+                       const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
+                       char *const envp[restrict])
+{
+    if (!next.posix_spawn)
+        next_resolve();
+    return next.posix_spawn(pid, path, actions, attributes, argv, WITH_OURS(envp));
+}
+
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+                        const posix_spawn_file_actions_t *restrict actions,
+                        const posix_spawnattr_t *restrict attributes,
+                        char *const argv[restrict], char *const envp[restrict])
+{
+    if (!next.posix_spawnp)
+        next_resolve();
+    return next.posix_spawnp(pid, file, actions, attributes, argv, WITH_OURS(envp));
+}
+
+/*
+ * For the time of a call libc itself starts a program from `environ`.  When somebody changed the
+ * environment meanwhile, what they made is left in place, and only our entries are taken out.
+ */
+struct lent {
+    char **before;
+    char **ours;
+};
+
+#define LEND_ENVIRONMENT()                                                                  \
+    {                                                                                       \
+        environ, environ = (char **)(uintptr_t)WITH_OURS(environ)                           \
+    }
+
+static void take_back(const struct lent *l)
+{
+    if (environ == l->ours)
+        environ = l->before;
+    else if (l->ours != l->before)
+        environment_take(environ);
+}
+
+EXPORT int system(const char *command)
+{
+    if (!next.system)
+        next_resolve();
+    struct lent l = LEND_ENVIRONMENT();
+    int status = next.system(command);
+    take_back(&l);
+    return status;
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+    if (!next.popen)
+        next_resolve();
+    struct lent l = LEND_ENVIRONMENT();
+    FILE *f = next.popen(command, mode);
+    take_back(&l);
+    return f;
+}
+
+EXPORT int wordexp(const char *words, void *out, int flags);
+EXPORT int wordexp(const char *words, void *out, int flags)
+{
+    if (!next.wordexp)
+        next_resolve();
+    struct lent l = LEND_ENVIRONMENT();
+    int err = next.wordexp(words, out, flags);
+    take_back(&l);
+    return err;
+}

@@ -1,0 +1,196 @@
+/*
+ * heap.c - the C surface of the allocator.
+ *
+ * Semantics are glibc's (errno, zero sizes, alignments), with one difference that a checker needs:
+ * malloc_usable_size is the size asked for, so that nobody writes into the redzone by right.
+ * The __libc_ names are exported by glibc, too, and would be a second heap if they were left.
+ */
+#include "intercept.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#define MIN_ALIGN 16u
+
+EXPORT void *malloc(size_t bytes)
+{
+    return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, CALLER);
+}
+
+EXPORT void free(void *p)
+{
+    track_free(p, FAMILY_MALLOC, CALLER);
+}
+
+static void *zeroed(size_t count, size_t bytes, uintptr_t pc)
+{
+    uint64_t total;
+    if (!checked_mul(count, bytes, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return track_alloc_zeroed(total, pc);
+}
+
+EXPORT void *calloc(size_t count, size_t bytes)
+{
+    return zeroed(count, bytes, CALLER);
+}
+
+static void *resized(void *p, size_t bytes, uintptr_t pc)
+{
+    if (!p)
+        return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, pc);
+    if (!bytes) { /* as glibc: realloc(p, 0) frees */
+        track_free(p, FAMILY_MALLOC, pc);
+        return NULL;
+    }
+    return track_realloc(p, bytes, pc);
+}
+
+EXPORT void *realloc(void *p, size_t bytes)
+{
+    return resized(p, bytes, CALLER);
+}
+
+EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
+{
+    uint64_t total;
+    if (!checked_mul(count, bytes, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return resized(p, total, CALLER);
+}
+
+/* As glibc: an alignment that is no power of two is rounded up to one; absurd ones are refused. */
+static void *aligned(size_t align, size_t bytes, uintptr_t pc)
+{
+    if (align > SIZE_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    size_t power = MIN_ALIGN;
+    while (power < align)
+        power *= 2;
+    if (power > PTRDIFF_MAX || bytes > PTRDIFF_MAX - power) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return track_alloc(bytes, power, FAMILY_ALIGNED, pc);
+}
+
+EXPORT void *memalign(size_t align, size_t bytes)
+{
+    return aligned(align, bytes, CALLER);
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t bytes)
+{
+    return aligned(align, bytes, CALLER);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
+{
+    if (align % sizeof(void *) != 0 || !is_pow2(align / sizeof(void *)))
+        return EINVAL;
+    int saved = errno;
+    void *p = aligned(align, bytes, CALLER);
+    errno = saved;
+    if (!p)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+EXPORT void *valloc(size_t bytes)
+{
+    return aligned(PAGE_BYTES, bytes, CALLER);
+}
+
+static void *whole_pages(size_t bytes, uintptr_t pc)
+{
+    uint64_t up;
+    if (!checked_add(bytes, PAGE_BYTES - 1, &up)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return aligned(PAGE_BYTES, align_down(up, PAGE_BYTES), pc);
+}
+
+EXPORT void *pvalloc(size_t bytes)
+{
+    return whole_pages(bytes, CALLER);
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+    return track_usable(p);
+}
+
+/* Old programs' name of free; C23's names. */
+EXPORT void cfree(void *p);
+EXPORT void cfree(void *p)
+{
+    track_free(p, FAMILY_MALLOC, CALLER);
+}
+
+EXPORT void free_sized(void *p, size_t bytes);
+EXPORT void free_sized(void *p, size_t bytes)
+{
+    (void)bytes;
+    track_free(p, FAMILY_MALLOC, CALLER);
+}
+
+EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes);
+EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
+{
+    (void)align;
+    (void)bytes;
+    track_free(p, FAMILY_ALIGNED, CALLER);
+}
+
+/* ---- glibc's own names ---------------------------------------------------------------------- */
+
+EXPORT void *__libc_malloc(size_t bytes);
+EXPORT void *__libc_malloc(size_t bytes)
+{
+    return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, CALLER);
+}
+
+EXPORT void __libc_free(void *p);
+EXPORT void __libc_free(void *p)
+{
+    track_free(p, FAMILY_MALLOC, CALLER);
+}
+
+EXPORT void *__libc_calloc(size_t count, size_t bytes);
+EXPORT void *__libc_calloc(size_t count, size_t bytes)
+{
+    return zeroed(count, bytes, CALLER);
+}
+
+EXPORT void *__libc_realloc(void *p, size_t bytes);
+EXPORT void *__libc_realloc(void *p, size_t bytes)
+{
+    return resized(p, bytes, CALLER);
+}
+
+EXPORT void *__libc_memalign(size_t align, size_t bytes);
+EXPORT void *__libc_memalign(size_t align, size_t bytes)
+{
+    return aligned(align, bytes, CALLER);
+}
+
+EXPORT void *__libc_valloc(size_t bytes);
+EXPORT void *__libc_valloc(size_t bytes)
+{
+    return aligned(PAGE_BYTES, bytes, CALLER);
+}
+
+EXPORT void *__libc_pvalloc(size_t bytes);
+EXPORT void *__libc_pvalloc(size_t bytes)
+{
+    return whole_pages(bytes, CALLER);
+}

@@ -1,0 +1,128 @@
+/*
+ * heap_cxx.c - operator new and delete, every form, by their mangled names.
+ *
+ * Success is ours.  Failure is the C++ library's: its own operator new is called, which calls
+ * malloc (ours), the new-handler, and throws, all as the standard says - and whatever block it
+ * still gets is recorded as made by operator new.  A program that has no C++ library has no
+ * caller of these.
+ */
+#include "intercept.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define MIN_ALIGN 16u
+
+/* Declares and defines an exported function without a header of its own. */
+#define CXX(result, name, ...)          \
+    EXPORT result name(__VA_ARGS__);    \
+    EXPORT result name(__VA_ARGS__)
+
+typedef void *new_fn(size_t);
+typedef void *new_aligned_fn(size_t, size_t);
+typedef void *new_nothrow_fn(size_t, const void *);
+typedef void *new_aligned_nothrow_fn(size_t, size_t, const void *);
+
+static void find_next(void *slot, const char *name)
+{
+    void *f = dlsym(RTLD_NEXT, name);
+    if (!f)
+        f = dlsym(RTLD_DEFAULT, name);
+    memcpy(slot, &f, sizeof f);
+}
+
+/* The cleanup runs also when the C++ library throws through our frame. */
+static void end_retry(const int *unused)
+{
+    (void)unused;
+    track_family(FAMILY_MALLOC, false);
+}
+
+#define RETRY(type, name, family, ...)                              \
+    do {                                                            \
+        __attribute__((cleanup(end_retry))) int in_retry = 0;       \
+        (void)in_retry;                                             \
+        type *next_new;                                             \
+        find_next(&next_new, name);                                 \
+        track_family(family, true);                                 \
+        return next_new ? next_new(__VA_ARGS__) : NULL;             \
+    } while (0)
+
+#define DEFINE_NEW(name, family)                                                   \
+    CXX(void *, name, size_t bytes)                                                \
+    {                                                                              \
+        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                   \
+        if (likely(p))                                                             \
+            return p;                                                              \
+        RETRY(new_fn, #name, family, bytes);                                       \
+    }
+
+#define DEFINE_NEW_NOTHROW(name, family)                                           \
+    CXX(void *, name, size_t bytes, const void *nothrow)                           \
+    {                                                                              \
+        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                   \
+        if (likely(p))                                                             \
+            return p;                                                              \
+        RETRY(new_nothrow_fn, #name, family, bytes, nothrow);                      \
+    }
+
+#define DEFINE_NEW_ALIGNED(name, family)                                           \
+    CXX(void *, name, size_t bytes, size_t align)                                  \
+    {                                                                              \
+        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
+        if (likely(p))                                                             \
+            return p;                                                              \
+        RETRY(new_aligned_fn, #name, family, bytes, align);                        \
+    }
+
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, family)                                   \
+    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)             \
+    {                                                                              \
+        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
+        if (likely(p))                                                             \
+            return p;                                                              \
+        RETRY(new_aligned_nothrow_fn, #name, family, bytes, align, nothrow);       \
+    }
+
+DEFINE_NEW(_Znwm, FAMILY_NEW)
+DEFINE_NEW(_Znam, FAMILY_NEW_ARRAY)
+DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, FAMILY_NEW)
+DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, FAMILY_NEW_ARRAY)
+DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, FAMILY_NEW_ALIGNED)
+DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED)
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ALIGNED)
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ARRAY_ALIGNED)
+
+/* delete: plain, sized, aligned, sized and aligned, and the nothrow forms of failed constructors */
+
+#define DEFINE_DELETE(name, family)             \
+    CXX(void, name, void *p)                    \
+    {                                           \
+        track_free(p, family, CALLER);          \
+    }
+#define DEFINE_DELETE_2(name, family, second)   \
+    CXX(void, name, void *p, second unused)     \
+    {                                           \
+        (void)unused;                           \
+        track_free(p, family, CALLER);          \
+    }
+#define DEFINE_DELETE_3(name, family, third)                    \
+    CXX(void, name, void *p, size_t unused, third unused_too)   \
+    {                                                           \
+        (void)unused;                                           \
+        (void)unused_too;                                       \
+        track_free(p, family, CALLER);                          \
+    }
+
+DEFINE_DELETE(_ZdlPv, FAMILY_NEW)
+DEFINE_DELETE(_ZdaPv, FAMILY_NEW_ARRAY)
+DEFINE_DELETE_2(_ZdlPvm, FAMILY_NEW, size_t)
+DEFINE_DELETE_2(_ZdaPvm, FAMILY_NEW_ARRAY, size_t)
+DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, FAMILY_NEW, const void *)
+DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, FAMILY_NEW_ARRAY, const void *)
+DEFINE_DELETE_2(_ZdlPvSt11align_val_t, FAMILY_NEW_ALIGNED, size_t)
+DEFINE_DELETE_2(_ZdaPvSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED, size_t)
+DEFINE_DELETE_3(_ZdlPvmSt11align_val_t, FAMILY_NEW_ALIGNED, size_t)
+DEFINE_DELETE_3(_ZdaPvmSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED, size_t)
+DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ALIGNED, const void *)
+DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ARRAY_ALIGNED, const void *)

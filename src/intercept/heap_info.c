@@ -1,0 +1,103 @@
+/*
+ * heap_info.c - what programs ask of their allocator.  Left to glibc these would describe a heap
+ * that nobody uses.
+ */
+#include "intercept.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+
+EXPORT struct mallinfo2 mallinfo2(void)
+{
+    struct track_totals sum = track_totals();
+    struct mallinfo2 info = {0};
+    info.arena = sum.heap_bytes;
+    info.uordblks = sum.live_bytes;
+    info.fordblks = sum.heap_bytes > sum.live_bytes ? sum.heap_bytes - sum.live_bytes : 0;
+    info.keepcost = sum.free_bytes;
+    info.ordblks = 1;
+    return info;
+}
+
+static struct mallinfo narrow(struct mallinfo2 wide)
+{
+    struct mallinfo info = {0};
+    info.arena = (int)wide.arena;
+    info.uordblks = (int)wide.uordblks;
+    info.fordblks = (int)wide.fordblks;
+    info.keepcost = (int)wide.keepcost;
+    info.ordblks = (int)wide.ordblks;
+    return info;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+EXPORT struct mallinfo mallinfo(void)
+{
+    return narrow(mallinfo2());
+}
+#pragma GCC diagnostic pop
+
+EXPORT struct mallinfo __libc_mallinfo(void);
+EXPORT struct mallinfo __libc_mallinfo(void)
+{
+    return narrow(mallinfo2());
+}
+
+static void line(struct text *t, const char *what, uint64_t n, const char *after)
+{
+    text_put(t, what);
+    text_decimal(t, n);
+    text_put(t, after);
+}
+
+/* The document's frame is glibc's; our totals are what is in it. */
+static size_t xml(char *buffer, size_t room)
+{
+    struct track_totals sum = track_totals();
+    struct text t = text_begin(buffer, room);
+    text_put(&t, "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n");
+    line(&t, "<system type=\"current\" size=\"", sum.heap_bytes, "\"/>\n</heap>\n");
+    line(&t, "<total type=\"rest\" count=\"", sum.live_blocks, "\" ");
+    line(&t, "size=\"", sum.live_bytes, "\"/>\n");
+    line(&t, "<system type=\"current\" size=\"", sum.heap_bytes, "\"/>\n</malloc>\n");
+    return (size_t)(text_end(&t) - buffer);
+}
+
+EXPORT int malloc_info(int options, FILE *out)
+{
+    char buffer[1024];
+    size_t (*write)(const void *, size_t, size_t, FILE *);
+    void *f = dlsym(RTLD_DEFAULT, "fwrite"); /* the program's stdio, not ours */
+    memcpy(&write, &f, sizeof write);
+    if (options != 0 || !write)
+        return EINVAL;
+    size_t n = xml(buffer, sizeof buffer);
+    return write(buffer, 1, n, out) == n ? 0 : errno;
+}
+
+EXPORT void malloc_stats(void)
+{
+    struct track_totals sum = track_totals();
+    char buffer[256];
+    struct text t = text_begin(buffer, sizeof buffer);
+    line(&t, "Arena 0:\nsystem bytes     = ", sum.heap_bytes, "\n");
+    line(&t, "in use bytes     = ", sum.live_bytes, "\n");
+    size_t n = (size_t)(text_end(&t) - buffer);
+    os_write(2, buffer, n); /* the program asked for it */
+}
+
+EXPORT int malloc_trim(size_t pad)
+{
+    (void)pad;
+    return 0; /* nothing to be had: free runs beyond a few MiB are given back at once */
+}
+
+EXPORT int mallopt(int parameter, int value)
+{
+    (void)parameter;
+    (void)value;
+    return 1; /* accepted: none of glibc's parameters has a counterpart here */
+}

@@ -1,0 +1,179 @@
+/*
+ * lifecycle.c - forks, ends, libraries, sandboxes.
+ *
+ * Forks: our handlers are registered before anybody else's (their first registration brings ours
+ * with it), so ours runs last before the fork and first after it.  fork itself is wrapped to learn
+ * the child's pid; _Fork and a raw clone through syscall() run no handlers, so the wrappers do.
+ *
+ * Ends: on_exit (preload.c) covers return and exit; _exit and _Exit are wrapped.  In a vfork child
+ * they must go straight to the kernel: it stands in its parent's memory.
+ */
+#include "intercept.h"
+
+#include <dlfcn.h>
+#include <linux/sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *dso);
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *dso)
+{
+    static _Atomic bool registered;
+    if (!next.register_atfork)
+        next_resolve();
+    if (!atomic_exchange(&registered, true))
+        next.register_atfork(fork_prepare, fork_parent, fork_child, NULL);
+    if (!prepare && !parent && !child)
+        return 0;
+    return next.register_atfork(prepare, parent, child, dso);
+}
+
+EXPORT pid_t fork(void)
+{
+    if (!next.fork)
+        next_resolve();
+    pid_t pid = next.fork();
+    if (pid != 0)
+        fork_pid(pid);
+    return pid;
+}
+
+EXPORT pid_t _Fork(void)
+{
+    if (!next._Fork)
+        next_resolve();
+    fork_prepare();
+    pid_t pid = next._Fork();
+    if (pid == 0) {
+        fork_child();
+        return 0;
+    }
+    fork_parent();
+    fork_pid(pid);
+    return pid;
+}
+
+/* A clone without CLONE_VM is a fork. */
+static bool is_fork(long nr, unsigned long flags)
+{
+    return nr == SYS_fork || (nr == SYS_clone && !(flags & CLONE_VM));
+}
+
+static long forking_call(long nr, const long a[6])
+{
+    fork_prepare();
+    long pid = next.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (pid == 0) {
+        fork_child();
+        return 0;
+    }
+    fork_parent();
+    fork_pid((int32_t)pid);
+    return pid;
+}
+
+static void note_sandbox(void)
+{
+    fence_entries = true; /* before the barrier is given up */
+    os_enter_sandbox();
+    if (core_is_started())
+        image_flag(IMAGE_SANDBOXED);
+}
+
+EXPORT long syscall(long nr, ...)
+{
+    va_list ap;
+    va_start(ap, nr);
+    long a[6];
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (!next.syscall)
+        next_resolve();
+    if (is_fork(nr, (unsigned long)a[0]))
+        return forking_call(nr, a);
+    if (nr == SYS_seccomp || (nr == SYS_prctl && a[0] == PR_SET_SECCOMP))
+        note_sandbox();
+    return next.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+EXPORT int prctl(int option, ...)
+{
+    va_list ap;
+    va_start(ap, option);
+    long a[4];
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (!next.prctl)
+        next_resolve();
+    if (option == PR_SET_SECCOMP)
+        note_sandbox();
+    return next.prctl(option, a[0], a[1], a[2], a[3]);
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static _Noreturn void end_now(int status)
+{
+    if (core_is_started() && !fork_shares_memory())
+        core_hooks.finish(END_EXIT_NOW, status);
+    os_exit_now(status);
+}
+
+EXPORT _Noreturn void _exit(int status)
+{
+    end_now(status);
+}
+
+EXPORT _Noreturn void _Exit(int status)
+{
+    end_now(status);
+}
+
+/* ---- libraries ------------------------------------------------------------------------------ */
+
+/*
+ * RTLD_DEEPBIND would give a library libc's malloc and our free.  The flag is cleared and libc's
+ * dlopen jumped to, not called: the loader looks at its caller's address for $ORIGIN, RUNPATH and
+ * namespace, and that must stay the program's.
+ */
+__asm__(".text\n"
+        ".globl dlopen\n"
+        ".type dlopen, @function\n"
+        "dlopen:\n"
+        "    .cfi_startproc\n"
+        "    endbr64\n"
+        "    andl $~8, %esi\n" /* RTLD_DEEPBIND */
+        "    movq next_dlopen(%rip), %rax\n"
+        "    testq %rax, %rax\n"
+        "    jz 1f\n"
+        "    jmp *%rax\n"
+        "1:  subq $24, %rsp\n"
+        "    .cfi_adjust_cfa_offset 24\n"
+        "    movq %rdi, 8(%rsp)\n"
+        "    movl %esi, 16(%rsp)\n"
+        "    call resolve_dlopen\n"
+        "    movq 8(%rsp), %rdi\n"
+        "    movl 16(%rsp), %esi\n"
+        "    addq $24, %rsp\n"
+        "    .cfi_adjust_cfa_offset -24\n"
+        "    jmp *%rax\n"
+        "    .cfi_endproc\n"
+        ".size dlopen, .-dlopen\n");
+
+static_assert(RTLD_DEEPBIND == 8, "the jump above clears it");
+
+void *next_dlopen;
+void *resolve_dlopen(void);
+void *resolve_dlopen(void)
+{
+    return next_dlopen = dlsym(RTLD_NEXT, "dlopen");
+}

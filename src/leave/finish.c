@@ -1,0 +1,180 @@
+/*
+ * finish.c - the end of an image, and by hand the reporter.
+ *
+ * The reporter is a program of its own, `rtcheck report --end FILE`, found beside our library.  It
+ * is started so that the program cannot notice: cloned in our memory with all signals blocked,
+ * from a child that itself ends at once, so that it is nobody's SIGCHLD and no waitpid finds it;
+ * without our LD_PRELOAD.  We wait for its word in the run header, bounded.
+ */
+#include "leave.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REPORT_WAIT_NS 30000000000ull
+#define POLL_NS 50000000ull
+#define STACK_BYTES 65536u
+
+struct start {
+    char path[1024]; /* of the reporter */
+    char *argv[5];
+    char **envp;
+    char *second_stack;
+    uint32_t pid; /* of the reporter, once it is there */
+    bool failed;
+};
+
+/* ---- the reporter's process ----------------------------------------------------------------- */
+
+static int become_reporter(void *argument)
+{
+    struct start *s = argument;
+    s->pid = os_pid();
+    sigset_t none;
+    sigemptyset(&none);
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL); /* of this process only: handlers are not shared */
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    next.syscall(SYS_execve, s->path, s->argv, s->envp);
+    s->failed = true;
+    os_exit_now(127);
+}
+
+/* Starts the reporter and ends, so that the reporter is an orphan from the beginning. */
+static int between(void *argument)
+{
+    struct start *s = argument;
+    if (clone(become_reporter, s->second_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s) < 0)
+        s->failed = true;
+    os_exit_now(0);
+}
+
+static bool find_reporter(char *out, size_t room)
+{
+    const char *given = getenv("RTCHECK_REPORTER");
+    Dl_info us;
+    struct text t = text_begin(out, room);
+    if (given) {
+        text_put(&t, given);
+        text_end(&t);
+    } else if (dladdr((void *)(uintptr_t)&leave_finish, &us) && us.dli_fname) {
+        const char *slash = strrchr(us.dli_fname, '/');
+        text_put_n(&t, us.dli_fname, slash ? (size_t)(slash - us.dli_fname) : 0);
+        text_put(&t, "/../bin/rtcheck");
+        text_end(&t);
+    } else {
+        return false;
+    }
+    struct stat st;
+    return os_stat(out, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
+}
+
+/* environ without LD_PRELOAD, in memory of our own. */
+static char **reporters_environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ && environ[n])
+        n++;
+    char **copy = os_map(align_up((n + 1) * sizeof *copy, PAGE_BYTES));
+    if (os_failed(copy))
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!text_starts(environ[i], "LD_PRELOAD="))
+            copy[kept++] = environ[i];
+    return copy;
+}
+
+static void wait_for_report(const struct start *s)
+{
+    struct run_header *run = run_header();
+    for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
+        if (atomic_load_explicit(&run->reported, memory_order_acquire) ||
+            os_process_gone(s->pid))
+            return;
+        os_wait(&run->reported, 0, POLL_NS, true);
+    }
+}
+
+static bool start_reporter(struct start *s)
+{
+    char *stacks = os_map(2 * STACK_BYTES);
+    s->envp = reporters_environment();
+    if (os_failed(stacks) || !s->envp)
+        return false;
+    s->second_stack = stacks + STACK_BYTES;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int pid = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
+    if (pid > 0)
+        waitpid(pid, NULL, __WCLONE);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pid > 0 && !s->failed;
+}
+
+/* ---- by hand -------------------------------------------------------------------------------- */
+
+static struct stat stderr_at_start;
+static bool stderr_known;
+
+static void __attribute__((constructor)) remember_stderr(void)
+{
+    stderr_known = os_stat_fd(2, &stderr_at_start) == 0;
+}
+
+/* The one line that we ever write ourselves: only to what was stderr when the program started. */
+static void name_the_file(void)
+{
+    struct stat now;
+    if (!stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
+        now.st_ino != stderr_at_start.st_ino)
+        return;
+    char line[1200];
+    struct text t = text_begin(line, sizeof line);
+    text_put(&t, "rtcheck: no reporter could be started: rtcheck report ");
+    text_put(&t, run_path());
+    text_put(&t, "\n");
+    os_write(2, line, (size_t)(text_end(&t) - line));
+}
+
+/* The first image speaks for the run; a child only when the first is gone. */
+static bool speaks_for_the_run(void)
+{
+    uint32_t first = atomic_load(&run_areas()[1].pid);
+    return image()->image == 1 || (first && os_process_gone(first));
+}
+
+static void report_by_hand(void)
+{
+    static struct start s;
+    if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
+        return;
+    static char verb[] = "report", end[] = "--end", name[] = "rtcheck";
+    s.argv[0] = name;
+    s.argv[1] = verb;
+    s.argv[2] = end;
+    s.argv[3] = (char *)(uintptr_t)run_path();
+    if (!os_sandboxed() && find_reporter(s.path, sizeof s.path) && start_reporter(&s))
+        wait_for_report(&s);
+    else
+        name_the_file();
+}
+
+void leave_finish(enum image_end how, int status)
+{
+    static _Atomic bool reported;
+    if (fork_is_child())
+        return; /* did nothing with memory since the fork: there is no image to end */
+    image_end(how, status);
+    if (how != END_EXEC && !atomic_exchange(&reported, true))
+        report_by_hand();
+}

@@ -1,0 +1,36 @@
+/*
+ * preload.c - the composition root: gives core what rooms above it know, and registers our end.
+ *
+ * on_exit from a constructor: libraries' destructors and the program's handlers were registered
+ * later or run earlier, so ours sees their frees, too.  A program that links our library but whose
+ * loader ran other constructors first loses nothing: start-up happened at its first allocation.
+ */
+#include "intercept.h"
+#include "leave.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
+
+static void ending(int status, void *unused)
+{
+    (void)unused;
+    leave_finish(END_EXIT, status);
+}
+
+static void ending_quickly(void)
+{
+    leave_finish(END_QUICK_EXIT, 0);
+}
+
+static void __attribute__((constructor)) preload(int argc, char **argv, char **envp)
+{
+    (void)argc;
+    (void)argv;
+    core_hooks.finish = leave_finish;
+    core_constructed(envp);
+    __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
+    on_exit(ending, NULL);
+    at_quick_exit(ending_quickly);
+}
