@@ -111,6 +111,7 @@ enum lease_state {
     LEASE_FREE = 0,
     LEASE_FORKING = 1, /* taken by a parent about to fork; pid not known yet */
     LEASE_HELD = 2,    /* a child may read its parent's records */
+    LEASE_LEFT = 3,    /* the child exec'd: only those who read the child's records still do */
 };
 
 /* "Child `pid` of image `parent` may read every copy of the parent's up to `epoch`." */
@@ -292,7 +293,8 @@ struct large_record {
     uint64_t unit;            /* where it starts, in units from heap_base */
     uint64_t units;           /* how many it occupies */
     uint64_t epoch;           /* of two items for one unit the higher epoch counts */
-    uint64_t reserved[2];
+    _Atomic uint64_t superseded; /* not 0: a newer copy exists; kept for a child that may read it */
+    uint64_t reserved;
 };
 
 /* ---- the other items -------------------------------------------------------------------- */

@@ -129,14 +129,22 @@ static void find_modules(void)
     section_end(&s);
 }
 
-/* Is the malloc that the program calls ours? */
+/*
+ * Is the malloc that the program calls ours?  Asked by calling it: in a program that is not
+ * position-independent its address may be that of a stub which leads to ours.
+ */
 static void test_control(void)
 {
-    void *theirs = dlsym(RTLD_DEFAULT, "malloc");
-    Dl_info a, b;
-    bool same = theirs && dladdr(theirs, &a) && dladdr((void *)(uintptr_t)&core_constructed, &b) &&
-                a.dli_fbase == b.dli_fbase;
-    image_flag(same ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
+    void *(*allocate)(size_t);
+    void (*release)(void *);
+    void *f = dlsym(RTLD_DEFAULT, "malloc"), *g = dlsym(RTLD_DEFAULT, "free");
+    memcpy(&allocate, &f, sizeof allocate);
+    memcpy(&release, &g, sizeof release);
+    void *block = f ? allocate(1) : NULL;
+    bool ours = block && pool_find(block).verdict == PTR_START;
+    if (g)
+        release(block);
+    image_flag(ours ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
 }
 
 void core_constructed(char **envp)

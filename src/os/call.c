@@ -163,6 +163,24 @@ uint64_t os_limit(int resource)
     return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
+uint64_t os_data_bytes(void)
+{
+    char line[128];
+    int fd = os_open("/proc/self/statm", O_RDONLY, 0);
+    long n = fd >= 0 ? os_read(fd, line, sizeof line - 1) : -1;
+    if (fd >= 0)
+        os_close(fd);
+    line[n > 0 ? n : 0] = '\0';
+    const char *s = line;
+    uint64_t pages = 0;
+    for (int field = 0; field < 6; field++) { /* size resident shared text lib data */
+        if (!text_parse_decimal(&s, &pages))
+            return 0;
+        s += *s == ' ';
+    }
+    return pages * PAGE_BYTES;
+}
+
 void os_host_name(char *buffer, size_t room)
 {
     struct utsname u;

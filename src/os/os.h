@@ -108,6 +108,7 @@ long os_read(int fd, void *buffer, size_t bytes);
 long os_write(int fd, const void *buffer, size_t bytes);
 long os_read_link(const char *path, char *buffer, size_t bytes);
 uint64_t os_limit(int resource); /* soft limit; UINT64_MAX = none */
+uint64_t os_data_bytes(void);    /* writable private memory of this process; 0 = not known */
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 

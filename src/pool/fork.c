@@ -59,7 +59,8 @@ static struct {
     struct lease *pending;  /* of the fork under way; in a new child: ours */
     struct lease *mine;     /* by which we read our parent's records */
     bool nested;            /* a handler forks while its thread is forking */
-    bool beginning;         /* a new child is becoming an image */
+    struct thread *survivor; /* in a new child: the thread that forked, if it was seen */
+    _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
     struct lock copying;
     struct lock retiring;
     struct granted granted[LEASES_MINE_MAX];
@@ -92,7 +93,8 @@ bool fork_is_child(void)
 
 bool fork_is_beginning(void)
 {
-    return forks.beginning;
+    uint32_t tid = atomic_load_explicit(&forks.beginner, memory_order_relaxed);
+    return tid && tid == os_tid();
 }
 
 bool fork_shares_memory(void)
@@ -231,6 +233,8 @@ static void copy_large(struct unit *head, struct large_record *old, bool inherit
                                   memory_order_relaxed);
     atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)new),
                           memory_order_release);
+    if (!inherited)
+        atomic_store_explicit(&old->superseded, 1, memory_order_release);
     fork_retire_large(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
 }
 
@@ -402,6 +406,7 @@ void fork_child(void)
         return;
     if (forks.nested)
         forks.pending = NULL;
+    forks.survivor = self;
     atomic_store(&go_page->epoch, 0);
     atomic_store(&go_page->alive, 0);
     if (self && atomic_load(&self->crit))
@@ -432,11 +437,17 @@ static void forget_parent(void)
     forks.pid = os_pid();
 }
 
-void fork_begin_child(void)
+/* The child's one thread goes on with its struct; the others' slots are there to be adopted. */
+static struct thread *take_over_threads(void)
+{
+    struct thread *survivor = self ? self : forks.survivor;
+    return threads_after_fork(survivor);
+}
+
+static void begin_child(void)
 {
     struct lease *lease = forks.mine = forks.pending;
     bool whole = believes_parent() || threads_alive() <= (self ? 1u : 0u);
-    forks.beginning = true;
     struct image_request request = {
         .how = lease ? IMAGE_FORK : IMAGE_FORK_UNSEEN,
         .parent = image()->image,
@@ -448,7 +459,7 @@ void fork_begin_child(void)
     };
     forget_parent();
     units_after_fork(whole);
-    slab_after_fork(whole, threads_after_fork(self));
+    slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
     depot_after_fork(!lease);
     modules_after_fork();
@@ -459,10 +470,25 @@ void fork_begin_child(void)
         image_flag(IMAGE_INHERITED_UNSURE);
     if (lease)
         atomic_store(&lease->child, image()->image);
-    if (self)
-        threads_renew(self);
+    for (struct thread *t = threads_first(); t; t = t->next)
+        threads_renew(t);
+    forks.survivor = NULL;
     forks.first_epoch = ++forks.epoch;
-    forks.beginning = false;
-    atomic_store(&go_page->alive, 1);
     atomic_store(&go_page->epoch, forks.epoch);
+}
+
+/* Several threads of a new child may come here at once: one begins, the others wait for it. */
+void fork_begin_child(void)
+{
+    uint32_t nobody = 0;
+    if (atomic_compare_exchange_strong(&forks.beginner, &nobody, os_tid())) {
+        if (fork_is_child()) {
+            begin_child();
+            atomic_store(&go_page->alive, 1);
+        }
+        atomic_store(&forks.beginner, 0);
+        return;
+    }
+    while (fork_is_child())
+        os_yield();
 }

@@ -131,7 +131,7 @@ static bool lease_alive(struct lease *l)
 {
     uint32_t state = atomic_load_explicit(&l->state, memory_order_acquire);
     uint32_t pid = atomic_load_explicit(&l->pid, memory_order_relaxed);
-    return state != LEASE_FREE && !(state == LEASE_HELD && pid && os_process_gone(pid));
+    return state == LEASE_FORKING || (state == LEASE_HELD && !(pid && os_process_gone(pid)));
 }
 
 /* May anybody alive read the records of this image?  depth bounds a hostile cycle of leases. */
@@ -180,8 +180,8 @@ static void drop_leases_of_the_gone(void)
 {
     for (uint32_t i = 0; i < run_header()->lease_count; i++) {
         struct lease *l = &run_leases()[i];
-        if (atomic_load_explicit(&l->state, memory_order_acquire) == LEASE_HELD &&
-            !lease_needed(l))
+        uint32_t state = atomic_load_explicit(&l->state, memory_order_acquire);
+        if ((state == LEASE_HELD || state == LEASE_LEFT) && !lease_needed(l))
             atomic_store_explicit(&l->state, LEASE_FREE, memory_order_release);
     }
 }
@@ -207,10 +207,17 @@ static void reclaim(bool must)
             take_back(dead[i]);
 }
 
+/* A launcher that lives does it better: it reads the images first. */
+static bool launcher_takes_back(void)
+{
+    uint32_t pid = run_header()->launcher_pid;
+    return pid && !os_process_gone(pid);
+}
+
 static uint32_t area_claim_hard(void)
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
-    if (used > CROWDED)
+    if (used > CROWDED && !launcher_takes_back())
         reclaim(false);
     uint32_t index = area_claim();
     if (!index) {
@@ -218,6 +225,33 @@ static uint32_t area_claim_hard(void)
         index = area_claim();
     }
     return index;
+}
+
+/* ---- exec ------------------------------------------------------------------------------------ */
+
+/*
+ * The image that this one replaced by exec: the newest other one of our process.  It reads nobody's
+ * records any more, so its lease, if it had one, is left.
+ */
+static uint32_t previous_image(void)
+{
+    uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
+    uint32_t pid = os_pid(), found = 0;
+    for (uint32_t i = 1; i < used && i < run_header()->area_count; i++) {
+        struct area_entry *e = &run_areas()[i];
+        uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
+        uint32_t number = area_owner_image(owner);
+        if (atomic_load_explicit(&e->pid, memory_order_relaxed) == pid &&
+            area_owner_state(owner) == AREA_CLAIMED && number < own.number && number > found)
+            found = number;
+    }
+    for (uint32_t i = 0; i < run_header()->lease_count; i++) {
+        struct lease *l = &run_leases()[i];
+        uint32_t held = LEASE_HELD;
+        if (atomic_load_explicit(&l->pid, memory_order_relaxed) == pid)
+            atomic_compare_exchange_strong(&l->state, &held, LEASE_LEFT);
+    }
+    return found;
 }
 
 /* ---- the header ----------------------------------------------------------------------------- */
@@ -248,7 +282,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
                         const struct image_header *parent)
 {
     h->image = own.number;
-    h->parent = request->parent;
+    h->parent = request->how == IMAGE_EXEC ? previous_image() : request->parent;
     h->pid = os_pid();
     h->ppid = os_ppid();
     h->how = request->how;

@@ -55,6 +55,7 @@ void large_record_vacate(struct large_record *r)
 {
     lock_take(&large.records_lock);
     atomic_store_explicit(&r->block.word, BLOCK_NEVER, memory_order_release);
+    atomic_store_explicit(&r->superseded, 0, memory_order_relaxed);
     if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK) /* else it is not used again */
         large.vacant[large.vacant_count++] = r;
     lock_drop(&large.records_lock);
@@ -93,8 +94,10 @@ static uint64_t units_for(uint64_t request)
 
 void *large_take(size_t request, size_t align, bool *clean, struct found *f)
 {
-    uint64_t n = units_for(request);
-    struct unit *head = units_take(n, align > UNIT_BYTES ? align >> RTC_UNIT_SHIFT : 1, clean);
+    uint64_t n = units_for(request), alignment = align > UNIT_BYTES ? align >> RTC_UNIT_SHIFT : 1;
+    struct unit *head = units_take(n, alignment, clean);
+    if (!head && large_let_go())
+        head = units_take(n, alignment, clean);
     if (!head)
         return NULL;
     struct large_record *r = record_take();
@@ -151,6 +154,16 @@ void large_give(const struct found *f)
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
         leave(large.held[large.head++ % HELD_MAX]);
     lock_drop(&large.lock);
+}
+
+bool large_let_go(void)
+{
+    lock_take(&large.lock);
+    bool any = large.head != large.tail;
+    while (large.head != large.tail)
+        leave(large.held[large.head++ % HELD_MAX]);
+    lock_drop(&large.lock);
+    return any;
 }
 
 bool large_resize(const struct found *f, uint64_t request)

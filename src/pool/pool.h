@@ -167,6 +167,8 @@ void slab_after_fork(bool trusted, struct thread *orphans);
 void *large_take(size_t request, size_t align, bool *clean, struct found *f);
 /* The block's record says FREED: its pages leave, sooner or later. */
 void large_give(const struct found *f);
+/* Memory is short: everything that waits in the quarantine of large blocks leaves it. */
+bool large_let_go(void);
 /* Grows or shrinks in place; false: cannot be. */
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);

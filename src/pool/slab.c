@@ -69,6 +69,8 @@ static struct unit *slab_make(uint32_t class)
     const struct size_class *c = &size_class[class];
     bool clean;
     struct unit *head = units_take(c->units, 1, &clean);
+    if (!head && large_let_go())
+        head = units_take(c->units, 1, &clean);
     if (!head)
         return NULL;
     struct segment *s = segment_take(SEGMENT_SLAB, c->slots, RECORD_BYTES, unit_number(head));

@@ -160,10 +160,21 @@ static bool extend_space(uint64_t units)
     return true;
 }
 
+/*
+ * A reservation that becomes usable is not checked against RLIMIT_DATA by every kernel when the
+ * address space is over its own limit already, and ours is large: a program that lowers its limits
+ * shall be refused as it would be without us.
+ */
+static bool limits_allow(uint64_t more)
+{
+    uint64_t limit = os_sandboxed() ? UINT64_MAX : os_limit(RLIMIT_DATA);
+    return limit == UINT64_MAX || os_data_bytes() + more <= limit;
+}
+
 static bool ready_bytes(uint64_t from, uint64_t to)
 {
     char *at = (char *)heap.base + from;
-    if (os_allow(at, to - from))
+    if (!limits_allow(to - from) || os_allow(at, to - from))
         return false;
     if (space.in_file)
         return os_populate(at, to - from) == 0;
@@ -294,6 +305,9 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
         run_link(run, skip, dirty);
     if (skip + n < length)
         run_link(run + skip + n, length - skip - n, dirty);
+    /* Until the new owner says what it is, a neighbour that is freed must not take it for free. */
+    set_owner(run + skip, 0, 0);
+    set_owner(run + skip + n - 1, 0, 0);
     *clean = !dirty;
     return run + skip;
 }
