@@ -6,7 +6,6 @@
 #define CORE_H
 
 #include <spawn.h>
-#include <stdio.h>
 
 #include "pool.h"
 
@@ -150,7 +149,7 @@ struct next {
     int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
                         const posix_spawnattr_t *, char *const[], char *const[]);
     int (*system)(const char *);
-    FILE *(*popen)(const char *, const char *);
+    void *(*popen)(const char *, const char *); /* a FILE, which is none of our business */
     int (*wordexp)(const char *, void *, int);
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);

@@ -67,12 +67,13 @@ static void hide(char **envp)
         if (text_starts(envp[i], PRELOAD)) {
             const char *value = envp[i] + sizeof PRELOAD - 1;
             const char *rest = value + word_length(value);
-            rest += *rest != '\0';
+            bool theirs = *rest; /* "us:" = the user's own was set, if to nothing */
+            rest += theirs;
             struct text t = text_begin(users_preload, sizeof users_preload);
             text_put(&t, PRELOAD);
             text_put(&t, rest);
             text_end(&t);
-            if (!*rest) {
+            if (!theirs) {
                 remove_entry(envp, i);
                 continue;
             }

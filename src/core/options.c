@@ -93,6 +93,17 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_byte(&pool_knobs.free_fill, v);
 }
 
+/* A value ends at a separator; in quotes, which the launcher puts where it must, at the next. */
+static const char *take_value(const char *text, struct value *v)
+{
+    char quote = *text == '\'' || *text == '"' ? *text++ : '\0';
+    v->at = text;
+    while (*text && (quote ? *text != quote : !is_separator(*text)))
+        text++;
+    v->length = (size_t)(text - v->at);
+    return text + (quote && *text);
+}
+
 void options_read(struct options *o, const char *text)
 {
     while (*text) {
@@ -103,12 +114,8 @@ void options_read(struct options *o, const char *text)
             text++;
         size_t n = (size_t)(text - key);
         struct value v = {text, 0};
-        if (*text == '=') {
-            v.at = ++text;
-            while (*text && !is_separator(*text))
-                text++;
-            v.length = (size_t)(text - v.at);
-        }
+        if (*text == '=')
+            text = take_value(text + 1, &v);
         if (n)
             read_one(o, key, n, v);
     }

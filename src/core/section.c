@@ -62,12 +62,14 @@ COLD bool section_begin_slow(struct section *s)
     if (fork_is_child())
         fork_begin_child();
     struct thread *t = who();
-    enter(s, t);
-    if (!s->go) {
+    /* Forks may follow each other closely: after each wait the question is asked anew. */
+    for (enter(s, t); !s->go; enter(s, t)) {
         atomic_store_explicit(&t->crit, 0, memory_order_release);
-        uint32_t go = fork_wait();
+        if (fork_wait())
+            continue;
         enter(s, t);
-        s->go = s->go ? s->go : go;
+        s->go = s->go ? s->go : fork_epoch();
+        break;
     }
     return true;
 }

@@ -112,6 +112,8 @@ static void *alloc_in_handler(struct order *o)
                                     .thread = self ? self->number : 0,
                                     .size = (uint32_t)o->request};
         block_publish(pool_record(&f, go), &birth);
+    } else {
+        slab_note_unrecorded(&f);
     }
     image_count(&image()->handler_allocs);
     return p;
@@ -202,6 +204,10 @@ static COLD void free_outside(const struct section *s, void *p)
 
 ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p, uintptr_t pc)
 {
+    if (unlikely(f->kind > SIZE_CLASSES) && slab_clear_unrecorded(f)) {
+        slab_give_in_handler(f->kind - 1, p);
+        return;
+    }
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t was;
     if (unlikely(!block_retire(b, s->t->number, depot_put(pc), &was))) {
@@ -250,6 +256,8 @@ static bool fits_in_place(const struct found *f, uint64_t request)
 static struct old_block resize_in_place(struct section *s, const struct found *f, size_t request,
                                         uintptr_t pc)
 {
+    if (slab_is_unrecorded(f))
+        return (struct old_block){.ok = true, .request = pool_room(f)};
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire);
     struct old_block old = {.ok = true, .request = pool_request(f, b, word)};
@@ -323,6 +331,8 @@ size_t track_usable(const void *p)
     struct found f = pool_find(p);
     if (f.verdict != PTR_START)
         return 0;
+    if (slab_is_unrecorded(&f))
+        return pool_room(&f);
     uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_acquire);
     struct block_record *b = is_slab(f.kind) ? segment_record(owner_pointer(owner), f.slot)
                                              : (struct block_record *)owner_pointer(owner);

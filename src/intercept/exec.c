@@ -192,12 +192,13 @@ EXPORT int system(const char *command)
     return status;
 }
 
-EXPORT FILE *popen(const char *command, const char *mode)
+EXPORT void *popen(const char *command, const char *mode);
+EXPORT void *popen(const char *command, const char *mode)
 {
     if (!next.popen)
         next_resolve();
     struct lent l = LEND_ENVIRONMENT();
-    FILE *f = next.popen(command, mode);
+    void *f = next.popen(command, mode);
     take_back(&l);
     return f;
 }

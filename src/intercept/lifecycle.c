@@ -171,8 +171,8 @@ __asm__(".text\n"
 
 static_assert(RTLD_DEEPBIND == 8, "the jump above clears it");
 
-void *next_dlopen;
-void *resolve_dlopen(void);
+__attribute__((used)) void *next_dlopen;
+__attribute__((used)) void *resolve_dlopen(void);
 void *resolve_dlopen(void)
 {
     return next_dlopen = dlsym(RTLD_NEXT, "dlopen");

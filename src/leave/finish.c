@@ -132,7 +132,7 @@ static void __attribute__((constructor)) remember_stderr(void)
 }
 
 /* The one line that we ever write ourselves: only to what was stderr when the program started. */
-static void name_the_file(void)
+static void say(const char *what, const char *which)
 {
     struct stat now;
     if (!stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
@@ -140,8 +140,9 @@ static void name_the_file(void)
         return;
     char line[1200];
     struct text t = text_begin(line, sizeof line);
-    text_put(&t, "rtcheck: no reporter could be started: rtcheck report ");
-    text_put(&t, run_path());
+    text_put(&t, "rtcheck: ");
+    text_put(&t, what);
+    text_put(&t, which);
     text_put(&t, "\n");
     os_write(2, line, (size_t)(text_end(&t) - line));
 }
@@ -156,6 +157,8 @@ static bool speaks_for_the_run(void)
 static void report_by_hand(void)
 {
     static struct start s;
+    if (!run_header() && !rt.by_launcher && image()->image == 0)
+        say("not recorded: no run file could be made", "");
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
         return;
     static char verb[] = "report", end[] = "--end", name[] = "rtcheck";
@@ -166,7 +169,7 @@ static void report_by_hand(void)
     if (!os_sandboxed() && find_reporter(s.path, sizeof s.path) && start_reporter(&s))
         wait_for_report(&s);
     else
-        name_the_file();
+        say("no reporter could be started: rtcheck report ", run_path());
 }
 
 void leave_finish(enum image_end how, int status)

@@ -313,15 +313,23 @@ static void resume_writers(void)
         os_wake(&forks.stopped, false);
 }
 
+/* Does this fork interrupt a critical section of its own thread? */
+static bool is_inside(void)
+{
+    return self && atomic_load_explicit(&self->crit, memory_order_relaxed);
+}
+
 void fork_prepare(void)
 {
     if (!forks.epoch || fork_shares_memory())
         return;
+    if (is_inside())
+        return; /* a handler forks: no lock may be taken here, and that child has no lease */
     if (fork_is_child())
         fork_begin_child();
     forks.nested = atomic_load(&forks.forker) == os_tid();
     if (forks.nested)
-        return; /* a handler forks while its thread is forking: that child has no lease */
+        return; /* a prepare handler forks: that child has none, either */
     lock_take(&forks.forking);
     atomic_store(&forks.forker, os_tid());
     bool quiet = stop_writers();
@@ -378,24 +386,28 @@ void fork_pid(int32_t pid)
         wait_for_copy(l, (uint32_t)pid);
 }
 
-uint32_t fork_wait(void)
+uint32_t fork_epoch(void)
+{
+    return forks.epoch;
+}
+
+bool fork_wait(void)
 {
     uint64_t begin = os_clock_ns();
-    uint32_t go;
-    while ((go = atomic_load_explicit(&go_page->epoch, memory_order_acquire)) == 0) {
+    while (atomic_load_explicit(&go_page->epoch, memory_order_acquire) == 0) {
         if (atomic_load(&forks.forker) == os_tid())
-            return forks.epoch; /* a prepare handler of somebody else's, after ours */
+            return false; /* a prepare handler of somebody else's, after ours */
         if (os_clock_ns() - begin > ESCAPE_NS) {
             struct lease *l = forks.pending;
             if (l) /* pairs with believes_parent in the child */
                 atomic_store_explicit(&l->torn, 1, memory_order_release);
-            return forks.epoch;
+            return false;
         }
         atomic_fetch_add(&forks.waiting, 1);
         os_wait(&forks.stopped, 1, ESCAPE_NS, false);
         atomic_fetch_sub(&forks.waiting, 1);
     }
-    return go;
+    return true;
 }
 
 /* ---- the child's side ------------------------------------------------------------------------- */
@@ -404,12 +416,12 @@ void fork_child(void)
 {
     if (!forks.epoch)
         return;
-    if (forks.nested)
+    if (forks.nested || is_inside())
         forks.pending = NULL;
     forks.survivor = self;
     atomic_store(&go_page->epoch, 0);
     atomic_store(&go_page->alive, 0);
-    if (self && atomic_load(&self->crit))
+    if (is_inside())
         image_privatise();
     if (heap_in_file())
         heap_copy_for_child();

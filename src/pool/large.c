@@ -69,7 +69,7 @@ struct large_record *large_record_copy(const struct large_record *from, bool tru
     to->unit = from->unit;
     to->units = from->units;
     to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
-    to->epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    to->epoch = fork_epoch();
     if (trusted)
         block_copy(&to->block, &from->block, 1, sizeof *to, false);
     else
@@ -107,7 +107,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     }
     r->unit = unit_number(head);
     r->units = n;
-    r->epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    r->epoch = fork_epoch();
     atomic_store_explicit(&r->request, request, memory_order_relaxed);
     set_units(head, 1, n);
     head->back = 0;
@@ -134,7 +134,7 @@ static void leave(struct unit *head)
     uint64_t n = r->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
     large.held_bytes -= resident_bytes(n);
-    if (epoch == atomic_load_explicit(&go_page->epoch, memory_order_relaxed))
+    if (epoch == fork_epoch())
         large_record_vacate(r);
     else
         fork_retire_large(r, epoch);

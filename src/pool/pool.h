@@ -159,6 +159,10 @@ void slab_drain(struct thread *t);
 /* For a handler that interrupted us: lock-free, from slabs of its own; NULL: none left. */
 void *slab_take_in_handler(size_t request, size_t align);
 void slab_give_in_handler(uint32_t class, void *slot);
+/* Blocks of handlers that have no record: made, asked, and - by one of all that free it - ended. */
+void slab_note_unrecorded(const struct found *f);
+bool slab_is_unrecorded(const struct found *f);
+bool slab_clear_unrecorded(const struct found *f);
 void slab_start(void);
 /* In a forked child: `trusted`: no other thread was inside us when the world was copied. */
 void slab_after_fork(bool trusted, struct thread *orphans);
@@ -282,8 +286,13 @@ void fork_begin_child(void);
 bool fork_is_child(void); /* the page was wiped: nothing of ours has run since a fork */
 bool fork_is_beginning(void); /* a handler interrupted fork_begin_child */
 bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
-/* Waits while a fork by another thread is under way, bounded; returns the epoch to write in. */
-uint32_t fork_wait(void);
+/*
+ * Waits while a fork by another thread is under way.  false: it took too long (or the fork is our
+ * own): go on with fork_epoch(); the child has been told not to believe what it inherits.
+ */
+bool fork_wait(void);
+/* The current epoch; unlike go_page's word it is right also inside a section that a fork waits for. */
+uint32_t fork_epoch(void);
 
 /* ---- the list of threads (threads.c) ----------------------------------------------------------- */
 

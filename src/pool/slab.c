@@ -78,7 +78,7 @@ static struct unit *slab_make(uint32_t class)
         units_give(head, c->units, !clean);
         return NULL;
     }
-    uint32_t epoch = atomic_load_explicit(&go_page->epoch, memory_order_relaxed);
+    uint32_t epoch = fork_epoch();
     s->slot_bytes = c->slot_bytes;
     s->units = c->units;
     atomic_store_explicit(&s->count, c->slots, memory_order_relaxed);
@@ -256,6 +256,33 @@ void *slab_take_in_handler(size_t request, size_t align)
         }
     }
     return NULL;
+}
+
+/*
+ * A block whose record could not be written - the slab was not ours to write in this epoch, and
+ * copying takes locks - is marked beside the free bits: the record must not be asked about it.
+ */
+#define UNRECORDED_WORD 32u
+
+void slab_note_unrecorded(const struct found *f)
+{
+    __atomic_fetch_or(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64],
+                      1ull << f->slot % 64, __ATOMIC_RELAXED);
+}
+
+bool slab_is_unrecorded(const struct found *f)
+{
+    return is_slab(f->kind) && f->kind > SIZE_CLASSES &&
+           __atomic_load_n(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64],
+                           __ATOMIC_RELAXED) >> f->slot % 64 & 1;
+}
+
+bool slab_clear_unrecorded(const struct found *f)
+{
+    uint64_t bit = 1ull << f->slot % 64;
+    return slab_is_unrecorded(f) &&
+           __atomic_fetch_and(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64], ~bit,
+                              __ATOMIC_RELAXED) & bit;
 }
 
 void slab_give_in_handler(uint32_t class, void *slot)

@@ -26,6 +26,7 @@
 #define HUGE_FROM_BYTES (8ull << 20) /* smaller heaps would only grow by huge pages */
 #define STEP_BYTES_MIN (1ull << 20)
 #define STEP_BYTES_MAX (32ull << 20)
+#define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
 #define DIRTY_BYTES_MAX (8ull << 20)
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
@@ -189,7 +190,7 @@ static bool ready_heap(uint64_t bytes)
 {
     if (bytes <= space.ready_bytes)
         return true;
-    uint64_t step = space.ready_bytes / 8;
+    uint64_t step = space.ready_bytes / STEP_SHARE;
     step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
     uint64_t want = align_up(bytes + step, STEP_BYTES_MIN);
     uint64_t tries[] = {want, align_up(bytes, UNIT_BYTES)};
