@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# rtc-test: project/law ci 120
+"""The laws of the architecture, tried on the compiler with the flags that each room is built with.
+
+A room can include its own headers and the doors of the rooms below it, and no other header of the
+project; nothing is smuggled past the include path; what the runtime must not use is not included.
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
+BUILD = pathlib.Path(os.environ["RTC_BUILD"])
+
+# Who may see whom.  Stated here once more, on purpose: CMakeLists.txt is what is tested.
+FLOORS = ["src/base", "src/os", "src/pool", "src/core"]
+SEES = {
+    "shadow": [],
+    "src/base": ["shadow"],
+    "src/os": ["shadow"] + FLOORS[:1],
+    "src/pool": ["shadow"] + FLOORS[:2],
+    "src/core": ["shadow"] + FLOORS[:3],
+    "src/intercept": ["shadow"] + FLOORS,
+    "src/leave": ["shadow"] + FLOORS,
+    "src": ["shadow", "src/intercept", "src/leave"] + FLOORS,
+    "report": ["shadow"],
+    "tools": ["shadow", "report"],
+}
+RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+
+wrong = []
+
+
+def headers(room):
+    return sorted(p.name for p in (SOURCE / room).glob("*.h"))
+
+
+def flags():
+    """The command line of some file of each room, without the file and its output."""
+    found = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        room = os.path.relpath(os.path.dirname(entry["file"]), SOURCE)
+        words = shlex.split(entry["command"])
+        output = words.index("-o")
+        found[room] = words[:output]
+    return found
+
+
+def on_path(command, names):
+    """Which of these headers this command line finds."""
+    text = "".join(f'#if __has_include("{n}")\nfinds {n}\n#endif\n' for n in names)
+    pathlib.Path("try.c").write_text(text)
+    done = subprocess.run(command + ["-E", "-P", "try.c"], capture_output=True, text=True, check=True)
+    return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("finds ")}
+
+
+def check_compiles(command, room, header, may):
+    pathlib.Path("try.c").write_text(f'#include "{header}"\nextern int nothing;\n')
+    done = subprocess.run(command + ["-fsyntax-only", "try.c"], capture_output=True, text=True)
+    if (done.returncode == 0) != may:
+        wrong.append(f"{room}: a file that includes {header} must {'' if may else 'not '}compile\n"
+                     + done.stderr)
+
+
+def check_sight(commands):
+    everything = {room: headers(room) for room in SEES}
+    for room, sees in SEES.items():
+        if room not in commands:
+            wrong.append(f"{room}: no file of it is built")
+            continue
+        visible = {h for seen in [room] + sees for h in everything[seen]}
+        found = on_path(commands[room], {h for names in everything.values() for h in names})
+        for other, names in everything.items():
+            wrong.extend(f"{room} finds {h} of {other}" for h in names if h in found - visible)
+            wrong.extend(f"{room} does not find {h} of {other}" for h in names if h in visible - found)
+            for header in names:
+                if header not in visible or not header.endswith("_priv.h"):
+                    check_compiles(commands[room], room, header, header in visible)
+
+
+def check_files():
+    for room in SEES:
+        own = set(headers(room))
+        for path in sorted((SOURCE / room).glob("*.[ch]")):
+            for kind, name in INCLUDE.findall(path.read_text()):
+                where = f"{path.relative_to(SOURCE)} includes {name}"
+                if kind == '"' and "/" in name and not re.fullmatch(r"rtcheck/[^/]+", name):
+                    wrong.append(f"{where}: by a path around its room")
+                if name.endswith("_priv.h") and name not in own:
+                    wrong.append(f"{where}: another room's private header")
+                if room in RUNTIME and name in ("stdio.h", "locale.h", "math.h"):
+                    wrong.append(f"{where}: not in the runtime")
+
+
+def check_rooms():
+    """A folder with sources that the table does not know would be under no law."""
+    for top in ("shadow", "src", "report", "tools"):
+        for path in (SOURCE / top).rglob("*.[ch]"):
+            room = str(path.parent.relative_to(SOURCE))
+            if room not in SEES:
+                wrong.append(f"{path.relative_to(SOURCE)}: {room} is no room")
+
+
+check_rooms()
+check_files()
+check_sight(flags())
+print("\n".join(sorted(set(wrong))))
+sys.exit(bool(wrong))

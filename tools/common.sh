@@ -1,0 +1,56 @@
+# Sourced by tools/run, tools/test and tools/packages, which are bash: what they share.
+# shellcheck shell=bash
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# 125 is what the launcher, too, returns when something is wrong with the set-up.
+die() {
+    printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2
+    exit 125
+}
+
+# LD_PRELOAD separates its entries by spaces and colons and knows no quoting.
+refuse_path() {
+    [[ $top != *[[:space:]:]* ]] ||
+        die "LD_PRELOAD cannot carry a path with a space or a colon: $top"
+}
+
+# build LOG [-DNAME=VALUE...] [-- TARGET...]: brings build/ up to date; what the tools say goes into
+# build/LOG.  One at a time: a second caller waits.
+build() {
+    local log=$top/build/$1 lock define=() target=()
+    shift
+    while (($#)) && [[ $1 == -D* ]]; do
+        define+=("$1")
+        shift
+    done
+    [[ ${1-} == -- ]] && target=(--target "${@:2}")
+
+    mkdir -p "$top/build" 2>/dev/null
+    if [[ ! -w $top/build ]]; then # somebody else's: it is as it is
+        [[ -x $top/build/bin/rtcheck && -e $top/build/lib/librtcheck.so ]] && return
+        die "cannot write to $top/build"
+    fi
+    exec {lock}>"$top/build/.lock"
+    flock "$lock"
+    run_build </dev/null >"$log" 2>&1 {lock}>&- || {
+        tail -n 30 "$log" >&2
+        die "the build failed; all of it: $log"
+    }
+    exec {lock}>&-
+}
+
+run_build() {
+    local cache=$top/build/CMakeCache.txt configure=()
+    umask 022
+    if [[ ! -e $cache ]]; then
+        configure=(-DRTC_TESTS=OFF) # unless asked for below
+    elif ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$top" "$cache"; then
+        configure=(--fresh -DRTC_TESTS=OFF) # the tree was moved together with its build
+    fi
+    configure+=("${define[@]}")
+    if ((${#configure[@]})); then
+        cmake "${configure[@]}" -S "$top" -B "$top/build" || return
+    fi
+    cmake --build "$top/build" --parallel "$(nproc)" "${target[@]}"
+}
