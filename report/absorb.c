@@ -1,0 +1,170 @@
+/*
+ * absorb.c - ended images out of a run that goes on.
+ *
+ * A shell script makes thousands of processes; each owns an area until somebody has read it.  The
+ * launcher does that here: the image's records become part of the report, its areas are emptied
+ * and free for the next.  Only an image whose process is gone for certain, and whose records no
+ * descendant can still read, is touched (images.c); what it had is also added up in the run's
+ * header, for those who find the file when the launcher is killed.
+ *
+ * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
+ * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
+ * and never CLAIMED without its data.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "report_priv.h"
+
+/* The live head, shared with the run; its geometry is the verified copy's, not its own. */
+struct live_head {
+    char *at;
+    uint64_t bytes;
+};
+
+static int head_map(const struct view *v, int fd, struct live_head *out)
+{
+    uint64_t end = v->run->lease_table_offset + v->run->lease_count * sizeof(struct lease);
+    uint64_t areas_end = v->run->area_table_offset + v->run->area_count * sizeof(struct area_entry);
+
+    out->bytes = align_up(end > areas_end ? end : areas_end, RTC_AREA_HEAD_BYTES);
+    out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return out->at == MAP_FAILED ? -errno : 0;
+}
+
+static struct area_entry *live_area(const struct view *v, const struct live_head *head,
+                                    uint32_t area)
+{
+    return (struct area_entry *)(void *)(head->at + v->run->area_table_offset) + area;
+}
+
+static struct lease *live_lease(const struct view *v, const struct live_head *head, uint32_t index)
+{
+    return (struct lease *)(void *)(head->at + v->run->lease_table_offset) + index;
+}
+
+/* ---- giving back --------------------------------------------------------------------------- */
+
+static void add_tally(struct run_tally *t, const struct image *image)
+{
+    atomic_fetch_add(&t->images, 1);
+    atomic_fetch_add(&t->allocs, image->allocs);
+    atomic_fetch_add(&t->frees, image->frees);
+    atomic_fetch_add(&t->live_blocks, image->live_blocks);
+    atomic_fetch_add(&t->live_bytes, image->live_bytes);
+}
+
+/* The hole is punched before anybody can claim the area: its next owner starts from zeros. */
+static bool empty_area(const struct view *v, const struct live_head *head, int fd, uint32_t area,
+                       uint32_t image)
+{
+    struct area_entry *entry = live_area(v, head, area);
+    uint64_t owner = area_owner(AREA_CLAIMED, image);
+
+    if (!atomic_compare_exchange_strong(&entry->owner, &owner, area_owner(AREA_TAKING, image)))
+        return false;
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)area_offset(v->run, area), (off_t)v->run->area_bytes) < 0)
+        return false; /* stays TAKING: nobody's, and nobody else's trouble */
+    atomic_store(&entry->populated_bytes, 0);
+    atomic_store(&entry->pid, 0);
+    atomic_store(&entry->owner, area_owner(AREA_FREE, 0));
+    return true;
+}
+
+static bool lease_is_over(const struct lease *lease, const struct image *image)
+{
+    if (lease->parent == image->number)
+        return true; /* no reader lives, else the image were needed */
+    return lease->parent == image->parent && atomic_load(&lease->child) == image->number;
+}
+
+/*
+ * State and pid are neighbours and change here as one word: between our look and our step a lease
+ * may have been freed and taken again, then for another pid.
+ */
+static void free_lease_of(struct lease *lease, const struct image *image)
+{
+    typedef uint64_t __attribute__((may_alias)) lease_word;
+    static_assert(offsetof(struct lease, state) == 0 && offsetof(struct lease, pid) == 4,
+                  "one word");
+    uint32_t state = atomic_load(&lease->state);
+    uint64_t seen = (uint64_t)atomic_load(&lease->pid) << 32 | state;
+
+    if ((state == LEASE_HELD || state == LEASE_LEFT) && lease_is_over(lease, image))
+        __atomic_compare_exchange_n((lease_word *)(void *)lease, &seen, LEASE_FREE, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void give_back(const struct view *v, const struct live_head *head, int fd,
+                      const struct image *image)
+{
+    bool tallied = false;
+
+    for (uint32_t area = 1; area < view_area_end(v); area++) {
+        uint64_t owner = atomic_load_explicit(&view_area_entry(v, area)->owner,
+                                              memory_order_relaxed);
+        if (owner != area_owner(AREA_CLAIMED, image->number))
+            continue;
+        if (!tallied)
+            add_tally(&((struct run_header *)(void *)head->at)->taken_back, image);
+        tallied = true;
+        empty_area(v, head, fd, area, image->number);
+    }
+    for (uint32_t i = 0; i < v->run->lease_count; i++)
+        free_lease_of(live_lease(v, head, i), image);
+}
+
+/* ---- rounds -------------------------------------------------------------------------------- */
+
+static bool is_over(const struct image *image)
+{
+    return image->gone && !image->needed && !image->absorbed;
+}
+
+static uint32_t count_over(const struct report *r)
+{
+    uint32_t count = 0;
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        count += is_over(image);
+    return count;
+}
+
+/* Children before parents would do as well: stacks are read from the file or from what is kept. */
+static void absorb_all(struct report *r, const struct live_head *head, int fd)
+{
+    for (struct image *image = r->images; image; image = image->hh.next) {
+        if (!is_over(image))
+            continue;
+        image_collect(r, image);
+        give_back(&r->view, head, fd, image);
+        add_tally(&r->absorbed, image);
+        image->absorbed = true;
+    }
+}
+
+int report_absorb_ended(struct report *r, int fd)
+{
+    struct live_head head;
+    int err = images_refresh(r);
+    int count;
+
+    if (err)
+        return err;
+    for (struct image *image = r->images; image; image = image->hh.next)
+        image->map_tried = false;
+    images_mark_gone(r);
+    images_mark_needed(r);
+    count = (int)count_over(r);
+    if (count == 0)
+        return 0;
+    err = head_map(&r->view, fd, &head);
+    if (err)
+        return err;
+    absorb_all(r, &head, fd);
+    munmap(head.at, head.bytes);
+    images_retire(r);
+    return count;
+}

@@ -1,0 +1,195 @@
+/*
+ * collect.c - a report's beginning and end: opening a run, and reading what is left in it.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "report_priv.h"
+
+static int report_begin(struct report **out, struct report *r, int err)
+{
+    if (!err) {
+        *out = r;
+        return 0;
+    }
+    free(r);
+    return err;
+}
+
+int report_open(struct report **out, const char *path, char err[REPORT_ERROR_BYTES])
+{
+    struct report *r = must_have(calloc(1, sizeof *r));
+    return report_begin(out, r, view_open(&r->view, path, err));
+}
+
+int report_open_fd(struct report **out, int fd, const char *name, char err[REPORT_ERROR_BYTES])
+{
+    struct report *r = must_have(calloc(1, sizeof *r));
+    return report_begin(out, r, view_open_fd(&r->view, fd, name, err));
+}
+
+static struct image *newest_of_pid(struct image *images, uint32_t pid)
+{
+    struct image *newest = NULL;
+
+    for (struct image *image = images; image; image = image->hh.next)
+        if (image->pid == pid && (!newest || image->number > newest->number))
+            newest = image;
+    return newest;
+}
+
+static void apply_exits(struct report *r)
+{
+    for (uint32_t i = 0; i < r->exit_count; i++) {
+        struct image *image = newest_of_pid(r->images, r->exits[i].pid);
+        if (image)
+            image->wait_status = r->exits[i].wait_status;
+    }
+}
+
+struct last_of_pid {
+    uint32_t pid;
+    struct image *image;
+    UT_hash_handle hh;
+};
+
+/* Images of one process follow each other by exec. */
+static void mark_succeeded(struct report *r)
+{
+    struct last_of_pid *all = NULL, *last, *next;
+
+    for (struct image *image = r->images; image; image = image->hh.next) {
+        HASH_FIND(hh, all, &image->pid, sizeof image->pid, last);
+        if (!last) {
+            last = must_have(calloc(1, sizeof *last));
+            last->pid = image->pid;
+            HASH_ADD(hh, all, pid, sizeof last->pid, last);
+        } else if (image->how == IMAGE_EXEC) {
+            last->image->succeeded = true;
+        }
+        last->image = image;
+    }
+    HASH_ITER(hh, all, last, next)
+    {
+        HASH_DEL(all, last);
+        free(last);
+    }
+}
+
+int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
+{
+    int code = images_refresh(r);
+
+    if (code) {
+        snprintf(err, REPORT_ERROR_BYTES, "%s: the run's tables are damaged", r->view.name);
+        return code;
+    }
+    images_mark_gone(r);
+    for (struct image *image = r->images; image; image = image->hh.next)
+        image->map_tried = false;
+    for (struct image *image = r->images; image; image = image->hh.next)
+        image_collect(r, image);
+    images_join(r);
+    mark_succeeded(r);
+    apply_exits(r);
+    return 0;
+}
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+/* Flags change while a program runs: an image that is still in the file is looked at again. */
+static void image_look_again(struct report *r, struct image *image)
+{
+    struct image_header h;
+
+    for (uint32_t area = 1; !image->absorbed && area < view_area_end(&r->view); area++) {
+        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
+                                              memory_order_relaxed);
+        uint64_t at = area_offset(r->view.run, area) + RTC_AREA_HEAD_BYTES;
+        if (owner != area_owner(AREA_CLAIMED, image->number))
+            continue;
+        if (view_read(&r->view, at, &h, sizeof h) == 0 && h.magic == RTC_IMAGE_MAGIC &&
+            h.image == image->number)
+            image_update(image, &h);
+    }
+}
+
+static struct report_image_fact fact_of(const struct report *r, const struct image *image)
+{
+    struct report_image_fact fact = {0};
+
+    if (!image)
+        return fact;
+    fact.found = true;
+    fact.image = image->number;
+    fact.pid = image->pid;
+    fact.flags = image->flags;
+    fact.unchecked_children = (uint32_t)image->unchecked_children;
+    fact.exe = image->exe;
+    if (image_was_lost(r, image))
+        fact.flags &= ~IMAGE_IN_CONTROL;
+    return fact;
+}
+
+struct report_image_fact report_image_of_pid(struct report *r, uint32_t pid)
+{
+    struct image *image, *done;
+
+    images_refresh(r);
+    image = newest_of_pid(r->images, pid);
+    done = newest_of_pid(r->done, pid);
+    if (done && (!image || done->number > image->number))
+        image = done;
+    if (image)
+        image_look_again(r, image);
+    return fact_of(r, image);
+}
+
+struct report_image_fact report_main_image(struct report *r)
+{
+    return fact_of(r, image_main(r));
+}
+
+void report_set_exit(struct report *r, uint32_t pid, int wait_status)
+{
+    r->exits = grow(r->exits, r->exit_count, sizeof r->exits[0]);
+    r->exits[r->exit_count++] = (struct exit_fact){pid, wait_status};
+}
+
+const struct run_header *report_run(const struct report *r)
+{
+    return r->view.run;
+}
+
+uint32_t report_running(struct report *r)
+{
+    uint32_t count = 0;
+
+    images_refresh(r);
+    for (struct image *image = r->images; image; image = image->hh.next) {
+        image_look_again(r, image);
+        count += image->state != IMAGE_ENDING && image_seems_alive(r, image);
+    }
+    return count;
+}
+
+void report_close(struct report *r)
+{
+    struct image *image, *next;
+
+    if (!r)
+        return;
+    images_join(r);
+    HASH_ITER(hh, r->images, image, next)
+    {
+        HASH_DEL(r->images, image);
+        image_free(image);
+    }
+    symbols_free(r);
+    sites_free(r);
+    free(r->bad);
+    free(r->exits);
+    view_close(&r->view);
+    free(r);
+}

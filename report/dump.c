@@ -1,0 +1,243 @@
+/*
+ * dump.c - a run file as it is, for those who work on rtcheck: every table, segment and item that
+ * is in use, one line each.  The last line says whether verify.c passes it.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "report_priv.h"
+
+/* What names[] has for n, which may be anything. */
+static const char *name_of(const char *const *names, size_t count, uint64_t n)
+{
+    return n < count && names[n] ? names[n] : "?";
+}
+
+#define NAME(names, n) name_of(names, countof(names), n)
+
+static const char *const area_states[] = {"free", "claimed", "taking"};
+static const char *const lease_states[] = {"free", "forking", "held", "left"};
+static const char *const image_states[] = {"building", "open", "ending"};
+static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
+static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules"};
+static const char *const block_states[] = {"never", "live", "freed", "free", "inherited"};
+static const char *const families[] = {"malloc",  "new",         "new[]",
+                                       "aligned", "new aligned", "new[] aligned"};
+
+static unsigned long long ull(uint64_t n)
+{
+    return n;
+}
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+static void dump_run(const struct view *v, FILE *out)
+{
+    const struct run_header *run = v->run;
+
+    fprintf(out, "run version=%u.%u features=0x%llx file_bytes=%llu area_bytes=%llu area_count=%u "
+            "lease_count=%u\n", run->version_major, run->version_minor, ull(run->features),
+            ull(run->file_bytes), ull(run->area_bytes), run->area_count, run->lease_count);
+    fprintf(out, "run area_table=0x%llx lease_table=0x%llx heap=0x%llx+0x%llx mode=%u uid=%u "
+            "launcher=%u\n", ull(run->area_table_offset), ull(run->lease_table_offset),
+            ull(run->heap_offset), ull(run->heap_bytes), run->mode, run->uid, run->launcher_pid);
+    fprintf(out, "run start_ns=%llu next_area=%u next_image=%u doorbell=%u reported=%u "
+            "unrecorded=%u\n", ull(run->start_ns), run->next_area, run->next_image, run->doorbell,
+            run->reported, run->unrecorded_images);
+    fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
+            ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
+            ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
+    fputs("run host=", out);
+    text_put(out, run->host);
+    fputs(" options=", out);
+    text_put(out, run->options);
+    fputc('\n', out);
+}
+
+static void dump_leases(const struct view *v, FILE *out)
+{
+    for (uint32_t i = 0; i < v->run->lease_count; i++) {
+        const struct lease *l = view_lease(v, i);
+        if (l->state != LEASE_FREE)
+            fprintf(out, "lease %u %s pid=%u parent=%u epoch=%u torn=%u child=%u\n", i,
+                    NAME(lease_states, l->state), l->pid, l->parent, l->epoch, l->torn, l->child);
+    }
+}
+
+/* ---- images -------------------------------------------------------------------------------- */
+
+static void dump_image(const struct image_header *h, FILE *out)
+{
+    fprintf(out, " image %u parent=%u pid=%u ppid=%u how=%s state=%s flags=0x%x\n", h->image,
+            h->parent, h->pid, h->ppid, how_name(h->how), NAME(image_states, h->state), h->flags);
+    fprintf(out, " image start_ns=%llu end_ns=%llu end_how=%u end_status=%d heap=0x%llx+0x%llx "
+            "first_thread=%u first_depot_chunk=%u lease=%u\n", ull(h->start_ns), ull(h->end_ns),
+            h->end_how, h->end_status, ull(h->heap_base), ull(h->heap_bytes), h->first_thread,
+            h->first_depot_chunk, h->lease);
+    fprintf(out, " image private_segments=%llu forks=%llu slab_copies=%llu handler_allocs=%llu "
+            "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx\n",
+            ull(h->private_segments), ull(h->fork_count), ull(h->slab_copies),
+            ull(h->handler_allocs), ull(h->bootstrap_allocs), ull(h->unchecked_children),
+            ull(h->lost_features));
+    fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
+            ull(h->bad_frees[LOST_DUPLICATE]), ull(h->bad_frees[LOST_MISALIGNED]),
+            ull(h->bad_frees[LOST_BAD]), ull(h->bad_frees[LOST_FOREIGN]));
+    fputs(" image exe=", out);
+    text_put(out, h->exe);
+    fputs(" argv=", out);
+    for (uint32_t at = 0; at < h->argv_bytes; at++)
+        if (h->argv[at] == 0)
+            fputc(' ', out);
+        else if (at == 0 || h->argv[at - 1] == 0)
+            text_put(out, h->argv + at);
+    fprintf(out, "(%u)\n", h->argc);
+}
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+static void dump_word(uint64_t word, uint64_t stacks, FILE *out)
+{
+    fprintf(out, "%s %s flags=%u mark=%u gen=%u thread=%u size=%u stacks=%llx/%llx\n",
+            NAME(block_states, word_state(word)), NAME(families, word_family(word)),
+            word_flags(word), word_mark(word), word_generation(word), word_thread(word),
+            word_size(word), ull(stacks >> 32), ull(stacks & UINT32_MAX));
+}
+
+static void dump_slab(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->capacity; i++) {
+        const struct block_record *b = segment_item(s, i);
+        if (b->word == 0)
+            continue; /* never used */
+        fprintf(out, "   slot %u ", i);
+        dump_word(b->word, b->stacks, out);
+    }
+}
+
+static void dump_large(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct large_record *l = segment_item(s, i);
+        if (l->block.word == 0)
+            continue; /* never used */
+        fprintf(out, "   large %u unit=%llu+%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
+                ull(l->units), ull(l->request), ull(l->epoch),
+                l->superseded ? " superseded" : "");
+        dump_word(l->block.word, l->block.stacks, out);
+    }
+}
+
+static void dump_depot(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct depot_node *n = segment_item(s, i);
+        fprintf(out, "   stack %x pc=0x%llx parent=%x\n", depot_id((uint32_t)s->index, i),
+                ull(n->pc), n->parent);
+    }
+}
+
+static void dump_threads(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct thread_record *t = segment_item(s, i);
+        if (t->tid == 0)
+            continue;
+        fprintf(out, "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu name=", t->number,
+                t->tid, t->gone ? " gone" : "", ull(t->allocs), ull(t->frees), ull(t->alloc_bytes),
+                ull(t->free_bytes));
+        text_put(out, t->name);
+        fputc('\n', out);
+    }
+}
+
+static void dump_modules(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct module_record *m = segment_item(s, i);
+        fprintf(out, "   module 0x%llx-0x%llx bias=0x%llx build_id=", ull(m->start), ull(m->end),
+                ull(m->bias));
+        for (uint32_t k = 0; k < m->build_id_bytes; k++)
+            fprintf(out, "%02x", m->build_id[k]);
+        fputc(' ', out);
+        text_put(out, m->path);
+        fputc('\n', out);
+    }
+}
+
+static void dump_items(const struct segment *s, FILE *out)
+{
+    if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
+        return;
+    if (s->kind == SEGMENT_SLAB)
+        dump_slab(s, out);
+    else if (s->kind == SEGMENT_LARGE)
+        dump_large(s, out);
+    else if (s->kind == SEGMENT_DEPOT)
+        dump_depot(s, out);
+    else if (s->kind == SEGMENT_THREADS)
+        dump_threads(s, out);
+    else if (s->kind == SEGMENT_MODULES)
+        dump_modules(s, out);
+}
+
+static void dump_segment(const struct segment *s, uint64_t off, FILE *out)
+{
+    fprintf(out, "  segment 0x%llx %s #%llu %s image=%u bytes=%u items=%u/%u of %u bytes epoch=%u",
+            ull(off), NAME(segment_kinds, s->kind), ull(s->index), NAME(segment_states, s->state),
+            s->image, s->bytes, s->count, s->capacity, s->item_bytes, s->epoch);
+    if (s->kind == SEGMENT_SLAB)
+        fprintf(out, " slot_bytes=%u units=%u", s->slot_bytes, s->units);
+    fputc('\n', out);
+    dump_items(s, out);
+}
+
+/* ---- areas --------------------------------------------------------------------------------- */
+
+/* A bad area is not walked: its lengths lead anywhere. */
+static void dump_area(const struct report *r, uint32_t area, FILE *out, struct verify_error *first)
+{
+    struct verify_error wrong = {"area cannot be read", area_offset(r->view.run, area)};
+    const struct segment *s;
+    struct area_copy copy;
+    uint64_t off = 0;
+
+    if (view_read_area(&r->view, area, &copy)) {
+        *first = first->what ? *first : wrong;
+        return;
+    }
+    fprintf(out, " head image=%u ordinal=%u previous=%u used_bytes=%llu\n", copy_head(&copy)->image,
+            copy_head(&copy)->ordinal, copy_head(&copy)->previous,
+            ull(copy_head(&copy)->used_bytes));
+    if (verify_area(copy.at, copy.bytes, r->view.run, area, &wrong)) {
+        if (copy_image(&copy))
+            dump_image(copy_image(&copy), out);
+        while ((s = copy_next_segment(&copy, &off)))
+            dump_segment(s, off, out);
+    } else {
+        fprintf(out, " bad: %s at 0x%llx\n", wrong.what, ull(wrong.offset));
+        *first = first->what ? *first : wrong;
+    }
+    area_copy_drop(&copy);
+}
+
+int report_dump(struct report *r, FILE *out)
+{
+    struct verify_error first = {0};
+
+    dump_run(&r->view, out);
+    dump_leases(&r->view, out);
+    for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
+        const struct area_entry *entry = view_area_entry(&r->view, area);
+        uint64_t owner = atomic_load_explicit(&entry->owner, memory_order_relaxed);
+        fprintf(out, "area %u %s image=%u pid=%u populated_bytes=%u\n", area,
+                NAME(area_states, area_owner_state(owner)), area_owner_image(owner), entry->pid,
+                entry->populated_bytes);
+        if (area_owner_state(owner) == AREA_CLAIMED)
+            dump_area(r, area, out, &first);
+    }
+    if (!first.what)
+        fputs("verify: good\n", out);
+    else
+        fprintf(out, "verify: %s at 0x%llx\n", first.what, ull(first.offset));
+    return first.what ? -EBADMSG : 0;
+}

@@ -1,0 +1,196 @@
+/*
+ * group.c - what several processes had in use, as records: one per place that allocated it.
+ *
+ * An id is the hash of names - of modules and functions, offsets only where there is no name - so
+ * that it stays the same from run to run, and from build to build as long as nobody moves the
+ * allocation into another function.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+bool image_was_replaced(const struct image *image)
+{
+    return image->succeeded || (image->state == IMAGE_ENDING && image->end_how == END_EXEC);
+}
+
+/* By hand, what exec starts has a run file of its own. */
+bool image_was_lost(const struct report *r, const struct image *image)
+{
+    return r->view.run->mode == RUN_BY_LAUNCHER && image_was_replaced(image) && !image->succeeded;
+}
+
+bool image_is_checked(const struct image *image)
+{
+    return (image->flags & IMAGE_IN_CONTROL) && !(image->flags & IMAGE_OWN_MALLOC);
+}
+
+struct image *image_main(const struct report *r)
+{
+    struct image *root = r->images;
+
+    while (root && root->how != IMAGE_ROOT)
+        root = root->hh.next;
+    for (struct image *later = root ? root->hh.next : NULL; later; later = later->hh.next)
+        if (root->succeeded && later->how == IMAGE_EXEC && later->pid == root->pid)
+            root = later;
+    return root ? root : r->images;
+}
+
+struct totals totals_of(const struct report *r)
+{
+    struct totals t = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        t.processes += !image->succeeded;
+        t.allocs += image->allocs;
+        t.frees += image->frees;
+        if (image_was_replaced(image))
+            continue;
+        t.blocks += image->live_blocks;
+        t.bytes += image->live_bytes;
+    }
+    return t;
+}
+
+/* The head's tally holds what this report took, too. */
+struct totals totals_elsewhere(const struct report *r)
+{
+    const struct run_tally *all = &r->view.run->taken_back, *ours = &r->absorbed;
+    struct totals t = {0};
+
+    if (all->images <= ours->images)
+        return t; /* or a mad header */
+    t.processes = all->images - ours->images;
+    t.allocs = all->allocs - ours->allocs;
+    t.frees = all->frees - ours->frees;
+    t.blocks = all->live_blocks - ours->live_blocks;
+    t.bytes = all->live_bytes - ours->live_bytes;
+    return t;
+}
+
+/* ---- ids ---------------------------------------------------------------------------------- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    while (n-- > 0)
+        hash = (hash ^ *p++) * 0x100000001b3ull; /* FNV-1a */
+    return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+static uint64_t hash_frame(const struct report *r, const struct frame *frame, uint64_t hash)
+{
+    if (frame->module == NO_MODULE)
+        return hash_text(hash, "?"); /* an address is of one run only */
+    hash = hash_text(hash, base_name(r->modules[frame->module].path));
+    if (frame->system_name)
+        return hash_text(hash, frame->system_name);
+    return hash_bytes(hash, &frame->offset, sizeof frame->offset);
+}
+
+static void record_name(const struct report *r, struct record *record)
+{
+    const struct site *site = &r->sites[record->site];
+    uint64_t hash = hash_text(0xcbf29ce484222325ull, "biu");
+
+    for (uint32_t i = 0; i < site->count; i++)
+        hash = hash_frame(r, &r->frames[site->frames[i]], hash);
+    snprintf(record->id, sizeof record->id, "biu-%08x", (uint32_t)(hash ^ hash >> 32));
+}
+
+struct seen_id {
+    char id[16];
+    uint32_t times;
+    UT_hash_handle hh;
+};
+
+/* Records come in the order of their size: the largest of equal names keeps the plain id. */
+static void ids_tell_apart(struct record *records, uint32_t count)
+{
+    struct seen_id *all = NULL, *seen, *next;
+
+    for (uint32_t i = 0; i < count; i++) {
+        char *id = records[i].id;
+        HASH_FIND(hh, all, id, strlen(id), seen);
+        if (!seen) {
+            seen = must_have(calloc(1, sizeof *seen));
+            snprintf(seen->id, sizeof seen->id, "%.15s", id);
+            HASH_ADD(hh, all, id, strlen(seen->id), seen);
+        }
+        if (++seen->times > 1)
+            snprintf(id, sizeof records[i].id, "%s.%u", seen->id, seen->times);
+    }
+    HASH_ITER(hh, all, seen, next)
+    {
+        HASH_DEL(all, seen);
+        free(seen);
+    }
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static void record_add(struct record *record, const struct image *image, const struct use *use)
+{
+    record->site = use->site;
+    record->blocks += use->blocks;
+    record->bytes += use->bytes;
+    record->images = grow(record->images, record->image_count, sizeof record->images[0]);
+    record->images[record->image_count++] = image->number;
+}
+
+/* Equal sizes: by where they are, which is the same in every run of the same program. */
+static int by_size(const void *a_, const void *b_)
+{
+    const struct record *a = a_, *b = b_;
+
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    if (a->blocks != b->blocks)
+        return a->blocks > b->blocks ? -1 : 1;
+    return a->site < b->site ? -1 : a->site > b->site;
+}
+
+/* One place per site; those that nothing is in use from are squeezed out. */
+static struct record *records_sum(const struct report *r, uint32_t *count)
+{
+    struct record *records = must_have(calloc((size_t)r->site_count + 1, sizeof *records));
+    uint32_t kept = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        for (uint32_t i = 0; !image_was_replaced(image) && i < image->use_count; i++)
+            record_add(&records[image->uses[i].site], image, &image->uses[i]);
+    for (uint32_t i = 0; i < r->site_count; i++)
+        if (records[i].blocks > 0)
+            records[kept++] = records[i];
+    *count = kept;
+    return records;
+}
+
+struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
+{
+    struct record *records = records_sum(r, count);
+
+    qsort(records, *count, sizeof *records, by_size);
+    for (uint32_t i = 0; i < *count && i < named; i++) {
+        symbolize_site(r, records[i].site);
+        record_name(r, &records[i]);
+    }
+    if (named >= *count)
+        ids_tell_apart(records, *count);
+    return records;
+}
+
+void records_free(struct record *records, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free(records[i].images);
+    free(records);
+}

@@ -1,0 +1,365 @@
+/*
+ * images.c - the process images of a run: which there are, which are gone, which are needed.
+ *
+ * An image's records may be read by its process, and by children that forked from it and have not
+ * copied them yet: a lease in the run's head says so.  Taking an image's areas back while such a
+ * reader lives would pull its memory out from under it; so "gone" and "not needed" err on the side
+ * of "maybe still there".  Process ids are what the images said of themselves: one that made a
+ * process-id namespace speaks of other processes with the same numbers, and is left alone (see
+ * pid_is_known).
+ *
+ * Numbers are given out in ascending order, so a parent's is lower than its child's; a header that
+ * says otherwise is taken as having no parent, and chains of parents end.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+/* An image's first area begins with these. */
+struct first_bytes {
+    char head[RTC_AREA_HEAD_BYTES];
+    struct image_header image;
+};
+
+void *must_have(void *p)
+{
+    if (!p) {
+        fputs("rtcheck: out of memory\n", stderr);
+        exit(125);
+    }
+    return p;
+}
+
+void *grow(void *array, uint32_t count, size_t item)
+{
+    if (count != 0 && !is_pow2(count))
+        return array;
+    return must_have(reallocarray(array, count ? 2 * (size_t)count : 1, item));
+}
+
+struct image *image_of(const struct report *r, uint32_t number)
+{
+    struct image *image;
+    HASH_FIND(hh, r->images, &number, sizeof number, image);
+    if (!image)
+        HASH_FIND(hh, r->done, &number, sizeof number, image);
+    return image;
+}
+
+static bool pid_is_known(const struct report *r, const struct image *image);
+
+/* ---- headers ------------------------------------------------------------------------------ */
+
+/* Text that may lack its end. */
+static char *text_copy(const char *text, size_t room)
+{
+    return must_have(strndup(text, room));
+}
+
+static void image_take_argv(struct image *image, const struct image_header *h)
+{
+    uint32_t bytes = h->argv_bytes < sizeof h->argv ? h->argv_bytes : sizeof h->argv;
+
+    image->argv = must_have(malloc(bytes + 1));
+    memcpy(image->argv, h->argv, bytes);
+    image->argv[bytes] = '\0';
+    image->argv_bytes = bytes;
+    image->argc = h->argc;
+}
+
+void image_update(struct image *image, const struct image_header *h)
+{
+    image->state = atomic_load_explicit(&h->state, memory_order_relaxed);
+    image->flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
+    image->private_segments = atomic_load_explicit(&h->private_segments, memory_order_relaxed);
+    image->unchecked_children = atomic_load_explicit(&h->unchecked_children, memory_order_relaxed);
+    for (int i = 0; i < LOST_COUNT; i++)
+        image->bad_frees[i] = atomic_load_explicit(&h->bad_frees[i], memory_order_relaxed);
+    image->end_how = h->end_how;
+    image->end_status = h->end_status;
+    image->end_ns = h->end_ns;
+    image->lease = h->lease;
+}
+
+static void image_add(struct report *r, uint32_t number, const struct image_header *h)
+{
+    struct image *image = must_have(calloc(1, sizeof *image));
+
+    image->number = number;
+    image->pid = h->pid;
+    image->ppid = h->ppid;
+    image->parent = h->parent < number ? h->parent : 0;
+    image->how = h->how;
+    image->first_depot_chunk = h->first_depot_chunk;
+    image->start_ns = h->start_ns;
+    image->lost_features = h->lost_features;
+    image->wait_status = -1;
+    image->exe = text_copy(h->exe, sizeof h->exe);
+    image->name = text_copy(h->name, sizeof h->name);
+    image_take_argv(image, h);
+    image_update(image, h);
+    HASH_ADD(hh, r->images, number, sizeof image->number, image);
+}
+
+static int by_number(const struct image *a, const struct image *b)
+{
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Absorbed and not needed for anybody's stacks any more: out of the way of the next round. */
+static void image_move_to_done(struct report *r, struct image *image)
+{
+    image_drop_map(image);
+    HASH_DELETE(hh, r->images, image);
+    HASH_ADD(hh, r->done, number, sizeof image->number, image);
+}
+
+void images_join(struct report *r)
+{
+    struct image *image, *next;
+
+    HASH_ITER(hh, r->done, image, next)
+    {
+        HASH_DELETE(hh, r->done, image);
+        HASH_ADD(hh, r->images, number, sizeof image->number, image);
+    }
+    HASH_SORT(r->images, by_number);
+}
+
+static bool is_first_area_of(const struct first_bytes *b, uint32_t number, uint32_t area)
+{
+    const struct area_head *head = (const void *)b->head;
+    return head->magic == RTC_AREA_MAGIC && head->image == number && head->area == area &&
+           head->ordinal == 0 && b->image.magic == RTC_IMAGE_MAGIC;
+}
+
+int images_refresh(struct report *r)
+{
+    struct first_bytes first;
+    unsigned before = HASH_COUNT(r->images);
+    int err = view_refresh(&r->view);
+
+    if (err)
+        return err;
+    for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
+        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
+                                              memory_order_relaxed);
+        uint32_t number = area_owner_image(owner);
+        if (area_owner_state(owner) != AREA_CLAIMED || number == 0 || image_of(r, number))
+            continue;
+        if (view_read(&r->view, area_offset(r->view.run, area), &first, sizeof first))
+            continue;
+        if (is_first_area_of(&first, number, area))
+            image_add(r, number, &first.image);
+    }
+    if (HASH_COUNT(r->images) == before)
+        return 0;
+    HASH_SORT(r->images, by_number);
+    for (struct image *image = r->images; image; image = image->hh.next)
+        image->pid_known = image->pid_known || pid_is_known(r, image);
+    return 0;
+}
+
+/* ---- who is gone -------------------------------------------------------------------------- */
+
+static const struct image *older_of_pid(const struct image *images, uint32_t pid, uint32_t number)
+{
+    const struct image *found = NULL;
+
+    for (const struct image *image = images; image; image = image->hh.next)
+        if (image->pid == pid && image->number < number &&
+            (!found || image->number > found->number))
+            found = image;
+    return found;
+}
+
+/* What exec runs does not always know whose child it is: posix_spawn's has never been an image. */
+static const struct image *spawner_of(const struct report *r, const struct image *image)
+{
+    const struct image *found = older_of_pid(r->images, image->ppid, image->number);
+    return found ? found : older_of_pid(r->done, image->ppid, image->number);
+}
+
+/*
+ * Does the image's process id mean the same to us?  A process-id namespace begins with a child
+ * that cannot see its parent; so it does where a chain of parents says so, up to the root.
+ */
+static bool pid_is_known(const struct report *r, const struct image *image)
+{
+    const struct image *parent = image->parent ? image_of(r, image->parent) : spawner_of(r, image);
+
+    if (image->how == IMAGE_ROOT)
+        return true;
+    return parent && parent->pid_known &&
+           (image->ppid == parent->pid || image->pid == parent->pid);
+}
+
+static bool pid_is_gone(uint32_t pid)
+{
+    return pid != 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * Main threads that have ended while others run look like zombies too: those still have threads.
+ * "pid (name) Z ... num_threads": the name may hold anything, so fields count from the last ')'.
+ */
+static bool pid_is_zombie(uint32_t pid)
+{
+    char path[64], line[1024], *at;
+    long threads = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    at = fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+    fclose(f);
+    if (!at || at[1] != ' ' || at[2] != 'Z')
+        return false;
+    at += 2;
+    for (int field = 3; at && field < 20; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        threads = strtol(at, NULL, 10);
+    return threads <= 1;
+}
+
+/* A later image of the same process: exec has thrown the earlier one away. */
+static bool has_successor(const struct image *image)
+{
+    for (const struct image *later = image->hh.next; later; later = later->hh.next)
+        if (later->pid == image->pid && later->how == IMAGE_EXEC)
+            return true;
+    return false;
+}
+
+static bool is_gone(const struct report *r, const struct image *image)
+{
+    if (r->view.finished)
+        return true;
+    return image->pid_known && (pid_is_gone(image->pid) ||
+                                (image->end_how == END_EXEC && has_successor(image)));
+}
+
+void images_mark_gone(struct report *r)
+{
+    for (struct image *image = r->images; image; image = image->hh.next)
+        if (!image->gone)
+            image->gone = is_gone(r, image);
+}
+
+bool image_seems_alive(const struct report *r, const struct image *image)
+{
+    if (image->gone || r->view.finished)
+        return false;
+    return !pid_is_gone(image->pid) && !pid_is_zombie(image->pid);
+}
+
+/* ---- who is needed ------------------------------------------------------------------------ */
+
+static bool has_shared_past(const struct image *image)
+{
+    return image->how == IMAGE_FORK || image->how == IMAGE_FORK_UNSEEN;
+}
+
+struct image *image_elder(const struct report *r, const struct image *image)
+{
+    return has_shared_past(image) ? image_of(r, image->parent) : NULL;
+}
+
+static bool lease_has_reader(const struct report *r, const struct lease *lease)
+{
+    uint32_t state = atomic_load_explicit(&lease->state, memory_order_relaxed);
+    uint32_t pid = atomic_load_explicit(&lease->pid, memory_order_relaxed);
+    uint32_t child = atomic_load_explicit(&lease->child, memory_order_relaxed);
+    const struct image *parent = image_of(r, lease->parent);
+    const struct image *reader = child > lease->parent ? image_of(r, child) : NULL;
+
+    if (state == LEASE_FREE || state == LEASE_LEFT)
+        return false; /* who reads the records of one that left needs it, and so its parent */
+    if (reader)
+        return !reader->gone;
+    /* Between fork and its return the pid is not known, and a killed parent will never tell it. */
+    if (pid == 0 || state == LEASE_FORKING)
+        return true;
+    return !pid_is_gone(pid) || !parent || !parent->pid_known;
+}
+
+static void need_parents_of_leases(struct report *r)
+{
+    for (uint32_t i = 0; i < r->view.run->lease_count; i++) {
+        const struct lease *lease = view_lease(&r->view, i);
+        struct image *parent;
+        if (!lease_has_reader(r, lease))
+            continue;
+        parent = image_of(r, lease->parent);
+        if (parent)
+            parent->needed = true;
+    }
+}
+
+void images_mark_needed(struct report *r)
+{
+    struct image *image, *last = NULL;
+
+    for (image = r->images; image; image = image->hh.next) {
+        image->needed = !image->gone;
+        last = image;
+    }
+    need_parents_of_leases(r);
+    /* A needed child may still hand on what it has never copied from its parent: youngest first. */
+    for (image = last; image; image = image->hh.prev) {
+        struct image *elder = image_elder(r, image);
+        if (image->needed && elder && image->lease != 0)
+            elder->needed = true;
+    }
+}
+
+void images_retire(struct report *r)
+{
+    struct image *image, *before, *last = NULL;
+
+    for (image = r->images; image; image = image->hh.next) {
+        image->needed = !image->absorbed;
+        last = image;
+    }
+    for (image = last; image; image = before) {
+        struct image *elder = image_elder(r, image);
+        before = image->hh.prev;
+        if (!image->needed)
+            image_move_to_done(r, image);
+        else if (elder)
+            elder->needed = true;
+    }
+}
+
+/* ---- end of life -------------------------------------------------------------------------- */
+
+void image_drop_map(struct image *image)
+{
+    struct depot_chunk *chunk, *next;
+
+    HASH_ITER(hh, image->depot, chunk, next)
+    {
+        HASH_DEL(image->depot, chunk);
+        free(chunk);
+    }
+    free(image->ranges);
+    image->ranges = NULL;
+    image->range_count = 0;
+}
+
+void image_free(struct image *image)
+{
+    image_drop_map(image);
+    free(image->uses);
+    free(image->exe);
+    free(image->argv);
+    free(image->name);
+    free(image);
+}

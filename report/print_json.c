@@ -1,0 +1,522 @@
+/*
+ * print_json.c - the report as JSON: rtcheck-report/1, report.schema.json, json.md.
+ *
+ * Written as it is walked, into a file beside the wanted one that is renamed at the end: whoever
+ * looks finds a whole report or none.  Text out of the run file is made good UTF-8 on the way
+ * (a byte that is not becomes U+FFFD), numbers of 64 bits are written in full.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+#ifndef RTC_VERSION
+#define RTC_VERSION "unknown"
+#endif
+
+/* ---- emitter ------------------------------------------------------------------------------- */
+
+struct json {
+    FILE *out;
+    unsigned depth;
+    bool is_first; /* of its object or array */
+};
+
+static void put_string(struct json *j, const char *s)
+{
+    fputc('"', j->out);
+    while (*s) {
+        unsigned bytes = utf8_length(s);
+        if (bytes == 0) {
+            fputs("\\ufffd", j->out);
+            bytes = 1;
+        } else if (*s == '"' || *s == '\\') {
+            fprintf(j->out, "\\%c", *s);
+        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
+            fprintf(j->out, "\\u%04x", (unsigned char)*s);
+        } else {
+            fwrite(s, 1, bytes, j->out);
+        }
+        s += bytes;
+    }
+    fputc('"', j->out);
+}
+
+/* What comes before a value: comma, line for the outer ones, name. */
+static void begin(struct json *j, const char *name)
+{
+    if (!j->is_first)
+        fputc(',', j->out);
+    j->is_first = false;
+    if (j->depth > 0 && j->depth < 3)
+        fprintf(j->out, "\n%*s", (int)j->depth, "");
+    if (name) {
+        put_string(j, name);
+        fputc(':', j->out);
+    }
+}
+
+static void open_as(struct json *j, const char *name, char bracket)
+{
+    begin(j, name);
+    fputc(bracket, j->out);
+    j->depth++;
+    j->is_first = true;
+}
+
+static void open_object(struct json *j, const char *name)
+{
+    open_as(j, name, '{');
+}
+
+static void open_array(struct json *j, const char *name)
+{
+    open_as(j, name, '[');
+}
+
+static void close_as(struct json *j, char bracket)
+{
+    j->depth--;
+    j->is_first = false;
+    fputc(bracket, j->out);
+}
+
+static void close_object(struct json *j)
+{
+    close_as(j, '}');
+}
+
+static void close_array(struct json *j)
+{
+    close_as(j, ']');
+}
+
+static void put_text(struct json *j, const char *name, const char *value)
+{
+    begin(j, name);
+    put_string(j, value);
+}
+
+static void put_number(struct json *j, const char *name, uint64_t value)
+{
+    begin(j, name);
+    fprintf(j->out, "%llu", (unsigned long long)value);
+}
+
+static void put_flag(struct json *j, const char *name, bool value)
+{
+    begin(j, name);
+    fputs(value ? "true" : "false", j->out);
+}
+
+static void put_hex(struct json *j, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)value);
+    put_text(j, name, text);
+}
+
+static void put_time(struct json *j, const char *name, uint64_t ns)
+{
+    char text[64];
+    time_t seconds = (time_t)(ns / 1000000000u);
+    struct tm tm;
+    size_t n;
+
+    if (!gmtime_r(&seconds, &tm))
+        return;
+    n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + n, sizeof text - n, ".%09uZ", (unsigned)(ns % 1000000000u));
+    put_text(j, name, text);
+}
+
+/* ---- run and processes --------------------------------------------------------------------- */
+
+static void print_tool(struct json *j, const struct report *r)
+{
+    const struct run_header *run = r->view.run;
+    char version[32];
+
+    open_object(j, "tool");
+    put_text(j, "name", "rtcheck");
+    put_text(j, "version", RTC_VERSION);
+    snprintf(version, sizeof version, "%u.%u", run->version_major, run->version_minor);
+    put_text(j, "run_file_version", version);
+    put_text(j, "mode", run->mode == RUN_BY_LAUNCHER ? "launcher" : "by_hand");
+    close_object(j);
+}
+
+static uint64_t last_end(const struct report *r)
+{
+    uint64_t last = 0;
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->end_ns > last)
+            last = image->end_ns;
+    return last;
+}
+
+/* Is what the report says all that there was to say? */
+static bool is_complete(const struct report *r)
+{
+    if (r->bad_count > 0 || r->view.run->unrecorded_images > 0 ||
+        totals_elsewhere(r).processes > 0)
+        return false;
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (!image_is_checked(image) || (image->flags & IMAGE_METADATA_PRIVATE) ||
+            image->unchecked_children > 0 || strcmp(end_name(r, image), "running") == 0)
+            return false;
+    return r->images != NULL;
+}
+
+static void print_run(struct json *j, const struct report *r)
+{
+    const struct run_header *run = r->view.run;
+    uint64_t end = last_end(r);
+    struct totals gone = totals_elsewhere(r);
+
+    open_object(j, "run");
+    put_text(j, "host", run->host);
+    put_time(j, "start", run->start_ns);
+    if (end >= run->start_ns)
+        put_number(j, "duration_ns", end - run->start_ns);
+    put_flag(j, "complete", is_complete(r));
+    put_text(j, "options", run->options);
+    put_number(j, "unrecorded_processes", run->unrecorded_images);
+    open_object(j, "taken_back");
+    put_number(j, "images", gone.processes);
+    put_number(j, "allocs", gone.allocs);
+    put_number(j, "frees", gone.frees);
+    put_number(j, "blocks", gone.blocks);
+    put_number(j, "bytes", gone.bytes);
+    close_object(j);
+    open_array(j, "damaged");
+    for (uint32_t i = 0; i < r->bad_count; i++) {
+        open_object(j, NULL);
+        put_number(j, "area", r->bad[i].area);
+        put_number(j, "process", r->bad[i].image);
+        put_text(j, "what", r->bad[i].what);
+        put_number(j, "offset", r->bad[i].offset);
+        close_object(j);
+    }
+    close_array(j);
+    close_object(j);
+}
+
+static void print_exit(struct json *j, const struct report *r, const struct image *image)
+{
+    int status = image->wait_status;
+
+    open_object(j, "exit");
+    put_text(j, "how", end_name(r, image));
+    if (status != -1 && WIFSIGNALED(status))
+        put_number(j, "signal", (uint64_t)WTERMSIG(status));
+    else if (status != -1 && WIFEXITED(status))
+        put_number(j, "status", (uint64_t)WEXITSTATUS(status));
+    else if (image->state == IMAGE_ENDING && image->end_how != END_EXEC)
+        put_number(j, "status", (uint64_t)(image->end_status & 0xff));
+    close_object(j);
+}
+
+static void print_limits(struct json *j, const struct image *image)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } limits[] = {
+        {IMAGE_SANDBOXED, "sandboxed"},
+        {IMAGE_INHERITED_UNSURE, "inherited_unsure"},
+        {IMAGE_METADATA_PRIVATE, "metadata_private"},
+    };
+
+    open_array(j, "limits");
+    for (size_t i = 0; i < countof(limits); i++)
+        if (image->flags & limits[i].flag)
+            put_text(j, NULL, limits[i].name);
+    close_array(j);
+}
+
+static void print_argv(struct json *j, const struct image *image)
+{
+    const char *arg = NULL;
+
+    open_array(j, "argv");
+    while ((arg = argv_next(image, arg)))
+        put_text(j, NULL, arg);
+    close_array(j);
+    put_number(j, "argc", image->argc);
+}
+
+static void print_wrong_frees(struct json *j, const uint64_t lost[LOST_COUNT])
+{
+    put_number(j, "duf", lost[LOST_DUPLICATE]);
+    put_number(j, "maf", lost[LOST_MISALIGNED]);
+    put_number(j, "baf", lost[LOST_BAD]);
+}
+
+static void print_process(struct json *j, const struct report *r, const struct image *image)
+{
+    open_object(j, NULL);
+    put_number(j, "n", image->number);
+    put_number(j, "pid", image->pid);
+    put_number(j, "ppid", image->ppid);
+    if (image->parent)
+        put_number(j, "parent", image->parent);
+    put_text(j, "how", how_name(image->how));
+    put_text(j, "exe", image->exe);
+    put_text(j, "name", image->name);
+    print_argv(j, image);
+    put_time(j, "start", image->start_ns);
+    if (image->end_ns >= image->start_ns)
+        put_number(j, "duration_ns", image->end_ns - image->start_ns);
+    print_exit(j, r, image);
+    put_flag(j, "complete", image->state == IMAGE_ENDING);
+    put_flag(j, "checked", image_is_checked(image));
+    if (!image_is_checked(image))
+        put_text(j, "why_unchecked", image->flags & IMAGE_OWN_MALLOC
+                                         ? "the program brought a malloc of its own"
+                                         : "the program's malloc was not seen to be ours");
+    print_limits(j, image);
+    put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
+    put_hex(j, "lost_features", image->lost_features);
+    put_number(j, "allocs", image->allocs);
+    put_number(j, "frees", image->frees);
+    put_number(j, "bytes", image->live_bytes);
+    put_number(j, "blocks", image->live_blocks);
+    put_number(j, "unchecked_children", image->unchecked_children);
+    open_object(j, "errors");
+    print_wrong_frees(j, image->bad_frees);
+    close_object(j);
+    put_number(j, "foreign_frees", image->bad_frees[LOST_FOREIGN]);
+    close_object(j);
+}
+
+static void print_summary(struct json *j, const struct report *r)
+{
+    struct totals t = totals_of(r);
+    uint64_t lost[LOST_COUNT] = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        for (int i = 0; i < LOST_COUNT; i++)
+            lost[i] += image->bad_frees[i];
+    open_object(j, "summary");
+    put_number(j, "processes", t.processes);
+    put_number(j, "allocs", t.allocs);
+    put_number(j, "frees", t.frees);
+    open_object(j, "errors");
+    print_wrong_frees(j, lost);
+    close_object(j);
+    open_object(j, "bytes");
+    put_number(j, "biu", t.bytes);
+    close_object(j);
+    open_object(j, "blocks");
+    put_number(j, "biu", t.blocks);
+    close_object(j);
+    close_object(j);
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* Ids are places in the report's tables; only what a record refers to is printed. */
+struct wanted {
+    bool *sites;
+    bool *frames;
+    bool *modules;
+};
+
+static void wanted_fill(const struct report *r, const struct record *records, uint32_t count,
+                        struct wanted *w)
+{
+    w->sites = must_have(calloc((size_t)r->site_count + 1, sizeof(bool)));
+    w->frames = must_have(calloc((size_t)r->frame_count + 1, sizeof(bool)));
+    w->modules = must_have(calloc((size_t)r->module_count + 1, sizeof(bool)));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct site *site = &r->sites[records[i].site];
+        w->sites[records[i].site] = true;
+        for (uint32_t k = 0; k < site->count; k++) {
+            uint32_t module = r->frames[site->frames[k]].module;
+            w->frames[site->frames[k]] = true;
+            if (module != NO_MODULE)
+                w->modules[module] = true;
+        }
+    }
+}
+
+static void wanted_free(struct wanted *w)
+{
+    free(w->sites);
+    free(w->frames);
+    free(w->modules);
+}
+
+static void print_module(struct json *j, const struct module *module, uint32_t id)
+{
+    char build_id[2 * sizeof module->build_id + 1] = "";
+
+    for (uint32_t i = 0; i < module->build_id_bytes; i++)
+        snprintf(build_id + 2 * i, 3, "%02x", module->build_id[i]);
+    open_object(j, NULL);
+    put_number(j, "id", id);
+    put_text(j, "path", module->path);
+    put_text(j, "build_id", build_id);
+    put_number(j, "process", module->image);
+    put_hex(j, "bias", module->bias);
+    close_object(j);
+}
+
+static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
+{
+    open_object(j, NULL);
+    put_number(j, "id", id);
+    if (frame->module != NO_MODULE)
+        put_number(j, "module", frame->module);
+    put_hex(j, "offset", frame->offset);
+    if (frame->system_name) {
+        put_text(j, "function", frame->function ? frame->function : frame->system_name);
+        put_text(j, "system_name", frame->system_name);
+        put_hex(j, "in_function", frame->in_function);
+    }
+    if (frame->file) {
+        put_text(j, "file", frame->file);
+        put_number(j, "line", (uint64_t)(frame->line > 0 ? frame->line : 0));
+    }
+    close_object(j);
+}
+
+static void print_stack(struct json *j, const struct site *site, uint32_t id)
+{
+    open_object(j, NULL);
+    put_number(j, "id", id);
+    open_array(j, "frames");
+    for (uint32_t i = 0; i < site->count; i++)
+        put_number(j, NULL, site->frames[i]);
+    close_array(j);
+    put_flag(j, "truncated", site->truncated);
+    close_object(j);
+}
+
+static void print_record(struct json *j, const struct record *record)
+{
+    open_object(j, NULL);
+    put_text(j, "id", record->id);
+    put_text(j, "rtc", "biu");
+    open_array(j, "process");
+    for (uint32_t i = 0; i < record->image_count; i++)
+        put_number(j, NULL, record->images[i]);
+    close_array(j);
+    put_number(j, "bytes", record->bytes);
+    put_number(j, "blocks", record->blocks);
+    put_number(j, "stack", record->site);
+    close_object(j);
+}
+
+static void print_places(struct json *j, const struct report *r, const struct wanted *w)
+{
+    open_array(j, "modules");
+    for (uint32_t i = 0; i < r->module_count; i++)
+        if (w->modules[i])
+            print_module(j, &r->modules[i], i);
+    close_array(j);
+    open_array(j, "frames");
+    for (uint32_t i = 0; i < r->frame_count; i++)
+        if (w->frames[i])
+            print_frame(j, &r->frames[i], i);
+    close_array(j);
+    open_array(j, "stacks");
+    for (uint32_t i = 0; i < r->site_count; i++)
+        if (w->sites[i])
+            print_stack(j, &r->sites[i], i);
+    close_array(j);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static void print_all(struct report *r, FILE *out)
+{
+    struct json j = {.out = out, .is_first = true};
+    struct wanted w;
+    uint32_t count;
+    struct record *records = records_make(r, UINT32_MAX, &count);
+
+    wanted_fill(r, records, count, &w);
+    open_object(&j, NULL);
+    put_text(&j, "schema", "rtcheck-report/1");
+    print_tool(&j, r);
+    print_run(&j, r);
+    open_array(&j, "processes");
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        print_process(&j, r, image);
+    close_array(&j);
+    print_summary(&j, r);
+    print_places(&j, r, &w);
+    open_array(&j, "errors");
+    close_array(&j);
+    open_array(&j, "records");
+    for (uint32_t i = 0; i < count; i++)
+        print_record(&j, &records[i]);
+    close_array(&j);
+    close_object(&j);
+    fputc('\n', out);
+    wanted_free(&w);
+    records_free(records, count);
+}
+
+/* Closes `out` whatever happens. */
+static int print_and_close(struct report *r, FILE *out)
+{
+    bool bad;
+
+    print_all(r, out);
+    bad = ferror(out);
+    return fclose(out) != 0 || bad ? -EIO : 0;
+}
+
+/* A pipe or a terminal cannot be renamed over. */
+static int print_in_place(struct report *r, const char *path)
+{
+    FILE *out = fopen(path, "we");
+    return out ? print_and_close(r, out) : -errno;
+}
+
+static int open_beside(const char *path, char **beside)
+{
+    mode_t mask = umask(0);
+    int fd;
+
+    umask(mask);
+    if (asprintf(beside, "%s.XXXXXX", path) < 0)
+        *beside = must_have(NULL);
+    fd = mkostemp(*beside, O_CLOEXEC);
+    if (fd >= 0)
+        fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
+static int print_by_rename(struct report *r, const char *path)
+{
+    char *beside;
+    int fd = open_beside(path, &beside);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    int err = out ? print_and_close(r, out) : -errno;
+
+    if (!err && rename(beside, path) < 0)
+        err = -errno;
+    if (err && fd >= 0)
+        unlink(beside);
+    free(beside);
+    return err;
+}
+
+int report_print_json(struct report *r, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return print_in_place(r, path);
+    return print_by_rename(r, path);
+}

@@ -1,0 +1,451 @@
+/*
+ * read.c - one image's areas into what it had in use, and by whom.
+ *
+ * Areas are looked at one at a time, each in a verified copy that is dropped again: the records of
+ * a large program do not have to fit our memory twice.  What is kept of a slab is how many blocks
+ * and bytes each stack has in it.  That is also how two current copies of one slab are told apart,
+ * which a kill in the middle of a copy leaves behind: of two for one place the higher epoch stays.
+ *
+ * A stack id means a node in the image's own depot or, below its first chunk, in that of the image
+ * it was forked from; the same for the modules that a return address may lie in.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+#define READ_TRIES 3 /* a running image may change an area while it is read */
+
+/* ---- counts by stack: a small open hash ---------------------------------------------------- */
+
+struct count {
+    uint32_t stack;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+struct counts {
+    struct count *items;
+    uint32_t count;
+    uint32_t *slots; /* place in items + 1; 0 = empty */
+    uint32_t slot_count; /* a power of two, at least twice `count` */
+};
+
+static uint32_t counts_slot(const struct counts *c, uint32_t stack)
+{
+    uint32_t i = (stack * 0x9e3779b1u) & (c->slot_count - 1);
+
+    while (c->slots[i] != 0 && c->items[c->slots[i] - 1].stack != stack)
+        i = (i + 1) & (c->slot_count - 1);
+    return i;
+}
+
+static void counts_widen(struct counts *c)
+{
+    c->slot_count = c->slot_count ? 2 * c->slot_count : 64;
+    free(c->slots);
+    c->slots = must_have(calloc(c->slot_count, sizeof c->slots[0]));
+    for (uint32_t i = 0; i < c->count; i++)
+        c->slots[counts_slot(c, c->items[i].stack)] = i + 1;
+}
+
+static void counts_add(struct counts *c, uint32_t stack, uint64_t blocks, uint64_t bytes)
+{
+    uint32_t slot;
+
+    if (2 * (uint64_t)c->count >= c->slot_count)
+        counts_widen(c);
+    slot = counts_slot(c, stack);
+    if (c->slots[slot] == 0) {
+        c->items = grow(c->items, c->count, sizeof c->items[0]);
+        c->items[c->count] = (struct count){.stack = stack};
+        c->slots[slot] = ++c->count;
+    }
+    c->items[c->slots[slot] - 1].blocks += blocks;
+    c->items[c->slots[slot] - 1].bytes += bytes;
+}
+
+static void counts_clear(struct counts *c)
+{
+    c->count = 0;
+    if (c->slots)
+        memset(c->slots, 0, c->slot_count * sizeof c->slots[0]);
+}
+
+static void counts_free(struct counts *c)
+{
+    free(c->items);
+    free(c->slots);
+}
+
+/* ---- parts: what one slab, large block or chunk of threads adds ---------------------------- */
+
+struct part_key {
+    uint64_t kind;
+    uint64_t index;
+};
+
+struct part {
+    struct part_key key;
+    uint64_t epoch;
+    struct count *counts;
+    uint32_t count;
+    uint64_t allocs;
+    uint64_t frees;
+    UT_hash_handle hh;
+};
+
+struct reading {
+    struct report *report;
+    struct image *image;
+    struct part *parts;
+    struct counts scratch; /* of the segment being read */
+};
+
+/* The part to fill for this place, empty; NULL: a later copy of it is known. */
+static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, uint64_t epoch)
+{
+    struct part_key key = {kind, index};
+    struct part *part;
+
+    HASH_FIND(hh, rd->parts, &key, sizeof key, part);
+    if (part && part->epoch > epoch)
+        return NULL;
+    if (!part) {
+        part = must_have(calloc(1, sizeof *part));
+        part->key = key;
+        HASH_ADD(hh, rd->parts, key, sizeof key, part);
+    }
+    free(part->counts);
+    part->counts = NULL;
+    part->count = 0;
+    part->allocs = part->frees = 0;
+    part->epoch = epoch;
+    return part;
+}
+
+static void part_take_counts(struct part *part, const struct counts *c)
+{
+    if (c->count == 0)
+        return;
+    part->counts = must_have(malloc(c->count * sizeof c->items[0]));
+    memcpy(part->counts, c->items, c->count * sizeof c->items[0]);
+    part->count = c->count;
+}
+
+/* An image's own live block: what it inherited is its parent's to report. */
+static bool is_own_live(uint64_t word)
+{
+    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
+}
+
+static uint32_t alloc_stack(const struct block_record *b)
+{
+    return (uint32_t)(atomic_load_explicit(&b->stacks, memory_order_relaxed) >> 32);
+}
+
+static void read_slab(struct reading *rd, const struct segment *s)
+{
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    struct part *part = part_for(rd, SEGMENT_SLAB, s->index, epoch);
+
+    if (!part)
+        return;
+    counts_clear(&rd->scratch);
+    for (uint32_t i = 0; i < s->capacity; i++) {
+        const struct block_record *b = segment_item(s, i);
+        uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+        if (is_own_live(word))
+            counts_add(&rd->scratch, alloc_stack(b), 1, word_size(word));
+    }
+    part_take_counts(part, &rd->scratch);
+}
+
+static bool large_is_over(uint64_t word)
+{
+    return word_state(word) == BLOCK_NEVER || word_state(word) == BLOCK_FREE;
+}
+
+/* Items are places in a table, used again: one that is over says nothing of the unit's next owner. */
+static void read_large(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct large_record *l = segment_item(s, i);
+        uint64_t word = atomic_load_explicit(&l->block.word, memory_order_relaxed);
+        uint64_t request = atomic_load_explicit(&l->request, memory_order_relaxed);
+        struct part *part;
+        if (large_is_over(word) || atomic_load_explicit(&l->superseded, memory_order_relaxed))
+            continue;
+        part = part_for(rd, SEGMENT_LARGE, l->unit, l->epoch);
+        if (!part || !is_own_live(word))
+            continue;
+        counts_clear(&rd->scratch);
+        counts_add(&rd->scratch, alloc_stack(&l->block), 1, request);
+        part_take_counts(part, &rd->scratch);
+    }
+}
+
+static void read_threads(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    struct part *part = part_for(rd, SEGMENT_THREADS, s->index, epoch);
+
+    for (uint32_t i = 0; part && i < count; i++) {
+        const struct thread_record *t = segment_item(s, i);
+        part->allocs += atomic_load_explicit(&t->allocs, memory_order_relaxed);
+        part->frees += atomic_load_explicit(&t->frees, memory_order_relaxed);
+    }
+}
+
+/* ---- the map: depot and modules ------------------------------------------------------------ */
+
+static void read_depot(struct image *image, const struct segment *s)
+{
+    uint32_t chunk = (uint32_t)s->index;
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    struct depot_chunk *known;
+
+    HASH_FIND(hh, image->depot, &chunk, sizeof chunk, known);
+    if (known && known->count >= count)
+        return;
+    if (known) {
+        HASH_DEL(image->depot, known);
+        free(known);
+    }
+    known = must_have(malloc(sizeof *known + count * sizeof known->nodes[0]));
+    known->chunk = chunk;
+    known->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        known->nodes[i] = *(const struct depot_node *)segment_item(s, i);
+    HASH_ADD(hh, image->depot, chunk, sizeof known->chunk, known);
+}
+
+static void range_add(struct image *image, struct range range)
+{
+    for (uint32_t i = 0; i < image->range_count; i++)
+        if (memcmp(&image->ranges[i], &range, sizeof range) == 0)
+            return;
+    image->ranges = grow(image->ranges, image->range_count, sizeof range);
+    image->ranges[image->range_count++] = range;
+}
+
+static void read_modules(struct report *r, struct image *image, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct module_record *m = segment_item(s, i);
+        struct range range;
+        memset(&range, 0, sizeof range); /* compared whole */
+        range.start = m->start;
+        range.end = m->end;
+        range.bias = m->bias;
+        range.module = module_intern(r, m, image->number);
+        range_add(image, range);
+    }
+}
+
+/* ---- areas --------------------------------------------------------------------------------- */
+
+static void read_segment(struct reading *rd, const struct segment *s, bool map_only)
+{
+    if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        return;
+    if (s->kind == SEGMENT_DEPOT)
+        read_depot(rd->image, s);
+    else if (s->kind == SEGMENT_MODULES)
+        read_modules(rd->report, rd->image, s);
+    else if (map_only)
+        return;
+    else if (s->kind == SEGMENT_SLAB)
+        read_slab(rd, s);
+    else if (s->kind == SEGMENT_LARGE)
+        read_large(rd, s);
+    else if (s->kind == SEGMENT_THREADS)
+        read_threads(rd, s);
+}
+
+static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)
+{
+    for (uint32_t i = 0; i < r->bad_count; i++)
+        if (r->bad[i].area == area && r->bad[i].image == image)
+            return;
+    r->bad = grow(r->bad, r->bad_count, sizeof r->bad[0]);
+    r->bad[r->bad_count++] = (struct bad_area){area, image, wrong.what, wrong.offset};
+}
+
+/* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
+static bool read_good_area(struct report *r, const struct image *image, uint32_t area,
+                           struct area_copy *copy)
+{
+    struct verify_error wrong = {"area cannot be read", area_offset(r->view.run, area)};
+
+    for (int tries = 0; tries < READ_TRIES; tries++) {
+        if (view_read_area(&r->view, area, copy))
+            break;
+        if (verify_area(copy->at, copy->bytes, r->view.run, area, &wrong)) {
+            uint32_t whose = copy_head(copy)->image;
+            if (whose == 0 || whose == image->number)
+                return true;
+            wrong = (struct verify_error){"area of another image", area_offset(r->view.run, area)};
+        }
+        area_copy_drop(copy);
+        if (image->gone)
+            break;
+    }
+    note_bad(r, area, image->number, wrong);
+    return false;
+}
+
+static bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
+{
+    uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
+                                          memory_order_relaxed);
+    return owner == area_owner(AREA_CLAIMED, number);
+}
+
+static void read_areas(struct reading *rd, bool map_only)
+{
+    struct report *r = rd->report;
+
+    for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
+        struct area_copy copy;
+        const struct segment *s;
+        uint64_t off = 0;
+        if (!area_is_of(r, area, rd->image->number) ||
+            !read_good_area(r, rd->image, area, &copy))
+            continue;
+        if (copy_image(&copy))
+            image_update(rd->image, copy_image(&copy));
+        while ((s = copy_next_segment(&copy, &off)))
+            read_segment(rd, s, map_only);
+        area_copy_drop(&copy);
+    }
+}
+
+/* ---- stack ids to sites -------------------------------------------------------------------- */
+
+/* An image that still runs may have added to its map since it was read; once per round is enough. */
+static void image_read_map(struct report *r, struct image *image)
+{
+    struct reading rd = {.report = r, .image = image};
+
+    if (image->absorbed || image->map_tried)
+        return;
+    image->map_tried = true;
+    read_areas(&rd, true);
+}
+
+static const struct depot_node *depot_find(const struct image *image, uint32_t id)
+{
+    uint32_t number = depot_chunk_of(id), place = depot_place_of(id);
+    struct depot_chunk *chunk;
+
+    HASH_FIND(hh, image->depot, &number, sizeof number, chunk);
+    return chunk && place < chunk->count ? &chunk->nodes[place] : NULL;
+}
+
+static const struct depot_node *stack_node(struct report *r, struct image *image, uint32_t id)
+{
+    const struct depot_node *node;
+
+    while (image && depot_chunk_of(id) < image->first_depot_chunk)
+        image = image_elder(r, image);
+    if (!image)
+        return NULL;
+    node = depot_find(image, id);
+    if (node)
+        return node;
+    image_read_map(r, image);
+    return depot_find(image, id);
+}
+
+/* The latest that was recorded: an earlier one at the same place has been unloaded. */
+static const struct range *range_of_pc(const struct image *image, uint64_t pc)
+{
+    for (uint32_t i = image->range_count; i-- > 0;)
+        if (pc > image->ranges[i].start && pc <= image->ranges[i].end)
+            return &image->ranges[i];
+    return NULL;
+}
+
+/* A return address may be one past its function, even past its module: never its first byte. */
+static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
+{
+    for (; image; image = image_elder(r, image)) {
+        const struct range *range = range_of_pc(image, pc);
+        if (!range) {
+            image_read_map(r, image);
+            range = range_of_pc(image, pc);
+        }
+        if (range)
+            return frame_intern(r, range->module, pc - range->bias);
+    }
+    return frame_intern(r, NO_MODULE, pc);
+}
+
+static uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
+{
+    uint32_t frames[STACK_FRAMES_MAX], count = 0;
+
+    while (id != 0 && count < STACK_FRAMES_MAX) {
+        const struct depot_node *node = stack_node(r, image, id);
+        if (!node)
+            break;
+        frames[count++] = frame_of_pc(r, image, node->pc);
+        id = node->parent;
+    }
+    return site_intern(r, frames, count, id != 0);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static void sum_parts(struct reading *rd, struct counts *all)
+{
+    struct part *part, *next;
+
+    HASH_ITER(hh, rd->parts, part, next)
+    {
+        for (uint32_t i = 0; i < part->count; i++)
+            counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);
+        rd->image->allocs += part->allocs;
+        rd->image->frees += part->frees;
+        HASH_DEL(rd->parts, part);
+        free(part->counts);
+        free(part);
+    }
+}
+
+static void use_stacks(struct report *r, struct image *image, const struct counts *all)
+{
+    image->uses = must_have(calloc(all->count + 1, sizeof image->uses[0]));
+    image->use_count = all->count;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct count *c = &all->items[i];
+        image->uses[i] =
+            (struct use){site_of_stack(r, image, c->stack), c->blocks, c->bytes};
+        image->live_blocks += c->blocks;
+        image->live_bytes += c->bytes;
+    }
+}
+
+void image_collect(struct report *r, struct image *image)
+{
+    struct reading rd = {.report = r, .image = image};
+    struct counts all = {0};
+
+    if (image->collected)
+        return;
+    image->collected = true;
+    image->map_tried = true;
+    read_areas(&rd, false);
+    sum_parts(&rd, &all);
+    use_stacks(r, image, &all);
+    counts_free(&rd.scratch);
+    counts_free(&all);
+}

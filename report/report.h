@@ -1,0 +1,91 @@
+/*
+ * report.h - the door of report: from a run file, which may be anybody's, to findings in words.
+ *
+ * Works outside the checked process only.  No part of a file is believed before shadow/verify.c
+ * has passed it; holes are never read through a mapping.  Not thread-safe; messages go into
+ * caller-owned buffers, nothing here prints except the print_ functions, to the stream given.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct run_header; /* rtcheck/format.h */
+struct report; /* what is known of one run; heap-allocated, freed by report_close */
+
+#define REPORT_ERROR_BYTES 512
+
+/*
+ * Opens a run file for reading.  -errno and a sentence in err (file, what, where): -EPROTO for a
+ * file of another major version (both numbers in the sentence), -EACCES for another user's file
+ * unless the reader is root, -EBADMSG for one that verify.c refuses.
+ */
+int report_open(struct report **out, const char *path, char err[REPORT_ERROR_BYTES]);
+
+/* The same from a descriptor (the launcher's memfd), which stays the caller's. */
+int report_open_fd(struct report **out, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
+
+/*
+ * The launcher's reaper, called again and again while the run goes on: images whose process is
+ * gone and whose records nobody alive can still read are added to the report, their areas are
+ * emptied (hole punched) and given back to the run.  `fd` must be writable.  Returns how many.
+ */
+int report_absorb_ended(struct report *r, int fd);
+
+/* Reads all images still in the file.  Call once, at the end of the run, before printing. */
+int report_collect(struct report *r, char err[REPORT_ERROR_BYTES]);
+
+/* The run's header, verified (a copy; report_absorb_ended and _collect renew it). */
+const struct run_header *report_run(const struct report *r);
+
+/* How many images have not said goodbye and seem to have their process.  Looks at the file again. */
+uint32_t report_running(struct report *r);
+
+/* Facts the launcher and the reporter decide by. */
+struct report_image_fact {
+    bool found;
+    uint32_t image;
+    uint32_t pid;
+    uint32_t flags; /* IMAGE_* of format.h; not IN_CONTROL once exec put another in its place */
+    uint32_t unchecked_children;
+    const char *exe; /* valid until report_close */
+};
+
+/* The newest image of process `pid` (the launcher's child) that is or was in the run. */
+struct report_image_fact report_image_of_pid(struct report *r, uint32_t pid);
+
+/* The program that the run was made for: after report_collect. */
+struct report_image_fact report_main_image(struct report *r);
+
+/* How the launcher saw the program end, for the report: wait status, or -1 unknown. */
+void report_set_exit(struct report *r, uint32_t pid, int wait_status);
+
+struct print_options {
+    bool memuse;        /* whole table of blocks in use instead of the top 3 */
+    bool quiet;         /* nothing at all when nothing is to be said against the run */
+    const char *pool;   /* name of the kept file, or NULL */
+};
+
+/* The text report; last line is the verdict. */
+void report_print_text(struct report *r, FILE *out, const struct print_options *how);
+
+/* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
+int report_print_json(struct report *r, const char *path);
+
+/*
+ * Everything in the file, for developers: `rtcheck dump FILE`; instead of report_collect.  The last
+ * line says whether all of it is good; -EBADMSG when it is not.
+ */
+int report_dump(struct report *r, FILE *out);
+
+/*
+ * Saves the metadata of the run behind `fd` as a sparse copy (data only, at most max_bytes; -EFBIG
+ * beyond).  0600, written beside `path` and renamed.
+ */
+int report_save(int fd, const char *path, uint64_t max_bytes);
+
+void report_close(struct report *r);
+
+#endif

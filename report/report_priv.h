@@ -1,0 +1,326 @@
+/*
+ * report_priv.h - what the files of report share.
+ *
+ *   view.c      the file: checked, area by area, in copies of our own
+ *   images.c    which process images there are, and which of them are still needed by the living
+ *   read.c      one image's areas -> what it had in use, its depot, its modules
+ *   sites.c     places in programs, each once: module + offset, and stacks of them
+ *   absorb.c    ended images out of a file that is still being written
+ *   collect.c   the rest of them, at the end
+ *   group.c     records: blocks in use by site, sorted
+ *   symbolize.c module + offset -> function, file, line
+ *   print_*.c   words
+ */
+#ifndef REPORT_PRIV_H
+#define REPORT_PRIV_H
+
+#include <sys/types.h>
+
+#include <uthash.h>
+
+#include "report.h"
+#include "shadow.h"
+
+/* All that verify_run reads of a file. */
+#define RUN_HEAD_BYTES                                                                             \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) +                      \
+     RTC_LEASE_COUNT * sizeof(struct lease))
+
+/* run_header.reported of a saved copy; 1 is what the reporter of a run by hand writes. */
+#define REPORTED_SAVED 2u
+
+/* Longer stacks are cut: verify.c has excluded circles, not length. */
+#define STACK_FRAMES_MAX 256
+
+/* ---- view.c ------------------------------------------------------------------------------- */
+
+struct view {
+    int fd;
+    bool fd_is_ours;
+    uint32_t owner; /* who the file belongs to */
+    bool foreign;   /* another user's file, read as root */
+    bool finished;  /* a saved file: its process ids mean nothing any more */
+    char *name;
+    uint64_t file_bytes;
+    struct run_header *run; /* copy of the head: header, area table, leases; always verified */
+    struct run_header *spare;
+};
+
+/* A private copy of one area; holes are holes here too. */
+struct area_copy {
+    char *at;
+    uint64_t bytes;
+};
+
+int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES]);
+int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
+/* Reads the tables again: the run goes on.  The old ones stay when the new ones are bad. */
+int view_refresh(struct view *v);
+void view_close(struct view *v);
+
+const struct area_entry *view_area_entry(const struct view *v, uint32_t area);
+const struct lease *view_lease(const struct view *v, uint32_t index);
+/* Areas at and above it hold nothing. */
+uint32_t view_area_end(const struct view *v);
+
+/* What is used of an area, not yet verified. */
+int view_read_area(const struct view *v, uint32_t area, struct area_copy *out);
+void area_copy_drop(struct area_copy *copy);
+
+/* The first bytes of an area: cheap, not verified.  Bytes missing in the file read as zero. */
+int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes);
+
+static inline const struct area_head *copy_head(const struct area_copy *c)
+{
+    return (const void *)c->at;
+}
+
+/* NULL: the area is not an image's first, or the image was still being built. */
+const struct image_header *copy_image(const struct area_copy *c);
+
+/* Walks a verified copy.  *off = 0 before the first call; NULL at the end. */
+const struct segment *copy_next_segment(const struct area_copy *c, uint64_t *off);
+
+static inline const void *segment_item(const struct segment *s, uint32_t i)
+{
+    return (const char *)s + sizeof *s + (uint64_t)i * s->item_bytes;
+}
+
+/* ---- what is known ------------------------------------------------------------------------ */
+
+/* Blocks of one image from one place. */
+struct use {
+    uint32_t site;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+struct depot_chunk {
+    uint32_t chunk;
+    uint32_t count;
+    UT_hash_handle hh;
+    struct depot_node nodes[];
+};
+
+/* Where a module lay in one image. */
+struct range {
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;
+    uint32_t module;
+};
+
+struct image {
+    uint32_t number;
+    uint32_t pid;
+    uint32_t ppid;
+    uint32_t parent;
+    uint32_t how;
+    uint32_t state;
+    uint32_t flags;
+    uint32_t end_how;
+    int32_t end_status;
+    uint32_t first_depot_chunk;
+    uint32_t lease;
+    uint32_t argc;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t private_segments;
+    uint64_t bad_frees[LOST_COUNT];
+    uint64_t unchecked_children;
+    uint64_t lost_features;
+    char *exe;
+    char *argv; /* argv_bytes, each argument NUL-terminated */
+    uint32_t argv_bytes;
+    char *name;
+
+    bool collected; /* what follows is known */
+    bool absorbed;  /* and its areas were given back */
+    bool pid_known; /* its process id is one of our process-id namespace */
+    bool gone;      /* the process has ended, for certain */
+    bool needed;    /* scratch of images_mark_needed and images_retire */
+    bool succeeded; /* exec has made a later image of the same process */
+    bool map_tried; /* its depot and modules were read in this round */
+    int wait_status; /* as the launcher saw it, or -1 */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    struct use *uses;
+    uint32_t use_count;
+
+    struct depot_chunk *depot;
+    struct range *ranges;
+    uint32_t range_count;
+
+    UT_hash_handle hh; /* by number */
+};
+
+struct bad_area {
+    uint32_t area;
+    uint32_t image;
+    const char *what; /* static text */
+    uint64_t offset;
+};
+
+struct module {
+    char *path;
+    uint8_t build_id[20];
+    uint32_t build_id_bytes;
+    uint32_t image; /* the first that had it, and where */
+    uint64_t bias;
+};
+
+#define NO_MODULE UINT32_MAX
+
+/* A place in a program. */
+struct frame {
+    uint32_t module;
+    uint64_t offset; /* of the return address: from the bias, or the address itself without module */
+    char *system_name; /* the rest by symbolize.c; NULL, 0: not known */
+    char *function;
+    char *file;
+    int line;
+    uint64_t in_function;
+    bool tried;
+};
+
+/* A stack, outermost last. */
+struct site {
+    uint32_t *frames;
+    uint32_t count;
+    bool truncated;
+};
+
+struct exit_fact {
+    uint32_t pid;
+    int wait_status;
+};
+
+struct interned; /* sites.c */
+struct symbols;  /* symbolize.c */
+
+struct report {
+    struct view view;
+    struct image *images; /* uthash, ascending numbers */
+    struct image *done;   /* absorbed, and out of the way until the end */
+    struct bad_area *bad;
+    uint32_t bad_count;
+    struct exit_fact *exits;
+    uint32_t exit_count;
+    struct run_tally absorbed; /* by this report */
+
+    struct module *modules;
+    uint32_t module_count;
+    struct frame *frames;
+    uint32_t frame_count;
+    struct site *sites;
+    uint32_t site_count;
+    struct interned *known; /* hash over the three tables above */
+    struct symbols *symbols; /* one per module, as far as looked at */
+    uint32_t symbols_count;
+};
+
+/* Memory of the reporter itself: gives up with a line when there is none. */
+void *must_have(void *p);
+void *grow(void *array, uint32_t count, size_t item); /* room for one more; doubles */
+
+/* ---- images.c ----------------------------------------------------------------------------- */
+
+/* Reads the run's tables again and takes the headers of images that are new in them. */
+int images_refresh(struct report *r);
+struct image *image_of(const struct report *r, uint32_t number);
+/* Takes what may have changed in a header since. */
+void image_update(struct image *image, const struct image_header *h);
+/* Sets .gone of those whose process has ended for certain, so that their areas may be emptied. */
+void images_mark_gone(struct report *r);
+/* The same question for a sentence: nothing is lost when the answer is wrong. */
+bool image_seems_alive(const struct report *r, const struct image *image);
+/* Sets .needed of those whose records somebody alive may still read. */
+void images_mark_needed(struct report *r);
+/* The image it shares old records, stacks and modules with, or NULL. */
+struct image *image_elder(const struct report *r, const struct image *image);
+/* Absorbed images that no other's stacks refer to: to r->done, without their maps. */
+void images_retire(struct report *r);
+/* All images back in r->images, ascending. */
+void images_join(struct report *r);
+void image_drop_map(struct image *image);
+void image_free(struct image *image);
+
+/* ---- read.c ------------------------------------------------------------------------------- */
+
+/* Reads all of an image's areas: what it had in use. */
+void image_collect(struct report *r, struct image *image);
+
+/* ---- sites.c ------------------------------------------------------------------------------ */
+
+uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image);
+uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset);
+uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, bool truncated);
+void sites_free(struct report *r);
+
+/* ---- group.c ------------------------------------------------------------------------------ */
+
+/* Blocks in use from one site, in all images but those that exec threw away. */
+struct record {
+    char id[32]; /* biu-01234567; .2, .3 behind it where names alone do not tell records apart */
+    uint32_t site;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint32_t *images; /* numbers, ascending */
+    uint32_t image_count;
+};
+
+struct totals {
+    uint64_t processes;
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t blocks; /* in use at the end */
+    uint64_t bytes;
+};
+
+/*
+ * Sorted by bytes, then blocks.  Only the first `named` have symbols, and ids only when all have.
+ * Freed by records_free.
+ */
+struct record *records_make(struct report *r, uint32_t named, uint32_t *count);
+void records_free(struct record *records, uint32_t count);
+struct totals totals_of(const struct report *r);
+/* What others than this report took out of the file: .processes counts images. */
+struct totals totals_elsewhere(const struct report *r);
+/* Did exec throw this image away, with all that it had? */
+bool image_was_replaced(const struct image *image);
+/* And by something that nobody has seen report? */
+bool image_was_lost(const struct report *r, const struct image *image);
+/* Is it one that the checked program's malloc was ours in? */
+bool image_is_checked(const struct image *image);
+/* The image of the program that the run was made for: the root, or what it became by exec. */
+struct image *image_main(const struct report *r);
+
+/* ---- symbolize.c, demangle.c -------------------------------------------------------------- */
+
+/* Fills in what is known of a site's frames: once, later calls do nothing. */
+void symbolize_site(struct report *r, uint32_t site);
+void symbols_free(struct report *r);
+/* The name as its source has it; NULL: it is that already.  The caller frees it. */
+char *demangle(const char *name);
+
+/* ---- words.c ------------------------------------------------------------------------------ */
+
+/* The last component of a path. */
+const char *base_name(const char *path);
+
+/* "root", "fork", "exec"; "exit", "_exit", .. "killed", "running": as in the JSON report. */
+const char *how_name(uint32_t how);
+const char *end_name(const struct report *r, const struct image *image);
+
+/* How many of the bytes at `s`, 1..4, are one character in good UTF-8; 0: not good. */
+unsigned utf8_length(const char *s);
+
+/* Text out of a file on its way to a terminal: what is no printable character is written \xNN. */
+void text_put(FILE *out, const char *text);
+
+/* The next argument behind `arg` (NULL: the first); NULL: no more. */
+const char *argv_next(const struct image *image, const char *arg);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * save.c - a run that lives in a memfd, as a file for later.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+#define COPY_BYTES (256u << 10)
+
+struct copier {
+    int from;
+    int to;
+    uint64_t left; /* bytes that may still be written */
+    char *buffer;
+};
+
+static int write_fully(int fd, const char *from, size_t bytes, uint64_t offset)
+{
+    while (bytes > 0) {
+        ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        from += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
+{
+    while (at < stop) {
+        size_t want = stop - at < COPY_BYTES ? (size_t)(stop - at) : COPY_BYTES;
+        ssize_t n = pread(c->from, c->buffer, want, (off_t)at);
+        int err;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return 0;
+        if ((uint64_t)n > c->left)
+            return -EFBIG;
+        c->left -= (uint64_t)n;
+        err = write_fully(c->to, c->buffer, (size_t)n, at);
+        if (err)
+            return err;
+        at += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int copy_data(struct copier *c, uint64_t end)
+{
+    off_t at = 0, hole;
+
+    while ((at = lseek(c->from, at, SEEK_DATA)) >= 0 && (uint64_t)at < end) {
+        int err;
+        hole = lseek(c->from, at, SEEK_HOLE);
+        if (hole < 0 || (uint64_t)hole > end)
+            hole = (off_t)end;
+        err = copy_range(c, (uint64_t)at, (uint64_t)hole);
+        if (err)
+            return err;
+        at = hole;
+    }
+    return 0;
+}
+
+/* Going over this limit would be a signal, not an error. */
+static bool is_over_file_limit(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           bytes > limit.rlim_cur;
+}
+
+/* Nobody waits for the copy's processes: whoever reads it must not look for their pids. */
+static int mark_finished(int fd)
+{
+    uint32_t saved = REPORTED_SAVED;
+    return write_fully(fd, (const char *)&saved, sizeof saved, offsetof(struct run_header, reported));
+}
+
+/* The heap of heap=file is not metadata: it stays a hole. */
+static int save_to(int to, int from, const struct run_header *run, uint64_t max_bytes)
+{
+    struct copier c = {from, to, max_bytes, malloc(COPY_BYTES)};
+    int err = c.buffer ? 0 : -ENOMEM;
+
+    if (!err && is_over_file_limit(run->file_bytes))
+        err = -EFBIG;
+    if (!err && ftruncate(to, (off_t)run->file_bytes) < 0)
+        err = -errno;
+    if (!err)
+        err = copy_data(&c, run->area_bytes * run->area_count);
+    if (!err)
+        err = mark_finished(to);
+    free(c.buffer);
+    return err;
+}
+
+int report_save(int fd, const char *path, uint64_t max_bytes)
+{
+    char why[REPORT_ERROR_BYTES], *beside;
+    struct view v;
+    int err = view_open_fd(&v, fd, path, why);
+    int to;
+
+    if (err)
+        return err;
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+        beside = must_have(NULL);
+    to = mkostemp(beside, O_CLOEXEC); /* 0600 */
+    err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
+    if (to >= 0 && close(to) < 0 && !err)
+        err = -errno;
+    if (!err && rename(beside, path) < 0)
+        err = -errno;
+    if (err && to >= 0)
+        unlink(beside);
+    free(beside);
+    view_close(&v);
+    return err;
+}

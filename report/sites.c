@@ -1,0 +1,137 @@
+/*
+ * sites.c - places in programs, each kept once: modules, frames (module + offset), stacks.
+ *
+ * Processes of a run load the same files at different addresses; by module and offset the same
+ * place is the same in all of them.  A module is its path and build-id.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+enum { KEY_MODULE, KEY_FRAME, KEY_SITE };
+
+struct module_key {
+    uint32_t what;
+    uint32_t build_id_bytes;
+    uint8_t build_id[20];
+    char path[464];
+};
+
+struct frame_key {
+    uint32_t what;
+    uint32_t module;
+    uint64_t offset;
+};
+
+/* Bytes that say what a thing is -> its place in its table. */
+struct interned {
+    UT_hash_handle hh;
+    uint32_t place;
+    uint32_t bytes;
+    char key[];
+};
+
+static struct interned *find(struct report *r, const void *key, size_t bytes)
+{
+    struct interned *found;
+    HASH_FIND(hh, r->known, key, bytes, found);
+    return found;
+}
+
+static void remember(struct report *r, const void *key, size_t bytes, uint32_t place)
+{
+    struct interned *new = must_have(malloc(sizeof *new + bytes));
+
+    new->place = place;
+    new->bytes = (uint32_t)bytes;
+    memcpy(new->key, key, bytes);
+    HASH_ADD_KEYPTR(hh, r->known, new->key, bytes, new);
+}
+
+static uint32_t module_add(struct report *r, const struct module_record *m, uint32_t image)
+{
+    struct module *module;
+
+    r->modules = grow(r->modules, r->module_count, sizeof *r->modules);
+    module = &r->modules[r->module_count];
+    *module = (struct module){.image = image, .bias = m->bias};
+    module->path = must_have(strndup(m->path, sizeof m->path));
+    module->build_id_bytes = m->build_id_bytes;
+    memcpy(module->build_id, m->build_id, sizeof module->build_id);
+    return r->module_count++;
+}
+
+uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image)
+{
+    struct module_key key = {.what = KEY_MODULE, .build_id_bytes = m->build_id_bytes};
+    size_t length = strnlen(m->path, sizeof m->path);
+    size_t bytes = offsetof(struct module_key, path) + length;
+    struct interned *known;
+    uint32_t place;
+
+    memcpy(key.build_id, m->build_id, m->build_id_bytes);
+    memcpy(key.path, m->path, length);
+    known = find(r, &key, bytes);
+    if (known)
+        return known->place;
+    place = module_add(r, m, image);
+    remember(r, &key, bytes, place);
+    return place;
+}
+
+uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset)
+{
+    struct frame_key key = {KEY_FRAME, module, offset};
+    struct interned *known = find(r, &key, sizeof key);
+
+    if (known)
+        return known->place;
+    r->frames = grow(r->frames, r->frame_count, sizeof *r->frames);
+    r->frames[r->frame_count] = (struct frame){.module = module, .offset = offset};
+    remember(r, &key, sizeof key, r->frame_count);
+    return r->frame_count++;
+}
+
+uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, bool truncated)
+{
+    uint32_t key[2 + STACK_FRAMES_MAX] = {KEY_SITE, truncated};
+    size_t bytes = (2 + (size_t)count) * sizeof key[0];
+    struct interned *known;
+    struct site *site;
+
+    memcpy(key + 2, frames, count * sizeof frames[0]);
+    known = find(r, key, bytes);
+    if (known)
+        return known->place;
+    r->sites = grow(r->sites, r->site_count, sizeof *r->sites);
+    site = &r->sites[r->site_count];
+    *site = (struct site){.count = count, .truncated = truncated};
+    site->frames = must_have(calloc(count + 1, sizeof frames[0]));
+    memcpy(site->frames, frames, count * sizeof frames[0]);
+    remember(r, key, bytes, r->site_count);
+    return r->site_count++;
+}
+
+void sites_free(struct report *r)
+{
+    struct interned *known, *next;
+
+    HASH_ITER(hh, r->known, known, next)
+    {
+        HASH_DEL(r->known, known);
+        free(known);
+    }
+    for (uint32_t i = 0; i < r->module_count; i++)
+        free(r->modules[i].path);
+    for (uint32_t i = 0; i < r->frame_count; i++) {
+        free(r->frames[i].system_name);
+        free(r->frames[i].function);
+        free(r->frames[i].file);
+    }
+    for (uint32_t i = 0; i < r->site_count; i++)
+        free(r->sites[i].frames);
+    free(r->modules);
+    free(r->frames);
+    free(r->sites);
+}

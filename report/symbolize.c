@@ -1,0 +1,169 @@
+/*
+ * symbolize.c - module + offset into function, file and line, by libdwfl, from files alone.
+ *
+ * The process may be gone and its files may have changed since: a file is believed only when its
+ * build-id is the recorded one (or none was recorded).  Paths come out of the run file, so they
+ * are somebody's word: only regular files are opened, and when root reads another user's run, only
+ * files that belong to root are - a debugger's parser is no place to meet a prepared file.
+ *
+ * Nothing is fetched over the network, even where DEBUGINFOD_URLS is set.
+ */
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+struct symbols {
+    bool tried;
+    Dwfl *dwfl; /* NULL: no symbols of this module */
+    Dwfl_Module *module;
+    GElf_Addr bias; /* from addresses in the file to libdwfl's */
+};
+
+static int find_debuginfo_here(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                               const char *file, const char *debuglink, GElf_Word crc, char **found)
+{
+    const char *set = getenv("DEBUGINFOD_URLS");
+    char *urls = set ? must_have(strdup(set)) : NULL;
+    int fd;
+
+    unsetenv("DEBUGINFOD_URLS");
+    fd = dwfl_standard_find_debuginfo(module, user, name, base, file, debuglink, crc, found);
+    if (urls)
+        setenv("DEBUGINFOD_URLS", urls, 1);
+    free(urls);
+    return fd;
+}
+
+static const Dwfl_Callbacks callbacks = {
+    .section_address = dwfl_offline_section_address,
+    .find_debuginfo = find_debuginfo_here,
+};
+
+/* -1: not a file to look into. */
+static int open_module(const struct report *r, const char *path)
+{
+    struct stat st;
+    int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+
+    if (fd < 0)
+        return -1;
+    /* Files of /proc are regular, too, but say that they are empty. */
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        (!r->view.foreign || st.st_uid == 0))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
+{
+    const unsigned char *id;
+    GElf_Addr where;
+    int bytes = dwfl_module_build_id(found, &id, &where);
+
+    if (module->build_id_bytes == 0)
+        return true;
+    return bytes == (int)module->build_id_bytes &&
+           memcmp(id, module->build_id, module->build_id_bytes) == 0;
+}
+
+static bool load_module(struct symbols *s, const struct module *module, int fd)
+{
+    dwfl_report_begin(s->dwfl);
+    s->module = dwfl_report_offline(s->dwfl, module->path, module->path, fd);
+    if (!s->module) {
+        close(fd);
+        return false;
+    }
+    dwfl_report_end(s->dwfl, NULL, NULL);
+    return dwfl_module_getelf(s->module, &s->bias) && is_recorded_build(s->module, module);
+}
+
+static void symbols_load(const struct report *r, struct symbols *s, const struct module *module)
+{
+    int fd = open_module(r, module->path);
+
+    s->tried = true;
+    if (fd < 0)
+        return;
+    s->dwfl = dwfl_begin(&callbacks);
+    if (!s->dwfl) {
+        close(fd);
+    } else if (!load_module(s, module, fd)) {
+        dwfl_end(s->dwfl);
+        s->dwfl = NULL;
+    }
+}
+
+/* Modules may have been added since the last call. */
+static struct symbols *symbols_of(struct report *r, uint32_t module)
+{
+    if (r->symbols_count < r->module_count) {
+        r->symbols = must_have(reallocarray(r->symbols, r->module_count, sizeof *r->symbols));
+        memset(r->symbols + r->symbols_count, 0,
+               (r->module_count - r->symbols_count) * sizeof *r->symbols);
+        r->symbols_count = r->module_count;
+    }
+    if (!r->symbols[module].tried)
+        symbols_load(r, &r->symbols[module], &r->modules[module]);
+    return r->symbols[module].dwfl ? &r->symbols[module] : NULL;
+}
+
+/* ---- one frame ---------------------------------------------------------------------------- */
+
+static void frame_take_line(struct frame *frame, const struct symbols *s, Dwarf_Addr address)
+{
+    Dwfl_Line *line = dwfl_module_getsrc(s->module, address);
+    const char *file = line ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL) : NULL;
+
+    if (file)
+        frame->file = must_have(strdup(file));
+    else
+        frame->line = 0;
+}
+
+/* The call is before the address that it returns to: a last call's return lies in the next one. */
+static void frame_symbolize(struct report *r, struct frame *frame)
+{
+    struct symbols *s;
+    Dwarf_Addr address;
+    const char *name;
+    GElf_Off offset;
+    GElf_Sym sym;
+
+    frame->tried = true;
+    if (frame->module == NO_MODULE || !(s = symbols_of(r, frame->module)))
+        return;
+    address = frame->offset - 1 + s->bias;
+    name = dwfl_module_addrinfo(s->module, address, &offset, &sym, NULL, NULL, NULL);
+    if (name && name[0]) {
+        frame->system_name = must_have(strdup(name));
+        frame->function = demangle(name);
+        frame->in_function = offset + 1;
+    }
+    frame_take_line(frame, s, address);
+}
+
+void symbolize_site(struct report *r, uint32_t site)
+{
+    for (uint32_t i = 0; i < r->sites[site].count; i++) {
+        struct frame *frame = &r->frames[r->sites[site].frames[i]];
+        if (!frame->tried)
+            frame_symbolize(r, frame);
+    }
+}
+
+void symbols_free(struct report *r)
+{
+    for (uint32_t i = 0; i < r->symbols_count; i++)
+        if (r->symbols[i].dwfl)
+            dwfl_end(r->symbols[i].dwfl);
+    free(r->symbols);
+}

@@ -1,0 +1,98 @@
+/*
+ * words.c - names of things, and text that somebody else wrote on its way to a reader.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "report_priv.h"
+
+const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *how_name(uint32_t how)
+{
+    static const char *const names[] = {
+        [IMAGE_ROOT] = "root",
+        [IMAGE_FORK] = "fork",
+        [IMAGE_EXEC] = "exec",
+        [IMAGE_FORK_UNSEEN] = "fork_unseen",
+    };
+    return how < countof(names) && names[how] ? names[how] : "unknown";
+}
+
+const char *end_name(const struct report *r, const struct image *image)
+{
+    static const char *const names[] = {
+        [END_UNKNOWN] = "unknown",       [END_EXIT] = "exit", [END_EXIT_NOW] = "_exit",
+        [END_QUICK_EXIT] = "quick_exit", [END_EXEC] = "exec",
+    };
+
+    if (image_was_replaced(image))
+        return "exec";
+    if (image->wait_status != -1 && WIFSIGNALED(image->wait_status))
+        return "killed";
+    if (image->state == IMAGE_ENDING)
+        return image->end_how < countof(names) ? names[image->end_how] : "unknown";
+    return image_seems_alive(r, image) ? "running" : "killed";
+}
+
+static bool is_continued(const char *s, unsigned bytes)
+{
+    for (unsigned i = 1; i < bytes; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return false;
+    return true;
+}
+
+/* Neither overlong forms, nor surrogates, nor beyond U+10FFFF. */
+static bool is_in_range(const unsigned char *s, unsigned bytes)
+{
+    if (bytes == 3)
+        return !(s[0] == 0xe0 && s[1] < 0xa0) && !(s[0] == 0xed && s[1] > 0x9f);
+    if (bytes == 4)
+        return !(s[0] == 0xf0 && s[1] < 0x90) && !(s[0] == 0xf4 && s[1] > 0x8f);
+    return true;
+}
+
+unsigned utf8_length(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    unsigned bytes = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+    if (s[0] > 0xf4 || bytes == 0 || !is_continued(text, bytes) || !is_in_range(s, bytes))
+        return 0;
+    return bytes;
+}
+
+static bool is_printable(const char *s, unsigned bytes)
+{
+    const unsigned char *u = (const unsigned char *)s;
+
+    if (bytes == 1)
+        return u[0] >= 0x20 && u[0] != 0x7f;
+    return bytes > 0 && !(bytes == 2 && u[0] == 0xc2 && u[1] < 0xa0); /* U+0080..9f: controls */
+}
+
+void text_put(FILE *out, const char *text)
+{
+    while (*text) {
+        unsigned bytes = utf8_length(text);
+        if (is_printable(text, bytes)) {
+            fwrite(text, 1, bytes, out);
+        } else {
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+            bytes = 1;
+        }
+        text += bytes;
+    }
+}
+
+const char *argv_next(const struct image *image, const char *arg)
+{
+    const char *next = arg ? arg + strlen(arg) + 1 : image->argv;
+    return next < image->argv + image->argv_bytes ? next : NULL;
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""validate_json.py FILE...: are these reports what report/report.schema.json and json.md say?
+
+Beyond the schema: ids lead somewhere, numbers add up.  Importable: complaints(report) -> list.
+"""
+import json
+import os
+import pathlib
+import sys
+
+import jsonschema
+
+SCHEMA = pathlib.Path(os.environ.get("RTC_SOURCE", pathlib.Path(__file__).parents[2])) / "report/report.schema.json"
+
+
+def schema_complaints(report):
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    return [f"/{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)]
+
+
+def dangling(report):
+    """References that lead nowhere, and things that nothing refers to."""
+    ids = {what: [x["id"] for x in report[what]] for what in ("modules", "frames", "stacks", "records")}
+    numbers = [p["n"] for p in report["processes"]]
+    used = {
+        "modules": {f["module"] for f in report["frames"] if "module" in f},
+        "frames": {f for s in report["stacks"] for f in s["frames"]},
+        "stacks": {r["stack"] for r in report["records"]},
+    }
+    said = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
+    said += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"
+             for what in used if used[what] != set(ids[what])]
+    said += [f"process {n} of record {r['id']} is not there"
+             for r in report["records"] for n in r["process"] if n not in numbers]
+    if numbers != sorted(set(numbers)):
+        said.append("processes are not in ascending order")
+    return said
+
+
+def sums(report):
+    said = []
+    lasting = [p for p in report["processes"] if p["exit"]["how"] != "exec"]
+    for what in ("bytes", "blocks"):
+        whole = report["summary"][what]["biu"]
+        for name, parts in (("records", report["records"]), ("processes", lasting)):
+            if sum(x[what] for x in parts) != whole:
+                said.append(f"{what} of {name} do not add up to {whole}")
+    for what in ("allocs", "frees"):
+        if sum(p[what] for p in report["processes"]) != report["summary"][what]:
+            said.append(f"{what} of processes do not add up")
+    sizes = [(-r["bytes"], -r["blocks"]) for r in report["records"]]
+    if sizes != sorted(sizes):
+        said.append("records are not sorted")
+    return said
+
+
+def complaints(report):
+    return schema_complaints(report) or dangling(report) + sums(report)
+
+
+def main(paths):
+    bad = 0
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            said = complaints(json.load(f))
+        bad += bool(said)
+        for line in said:
+            print(f"{path}: {line}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

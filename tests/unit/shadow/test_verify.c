@@ -1,0 +1,455 @@
+/*
+ * test_verify.c - every rule of verify.c: kept, and broken once.
+ *
+ * Each case spoils one thing in a file that is good as a whole and names the complaint; the twins
+ * are things that look odd but may happen, and must pass.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../report/build_run.h"
+
+/* The good file: one image in two areas, with one segment of every kind. */
+struct sample {
+    struct build b;
+    uint32_t area;
+    uint32_t second;
+    struct segment *slab;
+    struct segment *large;
+    struct segment *depot;
+    struct segment *threads;
+    struct segment *modules;
+    struct segment *last; /* in the second area */
+};
+
+static void sample_begin(struct sample *s)
+{
+    uint32_t stack;
+
+    memset(s, 0, sizeof *s);
+    s->b = build_begin();
+    s->area = build_image(&s->b, 7, 3, 4711, IMAGE_FORK);
+    s->second = build_more(&s->b, s->area);
+    s->depot = build_depot(&s->b, s->area, 2);
+    stack = build_node(s->depot, 0x401000, 0);
+    stack = build_node(s->depot, 0x402000, stack);
+    s->slab = build_slab(&s->b, s->area, 5, 32, 100);
+    build_block(s->slab, 0, BLOCK_LIVE, 31, stack);
+    build_block(s->slab, 1, BLOCK_FREED, 0, stack);
+    build_block(s->slab, 2, BLOCK_FREE, 31, stack);
+    build_block(s->slab, 3, BLOCK_INHERITED, 9, stack);
+    s->large = build_segment(&s->b, s->area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+    build_large(s->large, 10, 2, (2u << RTC_UNIT_SHIFT) - 1, stack);
+    build_large(s->large, 12, 1, 0, stack);
+    s->threads = build_segment(&s->b, s->area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    build_thread(s->threads, 1, 10, 5);
+    build_thread(s->threads, 2, 0, 0);
+    s->modules = build_segment(&s->b, s->area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    build_module(s->modules, "/usr/bin/prog", 0x400000, 0x10000);
+    build_module(s->modules, "/usr/lib/lib.so", 0x7f0000000000, 0x10000);
+    s->last = build_slab(&s->b, s->second, 6, 16, 64);
+}
+
+/* The complaint about the file as it is, NULL = none. */
+static const char *complaint(const struct sample *s, uint64_t *offset)
+{
+    struct verify_error err = {"untouched", 1};
+
+    if (!verify_run(build_run(&s->b), s->b.bytes, &err)) {
+        assert_non_null(err.what);
+        *offset = err.offset;
+        return err.what;
+    }
+    for (uint32_t area = 1; area < s->b.next_area; area++)
+        if (!verify_area(build_area_at(&s->b, area), BUILD_AREA_BYTES, build_run(&s->b), area,
+                         &err)) {
+            assert_non_null(err.what);
+            *offset = err.offset;
+            return err.what;
+        }
+    assert_null(err.what);
+    return NULL;
+}
+
+static struct block_record *block(const struct sample *s, uint32_t slot)
+{
+    return build_item(s->slab, slot);
+}
+
+static struct large_record *large(const struct sample *s)
+{
+    return build_item(s->large, 1);
+}
+
+static struct depot_node *node(const struct sample *s, uint32_t place)
+{
+    return build_item(s->depot, place);
+}
+
+static struct thread_record *thread(const struct sample *s)
+{
+    return build_item(s->threads, 1);
+}
+
+static struct module_record *module(const struct sample *s)
+{
+    return build_item(s->modules, 1);
+}
+
+static struct run_header *run(const struct sample *s)
+{
+    return build_run(&s->b);
+}
+
+static struct area_head *head(const struct sample *s)
+{
+    return build_head(&s->b, s->area);
+}
+
+static struct area_head *second(const struct sample *s)
+{
+    return build_head(&s->b, s->second);
+}
+
+static struct image_header *image(const struct sample *s)
+{
+    return build_image_header(&s->b, s->area);
+}
+
+static void fill(void *text, size_t bytes)
+{
+    memset(text, 'x', bytes);
+}
+
+static void set_state(struct block_record *b, uint64_t state)
+{
+    b->word = (b->word & ~(uint64_t)BLOCK_STATE_MASK) | state;
+}
+
+static void set_family(struct block_record *b, uint64_t family)
+{
+    b->word |= family << BLOCK_FAMILY_SHIFT;
+}
+
+/* The last area's place becomes the heap's. */
+static void heap_behind_areas(struct sample *s)
+{
+    run(s)->area_count--;
+    run(s)->heap_offset = s->b.bytes - BUILD_AREA_BYTES;
+    run(s)->heap_bytes = BUILD_AREA_BYTES;
+}
+
+/* The other order of the tables, both empty, `overlap` bytes in common. */
+static void leases_first(struct sample *s, uint64_t overlap)
+{
+    build_entry(&s->b, s->area)->owner = 0;
+    build_entry(&s->b, s->second)->owner = 0;
+    run(s)->lease_table_offset = RTC_AREA_TABLE_OFFSET;
+    run(s)->area_table_offset =
+        RTC_AREA_TABLE_OFFSET + RTC_LEASE_COUNT * sizeof(struct lease) - overlap;
+}
+
+/* A vacant segment up to the area's last byte. */
+static void fill_area(struct sample *s)
+{
+    uint32_t room = (uint32_t)(BUILD_AREA_BYTES - second(s)->used_bytes);
+    struct segment *filler =
+        build_segment(&s->b, s->second, SEGMENT_SLAB, 64, room / 64 - 1, 0);
+
+    filler->state = SEGMENT_VACANT;
+    assert_int_equal(second(s)->used_bytes, BUILD_AREA_BYTES);
+}
+
+/* name, what is done to the good file `s`, what must be said ("" = it is still good) */
+#define CASES                                                                                      \
+    CASE(good, (void)s, "")                                                                        \
+    /* the run */                                                                                  \
+    CASE(magic, run(s)->magic++, "not a run file")                                                 \
+    CASE(major, run(s)->version_major++, "another major version")                                  \
+    CASE(minor_is_free, run(s)->version_minor = 77, "")                                            \
+    CASE(features_are_free, run(s)->features = ~0ull, "")                                          \
+    CASE(cut_file, run(s)->file_bytes++, "file is cut, or longer than any")                        \
+    CASE(no_areas, run(s)->area_count = 0, "no areas, or too many")                                \
+    CASE(many_areas, run(s)->area_count = RTC_AREA_COUNT_MAX + 1, "no areas, or too many")         \
+    CASE(area_bytes, run(s)->area_bytes = 3 * 4096, "area size is no power of two")                \
+    CASE(area_bytes_zero, run(s)->area_bytes = 0, "area size is no power of two")                  \
+    CASE(area_bytes_tiny, run(s)->area_bytes = 4096, "area size is no power of two")               \
+    CASE(area_bytes_wrap, run(s)->area_bytes = 1ull << 63, "areas do not fit the file")            \
+    CASE(areas_too_long, run(s)->area_bytes *= 2, "areas do not fit the file")                     \
+    CASE(mode_zero, run(s)->mode = 0, "unknown mode")                                              \
+    CASE(mode_high, run(s)->mode = 3, "unknown mode")                                              \
+    CASE(host, fill(run(s)->host, sizeof run(s)->host), "host name has no end")                    \
+    CASE(options, fill(run(s)->options, sizeof run(s)->options), "options have no end")            \
+    CASE(heap_among_areas, run(s)->heap_offset = 4096; run(s)->heap_bytes = 4096,                  \
+         "heap outside its part of the file")                                                      \
+    CASE(heap_beyond, run(s)->heap_offset = s->b.bytes; run(s)->heap_bytes = 1,                    \
+         "heap outside its part of the file")                                                      \
+    CASE(heap_odd, run(s)->area_count--; run(s)->heap_offset = s->b.bytes - 100,                   \
+         "heap outside its part of the file")                                                      \
+    CASE(heap_good, heap_behind_areas(s), "")                                                      \
+    CASE(table_in_header, run(s)->area_table_offset = 8, "area table outside the run's head")      \
+    CASE(table_beyond, run(s)->area_table_offset = BUILD_AREA_BYTES,                               \
+         "area table outside the run's head")                                                      \
+    CASE(table_odd, run(s)->area_table_offset += 4, "area table outside the run's head")           \
+    CASE(table_wraps, run(s)->area_table_offset = ~0ull - 7, "area table outside the run's head")  \
+    CASE(table_behind_header, run(s)->area_table_offset = sizeof(struct run_header), "")           \
+    CASE(leases_first, leases_first(s, 0), "")                                                     \
+    CASE(leases_first_overlap, leases_first(s, 8), "area and lease table overlap")                 \
+    CASE(lease_count, run(s)->lease_count++, "too many leases")                                    \
+    CASE(leases_beyond, run(s)->lease_table_offset = BUILD_AREA_BYTES - 8,                         \
+         "lease table outside the run's head")                                                     \
+    CASE(tables_overlap, run(s)->lease_table_offset = run(s)->area_table_offset,                   \
+         "area and lease table overlap")                                                           \
+    CASE(area_state, build_entry(&s->b, 3)->owner = 3ull << 32, "area in an unknown state")        \
+    CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_TAKING, 9), "")               \
+    CASE(lease_state, build_lease(&s->b, 9)->state = 4, "lease in an unknown state")               \
+    CASE(lease_left, build_lease(&s->b, 9)->state = LEASE_LEFT, "")                                \
+    /* area heads */                                                                               \
+    CASE(area_blank, memset(build_area_at(&s->b, s->area), 0, BUILD_AREA_BYTES), "")               \
+    CASE(head_not_begun, head(s)->magic = 0, "")                                                   \
+    CASE(head_magic, head(s)->magic++, "no area head where one must be")                           \
+    CASE(head_index, head(s)->area++, "head of another area")                                      \
+    CASE(head_image, head(s)->image = 0, "area without an image")                                  \
+    CASE(head_first_has_no_previous, head(s)->previous = 2, "area without its predecessor")        \
+    CASE(head_later_has_one, second(s)->previous = 0, "area without its predecessor")              \
+    CASE(head_not_itself, second(s)->previous = s->second, "area with an impossible predecessor")  \
+    CASE(head_previous, second(s)->previous = BUILD_AREAS, "area with an impossible predecessor")  \
+    CASE(used_beyond, head(s)->used_bytes = BUILD_AREA_BYTES + 64,                                 \
+         "area with an impossible length")                                                         \
+    CASE(used_odd, head(s)->used_bytes -= 8, "area with an impossible length")                     \
+    CASE(used_before_first, head(s)->used_bytes = 64, "area ends before its first segment")        \
+    /* images */                                                                                   \
+    CASE(image_building, image(s)->magic = 0, "")                                                  \
+    CASE(image_new, head(s)->used_bytes = RTC_AREA_HEAD_BYTES, "")                                 \
+    CASE(image_magic, image(s)->magic++, "no image header where one must be")                      \
+    CASE(image_number, image(s)->image++, "header of another image")                               \
+    CASE(image_parent, image(s)->parent = 7, "image older than its parent")                        \
+    CASE(image_no_parent, image(s)->parent = 0, "")                                                \
+    CASE(image_how_zero, image(s)->how = 0, "image of unknown origin")                             \
+    CASE(image_how, image(s)->how = 5, "image of unknown origin")                                  \
+    CASE(image_root, image(s)->how = IMAGE_ROOT, "")                                               \
+    CASE(image_unseen, image(s)->how = IMAGE_FORK_UNSEEN, "")                                      \
+    CASE(image_state, image(s)->state = 3, "image in an unknown state")                            \
+    CASE(image_killed, image(s)->state = IMAGE_OPEN; image(s)->end_how = 0, "")                    \
+    CASE(image_end, image(s)->end_how = 5, "image with an unknown end")                            \
+    CASE(image_exec, image(s)->end_how = END_EXEC, "")                                             \
+    CASE(image_alone, head(s)->used_bytes = RTC_AREA_HEAD_BYTES + image(s)->header_bytes, "")      \
+    CASE(image_heap, image(s)->heap_bytes = ~0ull, "heap without an end")                          \
+    CASE(image_header_short, image(s)->header_bytes = 64, "image header of an impossible length")  \
+    CASE(image_header_odd, image(s)->header_bytes += 8, "image header of an impossible length")    \
+    CASE(image_header_long, image(s)->header_bytes = 0xffffffc0u,                                  \
+         "area ends before its first segment")                                                     \
+    CASE(image_exe, fill(image(s)->exe, sizeof image(s)->exe), "program path has no end")          \
+    CASE(image_name, fill(image(s)->name, sizeof image(s)->name), "program name has no end")       \
+    CASE(image_argv, fill(image(s)->argv, 6), "arguments have no end")                             \
+    CASE(image_argv_long, image(s)->argv_bytes = 2049, "arguments have no end")                    \
+    CASE(image_argv_full, fill(image(s)->argv, 2047); image(s)->argv_bytes = 2048, "")             \
+    CASE(image_argv_none, image(s)->argv_bytes = 0, "")                                            \
+    /* the chain */                                                                                \
+    CASE(segment_magic, s->slab->magic++, "no segment where one must begin")                       \
+    CASE(segment_zero, s->slab->bytes = 0, "segment of an impossible length")                      \
+    CASE(segment_short, s->slab->bytes = 32, "segment of an impossible length")                    \
+    CASE(segment_empty, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 0, 9), "")              \
+    CASE(area_full, fill_area(s), "")                                                              \
+    CASE(segment_odd, s->slab->bytes += 8, "segment of an impossible length")                      \
+    CASE(segment_over_end, s->modules->bytes += 64, "segment reaches over the end")                \
+    CASE(segment_under_end, s->modules->bytes -= 64, "items do not fit the segment")               \
+    CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
+    CASE(segment_image, s->slab->image++, "segment of another image")                              \
+    CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
+    CASE(segment_later_kind, s->slab->kind = 6; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
+    CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
+    CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
+         "segment of an impossible length")                                                        \
+    CASE(segment_superseded, s->slab->state = SEGMENT_SUPERSEDED; s->slab->slot_bytes = 0,         \
+         "slab without slots or units")                                                            \
+    CASE(item_short, s->slab->item_bytes = 8, "items of a strange size")                           \
+    CASE(item_odd, s->slab->item_bytes = 20, "items of a strange size")                            \
+    CASE(item_wide, s->slab->item_bytes = 32; s->slab->capacity = s->slab->count = 50, "")         \
+    CASE(capacity, s->slab->capacity = s->slab->count = 1000, "items do not fit the segment")      \
+    CASE(capacity_wide, s->slab->item_bytes = 0xfff8, "items do not fit the segment")              \
+    CASE(count, s->depot->count = s->depot->capacity + 1, "more items than fit")                   \
+    /* slabs */                                                                                    \
+    CASE(slab_slot, s->slab->slot_bytes = 0, "slab without slots or units")                        \
+    CASE(slab_units, s->slab->units = 0, "slab without slots or units")                            \
+    CASE(slab_index, s->slab->index = 1ull << 31, "slab outside any heap")                         \
+    CASE(slab_last_unit, s->slab->index = (1ull << 31) - 1, "")                                    \
+    CASE(slab_index_wraps, s->slab->index = ~0ull, "slab outside any heap")                        \
+    CASE(slab_slots, s->slab->slot_bytes = 656, "slots do not fit the slab")                       \
+    CASE(slab_slots_just, s->slab->slot_bytes = 655, "")                                           \
+    CASE(slab_full, s->last->slot_bytes = 1024, "")                                                \
+    CASE(slab_overfull, s->last->slot_bytes = 1025, "slots do not fit the slab")                   \
+    CASE(slab_count, s->slab->count--, "slab with missing records")                                \
+    CASE(block_state, set_state(block(s, 50), 5), "block in an unknown state or family")           \
+    CASE(block_family, set_family(block(s, 0), FAMILY_COUNT),                                      \
+         "block in an unknown state or family")                                                    \
+    CASE(block_redzone, build_block(s->slab, 0, BLOCK_LIVE, 32, 0),                                \
+         "block leaves no redzone in its slot")                                                    \
+    CASE(block_freed_redzone, build_block(s->slab, 99, BLOCK_FREED, 32, 0),                        \
+         "block leaves no redzone in its slot")                                                    \
+    CASE(block_forgotten, build_block(s->slab, 0, BLOCK_FREE, 32, 0), "")                          \
+    /* large blocks */                                                                             \
+    CASE(large_state, set_state(&large(s)->block, 6), "large block in an unknown state or family") \
+    CASE(large_family, set_family(&large(s)->block, 7),                                            \
+         "large block in an unknown state or family")                                              \
+    CASE(large_redzone, large(s)->request = 1u << RTC_UNIT_SHIFT,                                  \
+         "large block leaves no redzone in its units")                                             \
+    CASE(large_units, large(s)->units = 0, "large block leaves no redzone in its units")           \
+    CASE(large_unit, large(s)->unit = 1ull << 31, "large block leaves no redzone in its units")    \
+    CASE(large_last_unit, large(s)->unit = (1ull << 31) - 1, "")                                   \
+    CASE(large_wraps, large(s)->unit = ~0ull, "large block leaves no redzone in its units")        \
+    CASE(large_over, set_state(&large(s)->block, BLOCK_FREE); large(s)->units = 0, "")             \
+    CASE(large_unpublished, fill(build_item(s->large, 2), sizeof(struct large_record)), "")        \
+    /* depot */                                                                                    \
+    CASE(depot_chunk, s->depot->index = 1u << 22, "depot chunk that no stack id can name")         \
+    CASE(depot_long, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 1021, 3),                  \
+         "depot chunk that no stack id can name")                                                  \
+    CASE(depot_full, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 1020, 3), "")              \
+    CASE(depot_self, node(s, 1)->parent = depot_id(2, 1), "depot node older than its parent")      \
+    CASE(depot_circle, node(s, 0)->parent = depot_id(2, 1), "depot node older than its parent")    \
+    CASE(depot_later_chunk, node(s, 1)->parent = depot_id(3, 0),                                   \
+         "depot node older than its parent")                                                       \
+    CASE(depot_earlier_chunk, node(s, 0)->parent = depot_id(1, 500), "")                           \
+    CASE(depot_place, node(s, 1)->parent = 2u << DEPOT_CHUNK_SHIFT,                                \
+         "depot node with an impossible parent")                                                   \
+    CASE(depot_place_high, node(s, 1)->parent = (1u << DEPOT_CHUNK_SHIFT) + DEPOT_CHUNK_NODES + 1, \
+         "depot node with an impossible parent")                                                   \
+    CASE(depot_place_last, node(s, 1)->parent = (1u << DEPOT_CHUNK_SHIFT) + DEPOT_CHUNK_NODES, "") \
+    CASE(depot_unpublished, node(s, 2)->parent = ~0u, "")                                          \
+    /* threads, modules */                                                                         \
+    CASE(thread_name, fill(thread(s)->name, sizeof thread(s)->name), "thread name has no end")     \
+    CASE(thread_number, thread(s)->number = 1u << 18, "thread number that no block can name")      \
+    CASE(thread_number_last, thread(s)->number = (1u << 18) - 1, "")                               \
+    CASE(thread_unpublished, fill(build_item(s->threads, 2), sizeof(struct thread_record)), "")    \
+    CASE(module_empty, module(s)->end = module(s)->start, "module of no length")                   \
+    CASE(module_build_id, module(s)->build_id_bytes = 21, "build-id too long")                     \
+    CASE(module_build_id_full, module(s)->build_id_bytes = 20, "")                                 \
+    CASE(module_unpublished, fill(build_item(s->modules, 2), sizeof(struct module_record)), "")    \
+    CASE(module_path, fill(module(s)->path, sizeof module(s)->path), "module path has no end")
+
+#define CASE(name, spoil, want)                                                                    \
+    static void spoil_##name(struct sample *s)                                                     \
+    {                                                                                              \
+        spoil;                                                                                     \
+    }
+CASES
+#undef CASE
+
+static const struct spoil_case {
+    const char *name;
+    void (*spoil)(struct sample *s);
+    const char *want;
+} cases[] = {
+#define CASE(name, spoil, want) {#name, spoil_##name, want},
+    CASES
+#undef CASE
+};
+
+static void test_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct sample s;
+        const char *said;
+        uint64_t offset = 0;
+        sample_begin(&s);
+        cases[i].spoil(&s);
+        said = complaint(&s, &offset);
+        if (strcmp(said ? said : "", cases[i].want) != 0)
+            fail_msg("%s: said \"%s\" instead of \"%s\"", cases[i].name, said ? said : "",
+                     cases[i].want);
+        build_end(&s.b);
+    }
+}
+
+static void test_offset_is_in_the_file(void **state)
+{
+    struct sample s;
+    uint64_t offset = 0;
+
+    (void)state;
+    sample_begin(&s);
+    block(&s, 7)->word = 7;
+    assert_non_null(complaint(&s, &offset));
+    assert_int_equal(offset, (uint64_t)((char *)block(&s, 7) - s.b.file));
+    build_end(&s.b);
+}
+
+static void test_offset_is_in_the_table(void **state)
+{
+    struct sample s;
+    uint64_t offset = 0;
+
+    (void)state;
+    sample_begin(&s);
+    build_lease(&s.b, 11)->state = 99;
+    assert_non_null(complaint(&s, &offset));
+    assert_int_equal(offset, (uint64_t)((char *)build_lease(&s.b, 11) - s.b.file));
+    build_entry(&s.b, 5)->owner = ~0ull;
+    assert_non_null(complaint(&s, &offset));
+    assert_int_equal(offset, (uint64_t)((char *)build_entry(&s.b, 5) - s.b.file));
+    build_end(&s.b);
+}
+
+static void test_short_reads(void **state)
+{
+    struct sample s;
+    struct verify_error err;
+
+    (void)state;
+    sample_begin(&s);
+    assert_false(verify_run(run(&s), RTC_AREA_TABLE_OFFSET - 1, &err));
+    assert_string_equal(err.what, "shorter than a run header");
+    assert_false(verify_run(run(&s), RTC_AREA_TABLE_OFFSET, &err));
+    assert_string_equal(err.what, "file is cut, or longer than any");
+    assert_false(verify_area(head(&s), 4095, run(&s), s.area, &err));
+    assert_string_equal(err.what, "shorter than an area head");
+    assert_false(verify_area(head(&s), 8000, run(&s), s.area, &err));
+    assert_string_equal(err.what, "area with an impossible length");
+    head(&s)->used_bytes = 4096;
+    assert_false(verify_area(head(&s), 4096, run(&s), s.area, &err));
+    assert_string_equal(err.what, "area too short for an image header");
+    assert_false(verify_area(head(&s), BUILD_AREA_BYTES, run(&s), 0, &err));
+    assert_string_equal(err.what, "no such area");
+    assert_false(verify_area(head(&s), BUILD_AREA_BYTES, run(&s), BUILD_AREAS, &err));
+    assert_string_equal(err.what, "no such area");
+    build_end(&s.b);
+}
+
+/* What the file ends with may be the last bytes that can be read: nothing looks behind them. */
+static void test_nothing_behind_the_end(void **state)
+{
+    struct sample s;
+    struct verify_error err;
+    uint64_t used, room;
+    char *place;
+
+    (void)state;
+    sample_begin(&s);
+    used = head(&s)->used_bytes;
+    room = align_up(used, 4096);
+    place = mmap(NULL, room + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(place != MAP_FAILED);
+    assert_int_equal(mprotect(place + room, 4096, PROT_NONE), 0);
+    memcpy(place + room - used, head(&s), used);
+    assert_true(verify_area(place + room - used, used, run(&s), s.area, &err));
+    munmap(place, room + 4096);
+    build_end(&s.b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_offset_is_in_the_file),
+        cmocka_unit_test(test_offset_is_in_the_table),
+        cmocka_unit_test(test_short_reads),
+        cmocka_unit_test(test_nothing_behind_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
