@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+"""How a run ends: statuses in the order in which they apply, what is refused before it runs and
+why, where the words go."""
+# rtc-test: launcher/statuses ci 120
+# rtc-test: launcher/statuses-as-root root 60 --only as_root
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import clean_environment, main, must, read_text
+
+USAGE, REFUSED, NOT_RUNNABLE, NOT_FOUND = 125, 120, 126, 127
+NOBODY = 65534
+
+
+def run(stage, *args, env=None, **popen):
+    """rtcheck with these arguments: (status, stdout, stderr)."""
+    popen.setdefault('stdin', subprocess.DEVNULL)
+    popen.setdefault('timeout', 60)
+    done = subprocess.run([stage.rtcheck, *args], capture_output=True,
+                          env={**clean_environment(), **(env or {})}, **popen)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def expect(got, status, words, where=''):
+    """This status, and exactly one line of ours that has these words."""
+    must(got[0] == status, where, 'status', got[0], 'instead of', status, got[2])
+    last = got[2].splitlines()[-1] if got[2] else ''
+    must(last.startswith('rtcheck: ') and words in last, where, 'says', repr(got[2]),
+         'instead of', words)
+
+
+def make_file(stage, data, mode=0o755, name='file'):
+    path = stage.room() + '/' + name
+    with open(path, 'wb') as f:
+        f.write(data)
+    os.chmod(path, mode)
+    return path
+
+
+# ---- the program's own fate -------------------------------------------------------------------
+
+def own_status(stage):
+    for status in (0, 1, 42, 120, 125, 126, 255):
+        got = run(stage, 'sh', '-c', 'echo out; echo err >&2; exit %d' % status)
+        must(got[0] == status and got[1] == 'out\n', 'status', got, 'instead of', status)
+        must(got[2].startswith('err\n'), 'stderr', got[2])
+        expect(got, status, 'in control')
+
+
+def own_signal(stage):
+    """Died by a signal: so do we, without a core dump of ours."""
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    for name in ('KILL', 'TERM', 'SEGV', 'ABRT', 'INT', 'PIPE', 'ALRM', 'XFSZ', 'RTMIN'):
+        room = stage.room()
+        number = getattr(signal, 'SIG' + name)
+        got = run(stage, 'sh', '-c', 'ulimit -c 0; kill -%d $$' % number, cwd=room,
+                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, unlimited))
+        expect(got, -number, 'in control', name)
+        must(os.listdir(room) == [], 'left behind:', os.listdir(room))
+
+
+# ---- usage ------------------------------------------------------------------------------------
+
+def usage(stage):
+    for args, words in (
+            ([], 'no program'),
+            (['--'], 'no program'),
+            (['--nonsense', 'true'], "unknown option '--nonsense'"),
+            (['-qx', 'true'], "unknown option '-qx'"),
+            (['--he', 'true'], "'--he' is ambiguous: help, heap, heap-size"),
+            (['--heap-size=lots', 'true'], "heap-size: 'lots' is not a size"),
+            (['--keep=perhaps', 'true'], "keep: 'perhaps' is not yes or no"),
+            (['--json'], 'json needs a value'),
+            (['--log-file=/nonexistent/log', 'true'], '/nonexistent/log'),
+            (['--log-file=%x', 'true'], '%x'),
+            (['--log-file=%q{RTCHECK_TEST_UNSET}', 'true'], 'RTCHECK_TEST_UNSET'),
+            (['--pool-dir=' + '"\'', 'true'], 'pool-dir')):
+        got = run(stage, *args)
+        expect(got, USAGE, words, args)
+        must(len(got[2].splitlines()) == 1, 'more than one line:', got[2])
+    expect(run(stage, 'true', env={'RTCHECK_OPTIONS': 'quiet:bogus=1'}), USAGE, "option 'bogus'")
+    help_text = run(stage, '--help')
+    must(help_text[0] == 0 and '--allow-unchecked' in help_text[1], 'help:', help_text)
+    must(max(len(line) for line in help_text[1].splitlines()) <= 80, 'help is too wide')
+    must(run(stage, '-h') == help_text, '-h is not --help')
+    version = run(stage, '--version')
+    must(version[0] == 0 and re.match(r'rtcheck \d+\.\d+', version[1]), 'version:', version)
+
+
+def not_runnable(stage):
+    plain = make_file(stage, b'text\n', 0o644)
+    bad_script = make_file(stage, b'#!/nonexistent/interpreter\n')
+    room = stage.room()
+    for name, status, words in (
+            ('rtcheck-test-no-such-program', NOT_FOUND, 'command not found'),
+            ('', NOT_FOUND, 'command not found'),
+            ('./no_such_file', NOT_FOUND, './no_such_file: No such file or directory'),
+            ('/etc/passwd/x', NOT_RUNNABLE, '/etc/passwd/x: Not a directory'),
+            (room, NOT_RUNNABLE, 'Is a directory'),
+            ('/dev/null', NOT_RUNNABLE, '/dev/null: Permission denied'),
+            (bad_script, NOT_FOUND, bad_script + ': No such file or directory')):
+        expect(run(stage, '--', name), status, words, name)
+    if os.geteuid() != 0:
+        expect(run(stage, plain), NOT_RUNNABLE, 'Permission denied', plain)
+
+
+def found_by_path(stage):
+    """PATH is searched as a shell does, and the program gets the name that was typed."""
+    room, denied = stage.room(), stage.room()
+    shutil.copy('/bin/sh', room + '/rtcheck-test-sh')
+    open(denied + '/rtcheck-test-sh', 'w').close()
+    with open(room + '/rtcheck-test-script', 'w') as f:
+        f.write('echo $0 $1\n')
+    os.chmod(room + '/rtcheck-test-script', 0o755)
+    for path in (room, '/nonexistent:%s' % room, '%s:%s' % (denied, room), ':/nonexistent',
+                 '/nonexistent:', '/nonexistent::/x'):
+        got = run(stage, 'rtcheck-test-sh', '-c', 'echo $0', env={'PATH': path}, cwd=room)
+        must(got[:2] == (0, 'rtcheck-test-sh\n'), 'PATH', path, got)
+    expect(run(stage, 'rtcheck-test-sh', env={'PATH': denied}), NOT_RUNNABLE, 'Permission denied')
+    os.chmod(denied, 0)
+    if os.geteuid() != 0:
+        expect(run(stage, 'rtcheck-test-sh', env={'PATH': denied}), NOT_FOUND, 'command not found')
+    os.chmod(denied, 0o755)
+    got = run(stage, 'rtcheck-test-script', 'x', env={'PATH': room})
+    must(got[1] == room + '/rtcheck-test-script x\n', 'a script without #!:', got)
+
+
+# ---- not in control -----------------------------------------------------------------------------
+
+def refused(stage, path, words):
+    got = run(stage, path)
+    expect(got, REFUSED, words, path)
+    must('not in control' in got[2] and path in got[2] and got[1] == '', 'refused with', got)
+
+
+def statically_linked(stage):
+    for name in ('static', 'static_pie'):
+        path = stage.program('launcher/' + name)
+        refused(stage, path, 'statically linked')
+        got = run(stage, '--allow-unchecked', path, 'x')
+        expect(got, 9, 'not in control')
+    must(run(stage, '--allow-unchecked', stage.program('launcher/static'), 'x')[1] == 'static x\n',
+         'it did not run')
+
+
+def by_script(stage):
+    """What counts of a script is its interpreter, through several of them."""
+    static = stage.program('launcher/static')
+    inner = make_file(stage, b'#! %s  one\n' % static.encode())
+    outer = make_file(stage, b'#!%s\n' % inner.encode())
+    refused(stage, inner, 'interpreter %s: it is statically linked' % static)
+    refused(stage, outer, 'statically linked')
+    good = make_file(stage, b'#!/bin/sh\nexit 3\n')
+    expect(run(stage, good), 3, 'in control')
+    for text in (b'', b'exit 0', b'#', b'#!', b'#!   \n', b'\x7fEL'):
+        path = make_file(stage, text)
+        plain = subprocess.run(['env', path], stdin=subprocess.DEVNULL, capture_output=True)
+        must(run(stage, path)[0] == plain.returncode, text, 'plain', plain)
+
+
+def other_machines(stage):
+    """Other classes, machines and libcs, and broken files, which exec refuses as ever."""
+    sh = open('/bin/sh', 'rb').read()
+    at = sh.index(b'/lib64/ld-linux-x86-64.so.2\0')
+    musl = sh[:at] + b'/lib/ld-musl-x86_64.so.1\0\0\0\0' + sh[at + 28:]
+    must(len(musl) == len(sh), 'lengths')
+    refused(stage, make_file(stage, sh[:4] + b'\x01' + sh[5:]), 'not an x86-64 program')
+    refused(stage, make_file(stage, sh[:18] + b'\xb7\0' + sh[20:]), 'not an x86-64 program')
+    refused(stage, make_file(stage, musl), "loader is not glibc's: /lib/ld-musl-x86_64.so.1")
+    for cut in (8, 60, 70, 200):
+        got = run(stage, make_file(stage, sh[:cut]))
+        must(got[0] in (REFUSED, NOT_RUNNABLE, NOT_FOUND, 2), 'cut at', cut, got)
+    wild = sh[:32] + struct.pack('<Q', 2 ** 64 - 8) + sh[40:]
+    must(run(stage, make_file(stage, wild))[0] in (NOT_RUNNABLE, REFUSED, 2), 'e_phoff')
+
+
+def by_the_loader(stage):
+    got = run(stage, '/lib64/ld-linux-x86-64.so.2', shutil.which('true'))
+    expect(got, 0, 'in control')
+
+
+def with_privileges(stage):
+    """set-user-ID programs of others are refused, unless exec gives them nothing."""
+    su = shutil.which('su')
+    st = os.stat(su)
+    works = st.st_mode & 0o4000 and st.st_uid != os.getuid() and \
+        not os.statvfs(su).f_flag & os.ST_NOSUID
+    if works:
+        refused(stage, su, 'set-user-ID')
+    else:
+        must(run(stage, su, '--version')[0] == 0, 'su --version')
+    got = subprocess.run(['setpriv', '--no-new-privs', stage.rtcheck, su, '--version'],
+                         capture_output=True, env=clean_environment())
+    must(got.returncode == 0, 'no_new_privs:', got)
+    own = stage.room() + '/own'
+    shutil.copy(shutil.which('true'), own)
+    os.chmod(own, 0o6755)
+    expect(run(stage, own), 0, 'in control')
+
+
+def own_malloc(stage):
+    program = stage.program('launcher/own_malloc')
+    got = run(stage, program)
+    must(got[1] == 'my own\n', 'it did not run:', got)
+    expect(got, REFUSED, 'not in control')
+    expect(run(stage, '--allow-unchecked', program), 6, 'not in control')
+
+
+def missing_library(stage):
+    """ld.so ends a program that lacks a library before ours is asked: its status, and a word."""
+    sh = open('/bin/sh', 'rb').read()
+    path = make_file(stage, sh.replace(b'libc.so.6\0', b'libq.so.6\0'))
+    got = run(stage, path)
+    expect(got, NOT_FOUND, 'not in control')
+    must('libq.so.6' in got[2], 'ld.so did not say it:', got[2])
+
+
+def as_root(stage):
+    """File capabilities and set-user-ID, seen by the ordinary user who runs them."""
+    if os.geteuid() != 0:
+        return
+    room = stage.room()
+    os.chmod(room, 0o755)
+    capable, uid, gid = (room + '/' + n for n in ('capable', 'uid', 'gid'))
+    for path in (capable, uid, gid):
+        shutil.copy(shutil.which('true'), path)
+    os.setxattr(capable, 'security.capability', struct.pack('<5I', 0x02000001, 1 << 10, 0, 0, 0))
+    os.chmod(uid, 0o4755)
+    os.chmod(gid, 0o2755)
+    nosuid = os.statvfs(room).f_flag & os.ST_NOSUID
+    for path, words in ((capable, 'file capabilities'), (uid, 'set-user-ID'), (gid, 'set-group-ID')):
+        got = subprocess.run(['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY,
+                              '--clear-groups', stage.rtcheck, path], capture_output=True,
+                             env={**clean_environment(), 'HOME': '/'})
+        expect((got.returncode, '', got.stderr.decode()), 0 if nosuid else REFUSED,
+               'in control' if nosuid else words)
+        expect(run(stage, path), 0, 'in control', 'root: ' + path)
+
+
+# ---- where the words go ---------------------------------------------------------------------------
+
+def log_file(stage):
+    room = stage.room()
+    pattern = room + '/%e.%p.%n.%h.%q{RTCHECK_TEST_WORD}.100%%'
+    got = run(stage, '--log-file=' + pattern, 'sh', '-c', 'echo $$; kill -USR1 $$',
+              env={'RTCHECK_TEST_WORD': 'word'})
+    must(got[0] == -signal.SIGUSR1 and got[2] == '', 'stderr', got)
+    name = '%s/sh.%s.1.%s.word.100%%' % (room, got[1].strip(), socket.gethostname())
+    must(os.listdir(room) == [os.path.basename(name)], os.listdir(room))
+    must(read_text(name).splitlines()[-1].startswith('rtcheck: in control'), read_text(name))
+
+
+def quiet(stage):
+    must(run(stage, '-q', 'true')[2] == '', 'something was said')
+    must(run(stage, 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] == '', 'something was said')
+    must(run(stage, '-quiet=no', 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] != '', 'nothing said')
+    expect(run(stage, '-q', stage.program('launcher/own_malloc')), REFUSED, 'not in control')
+
+
+def kept(stage):
+    room = stage.room()
+    env = {'XDG_STATE_HOME': room + '/a/state'}
+    must(run(stage, '-q', 'true', env=env)[0] == 0 and os.listdir(room) == [], os.listdir(room))
+    got = run(stage, '--keep', 'sh', '-c', 'exit 4', env=env)
+    pool = room + '/a/state/rtcheck/last.pool'
+    expect(got, 4, pool)
+    must(os.stat(pool).st_mode & 0o777 == 0o600, 'mode')
+    for path in (room + '/a', os.path.dirname(pool)):
+        must(os.stat(path).st_mode & 0o777 == 0o700, 'mode of', path)
+    bad = run(stage, '--keep', 'sh', '-c', 'exit 4', env={'XDG_STATE_HOME': '/proc/none'})
+    must(bad[0] == 4 and 'not kept' in bad[2], 'where it cannot be:', bad)
+    home = {'XDG_STATE_HOME': '', 'HOME': room}
+    expect(run(stage, '--keep', 'true', env=home), 0, room + '/.local/state/rtcheck/last.pool')
+
+
+def json_file(stage):
+    path = stage.room() + '/report.json'
+    must(run(stage, '-q', '--json', path, 'sh', '-c', 'exit 5')[0] == 5 and os.path.exists(path),
+         'no report')
+    got = run(stage, '--json=/nonexistent/report.json', 'sh', '-c', 'exit 5')
+    must(got[0] == 5 and '/nonexistent/report.json' in got[2], 'where it cannot be:', got)
+
+
+def small_files(stage):
+    """A soft limit on file sizes is the program's, not the report's."""
+    room = stage.room()
+    files = {'log-file': room + '/log', 'json': room + '/json'}
+    got = run(stage, '--keep', *['--%s=%s' % f for f in files.items()], 'true',
+              env={'XDG_STATE_HOME': room}, preexec_fn=lambda: resource.setrlimit(
+                  resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)))
+    must(got[0] == 0 and got[2] == '', 'status', got)
+    for path in [*files.values(), room + '/rtcheck/last.pool']:
+        must(os.path.getsize(path) > 0, path, 'is empty')
+
+
+def full_pipe(stage):
+    """A program that leaves stderr non-blocking and full does not cost us our words."""
+    reader, writer = os.pipe()
+    script = 'import os\nos.set_blocking(2, False)\ntry:\n while True: os.write(2, b"x" * 512)\n' \
+        'except BlockingIOError: pass\n'
+    process = subprocess.Popen([stage.rtcheck, '/usr/bin/python3', '-c', script], stderr=writer,
+                               env=clean_environment())
+    os.close(writer)
+    text = b''
+    while True:
+        got = os.read(reader, 100)
+        if not got:
+            break
+        text += got
+    os.close(reader)
+    must(process.wait() == 0, 'status', process.returncode)
+    must(re.fullmatch(b'x+rtcheck: (.*\n)*rtcheck: in control.*\n|x+rtcheck: in control.*\n', text),
+         'last line', text[-300:])
+
+
+def nobody_listens(stage):
+    """A closed pipe behind stderr changes nothing."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([stage.rtcheck, 'sh', '-c', 'exit 8'], stderr=writer,
+                          env=clean_environment(), stdin=subprocess.DEVNULL)
+    os.close(writer)
+    must(done.returncode == 8, 'status', done.returncode)
+
+
+def by_verb(stage):
+    must(run(stage, 'run', 'sh', '-c', 'exit 2')[0] == 2, 'rtcheck run')
+    expect(run(stage, '--', 'report'), NOT_FOUND, 'report: command not found')
+    expect(run(stage, 'run', 'run'), NOT_FOUND, 'run: command not found')
+
+
+if __name__ == '__main__':
+    main([(f.__name__, f) for f in (
+        own_status, own_signal, usage, not_runnable, found_by_path, statically_linked, by_script,
+        other_machines, by_the_loader, with_privileges, own_malloc, missing_library, as_root,
+        log_file, quiet, kept, json_file, small_files, full_pipe, nobody_listens, by_verb)])

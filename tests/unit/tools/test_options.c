@@ -1,0 +1,269 @@
+/*
+ * test_options.c - the option parser: grammar of each kind, abbreviations, the canonical text.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rtcheck/bits.h"
+#include "tools.h"
+
+#include <cmocka.h> /* last: its fail() is not ours */
+
+static char err[TOOLS_ERROR_BYTES];
+
+/* Parses `text`; the result is compared with its canonical form, or with a word of the error. */
+static void check_text(const char *text, const char *canonical, const char *error)
+{
+    struct options o;
+    char got[OPTIONS_TEXT_BYTES];
+    options_init(&o);
+    int bad = options_from_text(&o, text, err);
+    if (error) {
+        assert_int_equal(bad, -EINVAL);
+        assert_non_null(strstr(err, error));
+    } else {
+        assert_int_equal(bad, 0);
+        assert_int_equal(options_canonical(&o, got, err), 0);
+        assert_string_equal(got, canonical);
+    }
+    options_free(&o);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *canonical, *error;
+    } rows[] = {
+        {NULL, "", NULL},
+        {"", "", NULL},
+        {" :: \t\n", "", NULL},
+        {"quiet", "quiet=yes", NULL},
+        {"quiet=0:keep=true", "quiet=no:keep=yes", NULL},
+        {"keep=on quiet=off", "quiet=no:keep=yes", NULL},
+        {"quiet:quiet=no", "quiet=no", NULL},
+        {"heap_size=4k", "heap_size=4096", NULL},
+        {"heap-size=4K", "heap_size=4096", NULL},
+        {"heap_size=16383p", NULL, "'16383p' is not a size"},
+        {"heap_size=17179869183g", "heap_size=18446744072635809792", NULL},
+        {"heap_size=17179869184g", NULL, "is not a size"},
+        {"heap_size=18446744073709551616", NULL, "is not a size"},
+        {"heap_size=-1", NULL, "is not a size"},
+        {"heap_size= 1", NULL, "is not a size"},
+        {"heap_size=1kk", NULL, "is not a size"},
+        {"heap_size=k", NULL, "is not a size"},
+        {"heap_size", NULL, "heap-size needs a value"},
+        {"malloc_fill=0xAb:free_fill=no", "malloc_fill=171:free_fill=no", NULL},
+        {"free_fill=255", "free_fill=255", NULL},
+        {"free_fill=010", "free_fill=10", NULL},
+        {"free_fill=256", NULL, "is not a byte"},
+        {"free_fill=0x", NULL, "is not a byte"},
+        {"free_fill=0x-1", NULL, "is not a byte"},
+        {"free_fill=yes", NULL, "is not a byte"},
+        {"heap=file", "heap=file", NULL},
+        {"heap=files", NULL, "is not private or file"},
+        {"keep=maybe", NULL, "keep: 'maybe' is not yes or no"},
+        {"json='a b:c'", "json=\"a b:c\"", NULL},
+        {"json=\"it's\":keep", "json=it's:keep=yes", NULL},
+        {"json=\"it's a\"", "json=\"it's a\"", NULL},
+        {"json='", NULL, "quote without end"},
+        {"json=", "json=", NULL},
+        {"json=''keep", "json=:keep=yes", NULL},
+        {"json=a=b", "json=a=b", NULL},
+        {"bogus=1", NULL, "unknown option 'bogus'"},
+        {"quie=1", NULL, "unknown option 'quie'"},
+        {"quietly=1", NULL, "unknown option 'quietly'"},
+        {"=1", NULL, "unknown option ''"},
+        {"log\x01=1", NULL, "unknown option 'log?'"},
+    };
+    for (unsigned i = 0; i < countof(rows); i++)
+        check_text(rows[i].text, rows[i].canonical, rows[i].error);
+}
+
+/* Parses a command line of up to six words; returns what options_from_args returns. */
+static int parse(struct options *o, int *rest, const char *a, const char *b, const char *c)
+{
+    char *argv[] = {(char[]){"rtcheck"}, NULL, NULL, NULL, NULL};
+    const char *const words[] = {a, b, c};
+    int argc = 1;
+    for (unsigned i = 0; i < countof(words) && words[i]; i++)
+        argv[argc++] = strdup(words[i]);
+    options_init(o);
+    int bad = options_from_args(o, argc, argv, rest, err);
+    for (int i = 1; i < argc; i++)
+        free(argv[i]);
+    return bad;
+}
+
+static void command_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word[3], *canonical;
+        int rest;
+        const char *error;
+    } rows[] = {
+        {{NULL}, "", 1, NULL},
+        {{"prog", "--quiet"}, "", 1, NULL},
+        {{"--quiet", "prog", "-q"}, "quiet=yes", 2, NULL},
+        {{"-q", "prog"}, "quiet=yes", 2, NULL},
+        {{"-quiet", "prog"}, "quiet=yes", 2, NULL},
+        {{"-qu", "--", "-q"}, "quiet=yes", 3, NULL},
+        {{"-h"}, "help=yes", 2, NULL},
+        {{"-qq"}, "quiet=yes", 2, NULL},
+        {{"--json", "x", "prog"}, "json=x", 3, NULL},
+        {{"-j=x", "-me", "prog"}, "json=x:memuse=yes", 3, NULL},
+        {{"--keep", "no"}, "keep=yes", 2, NULL},
+        {{"--keep=no", "no"}, "keep=no", 2, NULL},
+        {{"--heap", "file"}, "heap=file", 3, NULL},
+        {{"-heap-s", "1m"}, "heap_size=1048576", 3, NULL},
+        {{"-", "x"}, "", 1, NULL},
+        {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
+        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, malloc-fill"},
+        {{"-fre"}, NULL, 0, "ambiguous"},
+        {{"--json"}, NULL, 0, "json needs a value"},
+        {{"--free_fill=1"}, NULL, 0, "unknown option '--free_fill=1'"},
+        {{"-x"}, NULL, 0, "unknown option '-x'"},
+        {{"-qx"}, NULL, 0, "unknown option '-qx'"},
+        {{"--keep=2"}, NULL, 0, "'2' is not yes or no"},
+        {{"--=x"}, NULL, 0, "unknown option '--=x'"},
+    };
+    for (unsigned i = 0; i < countof(rows); i++) {
+        struct options o;
+        char got[OPTIONS_TEXT_BYTES];
+        int rest = 0;
+        int bad = parse(&o, &rest, rows[i].word[0], rows[i].word[1], rows[i].word[2]);
+        if (rows[i].error) {
+            assert_int_equal(bad, -EINVAL);
+            assert_non_null(strstr(err, rows[i].error));
+        } else {
+            assert_int_equal(bad, 0);
+            assert_int_equal(rest, rows[i].rest);
+            assert_int_equal(options_canonical(&o, got, err), 0);
+            assert_string_equal(got, rows[i].canonical);
+        }
+        options_free(&o);
+    }
+}
+
+/* Names of which one abbreviation means both: longest such abbreviation, by pair. */
+static const char *const confusable[] = {
+    "help heap he",       "help heap-size he",           "memuse malloc-fill m",
+    "heap heap-size hea", "freelist-vol free-fill free",
+};
+
+/* Writes "a b longest" when an abbreviation of both exists that is the name of neither. */
+static bool describe_pair(const char *a, const char *b, char *out, size_t room)
+{
+    size_t n = 0, shorter = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+    while (n < shorter && a[n] == b[n])
+        n++;
+    if (n == shorter)
+        n--; /* the whole name is no abbreviation */
+    snprintf(out, room, "%s %s %.*s", a, b, (int)n, a);
+    return n > 0;
+}
+
+static void abbreviations(void **state)
+{
+    (void)state;
+    unsigned found = 0;
+    for (unsigned i = 0; option_at(i); i++) {
+        for (unsigned k = i + 1; option_at(k); k++) {
+            const char *a = option_at(i)->name, *b = option_at(k)->name;
+            char pair[128], word[64];
+            if (!describe_pair(a, b, pair, sizeof pair))
+                continue;
+            assert_true(found < countof(confusable));
+            assert_string_equal(pair, confusable[found++]);
+            /* Every one of them is refused, with one dash and with two. */
+            for (size_t n = strlen(strrchr(pair, ' ') + 1); n > 0; n--) {
+                for (int dashes = 1; dashes <= 2; dashes++) {
+                    struct options o;
+                    int rest;
+                    snprintf(word, sizeof word, "%.*s%.*s=1", dashes, "--", (int)n, a);
+                    assert_int_equal(parse(&o, &rest, word, NULL, NULL), -EINVAL);
+                    assert_non_null(strstr(err, "ambiguous"));
+                    options_free(&o);
+                }
+            }
+        }
+    }
+    assert_int_equal(found, countof(confusable));
+}
+
+static void single_letters(void **state)
+{
+    (void)state;
+    struct options o;
+    int rest;
+    for (unsigned i = 0; option_at(i); i++) /* -q and -h hide no name and no other's abbreviation */
+        if (option_at(i)->name[0] == 'q')
+            assert_string_equal(option_at(i)->name, "quiet");
+    assert_int_equal(parse(&o, &rest, "-h", NULL, NULL), 0);
+    assert_true(option_flag(&o, "help"));
+    options_free(&o);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct options o;
+    options_init(&o);
+    for (unsigned i = 0; option_at(i); i++) {
+        char setting[256];
+        if (!*option_at(i)->initial)
+            continue; /* a default is a value of its kind */
+        snprintf(setting, sizeof setting, "%s=%s", option_at(i)->name, option_at(i)->initial);
+        assert_int_equal(options_from_text(&o, setting, err), 0);
+    }
+    options_free(&o);
+    assert_false(option_flag(&o, "quiet"));
+    assert_true(option_flag(&o, "trace-children"));
+    assert_int_equal(option_size(&o, "heap-size"), 256u << 20);
+    assert_string_equal(option_text(&o, "heap"), "private");
+    assert_string_equal(option_text(&o, "json"), "");
+}
+
+/* Reads its own output as the same; what cannot be read back is refused or left out. */
+static void canonical(void **state)
+{
+    (void)state;
+    struct options o;
+    char first[OPTIONS_TEXT_BYTES], second[OPTIONS_TEXT_BYTES], text[2 * OPTIONS_TEXT_BYTES];
+    options_init(&o);
+    assert_int_equal(options_from_text(&o, "pool-dir='/a b':json=\"'\":heap=file:q", err), -EINVAL);
+    assert_int_equal(options_canonical(&o, first, err), 0);
+    assert_string_equal(first, "json=\"'\":pool_dir=\"/a b\":heap=file");
+    options_free(&o);
+    assert_int_equal(options_from_text(&o, first, err), 0);
+    assert_int_equal(options_canonical(&o, second, err), 0);
+    assert_string_equal(first, second);
+
+    memset(text, 'x', sizeof text);
+    memcpy(text, "log-file=", 9);
+    text[9 + OPTIONS_TEXT_BYTES - 5] = '\0';
+    assert_int_equal(options_from_text(&o, text, err), 0);
+    assert_int_equal(options_canonical(&o, second, err), 0);
+    assert_string_equal(first, second); /* the launcher's own, and too long: left out */
+    memcpy(text, "pool-dir=", 9);
+    assert_int_equal(options_from_text(&o, text, err), 0);
+    assert_int_equal(options_canonical(&o, second, err), -E2BIG);
+    assert_non_null(strstr(err, "pool-dir"));
+    options_free(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),         cmocka_unit_test(command_lines),
+        cmocka_unit_test(abbreviations), cmocka_unit_test(single_letters),
+        cmocka_unit_test(defaults),      cmocka_unit_test(canonical),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

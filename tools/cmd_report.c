@@ -1,0 +1,285 @@
+/*
+ * cmd_report.c - `rtcheck report`: what a run file tells, after the fact.
+ *
+ * Without FILE it is the newest run that nobody has reported: last.pool, or a file made by hand
+ * whose processes were killed before they could start a reporter.  With --end it is that reporter:
+ * started by a checked process that waits for a word in the file.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#define OTHERS_MAX 64
+
+static int complain(const char *err)
+{
+    fprintf(stderr, "rtcheck: %s\n", err);
+    return STATUS_SETUP;
+}
+
+/* ---- printing ------------------------------------------------------------------------------- */
+
+/* The stream for the text: the log file where one is wanted, else `usual`.  NULL: err says why. */
+static FILE *open_text(struct report *r, const struct options *o, FILE *usual,
+                       char err[TOOLS_ERROR_BYTES])
+{
+    const char *pattern = option_text(o, "log-file");
+    struct report_image_fact main = report_main_image(r);
+    struct log_facts facts = {main.exe ? main.exe : "", (pid_t)main.pid, main.image};
+    char path[PATH_MAX];
+    FILE *out;
+
+    if (!*pattern)
+        return usual;
+    if (log_path_expand(pattern, &facts, path, sizeof path, err))
+        return NULL;
+    out = fopen(path, "we");
+    if (!out)
+        fail(err, -errno, "log file %s: %s", path, strerror(errno));
+    return out;
+}
+
+static int print_json(struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    const char *path = option_text(o, "json");
+    int bad = *path ? report_print_json(r, path) : 0;
+    return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
+}
+
+/* Text and JSON of a collected run. */
+static int print(struct report *r, const struct options *o, FILE *usual, const char *pool,
+                 char err[TOOLS_ERROR_BYTES])
+{
+    struct print_options how = {option_flag(o, "memuse"), option_flag(o, "quiet"), pool};
+    FILE *out = open_text(r, o, usual, err);
+    bool bad;
+
+    if (!out)
+        return -EINVAL;
+    report_print_text(r, out, &how);
+    bad = fflush(out) != 0 || ferror(out);
+    if (out != usual)
+        bad |= fclose(out) != 0;
+    if (bad)
+        return fail(err, -EIO, "the report cannot be written");
+    return print_json(r, o, err);
+}
+
+/* ---- report FILE ----------------------------------------------------------------------------- */
+
+static int report_file(const char *path, const struct options *o)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct report *r;
+    int bad = report_open(&r, path, err);
+
+    if (bad)
+        return complain(err);
+    bad = report_collect(r, err);
+    if (!bad)
+        bad = print(r, o, stdout, NULL, err);
+    report_close(r);
+    return bad ? complain(err) : 0;
+}
+
+/* ---- report, of what there is ----------------------------------------------------------------- */
+
+struct found {
+    char path[PATH_MAX];
+    uint64_t start_ns;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct finds {
+    struct found at[OTHERS_MAX];
+    unsigned count;
+};
+
+static bool is_known(const struct finds *f, const struct stat *st)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->at[i].dev == st->st_dev && f->at[i].ino == st->st_ino)
+            return true;
+    return false;
+}
+
+/* Is it over, and not yet told?  What is kept on purpose always is. */
+static bool is_to_be_told(struct report *r, bool is_kept)
+{
+    return is_kept || (report_run(r)->reported == 0 && report_running(r) == 0);
+}
+
+/* Files of others are not even looked at: in /tmp anybody can put one. */
+static void consider(struct finds *f, const char *path, bool is_kept)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    struct stat st;
+
+    if (f->count == OTHERS_MAX || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_uid != geteuid() || is_known(f, &st) || report_open(&r, path, err) != 0)
+        return;
+    if (is_to_be_told(r, is_kept)) {
+        struct found *found = &f->at[f->count++];
+        *found = (struct found){"", report_run(r)->start_ns, st.st_dev, st.st_ino};
+        snprintf(found->path, sizeof found->path, "%s", path);
+    }
+    report_close(r);
+}
+
+static void consider_folder(struct finds *f, const char *folder)
+{
+    DIR *dir = folder && *folder ? opendir(folder) : NULL;
+    const struct dirent *entry;
+    char path[PATH_MAX];
+
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)))
+        if (fnmatch("rtcheck.*.pool", entry->d_name, 0) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+            consider(f, path, false);
+    closedir(dir);
+}
+
+static int newest_first(const void *a_, const void *b_)
+{
+    const struct found *a = a_, *b = b_;
+    return a->start_ns > b->start_ns ? -1 : a->start_ns < b->start_ns;
+}
+
+static void find_all(struct finds *f, const struct options *o)
+{
+    const char *pool_dir = option_text(o, "pool-dir");
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+
+    f->count = 0;
+    if (state_last_pool(path, sizeof path, false, err) == 0)
+        consider(f, path, true);
+    consider_folder(f, pool_dir);
+    consider_folder(f, getenv("RTCHECK_POOL_DIR"));
+    consider_folder(f, getenv("XDG_RUNTIME_DIR"));
+    consider_folder(f, "/dev/shm");
+    consider_folder(f, getenv("TMPDIR"));
+    consider_folder(f, "/tmp");
+    qsort(f->at, f->count, sizeof f->at[0], newest_first);
+}
+
+static int report_newest(const struct options *o)
+{
+    struct finds *f = malloc(sizeof *f);
+    int status;
+
+    if (!f)
+        return complain("no memory");
+    find_all(f, o);
+    if (f->count == 0) {
+        free(f);
+        return complain("no run to report: no file was kept, none was left by a killed process");
+    }
+    printf("rtcheck: run file %s\n", f->at[0].path);
+    for (unsigned i = 1; i < f->count; i++)
+        printf("  also there: %s\n", f->at[i].path);
+    status = report_file(f->at[0].path, o);
+    free(f);
+    return status;
+}
+
+/* ---- report --end FILE: started by a process that is about to end ------------------------------ */
+
+/* The word that the process waits for. */
+static void let_go(int fd)
+{
+    struct run_header *run =
+        mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (run == MAP_FAILED)
+        return;
+    atomic_store(&run->reported, 1);
+    syscall(SYS_futex, &run->reported, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    munmap(run, sizeof *run);
+}
+
+static int options_of_run(struct options *o, struct report *r, char err[TOOLS_ERROR_BYTES])
+{
+    options_init(o);
+    return options_from_text(o, report_run(r)->options, err);
+}
+
+/* A file that is kept, or that others still write, stays. */
+static bool file_stays(struct report *r, const struct options *o)
+{
+    return option_flag(o, "keep") || report_running(r) > 0;
+}
+
+static int tell_end(struct report *r, const char *path)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct options o;
+    int bad = options_of_run(&o, r, err);
+    bool stays = bad || file_stays(r, &o);
+
+    if (!bad)
+        bad = report_collect(r, err);
+    if (!bad)
+        bad = print(r, &o, stderr, stays ? path : NULL, err);
+    if (!bad && !stays)
+        unlink(path);
+    options_free(&o);
+    return bad ? complain(err) : 0;
+}
+
+static int report_end(const char *path)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int status, fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0) {
+        fail(err, 0, "%s cannot be opened: %s", path, strerror(errno));
+        return complain(err);
+    }
+    if (report_open_fd(&r, fd, path, err) != 0) {
+        close(fd);
+        return complain(err);
+    }
+    status = tell_end(r, path);
+    let_go(fd); /* also when nothing could be told: nobody is to wait for it */
+    report_close(r);
+    close(fd);
+    return status;
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------- */
+
+int cmd_report(int argc, char **argv)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct options o;
+    int rest, status;
+
+    if (argc == 3 && strcmp(argv[1], "--end") == 0)
+        return report_end(argv[2]);
+    options_init(&o);
+    if (options_gather(&o, argc, argv, &rest, err))
+        status = complain(err);
+    else if (argc - rest > 1)
+        status = complain("report takes one file");
+    else
+        status = rest < argc ? report_file(argv[rest], &o) : report_newest(&o);
+    options_free(&o);
+    return status;
+}

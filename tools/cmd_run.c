@@ -1,0 +1,318 @@
+/*
+ * cmd_run.c - `rtcheck PROGRAM`: prepare everything that can fail, start the program, wait with it,
+ * tell.
+ *
+ * Once the program runs nothing of ours may change what it does or how it ends; what goes wrong from
+ * there on is said and nothing more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#ifndef RTC_VERSION
+#define RTC_VERSION "unknown"
+#endif
+
+struct run {
+    struct options options;
+    struct inspection program;
+    char **argv;
+    char runtime[PATH_MAX];
+    char unchecked[TOOLS_ERROR_BYTES]; /* why it is started without the runtime; "" = it is not */
+    char options_text[OPTIONS_TEXT_BYTES];
+    struct lost lost;
+    struct run_file file;
+    struct signal_state was;
+    struct keeper keeper;
+    struct started started;
+    struct reaper reaper;
+    struct report *report; /* NULL: the run file could not be read, err says why */
+    int log;               /* where the text goes; -1 = nowhere */
+    int wait_status;
+    char pool[PATH_MAX]; /* the kept file, "" = none */
+    char err[TOOLS_ERROR_BYTES];
+};
+
+/* One line to stderr, if there is one. */
+static int complain(const struct run *r, int status)
+{
+    char line[TOOLS_ERROR_BYTES + 16];
+    int n = snprintf(line, sizeof line, "rtcheck: %s\n", r->err);
+    if (fds_was_open(2))
+        text_write(2, line, (size_t)n);
+    return status;
+}
+
+/* ---- before --------------------------------------------------------------------------------- */
+
+static int print_version(void)
+{
+    struct utsname os;
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    if (uname(&os) != 0)
+        strcpy(os.release, "?");
+    printf("rtcheck " RTC_VERSION "\n"
+           "run file %u.%u, report rtcheck-report/1, heap=private, heap=file\n"
+           "x86-64, Linux %s, glibc %s\n"
+           "library %s\n",
+           RTC_VERSION_MAJOR, RTC_VERSION_MINOR, os.release, gnu_get_libc_version(),
+           runtime_path(path, sizeof path, err) == 0 ? path : err);
+    return 0;
+}
+
+/* A log file whose name cannot be made up is a usage error: found before anything runs. */
+static int check_log_name(struct run *r)
+{
+    char path[PATH_MAX];
+    struct log_facts facts = {r->argv[0], getpid(), 1};
+    return log_path_expand(option_text(&r->options, "log-file"), &facts, path, sizeof path, r->err);
+}
+
+/* Starts without the runtime; what can be done with --allow-unchecked only is not done here. */
+static void go_unchecked(struct run *r, const char *why)
+{
+    snprintf(r->unchecked, sizeof r->unchecked, "%s", why);
+}
+
+/* 0: go on; else the status to end with, everything said. */
+static int prepare(struct run *r)
+{
+    int bad = inspect_program(r->argv[0], &r->program, r->err);
+    if (bad)
+        return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+    if (check_log_name(r) || options_canonical(&r->options, r->options_text, r->err))
+        return complain(r, STATUS_SETUP);
+    r->file.fd = -1;
+    if (!r->program.is_checkable) {
+        go_unchecked(r, r->program.reason);
+        if (option_flag(&r->options, "allow-unchecked"))
+            return 0;
+        fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
+             r->program.path, r->program.reason);
+        return complain(r, STATUS_NOT_IN_CONTROL);
+    }
+    if (runtime_path(r->runtime, sizeof r->runtime, r->err))
+        return complain(r, STATUS_SETUP);
+    /* A limit of the machine is no reason to keep the program from running. */
+    if (run_file_make(&r->file, &r->options, r->options_text, &r->lost, r->err))
+        go_unchecked(r, r->err);
+    return 0;
+}
+
+static int open_log(struct run *r)
+{
+    const char *pattern = option_text(&r->options, "log-file");
+    char path[PATH_MAX];
+    struct log_facts facts = {r->argv[0], r->started.pid, 1};
+    r->log = fds_was_open(2) ? 2 : -1;
+    if (!*pattern)
+        return 0;
+    int bad = log_path_expand(pattern, &facts, path, sizeof path, r->err);
+    if (bad)
+        return bad;
+    r->log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    return r->log < 0 ? fail(r->err, -errno, "log file %s: %s", path, strerror(errno)) : 0;
+}
+
+/* ---- while it runs -------------------------------------------------------------------------- */
+
+/* Starts the program and waits for its end.  -errno: it never began. */
+static int run_program(struct run *r)
+{
+    struct start start = {
+        .program = &r->program,
+        .argv = r->argv,
+        .runtime = *r->unchecked ? NULL : r->runtime,
+        .file = &r->file,
+        .was = &r->was,
+    };
+    signals_begin(&r->was);
+    keeper_start(&r->keeper, &r->file, &r->lost);
+    int bad = start_fork(&start, &r->started, r->err);
+    if (!bad && (bad = open_log(r)) != 0) {
+        start_error(&r->started); /* hangs up: the child ends without a word */
+        waitpid(r->started.pid, NULL, 0);
+    }
+    if (bad)
+        return bad;
+    keeper_watch(&r->keeper, r->started.pid);
+    start_go(&r->started);
+    if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0)
+        reaper_start(&r->reaper, r->report, &r->file, &r->lost);
+    r->wait_status = signals_wait(r->started.pid, &r->keeper);
+    signals_after_program(&r->was);
+    reaper_end(&r->reaper);
+    return 0;
+}
+
+/* ---- after ---------------------------------------------------------------------------------- */
+
+/* exec failed: what a shell would say, and its status. */
+static int tell_not_runnable(struct run *r, int bad)
+{
+    fail(r->err, 0, "%s: %s", r->argv[0], strerror(-bad));
+    return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+}
+
+enum control {
+    CONTROL_GAINED,
+    CONTROL_NOT_YET, /* it ended before anybody could tell */
+    CONTROL_NONE,
+};
+
+/* Was the program checked?  If not, `why` says why not. */
+static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
+{
+    if (*r->unchecked)
+        return fail(why, CONTROL_NONE, "%s", r->unchecked);
+    if (!r->report)
+        return fail(why, CONTROL_NONE, "the run file cannot be read: %s", r->err);
+    struct report_image_fact fact = report_image_of_pid(r->report, (uint32_t)r->started.pid);
+    if (fact.found && fact.flags & IMAGE_IN_CONTROL)
+        return CONTROL_GAINED;
+    if (fact.found && fact.flags & IMAGE_OWN_MALLOC)
+        return CONTROL_NONE;
+    if (WIFSIGNALED(r->wait_status))
+        return fail(why, CONTROL_NOT_YET, "it ended before we could tell");
+    if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status: a library is missing */
+        return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
+    return fact.found ? CONTROL_NONE
+                      : fail(why, CONTROL_NONE, "our library was not loaded: LD_PRELOAD was lost");
+}
+
+static void keep_pool(struct run *r)
+{
+    char err[TOOLS_ERROR_BYTES];
+    if (!option_flag(&r->options, "keep") || *r->unchecked)
+        return;
+    int bad = state_last_pool(r->pool, sizeof r->pool, true, err);
+    if (!bad && (bad = report_save(r->file.fd, r->pool, LAST_POOL_BYTES_MAX)) != 0)
+        fail(err, 0, "%s: %s", r->pool, strerror(-bad));
+    if (bad) {
+        r->pool[0] = '\0';
+        lost_add(&r->lost, "run file not kept: %.130s", err);
+    }
+}
+
+static void write_json(struct run *r)
+{
+    const char *path = option_text(&r->options, "json");
+    if (!*path)
+        return;
+    int bad = r->report ? report_print_json(r->report, path) : -ENODATA;
+    if (bad)
+        lost_add(&r->lost, "no JSON in %.80s: %s", path, strerror(-bad));
+}
+
+static void print_lost(const struct lost *lost, FILE *out)
+{
+    for (unsigned i = 0; i < lost->count; i++)
+        fprintf(out, "rtcheck: note: %s\n", lost->line[i]);
+}
+
+/* The last line where the report cannot say it: nothing was recorded of the program. */
+static void print_verdict(const struct run *r, const char *why, FILE *out)
+{
+    int status = r->wait_status;
+    fprintf(out, "rtcheck: not in control: %s: %s; ", r->program.path, why);
+    if (WIFSIGNALED(status))
+        fprintf(out, "killed by signal %d (SIG%s)\n", WTERMSIG(status),
+                sigabbrev_np(WTERMSIG(status)));
+    else
+        fprintf(out, "exit status %d\n", WEXITSTATUS(status));
+}
+
+/* All text of the run, in one piece; the last line is the verdict. */
+static void print_text(struct run *r, enum control control, const char *why)
+{
+    struct print_options how = {
+        .memuse = option_flag(&r->options, "memuse"),
+        .quiet = option_flag(&r->options, "quiet"),
+        .pool = r->pool[0] ? r->pool : NULL,
+    };
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = r->log >= 0 ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
+        return;
+    if (!how.quiet || control != CONTROL_GAINED)
+        print_lost(&r->lost, out);
+    if (*why)
+        print_verdict(r, why, out);
+    else
+        report_print_text(r->report, out, &how);
+    if (fclose(out) == 0)
+        text_write(r->log, text, bytes);
+    free(text);
+}
+
+static enum control tell(struct run *r)
+{
+    char why[TOOLS_ERROR_BYTES] = "";
+    if (r->report) {
+        report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status);
+        if (report_collect(r->report, r->err) != 0) {
+            report_close(r->report);
+            r->report = NULL;
+        }
+    }
+    enum control control = find_control(r, why);
+    keep_pool(r);
+    write_json(r);
+    print_text(r, control, why);
+    return control;
+}
+
+/* Ends as the program did, or with what comes before that. */
+static int final_status(const struct run *r, enum control control)
+{
+    if (control == CONTROL_NONE && !option_flag(&r->options, "allow-unchecked"))
+        return STATUS_NOT_IN_CONTROL;
+    if (WIFSIGNALED(r->wait_status))
+        signals_end_as(WTERMSIG(r->wait_status));
+    return WEXITSTATUS(r->wait_status);
+}
+
+static int run_and_tell(struct run *r)
+{
+    int bad = run_program(r);
+    if (bad)
+        complain(r, 0);
+    int unstarted = bad ? 0 : start_error(&r->started);
+    enum control control = bad || unstarted ? CONTROL_NONE : tell(r);
+    keeper_end(&r->keeper);
+    run_file_close(&r->file);
+    if (bad)
+        return STATUS_SETUP;
+    return unstarted ? tell_not_runnable(r, unstarted) : final_status(r, control);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    static struct run r;
+    int rest;
+    r.log = -1;
+    if (options_gather(&r.options, argc, argv, &rest, r.err))
+        return complain(&r, STATUS_SETUP);
+    if (option_flag(&r.options, "help")) {
+        options_print_help(stdout);
+        return 0;
+    }
+    if (option_flag(&r.options, "version"))
+        return print_version();
+    if (rest == argc) {
+        fail(r.err, 0, "no program to run (rtcheck --help tells more)");
+        return complain(&r, STATUS_SETUP);
+    }
+    r.argv = argv + rest;
+    int status = prepare(&r);
+    return status ? status : run_and_tell(&r);
+}

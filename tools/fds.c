@@ -1,0 +1,51 @@
+/*
+ * fds.c - the launcher's descriptors stay out of the program's way.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#define OWN_DESCRIPTORS 64   /* what launcher and reader need, generously */
+#define HANDED_DOWN_FROM 200 /* above what programs open, below what makes the kernel's table big */
+
+static bool was_open[3];
+static struct rlimit limit;
+static bool limit_is_raised;
+
+void fds_begin(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+        if (!was_open[fd])
+            (void)!open("/", O_PATH | O_CLOEXEC); /* lands on fd, the lowest that is free */
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OWN_DESCRIPTORS) {
+        struct rlimit raised = limit;
+        raised.rlim_cur = limit.rlim_max < OWN_DESCRIPTORS ? limit.rlim_max : OWN_DESCRIPTORS;
+        limit_is_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
+    }
+}
+
+void fds_restore_limit(void)
+{
+    if (limit_is_raised)
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool fds_was_open(int fd)
+{
+    return was_open[fd];
+}
+
+int fds_hand_down(int fd)
+{
+    for (int from = HANDED_DOWN_FROM; from > 3; from /= 2) {
+        int copy = fcntl(fd, F_DUPFD, from);
+        if (copy >= 0)
+            return copy;
+    }
+    return -errno;
+}

@@ -1,0 +1,439 @@
+/*
+ * options.c - the table include/rtcheck/options.def as a parser.
+ *
+ * There is one grammar per kind of value, whether it comes from the command line or from
+ * RTCHECK_OPTIONS, and one canonical text per value: what the runtime reads from the run header
+ * has no sugar left in it.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rtcheck/bits.h"
+#include "tools.h"
+
+enum option_kind { KIND_FLAG, KIND_SIZE, KIND_PATH, KIND_BYTE, KIND_HEAP };
+enum option_where { WHERE_L = 0, WHERE_R = 1 };
+
+#define OPTION(name, kind, initial, where, help) \
+    {name, initial, help, KIND_##kind, WHERE_##where == WHERE_R},
+static const struct option_info table[] = {
+#include "rtcheck/options.def"
+};
+#undef OPTION
+
+static_assert(countof(table) <= OPTION_COUNT_MAX, "raise OPTION_COUNT_MAX");
+
+#define SEPARATORS ": \t\r\n"
+#define LONG_OPTION_BASE 256
+
+const struct option_info *option_at(unsigned index)
+{
+    return index < countof(table) ? &table[index] : NULL;
+}
+
+void options_init(struct options *o)
+{
+    memset(o, 0, sizeof *o);
+}
+
+void options_free(struct options *o)
+{
+    for (unsigned i = 0; i < OPTION_COUNT_MAX; i++)
+        free(o->value[i]);
+    options_init(o);
+}
+
+/* ---- values: each returns false for text that is not of the kind -------------------------- */
+
+static bool parse_flag(const char *text, bool *out)
+{
+    static const char *const yes[] = {"yes", "1", "true", "on"};
+    static const char *const no[] = {"no", "0", "false", "off"};
+    for (unsigned i = 0; i < countof(yes); i++) {
+        *out = strcmp(text, yes[i]) == 0;
+        if (*out || strcmp(text, no[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Digits of `base` only: strtoull alone would take signs and blanks. */
+static bool parse_number(const char *text, int base, uint64_t *out, char **end)
+{
+    if (!isalnum((unsigned char)*text))
+        return false;
+    errno = 0;
+    *out = strtoull(text, end, base);
+    return errno == 0 && *end != text;
+}
+
+static bool parse_size(const char *text, uint64_t *out)
+{
+    char *end;
+    if (!parse_number(text, 10, out, &end))
+        return false;
+    static const char suffixes[] = "kmg";
+    const char *suffix = *end ? strchr(suffixes, tolower((unsigned char)*end)) : NULL;
+    if (suffix) {
+        end++;
+        if (!checked_mul(*out, 1ull << (10 * (suffix - suffixes + 1)), out))
+            return false;
+    }
+    return *end == '\0';
+}
+
+static bool parse_byte(const char *text, uint64_t *out)
+{
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end;
+    return parse_number(is_hex ? text + 2 : text, is_hex ? 16 : 10, out, &end) && *end == '\0' &&
+           *out <= UINT8_MAX;
+}
+
+static const char *kind_wish(int kind)
+{
+    switch (kind) {
+    case KIND_FLAG:
+        return "yes or no";
+    case KIND_SIZE:
+        return "a size in bytes (k, m, g for more)";
+    case KIND_BYTE:
+        return "a byte (0..255, 0x.., or no)";
+    case KIND_HEAP:
+        return "private or file";
+    default:
+        return "a path";
+    }
+}
+
+/* The canonical text of `given`; false: it is not of the kind. */
+static bool canonical_value(int kind, const char *given, char *out, size_t room)
+{
+    bool flag = false;
+    uint64_t number = 0;
+    switch (kind) {
+    case KIND_FLAG:
+        if (!parse_flag(given, &flag))
+            return false;
+        snprintf(out, room, "%s", flag ? "yes" : "no");
+        return true;
+    case KIND_SIZE:
+        if (!parse_size(given, &number))
+            return false;
+        snprintf(out, room, "%llu", (unsigned long long)number);
+        return true;
+    case KIND_BYTE:
+        if (strcmp(given, "no") != 0 && !parse_byte(given, &number))
+            return false;
+        if (strcmp(given, "no") == 0)
+            snprintf(out, room, "no");
+        else
+            snprintf(out, room, "%llu", (unsigned long long)number);
+        return true;
+    default:
+        snprintf(out, room, "%s", given);
+        return strlen(given) < room &&
+               (kind == KIND_PATH || strcmp(given, "private") == 0 || strcmp(given, "file") == 0);
+    }
+}
+
+/* given NULL: the name stood alone. */
+static int set_value(struct options *o, unsigned index, const char *given,
+                     char err[TOOLS_ERROR_BYTES])
+{
+    const struct option_info *info = &table[index];
+    if (!given && info->kind != KIND_FLAG)
+        return fail(err, -EINVAL, "option %s needs a value: %s", info->name, kind_wish(info->kind));
+    char value[4096];
+    if (!canonical_value(info->kind, given ? given : "yes", value, sizeof value))
+        return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
+                    kind_wish(info->kind));
+    char *copy = strdup(value);
+    if (!copy)
+        return fail(err, -ENOMEM, "out of memory");
+    free(o->value[index]);
+    o->value[index] = copy;
+    return 0;
+}
+
+/* ---- RTCHECK_OPTIONS ----------------------------------------------------------------------- */
+
+/* Table index of the key [key, key + n), '_' read as '-'; countof(table) when there is none. */
+static unsigned index_of_key(const char *key, size_t n)
+{
+    for (unsigned i = 0; i < countof(table); i++) {
+        const char *name = table[i].name;
+        size_t k = 0;
+        while (k < n && name[k] && name[k] == (key[k] == '_' ? '-' : key[k]))
+            k++;
+        if (k == n && name[n] == '\0')
+            return i;
+    }
+    return countof(table);
+}
+
+/* Copies the value at *at and moves *at behind it.  NULL (err filled): a quote without its end. */
+static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
+{
+    const char *from = *at;
+    size_t n;
+    if (*from == '"' || *from == '\'') {
+        const char *end = strchr(from + 1, *from);
+        if (!end) {
+            fail(err, 0, "RTCHECK_OPTIONS: quote without end: %.60s", from);
+            return NULL;
+        }
+        n = (size_t)(end - ++from);
+        *at = end + 1;
+    } else {
+        n = strcspn(from, SEPARATORS);
+        *at = from + n;
+    }
+    char *value = strndup(from, n);
+    if (!value)
+        fail(err, 0, "out of memory");
+    return value;
+}
+
+int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
+{
+    const char *at = text ? text : "";
+    while (*(at += strspn(at, SEPARATORS))) {
+        size_t n = strcspn(at, "=" SEPARATORS);
+        unsigned index = index_of_key(at, n);
+        if (index == countof(table))
+            return fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'",
+                        n < 60 ? (int)n : 60, at);
+        at += n;
+        char *value = NULL;
+        if (*at == '=') {
+            at++;
+            value = take_value(&at, err);
+            if (!value)
+                return -EINVAL;
+        }
+        int bad = set_value(o, index, value, err);
+        free(value);
+        if (bad)
+            return bad;
+    }
+    return 0;
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+/* Says which of unknown and ambiguous `word` is: getopt tells both apart only in its own text. */
+static int refuse_word(const char *word, char err[TOOLS_ERROR_BYTES])
+{
+    const char *name = word + strspn(word, "-");
+    size_t n = strcspn(name, "=");
+    char list[256] = "";
+    unsigned hits = 0;
+    for (unsigned i = 0; i < countof(table); i++) {
+        if (strncmp(table[i].name, name, n) != 0)
+            continue;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", hits++ ? ", " : "", table[i].name);
+    }
+    if (n > 0 && hits > 1)
+        return fail(err, -EINVAL, "option '%.60s' is ambiguous: %s", word, list);
+    return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck --help lists them)", word);
+}
+
+/* getopt's table.  Each val differs: else getopt takes the first of several abbreviated names. */
+static void make_long_options(struct option longs[countof(table) + 1])
+{
+    for (unsigned i = 0; i < countof(table); i++)
+        longs[i] = (struct option){
+            .name = table[i].name,
+            .has_arg = table[i].kind == KIND_FLAG ? optional_argument : required_argument,
+            .val = LONG_OPTION_BASE + (int)i,
+        };
+    longs[countof(table)] = (struct option){0};
+}
+
+int options_from_args(struct options *o, int argc, char **argv, int *rest,
+                      char err[TOOLS_ERROR_BYTES])
+{
+    struct option longs[countof(table) + 1];
+    make_long_options(longs);
+    optind = 0; /* glibc: forget an earlier call */
+    opterr = 0;
+    for (;;) {
+        const char *word = argv[optind ? optind : 1];
+        int c = getopt_long_only(argc, argv, "+:qh", longs, NULL);
+        int bad = 0;
+        if (c == -1)
+            break;
+        if (c >= LONG_OPTION_BASE)
+            bad = set_value(o, (unsigned)(c - LONG_OPTION_BASE), optarg, err);
+        else if (c == 'q')
+            bad = set_value(o, index_of_key("quiet", 5), NULL, err);
+        else if (c == 'h')
+            bad = set_value(o, index_of_key("help", 4), NULL, err);
+        else if (c == ':')
+            bad = set_value(o, (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
+        else
+            bad = refuse_word(word, err);
+        if (bad)
+            return bad;
+    }
+    *rest = optind;
+    return 0;
+}
+
+int options_gather(struct options *o, int argc, char **argv, int *rest, char err[TOOLS_ERROR_BYTES])
+{
+    int bad = options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
+    return bad ? bad : options_from_args(o, argc, argv, rest, err);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static const char *value_in_force(const struct options *o, const char *name, bool (*is_kind)(int))
+{
+    unsigned index = index_of_key(name, strlen(name));
+    if (index == countof(table) || !is_kind(table[index].kind))
+        abort(); /* a name that is not in the table is our own mistake */
+    return o->value[index] ? o->value[index] : table[index].initial;
+}
+
+static bool is_flag(int kind)
+{
+    return kind == KIND_FLAG;
+}
+
+static bool is_size(int kind)
+{
+    return kind == KIND_SIZE;
+}
+
+static bool is_text(int kind)
+{
+    return kind == KIND_PATH || kind == KIND_HEAP || kind == KIND_BYTE;
+}
+
+bool option_flag(const struct options *o, const char *name)
+{
+    bool flag = false;
+    parse_flag(value_in_force(o, name, is_flag), &flag);
+    return flag;
+}
+
+uint64_t option_size(const struct options *o, const char *name)
+{
+    uint64_t bytes = 0;
+    parse_size(value_in_force(o, name, is_size), &bytes);
+    return bytes;
+}
+
+const char *option_text(const struct options *o, const char *name)
+{
+    return value_in_force(o, name, is_text);
+}
+
+/* ---- the canonical text ----------------------------------------------------------------------- */
+
+/* "key=value" of option `index`; false: it cannot be written (both kinds of quotes, no room). */
+static bool format_setting(const struct options *o, unsigned index, char *out, size_t room)
+{
+    const char *value = o->value[index];
+    const char *quote = "";
+    if (*value == '"' || *value == '\'' || strpbrk(value, SEPARATORS))
+        quote = strchr(value, '"') ? "'" : "\"";
+    if (*quote && strchr(value, *quote))
+        return false;
+    int n = snprintf(out, room, "%s=%s%s%s", table[index].name, quote, value, quote);
+    for (char *p = out; *p && *p != '='; p++)
+        if (*p == '-')
+            *p = '_';
+    return n > 0 && (size_t)n < room;
+}
+
+/* What the runtime must know comes first into the budget; the text keeps the table's order. */
+int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
+                      char err[TOOLS_ERROR_BYTES])
+{
+    char setting[countof(table)][OPTIONS_TEXT_BYTES] = {{0}};
+    size_t used = 0;
+    for (int runtime = 1; runtime >= 0; runtime--) {
+        for (unsigned i = 0; i < countof(table); i++) {
+            if (!o->value[i] || table[i].is_runtime != runtime)
+                continue;
+            bool fits = format_setting(o, i, setting[i], sizeof setting[i]) &&
+                        used + strlen(setting[i]) + 1 < OPTIONS_TEXT_BYTES;
+            if (!fits && runtime)
+                return fail(err, -E2BIG, "option %s: value cannot be handed down", table[i].name);
+            if (fits)
+                used += strlen(setting[i]) + 1;
+            else
+                setting[i][0] = '\0';
+        }
+    }
+    out[0] = '\0';
+    for (unsigned i = 0; i < countof(table); i++) {
+        if (setting[i][0] && out[0])
+            strcat(out, ":");
+        strcat(out, setting[i]);
+    }
+    return 0;
+}
+
+/* ---- help ------------------------------------------------------------------------------------- */
+
+#define HELP_INDENT 27
+#define HELP_COLUMNS 80
+
+/* Prints `text` from column HELP_INDENT on, broken between words. */
+static void print_wrapped(FILE *out, const char *text)
+{
+    int column = HELP_INDENT;
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (column > HELP_INDENT && column + 1 + n > HELP_COLUMNS) {
+            fprintf(out, "\n%*s", HELP_INDENT, "");
+            column = HELP_INDENT;
+        }
+        column += fprintf(out, "%s%.*s", column > HELP_INDENT ? " " : "", n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_option(FILE *out, const struct option_info *info)
+{
+    static const char *const shape[] = {
+        [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
+        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file",
+    };
+    char name[64], text[256];
+    bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
+    snprintf(name, sizeof name, "--%s%s", info->name, shape[info->kind]);
+    snprintf(text, sizeof text, "%s%s%s%s", info->help, tell ? " [" : "", tell ? info->initial : "",
+             tell ? "]" : "");
+    fprintf(out, "  %-*s", HELP_INDENT - 2, name);
+    if (strlen(name) > HELP_INDENT - 3)
+        fprintf(out, "\n%*s", HELP_INDENT, "");
+    print_wrapped(out, text);
+}
+
+void options_print_help(FILE *out)
+{
+    fputs("usage: rtcheck [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+          "       rtcheck report [OPTION]... [FILE]\n"
+          "       rtcheck dump FILE\n\n"
+          "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
+          "held; needs no privileges.  Options may be abbreviated and may have one dash:\n\n",
+          out);
+    for (unsigned i = 0; i < countof(table); i++)
+        print_option(out, &table[i]);
+    fputs("\nThe same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
+          "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
+          "checked; else PROGRAM's own status or signal.\n",
+          out);
+}

@@ -1,0 +1,268 @@
+/*
+ * run_file.c - the file in which everything is recorded, made by the launcher before exec.
+ *
+ * A memfd is the best place: no name, no quota, no write-back.  Without one, or where nobody could
+ * reach it because there is no /proc, it is a file in the run directory, unlinked at once, or at
+ * the end.  The file is sized here, once, because the program must never meet RLIMIT_FSIZE on our
+ * behalf: growing a file past it is a signal, touching what the file already has is not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shadow.h"
+#include "tools.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u /* Linux 6.3 */
+#endif
+
+#define AREA_BYTES_MIN (1ull << 20)
+#define SPACE_SHARE 128       /* of a limited address space, at most that part is one area */
+#define AREA_COUNT_COMFORT 64 /* below that, smaller areas do more good than fewer */
+#define AREA_COUNT_MIN 4
+#define HEADER_MAP_BYTES RTC_AREA_TABLE_OFFSET
+#define SMALL_FILE_BYTES (4ull << 30) /* less than that is worth a word to the user */
+
+static bool has_proc(void)
+{
+    return !test_without("proc") && access("/proc/self/fd", X_OK) == 0;
+}
+
+/* ---- size ----------------------------------------------------------------------------------- */
+
+/*
+ * Where the address space is limited the program maps the front of the file only: the smaller the
+ * areas, the more of them are there.
+ */
+static uint64_t area_bytes_wanted(void)
+{
+    struct rlimit space;
+    uint64_t bytes = RTC_AREA_BYTES;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        while (bytes > AREA_BYTES_MIN && bytes > space.rlim_cur / SPACE_SHARE)
+            bytes /= 2;
+    return bytes;
+}
+
+static bool step_down(struct run_shape *shape)
+{
+    bool can_shrink = shape->area_bytes > AREA_BYTES_MIN;
+    if (shape->area_count > (can_shrink ? AREA_COUNT_COMFORT : AREA_COUNT_MIN))
+        shape->area_count /= 2;
+    else if (can_shrink)
+        shape->area_bytes /= 2;
+    else
+        return false;
+    return true;
+}
+
+/* Lends the launcher the hard limit of file sizes: *was is to be put back.  Returns the limit. */
+static uint64_t raise_file_limit(struct rlimit *was)
+{
+    if (getrlimit(RLIMIT_FSIZE, was) != 0) {
+        *was = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+        return UINT64_MAX;
+    }
+    struct rlimit raised = {was->rlim_max, was->rlim_max};
+    if (setrlimit(RLIMIT_FSIZE, &raised) != 0)
+        raised.rlim_cur = was->rlim_cur;
+    return raised.rlim_cur == RLIM_INFINITY ? UINT64_MAX : raised.rlim_cur;
+}
+
+/* Gives the file the largest shape that limit and file system allow.  Header included. */
+static int size_and_head(int fd, struct run_shape *shape)
+{
+    static struct run_header header; /* 8 KiB, and used once */
+    struct rlimit was;
+    uint64_t limit = raise_file_limit(&was);
+    int bad = -EFBIG;
+    do {
+        uint64_t bytes = run_file_bytes(shape);
+        if (bytes > limit || bytes > RTC_FILE_BYTES_MAX)
+            continue;
+        bad = ftruncate(fd, (off_t)bytes) == 0 ? 0 : -errno;
+    } while (bad && step_down(shape));
+    memset(&header, 0, sizeof header);
+    if (!bad)
+        bad = run_header_init(&header, shape);
+    if (!bad) {
+        ssize_t n = pwrite(fd, &header, sizeof header, 0);
+        bad = n == (ssize_t)sizeof header ? 0 : n < 0 ? -errno : -ENOSPC;
+    }
+    setrlimit(RLIMIT_FSIZE, &was);
+    return bad;
+}
+
+/* ---- place ----------------------------------------------------------------------------------- */
+
+static int open_memfd(void)
+{
+    if (test_without("memfd"))
+        return -ENOSYS;
+    int fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL) /* a kernel that does not know the seal */
+        fd = memfd_create("rtcheck", MFD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    fchmod(fd, 0600);
+    return fd;
+}
+
+/* A file in `dir`; its name is in f->path and there to stay when `named`. */
+static int open_in_dir(struct run_file *f, const char *dir, bool named)
+{
+    if (!named) {
+        int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            return fd;
+    }
+    for (unsigned n = 0; n < 100; n++) {
+        int len =
+            snprintf(f->path, sizeof f->path, "%s/rtcheck.launcher.%d.%u.pool", dir, getpid(), n);
+        if (len < 0 || (size_t)len >= sizeof f->path)
+            return -ENAMETOOLONG;
+        int fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 && !named)
+            unlink(f->path);
+        if (fd >= 0 || errno != EEXIST)
+            return fd >= 0 ? fd : -errno;
+    }
+    return -EEXIST;
+}
+
+static int try_dir(struct run_file *f, const char *dir, struct run_shape *shape)
+{
+    struct run_shape tried = *shape;
+    int fd = dir && dir[0] == '/' ? open_in_dir(f, dir, f->is_named) : -ENOENT;
+    if (fd < 0)
+        return fd;
+    int bad = size_and_head(fd, &tried);
+    if (bad) {
+        close(fd);
+        if (f->is_named)
+            unlink(f->path);
+        return bad;
+    }
+    *shape = tried;
+    return fd;
+}
+
+/* The first of the run directories that takes it. */
+static int make_in_some_dir(struct run_file *f, const struct options *o, struct run_shape *shape,
+                            struct lost *lost)
+{
+    const char *const dirs[] = {
+        option_text(o, "pool-dir"), getenv("RTCHECK_POOL_DIR"),
+        getenv("XDG_RUNTIME_DIR"),  "/dev/shm",
+        getenv("TMPDIR"),           "/tmp",
+    };
+    int worst = -ENOENT;
+    for (unsigned i = 0; i < countof(dirs); i++) {
+        int fd = try_dir(f, dirs[i], shape);
+        struct statfs fs;
+        if (fd >= 0) {
+            if (fstatfs(fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC)
+                lost_add(lost, "the run file is on a disk, in %.80s: recording is slower", dirs[i]);
+            return fd;
+        }
+        if (fd != -ENOENT)
+            worst = fd;
+    }
+    return worst;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static struct run_shape first_shape(const struct options *o, const char *options_text)
+{
+    static char host[sizeof((struct run_header *)0)->host];
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gethostname(host, sizeof host - 1);
+    bool has_heap = strcmp(option_text(o, "heap"), "file") == 0;
+    return (struct run_shape){
+        .area_bytes = area_bytes_wanted(),
+        .area_count = RTC_AREA_COUNT_MAX,
+        .heap_bytes = has_heap ? option_size(o, "heap-size") : 0,
+        .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        .mode = RUN_BY_LAUNCHER,
+        .uid = geteuid(),
+        .launcher_pid = (uint32_t)getpid(),
+        .host = host,
+        .options = options_text,
+    };
+}
+
+static int make_file(struct run_file *f, const struct options *o, struct run_shape *shape,
+                     struct lost *lost)
+{
+    f->is_named = !has_proc();
+    if (f->is_named)
+        lost_add(lost, "no /proc: the run file has a name until the end");
+    f->fd = f->is_named ? -ENOENT : open_memfd();
+    if (f->fd >= 0)
+        return size_and_head(f->fd, shape);
+    if (!f->is_named)
+        lost_add(lost, "no memfd (%s): the run file is in a directory", strerror(-f->fd));
+    f->fd = make_in_some_dir(f, o, shape, lost);
+    return f->fd < 0 ? f->fd : 0;
+}
+
+static int map_header(struct run_file *f)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return -errno;
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    void *at = mmap(NULL, HEADER_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+    if (at == MAP_FAILED)
+        return -errno;
+    f->run = at;
+    if (!f->is_named)
+        snprintf(f->path, sizeof f->path, "/proc/%d/fd/%d", getpid(), f->fd);
+    return 0;
+}
+
+int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
+                  struct lost *lost, char err[TOOLS_ERROR_BYTES])
+{
+    memset(f, 0, sizeof *f);
+    struct run_shape shape = first_shape(o, options_text);
+    if (shape.heap_bytes > RTC_FILE_BYTES_MAX / 2)
+        return fail(err, -EFBIG, "option heap-size: more than a run file can hold");
+    int bad = make_file(f, o, &shape, lost);
+    if (!bad)
+        bad = map_header(f);
+    if (bad) {
+        run_file_close(f);
+        return fail(err, bad, "cannot make a run file: %s%s", strerror(-bad),
+                    bad == -EFBIG ? " (see ulimit -f)" : "");
+    }
+    uint64_t bytes = shape.area_bytes * shape.area_count;
+    if (bytes < SMALL_FILE_BYTES)
+        lost_add(lost, "limits on file sizes: the run file holds at most %llu MiB",
+                 (unsigned long long)(bytes >> 20));
+    return 0;
+}
+
+void run_file_close(struct run_file *f)
+{
+    if (f->run)
+        munmap(f->run, HEADER_MAP_BYTES);
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->is_named && f->path[0] == '/')
+        unlink(f->path);
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+}

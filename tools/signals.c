@@ -1,0 +1,288 @@
+/*
+ * signals.c - the launcher between its caller and the program.
+ *
+ * The program must get every signal that it would get without us, once.  Sent to the launcher
+ * alone: passed on.  Sent to the process group, by the keyboard or by kill(-group): the program has
+ * it already; the keeper tells the two apart.  timeout(1) does both, first one and then the other,
+ * so a signal is looked at only SETTLE_MS after it came: equal ones within that time are one, as
+ * pending signals are.
+ *
+ * Stops: the launcher stops only when the program has (it may handle SIGTSTP itself), in the same
+ * way, so that a shell shows and continues the job as ever.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rtcheck/bits.h"
+#include "tools.h"
+
+#define SETTLE_MS 20
+#define CONTINUE_MS 50 /* how long a program may take to show that it was continued, too */
+
+static const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
+
+struct waiting {
+    pid_t program;
+    struct keeper *keeper;
+    sigset_t set;
+    uint64_t keeper_had; /* what it answered and nobody has asked for yet; bit n-1 = signal n */
+    uint64_t explained_until_ms[NSIG]; /* equal signals until then belong to one to the group */
+};
+
+static sigset_t waited_set(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (unsigned i = 0; i < countof(passed_on); i++)
+        sigaddset(&set, passed_on[i]);
+    return set;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* Takes `sig` from the pending ones; was it there? */
+static bool take(int sig)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    return sigtimedwait(&one, NULL, &(struct timespec){0}) == sig;
+}
+
+void signals_begin(struct signal_state *was)
+{
+    sigset_t set = waited_set();
+    /* An inherited "ignore" would reap the program behind our back. */
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &standard, &was->on_child);
+    sigprocmask(SIG_BLOCK, &set, &was->mask);
+}
+
+void signals_give_back(const struct signal_state *was)
+{
+    sigaction(SIGCHLD, &was->on_child, NULL);
+    sigprocmask(SIG_SETMASK, &was->mask, NULL);
+}
+
+/* ---- passing on ------------------------------------------------------------------------------ */
+
+/* Has the keeper got `sig` since this was last asked? */
+static bool keeper_got(struct waiting *w, int sig)
+{
+    uint64_t bit = 1ull << (sig - 1);
+    keeper_ask(w->keeper, &w->keeper_had);
+    bool got = w->keeper_had & bit;
+    w->keeper_had &= ~bit;
+    return got;
+}
+
+/*
+ * Was `sig` sent to the whole group?  If so, our own copy may still be pending, when what brought us
+ * here was the first half of timeout's; or be under way, when the keeper was served before us.
+ */
+static bool is_for_group(struct waiting *w, int sig, const siginfo_t *info)
+{
+    bool by_kernel = info->si_code == SI_KERNEL;
+    bool explained = now_ms() < w->explained_until_ms[sig];
+    if (by_kernel && sig == SIGHUP && getsid(0) == getpid())
+        return false; /* the terminal is gone: its session's leader is told, nobody else */
+    sleep_ms(SETTLE_MS);
+    if (keeper_got(w, sig)) {
+        take(sig);
+        w->explained_until_ms[sig] = now_ms() + SETTLE_MS;
+        return true;
+    }
+    return explained || by_kernel;
+}
+
+/*
+ * A program that made a group of its own, although the launcher leads the one it came from, would
+ * have led that group itself, and its group would be the one that was meant.
+ */
+static bool has_moved(pid_t program)
+{
+    return getpgrp() == getpid() && getpgid(program) == program;
+}
+
+/* A program that signals its parent means the one it would have without us. */
+static bool is_for_parent(const struct waiting *w, const siginfo_t *info)
+{
+    return info->si_code <= 0 && info->si_pid == w->program && getppid() > 1;
+}
+
+static void pass_on(struct waiting *w, int sig, const siginfo_t *info)
+{
+    if (is_for_group(w, sig, info)) {
+        if (has_moved(w->program))
+            kill(-w->program, sig);
+    } else if (is_for_parent(w, info)) {
+        kill(getppid(), sig);
+    } else if (info->si_code == SI_QUEUE) {
+        sigqueue(w->program, sig, info->si_value);
+    } else {
+        kill(w->program, sig);
+    }
+}
+
+/* The program has ended: what it sent to its parent before is still on its way. */
+static void pass_on_last(struct waiting *w)
+{
+    siginfo_t info;
+    int sig;
+    while ((sig = sigtimedwait(&w->set, &info, &(struct timespec){0})) > 0)
+        if (sig != SIGCHLD && is_for_parent(w, &info) && !keeper_got(w, sig))
+            kill(getppid(), sig);
+}
+
+/* ---- stopping and going on ------------------------------------------------------------------- */
+
+/* Stops the launcher by `sig`; false: nothing stops it (it is the init of a container). */
+static bool stop_self(int sig)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    kill(getpid(), sig);
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* stops here, until somebody sends SIGCONT */
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    if (take(SIGCONT))
+        return true;
+    kill(getpid(), SIGSTOP); /* ignored or in an orphaned group; no such luck with this one */
+    return take(SIGCONT);
+}
+
+/* The next change of the program's state, if there is one. */
+static bool next_change(const struct waiting *w, int *status)
+{
+    return waitpid(w->program, status, WNOHANG | WUNTRACED | WCONTINUED) == w->program;
+}
+
+/*
+ * The program has stopped: so do we, and go on together.  true: *status is the program's next
+ * change; false: there is none yet.
+ */
+static bool stop_together(struct waiting *w, int sig, int *status)
+{
+    keeper_stopping(w->keeper, true);
+    bool stopped = stop_self(sig);
+    keeper_stopping(w->keeper, false);
+    bool changed = next_change(w, status);
+    for (int ms = 0; stopped && !changed && ms < CONTINUE_MS; ms++) {
+        sleep_ms(1);
+        changed = next_change(w, status);
+    }
+    if (stopped && !changed) /* only we were continued */
+        kill(w->program, SIGCONT);
+    keeper_got(w, SIGCONT); /* the one that woke us is not to be looked at again */
+    return changed;
+}
+
+/* Follows the program's changes.  true: it has ended, *status says how. */
+static bool has_ended(struct waiting *w, int *status)
+{
+    bool changed = next_change(w, status);
+    while (changed) {
+        if (WIFEXITED(*status) || WIFSIGNALED(*status))
+            return true;
+        changed = WIFSTOPPED(*status) ? stop_together(w, WSTOPSIG(*status), status)
+                                      : next_change(w, status);
+    }
+    return false;
+}
+
+/* As the init of a container, or where somebody exec'd us, there may be children not of ours. */
+static void reap_strangers(const struct waiting *w)
+{
+    siginfo_t info = {0};
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
+           info.si_pid != w->program && info.si_pid != w->keeper->pid) {
+        waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
+int signals_wait(pid_t program, struct keeper *k)
+{
+    struct waiting w = {.program = program, .keeper = k, .set = waited_set()};
+    int status = 0;
+    while (!has_ended(&w, &status)) {
+        siginfo_t info;
+        int sig = sigwaitinfo(&w.set, &info);
+        if (sig == SIGCHLD)
+            reap_strangers(&w);
+        else if (sig > 0)
+            pass_on(&w, sig, &info);
+    }
+    pass_on_last(&w);
+    return status;
+}
+
+/* ---- afterwards ------------------------------------------------------------------------------ */
+
+/* A second ^C means the report; a late copy of what the program got does not. */
+static void on_keyboard(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code != SI_KERNEL)
+        return;
+    signal(sig, SIG_DFL);
+    raise(sig); /* taken when the handler returns */
+}
+
+/* No core dump of the launcher; and what it writes may be as large as anything may. */
+static void adjust_limits(void)
+{
+    struct rlimit files;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (getrlimit(RLIMIT_FSIZE, &files) == 0)
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){files.rlim_max, files.rlim_max});
+}
+
+void signals_after_program(const struct signal_state *was)
+{
+    static const int keyboard[] = {SIGINT, SIGQUIT};
+    struct sigaction ours = {.sa_sigaction = on_keyboard, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigset_t set;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    adjust_limits();
+    sigemptyset(&set);
+    for (unsigned i = 0; i < countof(keyboard); i++) {
+        struct sigaction inherited;
+        sigaction(keyboard[i], NULL, &inherited);
+        if (inherited.sa_handler == SIG_IGN || sigismember(&was->mask, keyboard[i]))
+            continue; /* whoever started us wants none of it */
+        sigaction(keyboard[i], &ours, NULL);
+        sigaddset(&set, keyboard[i]);
+    }
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void signals_end_as(int signo)
+{
+    sigset_t one;
+    prctl(PR_SET_DUMPABLE, 0);
+    signal(signo, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, signo);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    kill(getpid(), signo);
+    _exit(128 + signo); /* the init of a container cannot kill itself */
+}

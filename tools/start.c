@@ -1,0 +1,169 @@
+/*
+ * start.c - the program's process, from fork to exec.
+ *
+ * exec goes through the bare system call: were the launcher itself run under a checked program,
+ * that program's wrapper would put its entries where ours belong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#define LIBRARY "librtcheck.so"
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+/* The launcher's own path, also without /proc; NULL when nobody knows. */
+static char *own_path(char real[PATH_MAX])
+{
+    if (realpath("/proc/self/exe", real))
+        return real;
+    const char *as_started = (const char *)getauxval(AT_EXECFN);
+    return as_started ? realpath(as_started, real) : NULL;
+}
+
+int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES])
+{
+    char own[PATH_MAX], real[PATH_MAX], beside[PATH_MAX + 32];
+    if (!own_path(own))
+        return fail(err, -ENOENT, "cannot tell where %s is: no /proc, and started from elsewhere",
+                    LIBRARY);
+    *strrchr(own, '/') = '\0';
+    snprintf(beside, sizeof beside, "%s/../lib/" LIBRARY, own);
+    if (!realpath(beside, real) || access(real, R_OK) != 0)
+        return fail(err, -errno, "%s: %s", beside, strerror(errno));
+    if (strpbrk(real, " \t:"))
+        return fail(err, -EINVAL, "%s: LD_PRELOAD cannot carry a path with a space or a colon",
+                    real);
+    if (strchr(real, '$'))
+        return fail(err, -EINVAL, "%s: LD_PRELOAD cannot carry a path with a dollar sign", real);
+    if (strlen(real) >= room)
+        return fail(err, -ENAMETOOLONG, "%s: name too long", real);
+    strcpy(path, real);
+    return 0;
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+static bool is_entry_of(const char *entry, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* Puts `entry` where `name` was, else at the end.  `env` has room for it. */
+static void put_entry(char **env, const char *name, char *entry)
+{
+    while (*env && !is_entry_of(*env, name))
+        env++;
+    if (!*env)
+        env[1] = NULL;
+    *env = entry;
+}
+
+/*
+ * The environment of the program: its own with our two entries.  The library stands first in
+ * LD_PRELOAD; a colon behind it tells that the user's own follows, even if empty.
+ */
+static char **make_environment(const struct start *s, int fd)
+{
+    const char *users = getenv("LD_PRELOAD");
+    char *preload, *file;
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **env = calloc(n + 3, sizeof *env);
+    if (!env ||
+        asprintf(&preload, "LD_PRELOAD=%s%s%s", s->runtime, users ? ":" : "", users ? users : "") <
+            0 ||
+        asprintf(&file, "RTCHECK_RUN_FILE=%d:%llu:%llu:%s", fd, (unsigned long long)s->file->dev,
+                 (unsigned long long)s->file->ino, s->file->path) < 0)
+        return NULL;
+    memcpy(env, environ, n * sizeof *env);
+    put_entry(env, "LD_PRELOAD", preload);
+    put_entry(env, "RTCHECK_RUN_FILE", file);
+    return env;
+}
+
+/* ---- the child ------------------------------------------------------------------------------- */
+
+/* A file that the kernel does not know as a program is a shell script: execvp's rule. */
+static void exec_by_shell(const struct start *s, char **env)
+{
+    size_t n = 0;
+    while (s->argv[n])
+        n++;
+    char **argv = calloc(n + 2, sizeof *argv);
+    if (!argv)
+        return;
+    argv[0] = (char[]){"/bin/sh"};
+    argv[1] = s->program->path;
+    memcpy(argv + 2, s->argv + 1, n * sizeof *argv);
+    syscall(SYS_execve, argv[0], argv, env);
+}
+
+static void become_program(const struct start *s, int fd)
+{
+    signals_give_back(s->was);
+    char go;
+    if (recv(fd, &go, 1, 0) != 1)
+        _exit(STATUS_SETUP); /* the launcher is gone */
+    char **env = environ;
+    if (s->runtime) {
+        int handed = fds_hand_down(s->file->fd);
+        env = make_environment(s, handed < 0 ? -1 : handed);
+    }
+    fds_restore_limit();
+    errno = ENOMEM;
+    if (env)
+        syscall(SYS_execve, s->program->path, s->argv, env);
+    if (errno == ENOEXEC)
+        exec_by_shell(s, env);
+    int bad = errno;
+    (void)!send(fd, &bad, sizeof bad, MSG_NOSIGNAL);
+    _exit(STATUS_NOT_FOUND);
+}
+
+/* ---- the launcher's side --------------------------------------------------------------------- */
+
+int start_fork(const struct start *s, struct started *out, char err[TOOLS_ERROR_BYTES])
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return fail(err, -errno, "cannot make a socket: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        become_program(s, pair[1]);
+    }
+    int bad = pid < 0 ? -errno : 0;
+    close(pair[1]);
+    if (bad) {
+        close(pair[0]);
+        return fail(err, bad, "cannot start a process: %s", strerror(-bad));
+    }
+    *out = (struct started){.pid = pid, .fd = pair[0]};
+    return 0;
+}
+
+void start_go(const struct started *s)
+{
+    (void)!send(s->fd, "g", 1, MSG_NOSIGNAL);
+}
+
+int start_error(struct started *s)
+{
+    int bad = 0;
+    ssize_t n = recv(s->fd, &bad, sizeof bad, MSG_DONTWAIT);
+    close(s->fd);
+    s->fd = -1;
+    return n == (ssize_t)sizeof bad ? -bad : 0;
+}

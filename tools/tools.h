@@ -1,0 +1,292 @@
+/*
+ * tools.h - the door of tools: the verbs of the command `rtcheck` and what they share.
+ *
+ * Everything here runs in the launcher or the reporter, never in the checked process.  Functions
+ * return 0 or -errno and put one sentence into `err` (lower case, no trailing dot, naming the
+ * thing); only the verbs print.  Nothing is thread-safe unless it says so.
+ */
+#ifndef TOOLS_H
+#define TOOLS_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "report.h"
+#include "rtcheck/format.h"
+
+/* Statuses of the command; else the program's own, or its signal. */
+enum status {
+    STATUS_NOT_IN_CONTROL = 120,
+    STATUS_SETUP = 125,
+    STATUS_NOT_RUNNABLE = 126,
+    STATUS_NOT_FOUND = 127,
+};
+
+#define TOOLS_ERROR_BYTES 512
+
+/* ---- say.c -------------------------------------------------------------------------------- */
+
+/* Formats into err, cutting at its end; returns `code`, so that `return fail(err, -EINVAL, ..)`. */
+int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What the machine did not give, in words: said once, at the end of the run. */
+#define LOST_MAX 8
+
+struct lost {
+    unsigned count;
+    char line[LOST_MAX][160];
+};
+
+/* Beyond LOST_MAX lines nothing is added. */
+void lost_add(struct lost *lost, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Writes all of `text`; a descriptor that the program left non-blocking is waited for.  Errors are
+ * nobody's business: there is nowhere left to say them.
+ */
+void text_write(int fd, const char *text, size_t bytes);
+
+/* Is a feature switched off for a test (RTCHECK_TEST_WITHOUT=a,b,..)? */
+bool test_without(const char *feature);
+
+/* ---- verbs: argv[0] is the verb itself; the answer is the exit status -------------------- */
+
+int cmd_run(int argc, char **argv);
+int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
+int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
+
+/* ---- options.c: options.def as a parser -------------------------------------------------- */
+
+#define OPTION_COUNT_MAX 32
+
+/* One option of the table. */
+struct option_info {
+    const char *name;    /* as on the command line */
+    const char *initial; /* text of the default */
+    const char *help;
+    int kind;
+    bool is_runtime; /* the runtime acts on it, not the launcher or the reporter */
+};
+
+/* The table, in its order; NULL behind the last. */
+const struct option_info *option_at(unsigned index);
+
+/* What was asked for.  value[i] is canonical text, NULL = not given; owned by the struct. */
+struct options {
+    char *value[OPTION_COUNT_MAX];
+};
+
+void options_init(struct options *o);
+void options_free(struct options *o);
+
+/*
+ * Adds the settings of `text` (key=value:key=value, also separated by blanks; '_' and '-' are one;
+ * a value with a separator in it stands in '..' or ".."; later wins).  NULL is empty.  -EINVAL: err
+ * names the bad key or value.
+ */
+int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
+
+/*
+ * Adds the settings of argv[1..]: -name or --name, `=value` or the next argument, unambiguous
+ * abbreviations, -q and -h; stops at the first word that is no option, or behind "--", and puts
+ * its index into *rest.  -EINVAL: err names the argument.
+ */
+int options_from_args(struct options *o, int argc, char **argv, int *rest,
+                      char err[TOOLS_ERROR_BYTES]);
+
+/* Both of the above, environment (RTCHECK_OPTIONS) first; for verbs. */
+int options_gather(struct options *o, int argc, char **argv, int *rest,
+                   char err[TOOLS_ERROR_BYTES]);
+
+/* The value in force, by a name of the table and of its kind (anything else aborts). */
+bool option_flag(const struct options *o, const char *name);
+uint64_t option_size(const struct options *o, const char *name);
+const char *option_text(const struct options *o, const char *name); /* "" when empty */
+
+#define OPTIONS_TEXT_BYTES sizeof(((struct run_header *)0)->options)
+
+/*
+ * The settings that were given, in the grammar of options_from_text and the table's order: flags as
+ * yes|no, sizes in bytes, '_' in names.  The launcher's own options are left out where the room
+ * ends; -E2BIG (err says so) when the runtime's do not fit.
+ */
+int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
+                      char err[TOOLS_ERROR_BYTES]);
+
+/* Usage and every option, from the table. */
+void options_print_help(FILE *out);
+
+/* ---- state_dir.c ------------------------------------------------------------------------- */
+
+/*
+ * Where run files are kept: $XDG_STATE_HOME/rtcheck, else ~/.local/state/rtcheck, made (0700) when
+ * `make` is set.  Puts the path of last.pool in it into `path`.  err says why there is none.
+ */
+int state_last_pool(char *path, size_t room, bool make, char err[TOOLS_ERROR_BYTES]);
+
+/* Most that a kept file may hold; holes are free. */
+#define LAST_POOL_BYTES_MAX (4ull << 30)
+
+/* ---- log_file.c: where the text goes ----------------------------------------------------- */
+
+struct log_facts {
+    const char *program; /* what was run; its last component is %e */
+    pid_t pid;           /* %p */
+    unsigned image;      /* %n */
+};
+
+/* Expands %p %n %q{VAR} %h %e %% of `pattern` into `out`.  -EINVAL names what is wrong. */
+int log_path_expand(const char *pattern, const struct log_facts *facts, char *out, size_t room,
+                    char err[TOOLS_ERROR_BYTES]);
+
+/* ---- fds.c: descriptors that disturb nobody ----------------------------------------------- */
+
+/*
+ * Fills those of 0-2 that are closed with descriptors nobody can read or write, gone at exec: so
+ * nothing of ours ever lands there and the program finds them closed as they were.  Also raises a
+ * very low soft RLIMIT_NOFILE; fds_restore_limit puts it back in the child.  Call first of all.
+ */
+void fds_begin(void);
+void fds_restore_limit(void);
+
+/* Was descriptor `fd` (0-2) open when the launcher began? */
+bool fds_was_open(int fd);
+
+/* A copy of `fd` high up and without CLOEXEC, for the program's start; -errno. */
+int fds_hand_down(int fd);
+
+/* ---- inspect.c: can this program be checked? --------------------------------------------- */
+
+struct inspection {
+    char *path;        /* what execve gets; freed by inspection_free */
+    bool is_checkable; /* false: why not, in reason */
+    char reason[256];
+};
+
+/*
+ * Finds `name` as a shell would (PATH when it has no slash) and looks at it and, for scripts, at
+ * their interpreters.  0 with `out` filled; -ENOENT and others when it cannot be run at all: err is
+ * the sentence, a shell's line without the prefix.
+ */
+int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERROR_BYTES]);
+void inspection_free(struct inspection *in);
+
+/* ---- run_file.c -------------------------------------------------------------------------- */
+
+struct run_file {
+    int fd; /* >= 3, CLOEXEC */
+    uint64_t dev, ino;
+    struct run_header *run; /* the header alone, mapped shared */
+    char path[512];         /* how later images reach it; a named file is unlinked at the end */
+    bool is_named;
+};
+
+/*
+ * Makes the file of a run: a memfd, else (none to be had, or no /proc by which others could reach
+ * it) a file in the run directory; as large as limits allow; header and empty tables.  What was
+ * lost on the way is appended to `lost`.
+ */
+int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
+                  struct lost *lost, char err[TOOLS_ERROR_BYTES]);
+void run_file_close(struct run_file *f);
+
+/* ---- keeper.c: a second process in the launcher's group ----------------------------------- */
+
+/*
+ * It blocks every signal and so tells one thing that siginfo does not: whether a signal was sent to
+ * the whole process group (then it is pending in the keeper, too).  It also wakes the launcher when
+ * that stopped itself with a program that was continued alone, and keeps the run file as last.pool
+ * when the launcher is killed.
+ */
+struct keeper {
+    pid_t pid; /* 0: none */
+    int fd;
+    uint32_t questions;
+};
+
+void keeper_start(struct keeper *k, const struct run_file *f, struct lost *lost);
+void keeper_watch(struct keeper *k, pid_t program);
+/*
+ * Adds to *signals (bit n-1 = signal n) those that reached the keeper since it was last asked;
+ * nothing when there is none, or it does not answer.
+ */
+void keeper_ask(struct keeper *k, uint64_t *signals);
+/* Tells it that the launcher is about to stop, or goes on. */
+void keeper_stopping(struct keeper *k, bool stopping);
+void keeper_end(struct keeper *k);
+
+/* ---- signals.c --------------------------------------------------------------------------- */
+
+/* What the launcher found at its start, for the program. */
+struct signal_state {
+    sigset_t mask;
+    struct sigaction on_child;
+};
+
+/* Blocks what is forwarded and waited for.  The program gets `was` back by signals_give_back. */
+void signals_begin(struct signal_state *was);
+/* In the child, before exec: everything as it was. */
+void signals_give_back(const struct signal_state *was);
+
+/*
+ * Waits until the program ends: forwards, stops and continues with it.  Returns its wait status.
+ */
+int signals_wait(pid_t program, struct keeper *k);
+
+/*
+ * After the program's end: of what is still coming only the keyboard may end the launcher; a broken
+ * pipe or a limit shows as an error.
+ */
+void signals_after_program(const struct signal_state *was);
+
+/* Ends the launcher by the signal that ended the program, without a core dump of its own. */
+void signals_end_as(int signo) __attribute__((noreturn));
+
+/* ---- start.c: the program's process ------------------------------------------------------ */
+
+struct start {
+    const struct inspection *program;
+    char **argv;
+    const char *runtime; /* path of librtcheck.so; NULL: start it unchecked */
+    const struct run_file *file;
+    const struct signal_state *was;
+};
+
+struct started {
+    pid_t pid;
+    int fd; /* socket: "go" to the child, errno of a failed exec back */
+};
+
+/*
+ * In steps, so that the pid is known before the program's first instruction: start_fork makes the
+ * process, start_go lets it exec.  Nobody waits for the exec (it may be stopped on the way): after
+ * the process has ended start_error tells 0, or the -errno by which exec failed.
+ */
+int start_fork(const struct start *s, struct started *out, char err[TOOLS_ERROR_BYTES]);
+void start_go(const struct started *s);
+int start_error(struct started *s);
+
+/* Absolute path of the runtime library that belongs to this launcher. */
+int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
+
+/* ---- reaper.c: the records of ended processes, while the run goes on ---------------------- */
+
+/* A thread; between reaper_start and reaper_end the report is its alone. */
+struct reaper {
+    pthread_t thread;
+    bool is_running;
+    _Atomic uint32_t stop; /* futex */
+    struct report *report;
+    const struct run_file *file;
+};
+
+void reaper_start(struct reaper *reaper, struct report *report, const struct run_file *file,
+                  struct lost *lost);
+void reaper_end(struct reaper *reaper);
+
+#endif
