@@ -1,0 +1,532 @@
+/*
+ * rows_signals.c - handlers that allocate and free.
+ *
+ * Where the handler may have interrupted malloc itself glibc promises nothing (it can deadlock);
+ * we do, so those rows are ours alone.  They end when enough handlers have demonstrably caught
+ * the allocator at work - the interrupted pc lay in its module -, not after some time.
+ */
+#include "rows.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { KEPT = 64, PATIENCE_SECONDS = 60 };
+
+static struct {
+    uintptr_t text_start, text_end; /* of the module whose malloc it is */
+    _Atomic int handled;
+    _Atomic int inside; /* handlers that interrupted the allocator */
+    _Atomic int damaged;
+    _Atomic int refused;
+    _Atomic(char *) kept[KEPT];
+    _Atomic bool stop;
+    sigjmp_buf *way_out;
+} storm;
+
+static int find_text(struct dl_phdr_info *info, size_t size, void *address)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + header->p_vaddr, end = start + header->p_memsz;
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) && (uintptr_t)address >= start &&
+            (uintptr_t)address < end) {
+            storm.text_start = start;
+            storm.text_end = end;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_inside(const void *context)
+{
+    uintptr_t pc = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    return pc >= storm.text_start && pc < storm.text_end;
+}
+
+/* Allocates, resizes, frees what an earlier handler left, leaves a block to a later one. */
+static void handle_with_heap(uint32_t n)
+{
+    size_t size = 16 + n % 13 * 50 + (n % 97 == 0 ? 70000 : 0);
+    char *p = malloc(size);
+    if (!p) {
+        atomic_fetch_add(&storm.refused, 1);
+        return;
+    }
+    pattern_fill(p, size, n);
+    if (n % 3 == 0) {
+        char *q = realloc(p, size * 2);
+        p = q ? q : p;
+    }
+    atomic_fetch_add(&storm.damaged, !pattern_holds(p, size, n));
+    free(atomic_exchange(&storm.kept[n % KEPT], p));
+    free(calloc(1, size % 300));
+}
+
+static void on_storm(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int error = errno;
+    if (is_inside(context))
+        atomic_fetch_add(&storm.inside, 1);
+    handle_with_heap((uint32_t)atomic_fetch_add(&storm.handled, 1));
+    errno = error;
+}
+
+static void on_storm_jump(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    atomic_fetch_add(&storm.handled, 1);
+    if (is_inside(context) && storm.way_out) {
+        sigjmp_buf *way_out = storm.way_out;
+        storm.way_out = NULL;
+        atomic_fetch_add(&storm.inside, 1);
+        siglongjmp(*way_out, 1);
+    }
+}
+
+static void handle(int signal, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | flags;
+    sigaction(signal, &action, NULL);
+}
+
+static void storm_start(int signal, void (*handler)(int, siginfo_t *, void *))
+{
+    storm.handled = storm.inside = storm.damaged = storm.refused = 0;
+    storm.stop = false;
+    dl_iterate_phdr(find_text, dlsym(RTLD_DEFAULT, "malloc"));
+    handle(signal, handler, 0);
+}
+
+static void storm_end(int signal, int wanted)
+{
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    sigaction(signal, &ignore, NULL);
+    for (int i = 0; i < KEPT; i++)
+        free(atomic_exchange(&storm.kept[i], NULL));
+    expect(storm.inside >= wanted, "only %d of %d handlers interrupted the allocator", storm.inside,
+           storm.handled);
+    expect(storm.damaged == 0, "%d handler's blocks damaged", storm.damaged);
+    expect(storm.refused == 0, "%d requests of handlers refused", storm.refused);
+}
+
+static time_t now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Signals at distances that vary, so that they hit every part of the work. */
+static void pause_a_while(uint32_t *state)
+{
+    for (uint32_t spin = 100 + next_random(state) % 2000; spin; spin--)
+        __asm__ volatile("pause");
+}
+
+static void *send_storm(void *argument)
+{
+    pthread_t target = *(pthread_t *)argument;
+    uint32_t state = 3;
+    while (!atomic_load(&storm.stop)) {
+        pthread_kill(target, SIGUSR1);
+        pause_a_while(&state);
+    }
+    return NULL;
+}
+
+enum { STORM_BLOCKS = 200 };
+
+struct storm_block {
+    char *p;
+    size_t n;
+};
+
+static uint32_t storm_step(struct storm_block *blocks, uint32_t *state, uint32_t seed)
+{
+    uint32_t i = next_random(state) % STORM_BLOCKS, kind = next_random(state) % 8, wrong = 0;
+    struct storm_block *b = &blocks[i];
+    wrong += b->p && !pattern_holds(b->p, b->n, seed + i);
+    size_t n = 1 + next_random(state) % (kind == 7 ? 9000 : 60);
+    if (kind < 2 && b->p) {
+        size_t kept = b->n < n ? b->n : n;
+        b->p = realloc(b->p, n);
+        wrong += !b->p || !pattern_holds(b->p, kept, seed + i);
+    } else {
+        free(b->p);
+        b->p = kind == 2 ? memalign(64, n) : kind == 3 ? calloc(1, n) : malloc(n);
+    }
+    b->n = n;
+    if (!b->p)
+        return wrong + 1;
+    pattern_fill(b->p, n, seed + i);
+    return wrong;
+}
+
+/* Works on its blocks until the handlers have interrupted it often enough. */
+static void work_in_storm(int wanted, uint32_t seed)
+{
+    struct storm_block blocks[STORM_BLOCKS] = { { 0 } };
+    uint32_t state = seed, wrong = 0;
+    time_t end = now_seconds() + PATIENCE_SECONDS;
+    for (uint32_t step = 0; storm.inside < wanted; step++) {
+        wrong += storm_step(blocks, &state, seed);
+        if (step % 1024 == 0 && now_seconds() > end)
+            break;
+    }
+    for (int i = 0; i < STORM_BLOCKS; i++)
+        free(blocks[i].p);
+    expect(wrong == 0, "%u of the interrupted thread's blocks wrong", wrong);
+}
+
+void row_handler_interrupts_malloc(void)
+{
+    enum { WANTED = 50 };
+    pthread_t self = pthread_self(), sender;
+    storm_start(SIGUSR1, on_storm);
+    pthread_create(&sender, NULL, send_storm, &self);
+    work_in_storm(WANTED, 1000);
+    storm.stop = true;
+    pthread_join(sender, NULL);
+    storm_end(SIGUSR1, WANTED);
+}
+
+enum { STORM_THREADS = 4, STORM_THREADS_WANTED = 50 };
+
+static void *work_in_storm_thread(void *argument)
+{
+    work_in_storm(STORM_THREADS_WANTED, (uint32_t)(intptr_t)argument * 10000 + 1);
+    return NULL;
+}
+
+void row_handler_interrupts_malloc_of_threads(void)
+{
+    pthread_t threads[STORM_THREADS];
+    uint32_t state = 8;
+    storm_start(SIGUSR1, on_storm);
+    for (intptr_t i = 0; i < STORM_THREADS; i++)
+        pthread_create(&threads[i], NULL, work_in_storm_thread, (void *)i);
+    time_t end = now_seconds() + PATIENCE_SECONDS;
+    while (storm.inside < STORM_THREADS_WANTED && now_seconds() <= end) {
+        pthread_kill(threads[next_random(&state) % STORM_THREADS], SIGUSR1);
+        pause_a_while(&state);
+    }
+    for (int i = 0; i < STORM_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    storm_end(SIGUSR1, STORM_THREADS_WANTED);
+}
+
+void row_timer_interrupts_malloc(void)
+{
+    enum { WANTED = 50 };
+    struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+    storm_start(SIGALRM, on_storm);
+    setitimer(ITIMER_REAL, &often, NULL);
+    work_in_storm(WANTED, 5000);
+    setitimer(ITIMER_REAL, &never, NULL);
+    storm_end(SIGALRM, WANTED);
+}
+
+/*
+ * A handler that leaves malloc by siglongjmp.  What the interrupted call was doing is lost - that
+ * block, not the allocator: whoever comes next must find it usable.
+ */
+static void work_to_be_left(int wanted)
+{
+    static char *volatile block;
+    static sigjmp_buf way_out;
+    static uint32_t step; /* survives the jumps */
+    time_t end = now_seconds() + PATIENCE_SECONDS;
+    while (storm.inside < wanted && now_seconds() <= end) {
+        if (sigsetjmp(way_out, 1) == 0) {
+            storm.way_out = &way_out;
+            for (int i = 0; i < 1000; i++) {
+                char *p = block;
+                block = NULL;
+                free(p);
+                block = malloc(1 + step++ % 700);
+            }
+            storm.way_out = NULL;
+        }
+        void *p = malloc(50);
+        expect_block(p, 50, 16);
+        free(p);
+    }
+    free(block);
+}
+
+void row_handler_jumps_out_of_malloc(void)
+{
+    enum { WANTED = 100 };
+    pthread_t self = pthread_self(), sender;
+    storm_start(SIGUSR1, on_storm_jump);
+    pthread_create(&sender, NULL, send_storm, &self);
+    work_to_be_left(WANTED);
+    storm.stop = true;
+    pthread_join(sender, NULL);
+    storm_end(SIGUSR1, WANTED);
+}
+
+/* ---- a handler after every instruction ------------------------------------------------------- */
+
+/* The trap flag: SIGTRAP after each instruction, no other process needed. */
+static inline void steps_begin(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+                     "pushfq\n\t"
+                     "orq $0x100, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+}
+
+static inline void steps_end(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+                     "pushfq\n\t"
+                     "andq $~0x100, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+}
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int error = errno;
+    uint32_t n = (uint32_t)atomic_fetch_add(&storm.handled, 1);
+    size_t size = 1 + n % 5 * 40;
+    if (is_inside(context))
+        atomic_fetch_add(&storm.inside, 1);
+    char *p = malloc(size);
+    if (p) {
+        pattern_fill(p, size, n);
+        atomic_fetch_add(&storm.damaged, !pattern_holds(p, size, n));
+        free(n % 16 ? p : atomic_exchange(&storm.kept[n / 16 % KEPT], p));
+    } else
+        atomic_fetch_add(&storm.refused, 1);
+    errno = error;
+}
+
+enum { CALLS = 6 };
+
+/* The call-th way to use the allocator; *p is a block of n bytes on entry and on return. */
+static void call_allocator(int call, char **p, size_t n)
+{
+    switch (call) {
+    case 0: free(*p); *p = malloc(n); break;
+    case 1: free(*p); *p = calloc(1, n); break;
+    case 2: *p = realloc(*p, n + 40); *p = realloc(*p, n); break;
+    case 3: free(*p); *p = memalign(64, n); break;
+    case 4: free(malloc(n / 2 + 1)); break;
+    default: (void)malloc_usable_size(*p); break;
+    }
+}
+
+/* Copying and clearing take a step per byte on some machines. */
+static bool is_long(int call, size_t n)
+{
+    return (call == 1 || call == 2) && n > 1500;
+}
+
+void row_handler_at_every_instruction(void)
+{
+    static const size_t sizes[] = { 1, 24, 100, 500, 1500, 40000, 200000, 1500000 };
+    storm_start(SIGTRAP, on_step);
+    for (int call = 0; call < CALLS; call++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !is_long(call, sizes[i]); i++) {
+            char *p = malloc(sizes[i]), *q = malloc(300);
+            call_allocator(call, &p, sizes[i]); /* once without steps: symbols get bound */
+            pattern_fill(q, 300, 1);
+            steps_begin();
+            call_allocator(call, &p, sizes[i]);
+            steps_end();
+            expect_block(p, sizes[i], 16);
+            expect(pattern_holds(q, 300, 1), "call %d, %zu bytes: neighbour damaged", call,
+                   sizes[i]);
+            free(p);
+            free(q);
+        }
+    storm_end(SIGTRAP, 1000);
+}
+
+static sigjmp_buf way_out_of_call;
+static int steps_left;
+
+static void on_step_jump(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    if (--steps_left == 0)
+        siglongjmp(way_out_of_call, 1);
+}
+
+/* Leaves the call after so many instructions; false when it was over before. */
+static bool leave_after(int steps, int call, size_t n)
+{
+    static char *p; /* lost when the call is left */
+    p = malloc(n);
+    steps_left = steps;
+    if (sigsetjmp(way_out_of_call, 1) == 0) {
+        steps_begin();
+        call_allocator(call, &p, n);
+        steps_end();
+    }
+    bool left = steps_left <= 0;
+    if (!left)
+        free(p);
+    return left;
+}
+
+static void *allocate_elsewhere(void *argument)
+{
+    for (size_t n = 1; n < 300000; n *= 4)
+        free(malloc(n));
+    return argument;
+}
+
+/* For every early and many a later instruction of a call: leave there, then use the heap in this thread and another. */
+static int leave_everywhere(void *unused)
+{
+    (void)unused;
+    static const size_t sizes[] = { 24, 1500, 200000 };
+    handle(SIGTRAP, on_step_jump, 0);
+    alarm(PATIENCE_SECONDS);
+    for (int call = 0; call < CALLS; call++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !is_long(call, sizes[i]); i++)
+            for (int steps = 1; leave_after(steps, call, sizes[i]); steps += 1 + steps / 64) {
+                char *p = malloc(100), *q = malloc(sizes[i]);
+                expect_block(p, 100, 16);
+                expect_block(q, sizes[i], 16);
+                free(p);
+                free(q);
+                if (steps % 16)
+                    continue;
+                pthread_t thread;
+                if (pthread_create(&thread, NULL, allocate_elsewhere, NULL) == 0)
+                    pthread_join(thread, NULL);
+            }
+    return 0;
+}
+
+void row_handler_jumps_out_anywhere(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(leave_everywhere(NULL));
+    int status = -1;
+    waitpid(pid, &status, 0);
+    expect(status == 0, "status %#x of the child that left", (unsigned)status);
+}
+
+/* ---- handlers at known places: every allocator must do -------------------------------------- */
+
+static void on_raise(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    handle_with_heap((uint32_t)atomic_fetch_add(&storm.handled, 1));
+}
+
+void row_handler_allocates(void)
+{
+    storm_start(SIGUSR2, on_raise);
+    for (int i = 0; i < 2000; i++)
+        raise(SIGUSR2);
+    say("%d handled", storm.handled);
+    storm_end(SIGUSR2, 0);
+}
+
+void row_handler_allocates_on_other_stack(void)
+{
+    stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
+    stack_t none = { .ss_flags = SS_DISABLE };
+    storm_start(SIGUSR2, on_raise);
+    handle(SIGUSR2, on_raise, SA_ONSTACK);
+    expect(sigaltstack(&stack, NULL) == 0, "no stack");
+    for (int i = 0; i < 500; i++) {
+        free(malloc((size_t)i));
+        raise(SIGUSR2);
+    }
+    sigaltstack(&none, NULL);
+    free(stack.ss_sp);
+    say("%d handled", storm.handled);
+    storm_end(SIGUSR2, 0);
+}
+
+static sigjmp_buf out_of_handler;
+
+static void on_raise_jump(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    free(malloc(100));
+    siglongjmp(out_of_handler, 1);
+}
+
+void row_handler_jumps_after_allocating(void)
+{
+    volatile int jumps = 0;
+    handle(SIGUSR2, on_raise_jump, 0);
+    while (jumps < 500) {
+        if (sigsetjmp(out_of_handler, 1) == 0)
+            raise(SIGUSR2);
+        jumps++;
+        void *p = malloc(200);
+        expect_block(p, 200, 16);
+        free(p);
+    }
+    say("%d jumps", jumps);
+}
+
+/* ---- coroutines: one thread, many stacks, all of them blocks of the heap -------------------- */
+
+enum { COROUTINES = 8, TURNS = 50, COROUTINE_STACK = 65536 };
+
+static ucontext_t scheduler, coroutines[COROUTINES];
+static int turns_taken;
+
+static void coroutine(int self)
+{
+    char *p = NULL;
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        expect(!p || pattern_holds(p, 100, turn - 1), "coroutine %d: block damaged", self);
+        free(p);
+        p = malloc(100);
+        pattern_fill(p, 100, turn);
+        turns_taken++;
+        swapcontext(&coroutines[self], &scheduler);
+    }
+    free(p);
+}
+
+void row_coroutines(void)
+{
+    void *stacks[COROUTINES];
+    turns_taken = 0;
+    for (int i = 0; i < COROUTINES; i++) {
+        getcontext(&coroutines[i]);
+        coroutines[i].uc_stack.ss_sp = stacks[i] = malloc(COROUTINE_STACK);
+        coroutines[i].uc_stack.ss_size = COROUTINE_STACK;
+        coroutines[i].uc_link = &scheduler;
+        makecontext(&coroutines[i], (void (*)(void))(uintptr_t)coroutine, 1, i);
+    }
+    for (int turn = 0; turn <= TURNS; turn++)
+        for (int i = 0; i < COROUTINES; i++)
+            swapcontext(&scheduler, &coroutines[i]);
+    for (int i = 0; i < COROUTINES; i++)
+        free(stacks[i]);
+    say("%d turns", turns_taken);
+}

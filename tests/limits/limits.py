@@ -1,0 +1,346 @@
+#!/usr/bin/python3
+"""Where a machine or an administrator has drawn a line, the program is none the worse for us.
+
+Every check runs the program plainly first: what it prints and how it ends is what has to come out
+with the runtime, too.  What we could not do is said; never is the program stopped by it.
+"""
+# rtc-test: limits ci 90
+# rtc-test: limits_full full 600 --full
+# rtc-test: limits_root ci,root 60 --only jail --only locked --only full_tmpfs --only read_only_root
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import (NOT_IN_CONTROL, Failure, Run, main, must, read_text, run_plain,
+                     same_as_plain)
+
+MIB = 1 << 20
+PYTHON = '/usr/bin/python3'
+
+
+def limited(which, soft):
+    def before():
+        resource.setrlimit(which, (soft, soft))
+    return before
+
+
+def shell(script):
+    """Runs what follows after `script`."""
+    return ['sh', '-c', script + '\nexec "$@"', 'sh']
+
+
+def namespace(script):
+    """The same in a user and mount namespace of its own: needs no privileges."""
+    return ['unshare', '-Urm', 'sh', '-c', 'set -e\n' + script + '\nexec "$@"', 'sh']
+
+
+def checked(run, plain, allocs=1):
+    """The program was unharmed, and seen."""
+    same_as_plain(run, plain)
+    report = run.report
+    must(report.in_control, 'not in control:', run.log)
+    must(report.allocs >= allocs, 'only', report.allocs, 'allocations seen')
+    return report
+
+
+def unharmed(run, plain, hint):
+    """The program was unharmed; when it was not checked, that was said."""
+    must(run.out == plain.out, hint, 'stdout differs:', run.out[-200:], run.err[-300:])
+    if run.status == NOT_IN_CONTROL and plain.status != NOT_IN_CONTROL:
+        must(b'not in control' in run.err + run.log.encode(), hint, 'status 120 without a reason:',
+             run.err[-300:])
+        return False
+    must(run.status == plain.status, hint, 'status', run.status, 'instead of', plain.status,
+         run.err[-300:], run.log[-300:])
+    return True
+
+
+# ---- address space -------------------------------------------------------------------------
+
+def need_at(stage, limit):
+    """Half of the most that a plain program can have at this limit, in MiB."""
+    for part in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4):
+        need = int(limit * part) // 2
+        plain = run_plain(stage, [stage.program('limits/needs'), str(2 * need)],
+                          preexec_fn=limited(resource.RLIMIT_AS, limit * MIB))
+        if plain.status == 0:
+            return need
+    raise Failure('plain programs do not work at', limit, 'MiB')
+
+
+def address_space(stage):
+    """ulimit -v: what works plainly with twice the memory works with us."""
+    said = []
+    for limit in stage.sample((64, 128, 512, 2048, 8192),
+                              (64, 80, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)):
+        need = need_at(stage, limit)
+        argv = [stage.program('limits/needs'), str(need)]
+        plain = run_plain(stage, argv)
+        inside = ['sh', '-c', 'ulimit -v %d; exec "$@"' % (limit * 1024), 'sh']
+        before = limited(resource.RLIMIT_AS, limit * MIB)
+        for where, run in (('around', Run(stage, argv, preexec_fn=before)),
+                           ('inside', Run(stage, inside + argv)),
+                           ('by hand', Run(stage, argv, how='hand', preexec_fn=before))):
+            try:
+                checked(run.wait(), plain, 1000)
+            except Failure as e:
+                raise Failure('%d MiB of %d, limit %s: %s' % (need, limit, where, e))
+        said.append('%d of %d' % (need, limit))
+    return 'MiB: ' + ', '.join(said)
+
+
+def address_space_python(stage):
+    script = 'x = [bytes(1000) for i in range(20000)]; print(len(x))'
+    argv = [PYTHON, '-S', '-c', script]
+    for limit in (200, 400):
+        before = limited(resource.RLIMIT_AS, limit * MIB)
+        plain = run_plain(stage, argv, preexec_fn=before)
+        must(plain.status == 0, 'plain python at', limit, 'MiB')
+        for how in ('launcher', 'hand'):
+            checked(Run(stage, argv, how=how, preexec_fn=before).wait(), plain, 1000)
+
+
+# ---- files ---------------------------------------------------------------------------------
+
+def file_size(stage):
+    """RLIMIT_FSIZE: no SIGXFSZ but the program's own, which it gets as ever."""
+    need = [stage.program('limits/needs'), '40']
+    writes = ['sh', '-c', 'ulimit -f 0; echo a line > "$0"', stage.dir + '/too_large']
+    own = run_plain(stage, writes)
+    plain = run_plain(stage, need)
+    must(own.status == -signal.SIGXFSZ, 'plain status', own.status)
+    for how in ('launcher', 'hand'):
+        checked(Run(stage, ['sh', '-c', 'ulimit -f 0; exec "$@"', 'sh'] + need, how=how).wait(),
+                plain, 1000)
+        same_as_plain(Run(stage, writes, how=how).wait(), own)
+        for size in (0, 4096, 100000, 10 * MIB):
+            run = Run(stage, need, how=how, files=False,
+                      preexec_fn=limited(resource.RLIMIT_FSIZE, size)).wait()
+            unharmed(run, plain, '%s, %d bytes:' % (how, size))
+            must(run.err.strip(), how, size, 'nothing was said')
+
+
+def full_tmpfs(stage):
+    """A full file system is an error of ours, never a signal of the program's."""
+    pool = stage.room()
+    scene = namespace('mount -t tmpfs -o size=2m none ' + pool)
+    many = [stage.program('limits/many'), '400000', '24']
+    plain = run_plain(stage, many)
+    run = Run(stage, many, how='hand', wrap=scene, env={'RTCHECK_POOL_DIR': pool}).wait()
+    same_as_plain(run, plain)
+    must(run.report.in_control, 'not in control')
+    must(re.search('not (all )?record|did not fit|private', run.log), 'the loss is not said:', run.log)
+    heap = Run(stage, [stage.program('limits/many'), '4000', '1000'], how='hand', wrap=scene,
+               options=['heap=file', 'heap-size=64m'], env={'RTCHECK_POOL_DIR': pool}).wait()
+    must(heap.status == 0 and heap.out == b'some\n', 'heap=file:', heap.status, heap.out,
+         heap.err[-300:])
+    return heap.err.decode().split('\n')[0]
+
+
+def no_shared_memory_folder(stage):
+    """Without /dev/shm and XDG_RUNTIME_DIR, run files by hand lie in TMPDIR."""
+    argv = [stage.program('limits/needs'), '5']
+    plain = run_plain(stage, argv)
+    scene = namespace('mount -t tmpfs -o ro none /dev/shm')
+    for how in ('launcher', 'hand'):
+        run = Run(stage, argv, how=how, wrap=scene, keep=True,
+                  env={'RTCHECK_POOL_DIR': None, 'XDG_RUNTIME_DIR': None, 'TMPDIR': stage.room()})
+        checked(run.wait(), plain, 1000)
+        if how == 'hand':
+            kept = [f for f in os.listdir('%s/%d' % (stage.dir, stage.count - 1))
+                    if f.endswith('.pool')]
+            must(len(kept) == 1, 'run files in TMPDIR:', kept)
+
+
+READ_ONLY = '''
+out=%s
+mount --make-rprivate /
+mount --bind $out $out
+for place in /dev/shm /run /tmp /var/tmp; do
+    case $out in $place*) ;; *) mount -t tmpfs -o ro none $place;; esac
+done
+mount -o remount,bind,ro /
+if touch /read_only_or_not 2>/dev/null; then echo the root is writable >&2; exit 77; fi
+'''
+
+
+def read_only_root(stage):
+    """Nowhere to write: the launcher needs no place, and by hand the program runs on all the same."""
+    argv = [stage.program('limits/needs'), '5']
+    plain = run_plain(stage, argv)
+    scene = namespace(READ_ONLY % stage.dir)
+    nowhere = {'RTCHECK_POOL_DIR': None, 'XDG_RUNTIME_DIR': None, 'TMPDIR': '/nonexistent',
+               'XDG_STATE_HOME': None, 'HOME': '/nonexistent'}
+    checked(Run(stage, argv, wrap=scene, env=nowhere).wait(), plain, 1000)
+    run = Run(stage, argv, how='hand', wrap=scene, env=nowhere, files=False).wait()
+    same_as_plain(run, plain)
+    must(run.err.count(b'rtcheck') >= 1, 'the loss is not said:', run.err)
+
+
+def no_proc(stage):
+    """Without /proc the first program is checked; what it starts is, or that is said."""
+    argv = [stage.program('limits/needs'), '5']
+    plain = run_plain(stage, argv)
+    scene = namespace('mount -t tmpfs none /proc')
+    for how in ('launcher', 'hand'):
+        checked(Run(stage, argv, how=how, wrap=scene).wait(), plain, 1000)
+        children = ['sh', '-c', 'echo $(echo a child); "$@"', 'sh'] + argv
+        unharmed(Run(stage, children, how=how, wrap=scene).wait(), run_plain(stage, children), how)
+
+
+# ---- descriptors ---------------------------------------------------------------------------
+
+def closed_descriptors(stage):
+    """Started without 0, 1, 2: these are the program's to open, and nothing else is there."""
+    found = {}
+    for how in ('plain', 'launcher', 'hand'):
+        target = stage.room() + '/open'
+        argv = [stage.program('limits/descriptors'), 'first', target]
+        run = Run(stage, argv, how=how, wrap=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh']).wait()
+        must(run.status == 0, how, 'status', run.status, run.log)
+        found[how] = read_text(target)
+        if how != 'plain':
+            must(run.report.in_control, how, 'not in control')
+    must(found['plain'] == found['launcher'] == found['hand'], 'open descriptors:', found)
+
+
+def all_descriptors_closed(stage):
+    """A program that closes everything goes on, and so do its children and what it execs."""
+    program = stage.program('limits/descriptors')
+    argv = [program, 'close', program]
+    plain = run_plain(stage, argv)
+    must(plain.status == 0, 'plain status', plain.status)
+    for how, want in (('launcher', 5 + 11), ('hand', 5 + 11)):
+        report = checked(Run(stage, argv, how=how).wait(), plain, 60000)
+        blocks, _ = report.sites('descriptors_leave')
+        must(blocks == want, how, blocks, 'blocks left instead of', want)
+
+
+# ---- what needs root -----------------------------------------------------------------------
+
+def jail(stage):
+    """chroot and setuid: the records are reached without a path or a permission."""
+    argv = [stage.program('limits/jail'), stage.room()]
+    plain = run_plain(stage, argv)
+    must(plain.status == 0, 'plain status', plain.status)
+    for how in ('launcher', 'hand'):
+        report = checked(Run(stage, argv, how=how).wait(), plain, 40000)
+        blocks, _ = report.sites('jail_leave')
+        must(blocks == 10, how, blocks, 'blocks left instead of 10')
+
+
+def locked(stage):
+    """mlockall: only what is in use becomes real."""
+    argv = [stage.program('limits/locked')]
+    plain = run_plain(stage, argv)
+    rss = int(re.search(rb'VmRSS (\d+)', plain.err).group(1)) if plain.status == 0 else 0
+    for how in ('launcher', 'hand'):
+        run = Run(stage, argv, how=how).wait()
+        checked(run, plain)
+        if plain.status == 0:
+            ours = int(re.search(rb'VmRSS (\d+)', run.err).group(1))
+            must(ours < rss + 64 * 1024, how, 'resident:', ours, 'KiB instead of', rss)
+            said = '%d KiB instead of %d' % (ours, rss)
+    return said if plain.status == 0 else plain.out.decode().strip()
+
+
+# ---- core dumps ----------------------------------------------------------------------------
+
+def core_of(stage, how):
+    """Path of a core dump of crash.c."""
+    unlimited = limited(resource.RLIMIT_CORE, resource.RLIM_INFINITY)
+    pattern = read_text('/proc/sys/kernel/core_pattern').strip()
+    program = stage.program('limits/crash')
+    if '/' not in pattern and not pattern.startswith('|'):
+        room = stage.room()
+        run = Run(stage, [program], how=how, cwd=room, preexec_fn=unlimited).wait()
+        must(run.status == -signal.SIGABRT, how, 'status', run.status)
+        cores = os.listdir(room)
+        must(len(cores) == 1, how, 'cores:', cores)
+        return room + '/' + cores[0]
+    run = Run(stage, [program, 'wait'], how=how)
+    must(run.process.stdout.readline() == b'ready\n', how, 'did not start')
+    pid = run.process.pid
+    if how == 'launcher':
+        pid = int(read_text('/proc/%d/task/%d/children' % (pid, pid)).split()[0])
+    core = run.room + '/core'
+    subprocess.run(['gdb', '-batch', '-p', str(pid), '-ex', 'gcore ' + core], capture_output=True,
+                   timeout=120)
+    os.kill(pid, signal.SIGKILL)
+    run.wait()
+    return core
+
+
+def core_dump(stage):
+    """The program's heap is in its core dump, and our records are not."""
+    sizes = {}
+    for how in ('plain', 'launcher', 'hand'):
+        core = core_of(stage, how)
+        st = os.stat(core)
+        sizes[how] = (st.st_size, st.st_blocks * 512)
+        gdb = subprocess.run(['gdb', '-batch', '-nx', '-ex', 'print *known', '-ex',
+                              'print *known->next', stage.program('limits/crash'), core],
+                             capture_output=True, text=True, timeout=120,
+                             env={**os.environ, 'DEBUGINFOD_URLS': ''})
+        for word in ('4711', 'first in the core', '4712', 'second in the core'):
+            must(word in gdb.stdout, how, 'gdb does not find', word, gdb.stdout[-300:],
+                 gdb.stderr[-300:])
+        os.unlink(core)
+    for how in ('launcher', 'hand'):
+        for ours, plain in zip(sizes[how], sizes['plain']):
+            must(ours <= plain * 1.1, how, 'core of', sizes[how], 'bytes instead of', sizes['plain'])
+    return ', '.join('%s %.1f MiB' % (how, size[1] / MIB) for how, size in sizes.items())
+
+
+# ---- system calls that fail ----------------------------------------------------------------
+
+def failing_calls(how):
+    """Whichever system call of the runtime's fails, the program runs; what was lost is said."""
+    def check(stage):
+        argv = [stage.program('stress/fork_kinds'), 'nested']
+        plain = run_plain(stage, argv)
+        good = shape_of(Run(stage, argv, how=how).wait())
+        quiet = lost = 0
+        for n in range(1, 2000):
+            run = Run(stage, argv, how=how, env={'RTCHECK_TEST_FAIL': str(n)}).wait()
+            unharmed(run, plain, 'call %d:' % n)
+            shape = shape_of(run)
+            quiet = quiet + 1 if shape == good else 0
+            lost += shape != good
+            must(shape == good or said_so(run), 'call', n, 'failed, and nothing was said:', shape,
+                 'instead of', good, run.log, run.err)
+            run.forget()
+            if quiet == stage.sample(15, 60):
+                return 'said of %d of %d calls' % (lost, n - quiet)
+        raise Failure('no end of failing calls')
+    return check
+
+
+def shape_of(run):
+    """What a run without losses has in common with another one."""
+    if not os.path.exists(run.json_file):
+        return None
+    report = run.report
+    return report.in_control, report.image_count, report.allocs
+
+
+def said_so(run):
+    words = run.log + run.err.decode(errors='replace')
+    return re.search('not in control|lost|without|lack|not recorded|cannot|did not', words)
+
+
+if __name__ == '__main__':
+    as_root = [('jail', jail)] if os.geteuid() == 0 else []
+    main([('address_space', address_space), ('address_space_python', address_space_python),
+          ('file_size', file_size), ('full_tmpfs', full_tmpfs),
+          ('no_shared_memory_folder', no_shared_memory_folder),
+          ('read_only_root', read_only_root), ('no_proc', no_proc),
+          ('closed_descriptors', closed_descriptors),
+          ('all_descriptors_closed', all_descriptors_closed),
+          ('locked', locked), ('core_dump', core_dump),
+          ('failing_calls', failing_calls('launcher')),
+          ('failing_calls_by_hand', failing_calls('hand'))] + as_root)

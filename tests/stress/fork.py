@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+"""Processes made from processes: nothing torn, nothing lost, nothing that grows without end."""
+# rtc-test: stress_fork ci 90
+# rtc-test: stress_fork_full full 1200 --full
+# rtc-test: stress_fork_root ci,root 60 --only torn_fork --only kinds_by_launcher
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Failure, Run, main, must, run_plain, same_as_plain, wait_until
+
+MIB = 1 << 20
+
+
+def numbers(out):
+    return {k: int(v) for k, v in re.findall(r'(\w+) (\d+)', out.decode())}
+
+
+# ---- children with threads -----------------------------------------------------------------
+
+def load(how):
+    def check(stage):
+        argv = [stage.program('stress/fork_load'), '50', '8', str(stage.sample(100, 1000))]
+        run = Run(stage, argv, how=how).wait(300)
+        must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
+        said, report = numbers(run.out), run.report
+        must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
+        blocks, size = report.sites('load_leave')
+        must(blocks == said['left'], blocks, 'blocks left instead of', said['left'])
+        must(size == 123 * blocks, size, 'bytes in', blocks, 'blocks')
+        must(report.image_count == said['children'] + 1, report.image_count, 'images')
+        return '%d children, %d blocks left' % (said['children'], blocks)
+    return check
+
+
+# ---- the child's records are those of the snapshot -----------------------------------------
+
+def torn_run(stage, trials, kind, twice=False, without=None):
+    argv = [stage.program('stress/torn'), str(trials), kind] + (['twice'] if twice else [])
+    env = {'RTCHECK_TEST_WITHOUT': without} if without else {}
+    run = Run(stage, argv, env=env).wait(900)
+    must(run.status in (0, 1), 'status', run.status, run.err[-500:])
+    children = [tuple(map(int, c)) for c in
+                re.findall(rb'child (\d+) twice (\d+) inherited (\d+)', run.out)]
+    must(len(children) == trials, len(children), 'children')
+    return run, numbers(run.out), children
+
+
+def wrong_children(report, children):
+    """(how many were counted otherwise than they say, how many knew that they could not be sure).
+
+    A child whose parent could not be brought to rest in time believes the first free of what it
+    inherited: it may miss a duplicate, but must not invent one.
+    """
+    wrong = unsure = 0
+    for pid, twice, _ in children:
+        images = [i for i in report.images if i['pid'] == pid]
+        bad = sum(sum(i['errors'].values()) + i['foreign_frees'] for i in images)
+        if any('inherited_unsure' in i['limits'] for i in images):
+            unsure += 1
+            wrong += bad > twice
+        else:
+            wrong += bad != twice or len(images) != 1
+    return wrong, unsure
+
+
+def torn(kind, twice=False, sure=True):
+    def check(stage):
+        run, said, children = torn_run(stage, stage.sample(100, 1000), kind, twice)
+        must(said['bad'] == 0, said['bad'], 'children failed:', run.err[-500:])
+        report = run.report
+        wrong, unsure = wrong_children(report, children)
+        must(wrong == 0, wrong, 'of', len(children), 'children counted wrongly')
+        must(not sure or unsure <= len(children) // 2, unsure, 'children were not sure')
+        blocks, _ = report.sites('torn_leave')
+        must(blocks == said['left'], blocks, 'blocks left instead of', said['left'])
+        again, inherited = (sum(c[i] for c in children) for i in (1, 2))
+        must(inherited > 10 * len(children), 'hardly anything inherited')
+        must(not twice or again > 10 * len(children), 'hardly anything freed twice')
+        return '%d trials, %d unsure, %d freed, %d twice' % (len(children), unsure, inherited, again)
+    return check
+
+
+def torn_is_found(stage):
+    """Without the wait for quiet, the same test must find what it looks for."""
+    trials = 0
+    for _ in range(40):
+        run, said, children = torn_run(stage, 250, 'fork', without='quiesce')
+        trials += len(children)
+        wrong = said['bad'] + wrong_children(run.report, children)[0]
+        if wrong:
+            return '%d torn in %d trials' % (wrong, trials)
+    raise Failure('nothing torn in', trials, 'trials: the test proves nothing')
+
+
+# ---- many forks ----------------------------------------------------------------------------
+
+def memfd_of(pid):
+    """The launcher's descriptor of the run file."""
+    folder = '/proc/%d/fd' % pid
+    try:
+        for fd in os.listdir(folder):
+            if os.readlink('%s/%s' % (folder, fd)).startswith('/memfd:'):
+                return '%s/%s' % (folder, fd)
+    except OSError:
+        pass
+    return None
+
+
+def peak_bytes(stage, argv):
+    """The most that the run file held at any moment, looked at again and again."""
+    run = Run(stage, argv, stdout=subprocess.DEVNULL)
+    pid, peak, looks = run.process.pid, 0, 0
+    wait_until(lambda: memfd_of(pid) or run.process.poll() is not None, what='run file')
+    path = memfd_of(pid)
+    must(path, 'the launcher has no run file:', run.log)
+    while run.process.poll() is None:
+        try:
+            peak = max(peak, os.stat(path).st_blocks * 512)
+            looks += 1
+        except OSError:
+            break
+        time.sleep(0.001)
+    run.wait(600)
+    must(run.status == 0, 'status', run.status, run.err[-300:], run.log[-300:])
+    return peak, looks, run
+
+
+FORK_LOOP = 'i=0; while [ $i -lt %d ]; do ( : $((i*2)) ); i=$((i+1)); done'
+PIPE_LOOP = 'i=0; while [ $i -lt %d ]; do x=$(echo $i | { read y; echo $y; }); i=$((i+1)); done'
+BACK_LOOP = 'i=0; while [ $i -lt %d ]; do (:)& (:)& (:)& wait; i=$((i+1)); done'
+
+
+def bash_loop(loop, each, ci, full):
+    def check(stage):
+        forks = stage.sample(ci, full)
+        base, _, _ = peak_bytes(stage, ['/bin/bash', '-c', loop % 0])
+        peak, looks, run = peak_bytes(stage, ['/bin/bash', '-c', loop % (forks // each)])
+        must(looks > 50, 'only', looks, 'looks at the run file')
+        must(peak <= base + 16 * MIB, 'the run file grew to', peak, 'from', base)
+        report = run.report
+        must(report.image_count >= forks, report.image_count, 'images of', forks)
+        must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
+        return '%d forks, %.1f MiB above %.1f MiB at most' % (forks, (peak - base) / MIB, base / MIB)
+    return check
+
+
+# ---- every kind of child -------------------------------------------------------------------
+
+KINDS = ['vfork_exit', 'vfork_exec', 'spawn', 'shell', 'daemon', 'orphan', 'threads', 'handler',
+         'atfork', 'nested']
+IMAGES = {'threads': 33, 'atfork': 27, 'nested': 7} # a child that does nothing is none
+EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these make files of their own
+
+
+def kind_run(stage, how, kind, more=()):
+    argv = [stage.program('stress/fork_kinds'), kind] + list(more)
+    env = {'LD_PRELOAD': stage.program('stress/atfork_allocates.so')} if kind == 'atfork' else {}
+    return Run(stage, argv, how=how, env=env).wait(60)
+
+
+def kinds(how):
+    def check(stage):
+        bad = []
+        for kind in KINDS:
+            try:
+                run = kind_run(stage, how, kind)
+                same_as_plain(run, kind_run(stage, 'plain', kind))
+                report = run.report
+                must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
+                images = {**IMAGES, **EXECED} if how == 'launcher' else IMAGES
+                want = images.get(kind, 1)
+                must(report.image_count >= want, report.image_count, 'images instead of', want)
+            except Failure as e:
+                bad.append('%s: %s' % (kind, e))
+        must(not bad, '; '.join(bad))
+        return '%d kinds' % len(KINDS)
+    return check
+
+
+def handler_allocates(stage):
+    """Not compared with a plain run: glibc's own allocator deadlocks here."""
+    for how in ('launcher', 'hand'):
+        run = kind_run(stage, how, 'handler', ['allocate'])
+        must(run.status == 0, how, 'status', run.status, run.err[-300:])
+        must(run.report.bad_frees() == 0, run.report.bad_frees(), 'bad frees')
+
+
+def static_child(stage):
+    """A static program cannot be checked: it runs, and the report says that there was one."""
+    program = stage.program('stress/static_program')
+    run = kind_run(stage, 'launcher', 'program', [program])
+    same_as_plain(run, kind_run(stage, 'plain', 'program', [program]))
+    unchecked = run.report.unchecked_children
+    must(unchecked == 1, unchecked, 'unchecked children')
+
+
+if __name__ == '__main__':
+    main([('load_by_launcher', load('launcher')), ('load_by_hand', load('hand')),
+          ('torn_fork', torn('fork')), ('torn_fork_twice', torn('fork', True)),
+          ('torn__Fork', torn('_Fork', True)), ('torn_clone', torn('clone', True)),
+          ('torn_unseen', torn('unseen', sure=False)),
+          ('torn_is_found', torn_is_found),
+          ('kinds_by_launcher', kinds('launcher')), ('kinds_by_hand', kinds('hand')),
+          ('handler_allocates', handler_allocates), ('static_child', static_child),
+          ('bash_subshells', bash_loop(FORK_LOOP, 1, 1000, 20000)),
+          ('bash_pipelines', bash_loop(PIPE_LOOP, 2, 250, 5000)),
+          ('bash_background', bash_loop(BACK_LOOP, 3, 250, 5000))])

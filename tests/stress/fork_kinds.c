@@ -1,0 +1,341 @@
+/*
+ * fork_kinds.c - one small program for every way in which processes come from others.
+ *
+ *     fork_kinds KIND [ARGUMENT]
+ *
+ * Each prints the same with and without the runtime, ends with 0, and frees nothing wrongly.
+ * Blocks made before are checked and freed on the other side.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#define KEPT 600u
+
+extern char **environ;
+
+static uint8_t *kept[KEPT];
+
+static void must(int good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "fork_kinds: %s (errno %d)\n", what, errno);
+    _exit(9);
+}
+
+static size_t kept_bytes(unsigned i)
+{
+    return i % 97 == 0 ? 40000 + i : 16 + i % 40 * 13;
+}
+
+static void keep(unsigned salt)
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        kept[i] = malloc(kept_bytes(i));
+        must(kept[i] != NULL, "out of memory");
+        memset(kept[i], (int)(i + salt), kept_bytes(i));
+    }
+}
+
+static void check_kept(unsigned salt)
+{
+    for (unsigned i = 0; i < KEPT; i++)
+        for (size_t j = 0; j < kept_bytes(i); j++)
+            must(kept[i][j] == (uint8_t)(i + salt), "an inherited block has changed");
+}
+
+static void free_kept(unsigned salt)
+{
+    check_kept(salt);
+    for (unsigned i = 0; i < KEPT; i++)
+        free(kept[i]);
+}
+
+static int ended(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) != pid)
+        must(errno == EINTR, "waitpid");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- children that share the parent's memory for a while --------------------------------- */
+
+static int vfork_exit(const char *arg)
+{
+    (void)arg;
+    keep(1);
+    for (int i = 0; i < 200; i++) {
+        pid_t pid = vfork();
+        if (pid == 0)
+            _exit(i % 100);
+        must(ended(pid) == i % 100, "vfork child's status");
+    }
+    free_kept(1);
+    return 0;
+}
+
+static int vfork_exec(const char *arg)
+{
+    (void)arg;
+    keep(2);
+    for (int i = 0; i < 20; i++) {
+        const char *program = i % 4 == 3 ? "/nonexistent/program" : "/bin/true";
+        pid_t pid = vfork();
+        if (pid == 0) {
+            execl(program, program, (char *)NULL);
+            _exit(127);
+        }
+        must(ended(pid) == (i % 4 == 3 ? 127 : 0), "exec'ing vfork child's status");
+    }
+    free_kept(2);
+    return 0;
+}
+
+static int spawn(const char *arg)
+{
+    (void)arg;
+    char *const echo[] = {"echo", "spawned", NULL}, *const clear[] = {NULL};
+    pid_t pid;
+    keep(3);
+    fflush(NULL);
+    must(posix_spawn(&pid, "/bin/echo", NULL, NULL, echo, environ) == 0, "posix_spawn");
+    must(ended(pid) == 0, "spawned program's status");
+    must(posix_spawnp(&pid, "echo", NULL, NULL, echo, clear) == 0, "posix_spawnp");
+    must(ended(pid) == 0, "spawned program's status");
+    must(posix_spawn(&pid, "/nonexistent/program", NULL, NULL, echo, environ) == ENOENT, "ENOENT");
+    free_kept(3);
+    return 0;
+}
+
+static int shell(const char *arg)
+{
+    (void)arg;
+    char line[200];
+    wordexp_t words;
+    keep(4);
+    fflush(NULL);
+    must(system("echo from system | cat; exit 3") == 3 << 8, "system's status");
+    FILE *f = popen("echo from popen | cat", "r");
+    must(f != NULL && fgets(line, sizeof line, f) != NULL, "popen");
+    fputs(line, stdout);
+    must(pclose(f) == 0, "pclose");
+    must(wordexp("$(echo from; echo wordexp) ~", &words, 0) == 0, "wordexp");
+    printf("%zu words: %s %s\n", words.we_wordc, words.we_wordv[0], words.we_wordv[1]);
+    wordfree(&words);
+    free_kept(4);
+    return 0;
+}
+
+/* ---- children that outlive or leave ------------------------------------------------------- */
+
+static int become_daemon(const char *arg)
+{
+    (void)arg;
+    int ends[2];
+    char line[100];
+    keep(5);
+    must(pipe(ends) == 0, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        must(daemon(1, 1) == 0, "daemon");
+        free_kept(5);
+        keep(6);
+        must(write(ends[1], "daemon ran\n", 11) == 11, "write");
+        exit(0);
+    }
+    close(ends[1]);
+    must(ended(pid) == 0, "status of the child that daemon() ends");
+    ssize_t n = read(ends[0], line, sizeof line);
+    must(n == 11, "nothing from the daemon");
+    fwrite(line, 1, (size_t)n, stdout);
+    must(read(ends[0], line, 1) == 0, "the daemon goes on");
+    free_kept(5);
+    return 0;
+}
+
+/* Ends at once; the child goes on until it is alone, and writes to stdout then. */
+static int orphan(const char *arg)
+{
+    (void)arg;
+    pid_t parent = getpid();
+    keep(7);
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid > 0)
+        return 0;
+    while (getppid() == parent)
+        usleep(1000);
+    usleep(100000); /* not a wait for anything: time for the launcher to end, too */
+    for (int i = 0; i < 50; i++) {
+        free_kept(7);
+        keep(7);
+    }
+    if (fork() == 0) {
+        free_kept(7);
+        exit(0);
+    }
+    wait(NULL);
+    puts("orphan ran");
+    return 0;
+}
+
+/* ---- forks from odd places ---------------------------------------------------------------- */
+
+static void fork_and_free(unsigned salt)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        free_kept(salt);
+        keep(salt + 1);
+        free_kept(salt + 1);
+        _exit(0);
+    }
+    must(ended(pid) == 0, "child's status");
+}
+
+static void *forking_thread(void *arg)
+{
+    for (int i = 0; i < 8; i++) {
+        void *mine = malloc(500);
+        fork_and_free(8);
+        free(mine);
+    }
+    return arg;
+}
+
+static int threads(const char *arg)
+{
+    (void)arg;
+    pthread_t id[4];
+    keep(8);
+    for (int i = 0; i < 4; i++)
+        must(pthread_create(&id[i], NULL, forking_thread, NULL) == 0, "thread");
+    for (int i = 0; i < 4; i++)
+        pthread_join(id[i], NULL);
+    free_kept(8);
+    return 0;
+}
+
+static volatile sig_atomic_t handled, handler_allocates;
+
+static void fork_in_handler(int signal)
+{
+    int error = errno;
+    (void)signal;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (handler_allocates)
+            free(malloc(100));
+        _exit(5);
+    }
+    must(pid > 0 && ended(pid) == 5, "status of a handler's child");
+    if (handler_allocates)
+        free(malloc(200));
+    handled = handled + 1;
+    errno = error;
+}
+
+/* The handler comes while this thread is anywhere in the allocator. */
+static int handler(const char *arg)
+{
+    struct sigaction action = {.sa_handler = fork_in_handler};
+    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    handler_allocates = arg != NULL;
+    keep(9);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; handled < 60; i++) {
+        void *volatile p = malloc(16 + i % 2000);
+        must(p != NULL, "out of memory");
+        free(p);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    free_kept(9);
+    return 0;
+}
+
+/* The driver preloads atfork_allocates.c. */
+static int atfork(const char *arg)
+{
+    (void)arg;
+    pthread_t id[2];
+    keep(8);
+    for (int i = 0; i < 2; i++)
+        must(pthread_create(&id[i], NULL, forking_thread, NULL) == 0, "thread");
+    for (int i = 0; i < 10; i++)
+        fork_and_free(8);
+    for (int i = 0; i < 2; i++)
+        pthread_join(id[i], NULL);
+    free_kept(8);
+    return 0;
+}
+
+/* Each generation checks and frees what it was given, and gives its own to the next. */
+static int nested(const char *arg)
+{
+    (void)arg;
+    for (unsigned depth = 0; depth < 6; depth++) {
+        keep(depth);
+        pid_t pid = fork();
+        if (pid > 0) {
+            int status = ended(pid);
+            free_kept(depth);
+            exit(status);
+        }
+        must(pid == 0, "fork");
+        if (depth % 2)
+            free_kept(depth);
+        else
+            check_kept(depth); /* its blocks stay where they are, for generations */
+        printf("generation %u\n", depth + 1);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int run_program(const char *program)
+{
+    keep(10);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        free_kept(10);
+        execl(program, program, (char *)NULL);
+        _exit(127);
+    }
+    must(ended(pid) == 0, "status of the program");
+    free_kept(10);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const char *arg);
+    } kinds[] = {
+        {"vfork_exit", vfork_exit}, {"vfork_exec", vfork_exec}, {"spawn", spawn},
+        {"shell", shell},           {"daemon", become_daemon},  {"orphan", orphan},
+        {"threads", threads},       {"handler", handler},       {"atfork", atfork},
+        {"nested", nested},         {"program", run_program},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
+            return kinds[i].run(argc > 2 ? argv[2] : NULL);
+    return 2;
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""Many threads free one pointer: one of them does, all others are counted as duplicates."""
+# rtc-test: stress_races ci 60
+# rtc-test: stress_races_full full 900 --full
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must
+
+THREADS = 8
+
+
+def race(how, size, ci, full):
+    def check(stage):
+        rounds = stage.sample(ci, full)
+        run = Run(stage, [stage.program('stress/races'), str(rounds), str(THREADS), str(size)],
+                  how=how).wait(600)
+        must(run.status == 0, 'status', run.status, run.err[-300:])
+        want = 'rounds %d threads %d bytes %d\n' % (rounds, THREADS, size)
+        must(run.out.decode() == want, 'stdout', run.out)
+        losers, all_bad = run.report.bad_frees('duf'), run.report.bad_frees()
+        must(losers == rounds * (THREADS - 1), losers, 'losers of', rounds, 'rounds')
+        must(all_bad == losers, all_bad - losers, 'other bad frees')
+        return '%d rounds, %d losers' % (rounds, losers)
+    return check
+
+
+def reader(stage):
+    """Outside readers accept no picture that mixes two lives; a reader that does not look twice
+    is caught by the same test, or it would prove nothing."""
+    reads = stage.sample(10000000, 1000000000)
+    program = stage.program('stress/reader')
+    run = subprocess.run([program, str(reads)], capture_output=True, text=True, timeout=1800)
+    must(run.returncode == 0, run.stdout, run.stderr)
+    must(int(re.search(r'(\d+) while', run.stdout).group(1)) > 1000, 'nothing moved:', run.stdout)
+    naive = subprocess.run([program, '10000000', 'naive'], capture_output=True, text=True,
+                           timeout=600)
+    must(naive.returncode == 1 and 'torn' in naive.stdout, 'a naive reader was not caught:',
+         naive.stdout)
+    return '%s; naive: %s' % (run.stdout.strip(), naive.stdout.strip().split(', ')[-1])
+
+
+if __name__ == '__main__':
+    main([('reader', reader),
+          ('small', race('launcher', 40, 2000, 50000)),
+          ('page', race('launcher', 5000, 1000, 20000)),
+          ('large', race('launcher', 200000, 300, 5000)),
+          ('huge', race('launcher', 3000000, 100, 1000)),
+          ('by_hand', race('hand', 300, 500, 10000))])
