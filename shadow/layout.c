@@ -10,7 +10,8 @@ static bool shape_is_sane(const struct run_shape *shape)
 {
     uint64_t tables = RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry) +
                       (uint64_t)RTC_LEASE_COUNT * sizeof(struct lease);
-    return is_pow2(shape->area_bytes) && shape->area_count >= 2 &&
+    return is_pow2(shape->area_bytes) && shape->area_bytes <= RTC_FILE_BYTES_MAX &&
+           shape->heap_bytes <= RTC_FILE_BYTES_MAX && shape->area_count >= 2 &&
            shape->area_count <= RTC_AREA_COUNT_MAX && tables <= shape->area_bytes &&
            run_file_bytes(shape) <= RTC_FILE_BYTES_MAX &&
            (shape->mode == RUN_BY_LAUNCHER || shape->mode == RUN_BY_HAND);

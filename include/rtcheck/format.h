@@ -114,13 +114,19 @@ enum lease_state {
     LEASE_LEFT = 3,    /* the child exec'd: only those who read the child's records still do */
 };
 
+enum lease_torn {
+    TORN_OPEN = 0,   /* the fork is under way */
+    TORN_YES = 1,    /* the parent wrote after the snapshot: trust nothing not yet copied */
+    TORN_CLOSED = 2, /* it did not, and cannot any more */
+};
+
 /* "Child `pid` of image `parent` may read every copy of the parent's up to `epoch`." */
 struct lease {
     _Atomic uint32_t state;
     _Atomic uint32_t pid;
     uint32_t parent; /* image number */
     uint32_t epoch;
-    _Atomic uint32_t torn;  /* the parent wrote after the snapshot: trust nothing not yet copied */
+    _Atomic uint32_t torn;  /* enum lease_torn */
     _Atomic uint32_t child; /* image number once the child has one */
     _Atomic uint32_t copied; /* heap=file: futex, the child has a heap of its own */
     uint32_t reserved;

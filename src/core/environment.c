@@ -14,7 +14,9 @@
 #define PRELOAD "LD_PRELOAD="
 #define RUN_FILE "RTCHECK_RUN_FILE="
 
-static char users_preload[4096]; /* "LD_PRELOAD=..." without us */
+#define ENTRY_BYTES_MAX 131072u /* the kernel's bound of one entry */
+
+static char users_preload[ENTRY_BYTES_MAX]; /* "LD_PRELOAD=..." without us */
 
 static const char *find(char *const *envp, const char *prefix)
 {
@@ -94,13 +96,18 @@ void environment_take(char **envp)
     hide(envp);
 }
 
-size_t environment_room(char *const *envp)
+static size_t count(char *const *envp)
 {
     size_t entries = 0;
     while (envp && envp[entries])
         entries++;
+    return entries;
+}
+
+size_t environment_room(char *const *envp)
+{
     const char *users = find(envp, PRELOAD);
-    return (entries + 3) * sizeof *envp + sizeof PRELOAD + sizeof rt.preload + 2 +
+    return (count(envp) + 3) * sizeof *envp + sizeof PRELOAD + sizeof rt.preload + 2 +
            (users ? text_length(users) : 0);
 }
 
@@ -121,12 +128,7 @@ char *const *environment_put_back(char *const *envp, void *room)
     const char *users = find(envp, PRELOAD);
     if (!rt.by_launcher || !rt.options.trace_children || (users && has_us(users)))
         return envp;
-    char **out = room;
-    size_t n = 0;
-    for (; envp && *envp; envp++)
-        if (!text_starts(*envp, PRELOAD) && !text_starts(*envp, RUN_FILE))
-            out[n++] = *envp;
-    char *words = (char *)(out + n + 3);
+    char **out = room, *words = (char *)(out + count(envp) + 3);
     struct text t = text_begin(words, sizeof PRELOAD + sizeof rt.preload + 2 +
                                           (users ? text_length(users) : 0));
     text_put(&t, PRELOAD);
@@ -136,7 +138,18 @@ char *const *environment_put_back(char *const *envp, void *room)
         text_put(&t, users);
     }
     text_end(&t);
-    out[n++] = words;
+    size_t n = 0;
+    bool placed = false;
+    for (; envp && *envp; envp++) {
+        bool preload = text_starts(*envp, PRELOAD);
+        if (preload && !placed)
+            out[n++] = words; /* where the user's stood */
+        else if (!preload && !text_starts(*envp, RUN_FILE))
+            out[n++] = *envp;
+        placed = placed || preload;
+    }
+    if (!placed)
+        out[n++] = words;
     out[n++] = rt.run_file;
     out[n] = NULL;
     return out;

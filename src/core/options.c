@@ -7,18 +7,19 @@
 struct value {
     const char *at;
     size_t length;
+    bool none; /* the key stood alone */
 };
 
 static bool is_separator(char c)
 {
-    return c == ':' || c == ' ' || c == '\t' || c == '\n' || c == ',';
+    return c == ':' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Compares a key with a name of options.def: '-' there is '_' here. */
+/* Compares a key with a name of options.def; '-' may be written as '_'. */
 static bool key_is(const char *key, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (!name[i] || key[i] != (name[i] == '-' ? '_' : name[i]))
+        if (!name[i] || name[i] != (key[i] == '_' ? '-' : key[i]))
             return false;
     return !name[n];
 }
@@ -30,9 +31,9 @@ static bool value_is(struct value v, const char *word)
 
 static void read_flag(bool *out, struct value v)
 {
-    if (value_is(v, "yes") || value_is(v, "1") || value_is(v, "on"))
+    if (v.none || value_is(v, "yes") || value_is(v, "1") || value_is(v, "on") || value_is(v, "true"))
         *out = true;
-    else if (value_is(v, "no") || value_is(v, "0") || value_is(v, "off"))
+    else if (value_is(v, "no") || value_is(v, "0") || value_is(v, "off") || value_is(v, "false"))
         *out = false;
 }
 
@@ -61,15 +62,18 @@ static void read_byte(int *out, struct value v)
         *out = -1;
         return;
     }
-    bool hex = text_starts(s, "0x");
+    bool hex = text_starts(s, "0x") || text_starts(s, "0X");
     s += hex ? 2 : 0;
     if ((hex ? text_parse_hex(&s, &n) : text_parse_decimal(&s, &n)) &&
         (size_t)(s - v.at) == v.length && n <= 255)
         *out = (int)n;
 }
 
+/* What does not fit is as good as not given: half a path would be another one. */
 static void read_text(char *out, size_t room, struct value v)
 {
+    if (v.length >= room)
+        v.length = 0;
     struct text t = text_begin(out, room);
     text_put_n(&t, v.at, v.length);
     text_end(&t);
@@ -79,10 +83,12 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
 {
     if (key_is(key, n, "trace-children"))
         read_flag(&o->trace_children, v);
+    else if (v.none)
+        return;
     else if (key_is(key, n, "pool-dir"))
         read_text(o->pool_dir, sizeof o->pool_dir, v);
     else if (key_is(key, n, "heap"))
-        o->heap_in_file = value_is(v, "file");
+        o->heap_in_file = value_is(v, "file") || (o->heap_in_file && !value_is(v, "private"));
     else if (key_is(key, n, "heap-size"))
         read_size(&o->heap_bytes, v);
     else if (key_is(key, n, "freelist-vol"))
@@ -113,8 +119,8 @@ void options_read(struct options *o, const char *text)
         while (*text && *text != '=' && !is_separator(*text))
             text++;
         size_t n = (size_t)(text - key);
-        struct value v = {text, 0};
-        if (*text == '=')
+        struct value v = {text, 0, *text != '='};
+        if (!v.none)
             text = take_value(text + 1, &v);
         if (n)
             read_one(o, key, n, v);

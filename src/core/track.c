@@ -190,9 +190,31 @@ static COLD void lose(const struct found *f, uint64_t word)
         count_lost(LOST_BAD);
 }
 
+/* A handler frees what a handler got: no list, no lock.  false: it has to wait. */
+static bool free_in_handler(void *p)
+{
+    struct found f = pool_find(p);
+    if (f.verdict != PTR_START || !is_slab(f.kind) || f.kind <= SIZE_CLASSES)
+        return false;
+    if (!slab_clear_unrecorded(&f)) {
+        uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+        uint64_t was;
+        if (!go || atomic_load_explicit(&f.head->epoch, memory_order_acquire) != go)
+            return false;
+        struct block_record *b = pool_record(&f, go);
+        if (!block_retire(b, self ? self->number : 0, 0, &was)) {
+            lose(&f, was);
+            return true;
+        }
+        block_forget(b);
+    }
+    slab_give_in_handler(f.kind - 1, p);
+    return true;
+}
+
 static COLD void free_outside(const struct section *s, void *p)
 {
-    if (s->kind != SECTION_HANDLER || !self || bootstrap_owns(p))
+    if (s->kind != SECTION_HANDLER || bootstrap_owns(p) || free_in_handler(p) || !self)
         return;
     struct deferred *d = &self->deferred;
     uint32_t n = atomic_load_explicit(&d->count, memory_order_relaxed);

@@ -31,6 +31,12 @@ static void find_next(void *slot, const char *name)
     memcpy(slot, &f, sizeof f);
 }
 
+/* libstdc++ rounds the size up to the alignment, and absurd ones wrap to small ones there. */
+static size_t refused(size_t bytes)
+{
+    return bytes > PTRDIFF_MAX ? PTRDIFF_MAX : bytes;
+}
+
 /* The cleanup runs also when the C++ library throws through our frame. */
 static void end_retry(const int *unused)
 {
@@ -72,7 +78,7 @@ static void end_retry(const int *unused)
         void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
         if (likely(p))                                                             \
             return p;                                                              \
-        RETRY(new_aligned_fn, #name, family, bytes, align);                        \
+        RETRY(new_aligned_fn, #name, family, refused(bytes), align);               \
     }
 
 #define DEFINE_NEW_ALIGNED_NOTHROW(name, family)                                   \
@@ -81,7 +87,7 @@ static void end_retry(const int *unused)
         void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
         if (likely(p))                                                             \
             return p;                                                              \
-        RETRY(new_aligned_nothrow_fn, #name, family, bytes, align, nothrow);       \
+        RETRY(new_aligned_nothrow_fn, #name, family, refused(bytes), align, nothrow); \
     }
 
 DEFINE_NEW(_Znwm, FAMILY_NEW)

@@ -46,14 +46,20 @@ void *os_reserve(void *hint, size_t bytes, bool fixed)
     return p;
 }
 
+void *os_replace(void *at, size_t bytes)
+{
+    return map(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 void *os_map(size_t bytes)
 {
     return map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-void *os_reserve_file(int fd, size_t bytes, uint64_t offset)
+void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset)
 {
-    return map(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, offset);
+    int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
+    return map(at, bytes, PROT_NONE, flags, fd, offset);
 }
 
 int os_unmap(void *at, size_t bytes)

@@ -56,10 +56,15 @@ bool os_failed(const void *p); /* is what os_reserve and os_map returned an erro
 
 /* Address space without memory behind it; `hint` may be NULL.  fixed = exactly there or fail. */
 void *os_reserve(void *hint, size_t bytes, bool fixed);
+/* A reservation in place of a mapping of ours. */
+void *os_replace(void *at, size_t bytes);
 /* Zeroed private memory, ready for use. */
 void *os_map(size_t bytes);
-/* Reserves [offset, offset + bytes) of a file as shared memory, inaccessible as yet. */
-void *os_reserve_file(int fd, size_t bytes, uint64_t offset);
+/*
+ * Reserves [offset, offset + bytes) of a file as shared memory, inaccessible as yet; `at`: in place
+ * of a reservation of ours, or NULL.
+ */
+void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
 int os_unmap(void *at, size_t bytes);
 int os_allow(void *at, size_t bytes);     /* read and write */
 int os_read_only(void *at, size_t bytes); /* read */

@@ -142,7 +142,7 @@ static struct lease *lease_claim(void)
         atomic_store(&l->pid, 0);
         l->parent = image()->image;
         l->epoch = forks.epoch;
-        atomic_store(&l->torn, 0);
+        atomic_store(&l->torn, TORN_OPEN);
         atomic_store(&l->child, 0);
         atomic_store(&l->copied, 0);
         forks.granted[forks.granted_count++] = (struct granted){i, forks.epoch};
@@ -200,7 +200,7 @@ void fork_retire_large(struct large_record *r, uint32_t born)
 
 static bool believes_parent(void)
 {
-    return forks.mine && !atomic_load_explicit(&forks.mine->torn, memory_order_acquire);
+    return forks.mine && atomic_load_explicit(&forks.mine->torn, memory_order_acquire) != TORN_YES;
 }
 
 static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool inherited)
@@ -337,7 +337,7 @@ void fork_prepare(void)
     sweep_retired();
     forks.pending = lease_claim();
     if (forks.pending && !quiet)
-        atomic_store(&forks.pending->torn, 1);
+        atomic_store(&forks.pending->torn, TORN_YES);
     image_count(&image()->fork_count);
 }
 
@@ -354,8 +354,14 @@ void fork_parent(void)
     }
     if (self)
         self->lease_plus_1 = forks.pending ? (uint32_t)(forks.pending - run_leases()) + 1 : 0;
+    /*
+     * A child that believes nothing needs no copies; and a thread that is still inside may be
+     * about to write a record that a new epoch would have others copy away from it.
+     */
+    uint32_t open = TORN_OPEN;
+    if (forks.pending && atomic_compare_exchange_strong(&forks.pending->torn, &open, TORN_CLOSED))
+        forks.epoch++;
     forks.pending = NULL;
-    forks.epoch++;
     resume_writers();
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
@@ -399,9 +405,9 @@ bool fork_wait(void)
             return false; /* a prepare handler of somebody else's, after ours */
         if (os_clock_ns() - begin > ESCAPE_NS) {
             struct lease *l = forks.pending;
-            if (l) /* pairs with believes_parent in the child */
-                atomic_store_explicit(&l->torn, 1, memory_order_release);
-            return false;
+            uint32_t open = TORN_OPEN; /* pairs with fork_parent, and believes_parent in the child */
+            if (!l || atomic_compare_exchange_strong(&l->torn, &open, TORN_YES) || open == TORN_YES)
+                return false;
         }
         atomic_fetch_add(&forks.waiting, 1);
         os_wait(&forks.stopped, 1, ESCAPE_NS, false);

@@ -150,6 +150,30 @@ static bool image_is_read(uint32_t number, unsigned depth)
     return false;
 }
 
+/* What the threads of an image did, for the tally: its details are about to go. */
+static void tally(const char *area, uint64_t bytes)
+{
+    const struct area_head *head = (const struct area_head *)(const void *)area;
+    struct run_tally *sum = &run_header()->taken_back;
+    uint64_t used = head->used_bytes < bytes ? head->used_bytes : bytes;
+    uint64_t at = RTC_AREA_HEAD_BYTES;
+    if (head->ordinal == 0) {
+        image_count(&sum->images);
+        at = align_up(at + sizeof(struct image_header), RTC_SEGMENT_ALIGN);
+    }
+    while (at + sizeof(struct segment) <= used) {
+        const struct segment *s = (const struct segment *)(const void *)(area + at);
+        if (s->bytes < sizeof *s || !range_inside(at, s->bytes, used))
+            return;
+        const struct thread_record *r = segment_items(s);
+        for (uint32_t i = 0; s->kind == SEGMENT_THREADS && i < s->count && i < THREAD_CHUNK; i++) {
+            atomic_fetch_add(&sum->allocs, r[i].allocs);
+            atomic_fetch_add(&sum->frees, r[i].frees);
+        }
+        at += s->bytes;
+    }
+}
+
 static void take_back(uint32_t index)
 {
     struct area_entry *e = &run_areas()[index];
@@ -161,9 +185,7 @@ static void take_back(uint32_t index)
     uint32_t bytes = atomic_load_explicit(&e->populated_bytes, memory_order_acquire);
     char *at = run_area(index);
     if (bytes && bytes <= run_header()->area_bytes && os_allow(at, bytes) == 0) {
-        const struct area_head *head = (const struct area_head *)(const void *)at;
-        if (head->ordinal == 0)
-            image_count(&run_header()->taken_back.images);
+        tally(at, bytes);
         os_release_file(at, bytes);
     }
     atomic_store_explicit(&e->populated_bytes, 0, memory_order_relaxed);

@@ -138,7 +138,7 @@ static void leave(struct unit *head)
         large_record_vacate(r);
     else
         fork_retire_large(r, epoch);
-    units_give(head, n, resident_bytes(n) != 0);
+    units_give(head, n, resident_bytes(n) != 0 || heap_in_file());
 }
 
 void large_give(const struct found *f)

@@ -105,13 +105,13 @@ static int map_window(int fd, const struct run_header *h)
     uint64_t want = window_for(h->area_bytes * h->area_count);
     for (; want >= 2 * h->area_bytes; want /= 2) {
         uint64_t bytes = align_down(want, h->area_bytes);
-        char *p = os_reserve_file(fd, bytes, 0);
+        char *p = os_reserve_file(NULL, fd, bytes, 0);
         if (os_failed(p))
             continue;
         os_dont_dump(p, bytes);
-        if (os_allow(p, table_bytes(h)) || os_populate(p, table_bytes(h))) {
+        if (os_allow(p, table_bytes(h))) { /* its pages were made real by whoever made the file */
             os_unmap(p, bytes);
-            return -ENOSPC;
+            return -ENOMEM;
         }
         run.base = p;
         run.window_bytes = bytes;
@@ -124,8 +124,11 @@ static int map_heap(int fd, const struct run_header *h)
 {
     if (!h->heap_offset)
         return 0;
-    char *p = os_reserve_file(fd, h->heap_bytes, h->heap_offset);
+    char *p = os_reserve(NULL, h->heap_bytes + UNIT_BYTES, false);
     if (os_failed(p))
+        return -ENOMEM;
+    p = (char *)align_up((uintptr_t)p, UNIT_BYTES);
+    if (os_failed(os_reserve_file(p, fd, h->heap_bytes, h->heap_offset)))
         return -ENOMEM;
     run.heap = p;
     return 0;
@@ -247,6 +250,21 @@ static int create_in(const char *dir, const char *exe)
     return fd;
 }
 
+/* The header and zeros for the tables: written, because a write is refused where a touch dies. */
+static int write_front(int fd, const struct run_header *header)
+{
+    static const char zeros[32768];
+    if (os_write(fd, header, sizeof *header) != (long)sizeof *header)
+        return -ENOSPC;
+    for (uint64_t at = sizeof *header, end = table_bytes(header); at < end;) {
+        uint64_t n = end - at < sizeof zeros ? end - at : sizeof zeros;
+        if (os_write(fd, zeros, n) != (long)n)
+            return -ENOSPC;
+        at += n;
+    }
+    return 0;
+}
+
 /* Sizes the file and writes its header; a file that may not be that large gets fewer areas. */
 static int format(int fd, const struct run_request *request)
 {
@@ -267,7 +285,7 @@ static int format(int fd, const struct run_request *request)
         int err = run_header_init(&header, &shape);
         if (err)
             return err;
-        return os_write(fd, &header, sizeof header) == (long)sizeof header ? 0 : -ENOSPC;
+        return write_front(fd, &header);
     }
     return -EFBIG;
 }
@@ -303,10 +321,12 @@ static int make_by_hand(const struct run_request *request)
 
 int run_start(const struct run_request *request)
 {
-    if (!os_has(OS_RUN_FILE))
-        return -ENOTSUP;
     if (!request->env)
-        return make_by_hand(request);
+        return os_has(OS_RUN_FILE) ? make_by_hand(request) : -ENOTSUP;
     int fd = open_handed(request->env);
+    if (fd >= 0 && !os_has(OS_RUN_FILE)) {
+        os_close(fd); /* the program must not find it */
+        return -ENOTSUP;
+    }
     return fd < 0 ? fd : map_run(fd);
 }

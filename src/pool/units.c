@@ -270,24 +270,27 @@ static struct unit *run_search(uint64_t n, uint64_t align)
     return NULL;
 }
 
-/* Appends a run of fresh units at the end of the heap; false: no memory. */
-static bool grow(uint64_t n)
+/* Makes the heap end in a free run that holds n units at a multiple of `align`; false: no memory. */
+static bool grow(uint64_t n, uint64_t align)
 {
     uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
     uint64_t first = bytes >> RTC_UNIT_SHIFT;
     if (first == 0)
         first = 1; /* unit 0 stays out */
+    uint64_t before = first > 1 ? run_length(heap.unit + first - 1) : 0;
+    if (align == 1 && before < n)
+        n -= before; /* the run that ends here is the beginning of it */
     uint64_t units;
     if (!checked_add(first, n, &units) || units > space.max_units || !ready_tables(units) ||
         !ready_heap(units << RTC_UNIT_SHIFT))
         return false;
     struct unit *at = heap.unit + first;
-    uint64_t before = first > 1 ? run_length(at - 1) : 0;
     bool dirty = false;
     if (before) {
         at -= before;
         dirty = note_of(at)->dirty;
         run_unlink(at, before);
+        set_owner(at + before - 1, 0, 0); /* an end no more */
     }
     run_link(at, before + n, dirty);
     atomic_store_explicit(&heap.bytes, units << RTC_UNIT_SHIFT, memory_order_release);
@@ -317,7 +320,7 @@ struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
 {
     lock_take(&space.lock);
     struct unit *run = run_search(n, align);
-    if (!run && grow(n + align - 1))
+    if (!run && grow(n + align - 1, align))
         run = run_search(n, align);
     struct unit *taken = NULL;
     if (run) {
@@ -334,7 +337,7 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     lock_take(&space.lock);
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint64_t length = unit_number(first) < end ? run_length(first) : 0;
-    if (unit_number(first) + length == end && length < n && grow(n - length))
+    if (unit_number(first) + length == end && length < n && grow(n - length, n))
         length = run_length(first);
     bool fits = length >= n && first->back == 0;
     if (fits)
@@ -343,31 +346,45 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     return fits;
 }
 
-static void clean_run(struct unit *first, uint64_t n)
+/* Gives the pages back; the file's are kept, for it has a fixed size and they are paid for. */
+static bool clean_run(struct unit *first, uint64_t n)
 {
-    char *at = (char *)unit_address(first);
-    if (space.in_file ? os_release_file(at, n << RTC_UNIT_SHIFT) || os_populate(at, n << RTC_UNIT_SHIFT)
-                      : os_release(at, n << RTC_UNIT_SHIFT))
-        memset(at, 0, n << RTC_UNIT_SHIFT);
+    return !space.in_file && os_release((void *)unit_address(first), n << RTC_UNIT_SHIFT) == 0;
+}
+
+/*
+ * Two neighbours become one run.  When they differ, the dirty one is cleaned if it is the smaller:
+ * one unit shall not make a large clean run dirty.
+ */
+static bool joint_dirt(struct unit *a, uint64_t an, bool a_dirty, struct unit *b, uint64_t bn,
+                       bool b_dirty)
+{
+    if (a_dirty == b_dirty)
+        return a_dirty;
+    struct unit *dirty = a_dirty ? a : b;
+    uint64_t dirty_units = a_dirty ? an : bn, clean_units = a_dirty ? bn : an;
+    return dirty_units > clean_units || !clean_run(dirty, dirty_units);
 }
 
 void units_give(struct unit *first, uint64_t n, bool dirty)
 {
     lock_take(&space.lock);
-    if (dirty && !space.in_file && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > DIRTY_BYTES_MAX) {
-        clean_run(first, n);
-        dirty = false;
-    }
+    if (dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > DIRTY_BYTES_MAX)
+        dirty = !clean_run(first, n);
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
     uint64_t before = unit_number(first) > 1 ? run_length(first - 1) : 0;
     if (after) {
-        dirty |= note_of(first + n)->dirty;
+        bool other = note_of(first + n)->dirty;
         run_unlink(first + n, after);
+        set_owner(first + n, 0, 0);
+        dirty = joint_dirt(first, n, dirty, first + n, after, other);
     }
     if (before) {
-        dirty |= note_of(first - before)->dirty;
+        bool other = note_of(first - before)->dirty;
         run_unlink(first - before, before);
+        set_owner(first - 1, 0, 0);
+        dirty = joint_dirt(first, n + after, dirty, first - before, before, other);
     }
     /* Interior entries would answer for the block that was here. */
     for (uint64_t i = 0; i < n; i++)
@@ -411,7 +428,9 @@ void heap_copy_for_child(void)
     if (os_failed(copy))
         os_exit_now(127); /* the shared heap must not be written by two */
     memcpy(copy, (void *)heap.base, bytes);
-    if (os_move_onto(copy, bytes, (void *)heap.base))
+    uint64_t rest = (space.usable_units << RTC_UNIT_SHIFT) - bytes;
+    if (os_move_onto(copy, bytes, (void *)heap.base) ||
+        (rest && os_failed(os_replace((void *)(heap.base + bytes), rest))))
         os_exit_now(127);
     space.in_file = false;
 }
