@@ -417,6 +417,19 @@ void units_after_fork(bool trusted)
     space.dirty_bytes = 0;
 }
 
+/* The units that hold something; free runs are left out, clean or dirty. */
+static void copy_in_use(char *to)
+{
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    for (uint64_t i = 1; i < end;) {
+        uint64_t length = run_length(heap.unit + i);
+        if (!length)
+            memcpy(to + (i << RTC_UNIT_SHIFT), (char *)heap.base + (i << RTC_UNIT_SHIFT),
+                   UNIT_BYTES);
+        i += length ? length : 1;
+    }
+}
+
 /*
  * heap=file: the mapping is shared with the parent.  The child copies what is in use into memory
  * of its own and puts that in its place; the parent waits (fork.c).
@@ -427,7 +440,7 @@ void heap_copy_for_child(void)
     void *copy = os_map(bytes);
     if (os_failed(copy))
         os_exit_now(127); /* the shared heap must not be written by two */
-    memcpy(copy, (void *)heap.base, bytes);
+    copy_in_use(copy);
     uint64_t rest = (space.usable_units << RTC_UNIT_SHIFT) - bytes;
     if (os_move_onto(copy, bytes, (void *)heap.base) ||
         (rest && os_failed(os_replace((void *)(heap.base + bytes), rest))))

@@ -504,7 +504,7 @@ void handler_of_another_thread()
     std::set_new_handler(nullptr);
 }
 
-/* A reserve that the handler frees: the request behind it is then granted. */
+/* Memory is used up but for a reserve, which the handler frees: the request is then granted. */
 void *reserve;
 
 void handler_frees_reserve()
@@ -516,23 +516,43 @@ void handler_frees_reserve()
         std::set_new_handler(nullptr);
 }
 
-void handler_frees_memory()
+struct big_block {
+    big_block *next;
+    char rest[(10u << 20) - sizeof(void *)];
+};
+
+void say_granted_after_handler()
 {
-    constexpr size_t big = 150u << 20;
     handler_calls = 0;
-    reserve = ::operator new(big);
-    expect(limits_lower(100u << 20), "no limits to lower");
     std::set_new_handler(handler_frees_reserve);
     try {
-        char *p = static_cast<char *>(::operator new(big));
-        p[0] = p[big - 1] = 1;
-        ::operator delete(p);
+        ::operator delete(::operator new(sizeof(big_block)));
         say("block after %d calls", handler_calls);
     } catch (const std::bad_alloc &error) {
         say("%s after %d calls", error.what(), handler_calls);
     }
     std::set_new_handler(nullptr);
+}
+
+void handler_frees_memory()
+{
+    big_block *list = nullptr;
+    size_t count = 0;
+    reserve = ::operator new(sizeof(big_block));
+    expect(limits_lower(100u << 20), "no limits to lower");
+    while (void *p = count < 100 ? ::operator new(sizeof(big_block), nothrow) : nullptr) {
+        static_cast<big_block *>(p)->next = list;
+        list = static_cast<big_block *>(p);
+        count++;
+    }
+    expect(count > 3 && count < 100, "%zu blocks of 10 MiB within 100 MiB", count);
+    say_granted_after_handler();
     limits_restore();
+    while (list) {
+        big_block *next = list->next;
+        ::operator delete(list);
+        list = next;
+    }
     ::operator delete(reserve);
     reserve = nullptr;
 }

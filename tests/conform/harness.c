@@ -18,6 +18,7 @@ enum { MISSES_TOLD = 5 };
 
 static const char *row_name = "start";
 static bool ours;
+static bool heap_in_file;
 static _Atomic int row_lines;
 static _Atomic int row_misses;
 static int rows_missed;
@@ -25,6 +26,11 @@ static int rows_missed;
 bool is_ours(void)
 {
     return ours;
+}
+
+bool is_heap_in_file(void)
+{
+    return heap_in_file;
 }
 
 /* One write(2) per line, no stdio: nothing of the harness itself lies in the heap under test. */
@@ -240,6 +246,8 @@ int conform_main(int argc, char **argv)
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--ours") == 0)
             ours = true;
+        else if (strcmp(argv[first], "--heap-in-file") == 0)
+            heap_in_file = true;
         else if (strcmp(argv[first], "--sandbox") == 0)
             sandbox = true;
         else if (strcmp(argv[first], "--list") == 0)

@@ -5,6 +5,7 @@
 #include "rows.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,35 @@ void row_in_control(void)
     const char *library = is_ours() ? "librtcheck.so" : conform_library;
     const char *name = module_name(dlsym(RTLD_DEFAULT, "malloc"));
     expect(strcmp(name, library) == 0, "malloc is that of %s, not of %s", name, library);
+}
+
+/* "rw-s" or "rw-p" of the mapping that an address lies in. */
+static bool find_mapping(const void *address, char permissions[8])
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        uintptr_t start, end;
+        found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &start, &end, permissions) == 3 &&
+                (uintptr_t)address >= start && (uintptr_t)address < end;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* That the rows of a run with heap=file are about that heap. */
+void row_heap_where_asked_for(void)
+{
+    const char *wanted = is_heap_in_file() ? "rw-s" : "rw-p";
+    for (size_t n = 100; n <= 1000000; n *= 100) {
+        char permissions[8] = "";
+        void *p = malloc(n);
+        expect(find_mapping(p, permissions) && strcmp(permissions, wanted) == 0,
+               "block of %zu bytes in a mapping %s, not %s", n, permissions, wanted);
+        free(p);
+    }
 }
 
 /* One name answered by somebody else means two heaps: each frees what the other gave. */
