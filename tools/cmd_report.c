@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools.h"
@@ -198,6 +199,43 @@ static int report_newest(const struct options *o)
     return status;
 }
 
+/* ---- files that nobody asked for ---------------------------------------------------------------- */
+
+#define FORGOTTEN_SECONDS (7 * 24 * 3600)
+
+/* A killed run's file waits for a week; then the next run by hand beside it takes it away. */
+static void remove_if_forgotten(const char *path, time_t now)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    struct stat st;
+
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        now - st.st_mtime < FORGOTTEN_SECONDS || report_open(&r, path, err) != 0)
+        return;
+    if (report_running(r) == 0)
+        unlink(path);
+    report_close(r);
+}
+
+static void remove_forgotten(const char *beside)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    const struct dirent *entry;
+    snprintf(folder, sizeof folder, "%s", beside);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    DIR *dir = opendir(folder);
+    while (dir && (entry = readdir(dir)))
+        if (fnmatch("rtcheck.*.pool", entry->d_name, 0) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+            remove_if_forgotten(path, time(NULL));
+    if (dir)
+        closedir(dir);
+}
+
 /* ---- report --end FILE: started by a process that is about to end ------------------------------ */
 
 /* The word that the process waits for. */
@@ -225,6 +263,12 @@ static bool file_stays(struct report *r, const struct options *o)
     return option_flag(o, "keep") || report_running(r) > 0;
 }
 
+/* The last one to end tells again what has changed since; those before it would only repeat. */
+static bool is_for_others_to_tell(struct report *r)
+{
+    return report_run(r)->reported != 0 && report_running(r) > 0;
+}
+
 static int tell_end(struct report *r, const char *path)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -242,22 +286,38 @@ static int tell_end(struct report *r, const char *path)
     return bad ? complain(err) : 0;
 }
 
+/*
+ * A file of one's own: its options say what is written where.  (Another's could be made up, and a
+ * process that has changed its user since could not open this one.)
+ */
+static int open_own(const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fail(err, -errno, "%s cannot be opened: %s", path, strerror(errno));
+    if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+        return fd;
+    close(fd);
+    return fail(err, -EACCES, "%s is not a run file of yours", path);
+}
+
 static int report_end(const char *path)
 {
     char err[REPORT_ERROR_BYTES];
     struct report *r;
-    int status, fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    int status, fd = open_own(path, err);
 
-    if (fd < 0) {
-        fail(err, 0, "%s cannot be opened: %s", path, strerror(errno));
+    if (fd < 0)
         return complain(err);
-    }
     if (report_open_fd(&r, fd, path, err) != 0) {
         close(fd);
         return complain(err);
     }
-    status = tell_end(r, path);
+    status = is_for_others_to_tell(r) ? 0 : tell_end(r, path);
     let_go(fd); /* also when nothing could be told: nobody is to wait for it */
+    remove_forgotten(path);
     report_close(r);
     close(fd);
     return status;
@@ -274,12 +334,16 @@ int cmd_report(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--end") == 0)
         return report_end(argv[2]);
     options_init(&o);
-    if (options_gather(&o, argc, argv, &rest, err))
+    if (options_gather(&o, argc, argv, &rest, err)) {
         status = complain(err);
-    else if (argc - rest > 1)
+    } else if (option_flag(&o, "help")) {
+        options_print_help(stdout);
+        status = 0;
+    } else if (argc - rest > 1) {
         status = complain("report takes one file");
-    else
+    } else {
         status = rest < argc ? report_file(argv[rest], &o) : report_newest(&o);
+    }
     options_free(&o);
     return status;
 }

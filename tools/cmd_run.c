@@ -185,7 +185,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
     if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status: a library is missing */
         return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
     return fact.found ? CONTROL_NONE
-                      : fail(why, CONTROL_NONE, "our library was not loaded: LD_PRELOAD was lost");
+                      : fail(why, CONTROL_NONE, "it has no image in the run: LD_PRELOAD was lost, or the run file could not be used");
 }
 
 static void keep_pool(struct run *r)

@@ -61,7 +61,7 @@ static bool parse_flag(const char *text, bool *out)
     return false;
 }
 
-/* Digits of `base` only: strtoull alone would take signs and blanks. */
+/* Digits of `base` only, one 0x before those of 16: strtoull alone would take signs and blanks. */
 static bool parse_number(const char *text, int base, uint64_t *out, char **end)
 {
     if (!isalnum((unsigned char)*text))
@@ -90,8 +90,7 @@ static bool parse_byte(const char *text, uint64_t *out)
 {
     bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     char *end;
-    return parse_number(is_hex ? text + 2 : text, is_hex ? 16 : 10, out, &end) && *end == '\0' &&
-           *out <= UINT8_MAX;
+    return parse_number(text, is_hex ? 16 : 10, out, &end) && *end == '\0' && *out <= UINT8_MAX;
 }
 
 static const char *kind_wish(int kind)

@@ -13,6 +13,7 @@
 
 struct options {
     bool trace_children;
+    bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
     char pool_dir[256];

@@ -83,6 +83,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
 {
     if (key_is(key, n, "trace-children"))
         read_flag(&o->trace_children, v);
+    else if (key_is(key, n, "keep"))
+        read_flag(&o->keep, v);
     else if (v.none)
         return;
     else if (key_is(key, n, "pool-dir"))

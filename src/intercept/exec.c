@@ -29,8 +29,11 @@ static bool farewell(void)
 
 static int stayed(bool said, int result)
 {
-    if (said)
+    if (said) {
         image_reopen();
+        if (!rt.options.keep)
+            run_step_aside(false);
+    }
     return result;
 }
 

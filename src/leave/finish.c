@@ -178,6 +178,8 @@ void leave_finish(enum image_end how, int status)
     if (fork_is_child())
         return; /* did nothing with memory since the fork: there is no image to end */
     image_end(how, status);
+    if (how == END_EXEC && !rt.options.keep)
+        run_step_aside(true);
     if (how != END_EXEC && !atomic_exchange(&reported, true))
         report_by_hand();
 }

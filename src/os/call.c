@@ -141,6 +141,11 @@ int os_unlink(const char *path)
     return (int)CALL1(SYS_unlink, path);
 }
 
+int os_rename(const char *from, const char *to)
+{
+    return (int)CALL2(SYS_rename, from, to);
+}
+
 long os_read(int fd, void *buffer, size_t bytes)
 {
     return CALL3(SYS_read, fd, buffer, bytes);

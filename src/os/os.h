@@ -109,6 +109,7 @@ int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
 int os_truncate(int fd, uint64_t bytes);
 int os_unlink(const char *path);
+int os_rename(const char *from, const char *to);
 long os_read(int fd, void *buffer, size_t bytes);
 long os_write(int fd, const void *buffer, size_t bytes);
 long os_read_link(const char *path, char *buffer, size_t bytes);

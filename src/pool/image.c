@@ -218,7 +218,9 @@ static void reclaim(bool must)
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
-        if (area_owner_state(owner) == AREA_CLAIMED && pid && os_process_gone(pid))
+        /* Another image of our own process is the one that this one replaced by exec. */
+        bool replaced = pid == os_pid() && area_owner_image(owner) != own.number;
+        if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
             dead[count++] = i;
     }
     if (count < CROWDED && !must)

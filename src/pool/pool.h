@@ -24,7 +24,7 @@
 /* ---- geometry (size_class.c) ---------------------------------------------------------------- */
 
 #define UNIT_BYTES (1ull << RTC_UNIT_SHIFT)
-#define HANDLER_CLASSES 3u /* slabs kept for allocations in signal handlers that interrupted us */
+#define HANDLER_CLASSES 4u /* slabs kept for allocations in signal handlers that interrupted us */
 #define ALL_CLASSES (SIZE_CLASSES + HANDLER_CLASSES)
 #define SLOT_BYTES_MAX 32768u
 #define SLOTS_MAX 4096u
@@ -220,6 +220,11 @@ struct run_request {
 int run_start(const struct run_request *request);
 struct run_header *run_header(void);
 const char *run_path(void);        /* by hand: its name; "" with the launcher */
+/*
+ * By hand, an exec is near (or failed: false): the file gets a name by which the image that comes
+ * removes it.  Otherwise every exec would leave a file behind.
+ */
+void run_step_aside(bool aside);
 struct area_entry *run_areas(void);
 struct lease *run_leases(void);
 char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */

@@ -22,8 +22,10 @@ static struct {
     char *base;
     uint64_t window_bytes;
     char *heap;
+    uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
     char path[NAME_ROOM];
+    char aside[NAME_ROOM]; /* its name while an exec is under way */
 } run;
 
 struct run_header *run_header(void)
@@ -238,10 +240,35 @@ static const char *own_name(char room[256])
     return base;
 }
 
+/* dir/rtcheck.exec.<pid>.pool: of the image that this one replaced by exec */
+static void aside_name(char *out, const char *dir)
+{
+    struct text t = text_begin(out, NAME_ROOM);
+    text_put(&t, dir);
+    text_put(&t, "/rtcheck.exec.");
+    text_decimal(&t, os_pid());
+    text_put(&t, ".pool");
+    text_end(&t);
+}
+
+void run_step_aside(bool aside)
+{
+    if (!run.path[0] || !run.aside[0] || os_sandboxed() || os_pid() != run.maker ||
+        (aside && atomic_load(&run.header->next_image) > 1)) /* others have something to tell */
+        return;
+    if (aside)
+        os_rename(run.path, run.aside);
+    else
+        os_rename(run.aside, run.path);
+}
+
 static int create_in(const char *dir, const char *exe)
 {
     if (!dir || dir[0] != '/')
         return -ENOENT;
+    aside_name(run.aside, dir);
+    os_unlink(run.aside);
+    run.maker = os_pid();
     int fd = -EEXIST;
     for (uint64_t n = 1; fd == -EEXIST && n < 1000; n++) {
         pool_name(run.path, dir, exe, n);

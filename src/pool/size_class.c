@@ -33,6 +33,7 @@ const struct size_class size_class[ALL_CLASSES] = {
     CLASS(256, 1),
     CLASS(2048, 1),
     CLASS(16384, 4),
+    CLASS(131072, 8),
 };
 
 uint32_t class_of_aligned(size_t request, size_t align)

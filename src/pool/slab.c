@@ -10,7 +10,7 @@
  * so a slab that leaves holds no record that anybody is still to write.
  *
  * Handler slabs.  A signal handler that interrupted us must not touch bins, lists or locks.  One
- * slab for each of three sizes is made at start-up; its bits are taken and given by single atomic
+ * slab for each of four sizes is made at start-up; its bits are taken and given by single atomic
  * steps, by handlers only, so that the same slot never has two owners.
  */
 #include "pool_priv.h"

@@ -11,7 +11,9 @@ const text = records.map((r) => r.name.replace(/([aeiou])/g, "<$1>")).join("\n")
 zlib.gzip(text, (err, packed) => {
   if (err) throw err;
   console.log("gzip", text.length, zlib.gunzipSync(packed).toString() === text);
-  crypto.pbkdf2("password", "salt", 500, 32, "sha256", (e, key) => console.log("key", e, key.toString("hex")));
+  crypto.pbkdf2("password", "salt", 500, 32, "sha256", (e, key) => {
+    console.log("key", e, key.toString("hex"));
+  });
 });
 process.on("exit", (code) => console.log("exit", code));
 process.exitCode = 3;

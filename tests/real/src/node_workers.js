@@ -25,6 +25,7 @@ if (!isMainThread) {
   Promise.all(jobs).then((answers) => {
     for (const a of answers) console.log(a.from, a.digest, a.bytes.length, a.bytes[7]);
     console.log("counted", new Int32Array(shared)[0]);
-    console.log("child", execFileSync("/bin/sh", ["-c", "echo $0 $1; env", "a", "b"], { env: { ONE: "1" } }).toString());
+    const said = execFileSync("/bin/sh", ["-c", "echo $0 $1; env", "a", "b"], { env: { ONE: "1" } });
+    console.log("child", said.toString());
   });
 }

@@ -24,9 +24,12 @@ template <> struct Fold<0> {
 
 int main()
 {
-    std::map<std::string, Value> values{{"a", 1}, {"b", 2.5}, {"c", "text"}, {"d", std::vector<int>{1, 2, 3}}};
+    std::map<std::string, Value> values{
+        {"a", 1}, {"b", 2.5}, {"c", "text"}, {"d", std::vector<int>{1, 2, 3}}};
     for (auto &[name, value] : values)
-        std::visit(Overloaded{[](const std::vector<int> &v) { std::cout << std::accumulate(v.begin(), v.end(), 0); },
+        std::visit(Overloaded{[](const std::vector<int> &v) {
+                                  std::cout << std::accumulate(v.begin(), v.end(), 0);
+                              },
                               [](const auto &v) { std::cout << v; }},
                    value),
             std::cout << ' ' << name << '\n';
