@@ -162,8 +162,11 @@ static bool check_elf(struct look *look, int fd, const struct stat *st)
         if (!checked_add(eh.e_phoff, (uint64_t)i * eh.e_phentsize, &at) || at > INT64_MAX ||
             pread(fd, &ph, sizeof ph, (off_t)at) != (ssize_t)sizeof ph)
             return true;
+        char runtime[64];
         if (ph.p_type == PT_INTERP)
-            return check_interpreter(look, fd, &ph);
+            return check_interpreter(look, fd, &ph) &&
+                   (!needs_sanitizer(fd, runtime, sizeof runtime) ||
+                    refuse(look, "it was built with a sanitizer, which is its allocator: ", runtime));
     }
     return is_loader(st) || refuse(look, "it is statically linked", "");
 }

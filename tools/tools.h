@@ -176,6 +176,9 @@ struct inspection {
 int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERROR_BYTES]);
 void inspection_free(struct inspection *in);
 
+/* needed.c: does the ELF program behind fd bring a sanitizer's runtime?  Its name goes to `name`. */
+bool needs_sanitizer(int fd, char *name, size_t room);
+
 /* ---- run_file.c -------------------------------------------------------------------------- */
 
 struct run_file {

@@ -8,7 +8,9 @@
 #include "intercept.h"
 
 #include <alloca.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,41 @@
 
 /* Expands to the environment for the next image, on the stack of the calling function. */
 #define WITH_OURS(envp) environment_put_back((envp), alloca(environment_room(envp)))
+
+/*
+ * Will LD_PRELOAD be lost on this program: static, or gaining privileges?  What cannot be read, or
+ * is found by PATH, passes: the launcher sees that no image followed.
+ */
+static bool goes_unchecked(const char *path)
+{
+    static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
+    char head[1024];
+    struct stat st;
+    int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    long n = os_read(fd, head, sizeof head);
+    bool privileged = os_stat_fd(fd, &st) == 0 && st.st_mode & S_ISUID && st.st_uid != os_uid();
+    os_close(fd);
+    const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)(const void *)head;
+    if (n < (long)sizeof *ehdr || memcmp(head, magic, sizeof magic) != 0)
+        return false;
+    const Elf64_Phdr *ph = (const Elf64_Phdr *)(const void *)(head + ehdr->e_phoff);
+    if (!range_inside(ehdr->e_phoff, (uint64_t)ehdr->e_phnum * sizeof *ph, (uint64_t)n))
+        return privileged;
+    for (unsigned i = 0; i < ehdr->e_phnum; i++)
+        if (ph[i].p_type == PT_INTERP)
+            return privileged;
+    return true;
+}
+
+/* Counted in the nearest image: a vfork child's, or one that did nothing yet, is its parent's. */
+static void count_unchecked(const char *path)
+{
+    if (core_is_started() && rt.by_launcher && rt.options.trace_children && !os_sandboxed() &&
+        path && goes_unchecked(path))
+        image_count(&image()->unchecked_children);
+}
 
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
 static bool farewell(void)
@@ -39,6 +76,7 @@ static int stayed(bool said, int result)
 
 static int exec_at(const char *path, char *const argv[], char *const envp[])
 {
+    count_unchecked(path);
     bool said = farewell();
     long err = syscall(SYS_execve, path, argv, WITH_OURS(envp));
     return stayed(said, (int)err);
@@ -150,6 +188,7 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
 {
     if (!next.posix_spawn)
         next_resolve();
+    count_unchecked(path);
     return next.posix_spawn(pid, path, actions, attributes, argv, WITH_OURS(envp));
 }
 

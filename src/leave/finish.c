@@ -135,7 +135,7 @@ static void __attribute__((constructor)) remember_stderr(void)
 static void say(const char *what, const char *which)
 {
     struct stat now;
-    if (!stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
+    if (os_sandboxed() || !stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
         now.st_ino != stderr_at_start.st_ino)
         return;
     char line[1200];

@@ -308,7 +308,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->image = own.number;
     h->parent = request->how == IMAGE_EXEC ? previous_image() : request->parent;
     h->pid = os_pid();
-    h->ppid = os_ppid();
+    h->ppid = parent ? parent->pid : os_ppid(); /* a child may stand in a sandbox: ask nothing new */
     h->how = request->how;
     h->header_bytes = sizeof *h;
     h->start_ns = os_wall_clock_ns();

@@ -214,6 +214,20 @@ def own_malloc(stage):
     expect(run(stage, '--allow-unchecked', program), 6, 'not in control')
 
 
+def with_a_sanitizer(stage):
+    """A sanitizer's runtime is the program's allocator, and ends programs that load another first."""
+    runtime, program = stage.dir + '/libasan.so.99', stage.dir + '/sanitized'
+    for name, made in (('library', ['-shared', '-o', runtime, '-Wl,-soname,libasan.so.99']),
+                       ('program', ['-o', program, '-Wl,--no-as-needed', runtime])):
+        source = stage.dir + '/%s.c' % name
+        with open(source, 'w') as f:
+            f.write('int main(void) { return 7; }\n' if name == 'program' else 'int there;\n')
+        subprocess.run(['cc', '-fPIC', source] + made, check=True)
+    refused(stage, program, 'libasan.so.99')
+    expect(run(stage, '--allow-unchecked', program, env={'LD_LIBRARY_PATH': stage.dir}), 7,
+           'not in control')
+
+
 def missing_library(stage):
     """ld.so ends a program that lacks a library before ours is asked: its status, and a word."""
     sh = open('/bin/sh', 'rb').read()
@@ -340,5 +354,6 @@ def by_verb(stage):
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         own_status, own_signal, usage, not_runnable, found_by_path, statically_linked, by_script,
-        other_machines, by_the_loader, with_privileges, own_malloc, missing_library, as_root,
+        other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, missing_library,
+        as_root,
         log_file, quiet, kept, json_file, small_files, full_pipe, nobody_listens, by_verb)])
