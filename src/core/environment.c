@@ -133,7 +133,7 @@ char *const *environment_put_back(char *const *envp, void *room)
                                           (users ? text_length(users) : 0));
     text_put(&t, PRELOAD);
     text_put(&t, rt.preload);
-    if (users && *users) {
+    if (users) { /* also the empty one: "us:" */
         text_put(&t, ":");
         text_put(&t, users);
     }

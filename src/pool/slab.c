@@ -243,7 +243,8 @@ void *slab_take_in_handler(size_t request, size_t align)
 {
     for (uint32_t k = 0; k < HANDLER_CLASSES; k++) {
         const struct size_class *c = &size_class[SIZE_CLASSES + k];
-        if (request >= c->slot_bytes || align > c->slot_bytes || !handler_slab[k])
+        if (request >= c->slot_bytes || align > c->slot_bytes || align > UNIT_BYTES ||
+            !handler_slab[k])
             continue;
         struct unit_note *note = note_of(handler_slab[k]);
         for (uint32_t w = 0; w <= (c->slots - 1u) / 64; w++) {
