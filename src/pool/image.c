@@ -20,7 +20,9 @@
 
 #define READY_STEP (64u << 10)
 #define VACANT_MAX 512u
-#define CROWDED 40u /* dead images in the table before a process takes back by itself */
+#define LAUNCHER_WAITS 50u
+#define LAUNCHER_WAIT_NS 1000000u
+#define CROWDED 28u /* dead images in the table before a process takes back by itself */
 
 static struct {
     struct lock lock;
@@ -208,13 +210,14 @@ static void drop_leases_of_the_gone(void)
     }
 }
 
-static void reclaim(bool must)
+#define DEAD_MAX 256u
+
+/* Areas of images that are over, up to DEAD_MAX; returns how many. */
+static uint32_t find_dead(uint32_t dead[DEAD_MAX])
 {
-    if (os_sandboxed())
-        return;
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
-    uint32_t dead[256], count = 0;
-    for (uint32_t i = 1; i < used && i < run_area_limit() && count < countof(dead); i++) {
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < used && i < run_area_limit() && count < DEAD_MAX; i++) {
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
@@ -223,6 +226,12 @@ static void reclaim(bool must)
         if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
             dead[count++] = i;
     }
+    return count;
+}
+
+static void reclaim(bool must)
+{
+    uint32_t dead[DEAD_MAX], count = os_sandboxed() ? 0 : find_dead(dead);
     if (count < CROWDED && !must)
         return;
     drop_leases_of_the_gone();
@@ -238,11 +247,27 @@ static bool launcher_takes_back(void)
     return pid && !os_process_gone(pid);
 }
 
+/*
+ * Forks can come faster than the launcher reads what ended: those who fork wait for it, or the run
+ * file would grow with their number.  Bounded: it may be stopped.
+ */
+static void wait_for_launcher(void)
+{
+    uint32_t dead[DEAD_MAX];
+    for (unsigned i = 0; i < LAUNCHER_WAITS && !os_sandboxed() && find_dead(dead) > CROWDED; i++) {
+        run_ring();
+        os_wait(&run_header()->unrecorded_images, atomic_load(&run_header()->unrecorded_images),
+                LAUNCHER_WAIT_NS, true);
+    }
+}
+
 static uint32_t area_claim_hard(void)
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
     if (used > CROWDED && !launcher_takes_back())
         reclaim(false);
+    else if (used > CROWDED)
+        wait_for_launcher();
     uint32_t index = area_claim();
     if (!index) {
         reclaim(true);
