@@ -57,21 +57,20 @@ static void add_tally(struct run_tally *t, const struct image *image)
 }
 
 /* The hole is punched before anybody can claim the area: its next owner starts from zeros. */
-static bool empty_area(const struct view *v, const struct live_head *head, int fd, uint32_t area,
+static void empty_area(const struct view *v, const struct live_head *head, int fd, uint32_t area,
                        uint32_t image)
 {
     struct area_entry *entry = live_area(v, head, area);
     uint64_t owner = area_owner(AREA_CLAIMED, image);
 
     if (!atomic_compare_exchange_strong(&entry->owner, &owner, area_owner(AREA_TAKING, image)))
-        return false;
-    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  (off_t)area_offset(v->run, area), (off_t)v->run->area_bytes) < 0)
-        return false; /* stays TAKING: nobody's, and nobody else's trouble */
+        return;
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)area_offset(v->run, area),
+                  (off_t)v->run->area_bytes) < 0)
+        return; /* stays TAKING: nobody's, and nobody else's trouble */
     atomic_store(&entry->populated_bytes, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->owner, area_owner(AREA_FREE, 0));
-    return true;
 }
 
 static bool lease_is_over(const struct lease *lease, const struct image *image)
@@ -104,8 +103,8 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
     bool tallied = false;
 
     for (uint32_t area = 1; area < view_area_end(v); area++) {
-        uint64_t owner = atomic_load_explicit(&view_area_entry(v, area)->owner,
-                                              memory_order_relaxed);
+        uint64_t owner =
+            atomic_load_explicit(&view_area_entry(v, area)->owner, memory_order_relaxed);
         if (owner != area_owner(AREA_CLAIMED, image->number))
             continue;
         if (!tallied)

@@ -70,8 +70,7 @@ static void mark_succeeded(struct report *r)
         }
         last->image = image;
     }
-    HASH_ITER(hh, all, last, next)
-    {
+    HASH_ITER (hh, all, last, next) {
         HASH_DEL(all, last);
         free(last);
     }
@@ -104,8 +103,8 @@ static void image_look_again(struct report *r, struct image *image)
     struct image_header h;
 
     for (uint32_t area = 1; !image->absorbed && area < view_area_end(&r->view); area++) {
-        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
-                                              memory_order_relaxed);
+        uint64_t owner =
+            atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed);
         uint64_t at = area_offset(r->view.run, area) + RTC_AREA_HEAD_BYTES;
         if (owner != area_owner(AREA_CLAIMED, image->number))
             continue;
@@ -181,8 +180,7 @@ void report_close(struct report *r)
     if (!r)
         return;
     images_join(r);
-    HASH_ITER(hh, r->images, image, next)
-    {
+    HASH_ITER (hh, r->images, image, next) {
         HASH_DEL(r->images, image);
         image_free(image);
     }

@@ -35,15 +35,21 @@ static void dump_run(const struct view *v, FILE *out)
 {
     const struct run_header *run = v->run;
 
-    fprintf(out, "run version=%u.%u features=0x%llx file_bytes=%llu area_bytes=%llu area_count=%u "
-            "lease_count=%u\n", run->version_major, run->version_minor, ull(run->features),
-            ull(run->file_bytes), ull(run->area_bytes), run->area_count, run->lease_count);
-    fprintf(out, "run area_table=0x%llx lease_table=0x%llx heap=0x%llx+0x%llx mode=%u uid=%u "
-            "launcher=%u\n", ull(run->area_table_offset), ull(run->lease_table_offset),
-            ull(run->heap_offset), ull(run->heap_bytes), run->mode, run->uid, run->launcher_pid);
-    fprintf(out, "run start_ns=%llu next_area=%u next_image=%u doorbell=%u reported=%u "
-            "unrecorded=%u\n", ull(run->start_ns), run->next_area, run->next_image, run->doorbell,
-            run->reported, run->unrecorded_images);
+    fprintf(out,
+            "run version=%u.%u features=0x%llx file_bytes=%llu area_bytes=%llu area_count=%u "
+            "lease_count=%u\n",
+            run->version_major, run->version_minor, ull(run->features), ull(run->file_bytes),
+            ull(run->area_bytes), run->area_count, run->lease_count);
+    fprintf(out,
+            "run area_table=0x%llx lease_table=0x%llx heap=0x%llx+0x%llx mode=%u uid=%u "
+            "launcher=%u\n",
+            ull(run->area_table_offset), ull(run->lease_table_offset), ull(run->heap_offset),
+            ull(run->heap_bytes), run->mode, run->uid, run->launcher_pid);
+    fprintf(out,
+            "run start_ns=%llu next_area=%u next_image=%u doorbell=%u reported=%u "
+            "unrecorded=%u\n",
+            ull(run->start_ns), run->next_area, run->next_image, run->doorbell, run->reported,
+            run->unrecorded_images);
     fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
             ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
             ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
@@ -70,11 +76,13 @@ static void dump_image(const struct image_header *h, FILE *out)
 {
     fprintf(out, " image %u parent=%u pid=%u ppid=%u how=%s state=%s flags=0x%x\n", h->image,
             h->parent, h->pid, h->ppid, how_name(h->how), NAME(image_states, h->state), h->flags);
-    fprintf(out, " image start_ns=%llu end_ns=%llu end_how=%u end_status=%d heap=0x%llx+0x%llx "
-            "first_thread=%u first_depot_chunk=%u lease=%u\n", ull(h->start_ns), ull(h->end_ns),
-            h->end_how, h->end_status, ull(h->heap_base), ull(h->heap_bytes), h->first_thread,
-            h->first_depot_chunk, h->lease);
-    fprintf(out, " image private_segments=%llu forks=%llu slab_copies=%llu handler_allocs=%llu "
+    fprintf(out,
+            " image start_ns=%llu end_ns=%llu end_how=%u end_status=%d heap=0x%llx+0x%llx "
+            "first_thread=%u first_depot_chunk=%u lease=%u\n",
+            ull(h->start_ns), ull(h->end_ns), h->end_how, h->end_status, ull(h->heap_base),
+            ull(h->heap_bytes), h->first_thread, h->first_depot_chunk, h->lease);
+    fprintf(out,
+            " image private_segments=%llu forks=%llu slab_copies=%llu handler_allocs=%llu "
             "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx\n",
             ull(h->private_segments), ull(h->fork_count), ull(h->slab_copies),
             ull(h->handler_allocs), ull(h->bootstrap_allocs), ull(h->unchecked_children),
@@ -121,8 +129,7 @@ static void dump_large(const struct segment *s, FILE *out)
         if (l->block.word == 0)
             continue; /* never used */
         fprintf(out, "   large %u unit=%llu+%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
-                ull(l->units), ull(l->request), ull(l->epoch),
-                l->superseded ? " superseded" : "");
+                ull(l->units), ull(l->request), ull(l->epoch), l->superseded ? " superseded" : "");
         dump_word(l->block.word, l->block.stacks, out);
     }
 }
@@ -142,7 +149,8 @@ static void dump_threads(const struct segment *s, FILE *out)
         const struct thread_record *t = segment_item(s, i);
         if (t->tid == 0)
             continue;
-        fprintf(out, "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu name=", t->number,
+        fprintf(out,
+                "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu name=", t->number,
                 t->tid, t->gone ? " gone" : "", ull(t->allocs), ull(t->frees), ull(t->alloc_bytes),
                 ull(t->free_bytes));
         text_put(out, t->name);

@@ -128,8 +128,7 @@ static void ids_tell_apart(struct record *records, uint32_t count)
         if (++seen->times > 1)
             snprintf(id, sizeof records[i].id, "%s.%u", seen->id, seen->times);
     }
-    HASH_ITER(hh, all, seen, next)
-    {
+    HASH_ITER (hh, all, seen, next) {
         HASH_DEL(all, seen);
         free(seen);
     }

@@ -122,8 +122,7 @@ void images_join(struct report *r)
 {
     struct image *image, *next;
 
-    HASH_ITER(hh, r->done, image, next)
-    {
+    HASH_ITER (hh, r->done, image, next) {
         HASH_DELETE(hh, r->done, image);
         HASH_ADD(hh, r->images, number, sizeof image->number, image);
     }
@@ -146,8 +145,8 @@ int images_refresh(struct report *r)
     if (err)
         return err;
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
-        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
-                                              memory_order_relaxed);
+        uint64_t owner =
+            atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed);
         uint32_t number = area_owner_image(owner);
         if (area_owner_state(owner) != AREA_CLAIMED || number == 0 || image_of(r, number))
             continue;
@@ -194,8 +193,7 @@ static bool pid_is_known(const struct report *r, const struct image *image)
 
     if (image->how == IMAGE_ROOT)
         return true;
-    return parent && parent->pid_known &&
-           (image->ppid == parent->pid || image->pid == parent->pid);
+    return parent && parent->pid_known && (image->ppid == parent->pid || image->pid == parent->pid);
 }
 
 static bool pid_is_gone(uint32_t pid)
@@ -242,8 +240,8 @@ static bool is_gone(const struct report *r, const struct image *image)
 {
     if (r->view.finished)
         return true;
-    return image->pid_known && (pid_is_gone(image->pid) ||
-                                (image->end_how == END_EXEC && has_successor(image)));
+    return image->pid_known &&
+           (pid_is_gone(image->pid) || (image->end_how == END_EXEC && has_successor(image)));
 }
 
 void images_mark_gone(struct report *r)
@@ -344,8 +342,7 @@ void image_drop_map(struct image *image)
 {
     struct depot_chunk *chunk, *next;
 
-    HASH_ITER(hh, image->depot, chunk, next)
-    {
+    HASH_ITER (hh, image->depot, chunk, next) {
         HASH_DEL(image->depot, chunk);
         free(chunk);
     }

@@ -164,8 +164,7 @@ static uint64_t last_end(const struct report *r)
 /* Is what the report says all that there was to say? */
 static bool is_complete(const struct report *r)
 {
-    if (r->bad_count > 0 || r->view.run->unrecorded_images > 0 ||
-        totals_elsewhere(r).processes > 0)
+    if (r->bad_count > 0 || r->view.run->unrecorded_images > 0 || totals_elsewhere(r).processes > 0)
         return false;
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (!image_is_checked(image) || (image->flags & IMAGE_METADATA_PRIVATE) ||
@@ -278,9 +277,9 @@ static void print_process(struct json *j, const struct report *r, const struct i
     put_flag(j, "complete", image->state == IMAGE_ENDING);
     put_flag(j, "checked", image_is_checked(image));
     if (!image_is_checked(image))
-        put_text(j, "why_unchecked", image->flags & IMAGE_OWN_MALLOC
-                                         ? "the program brought a malloc of its own"
-                                         : "the program's malloc was not seen to be ours");
+        put_text(j, "why_unchecked",
+                 image->flags & IMAGE_OWN_MALLOC ? "the program brought a malloc of its own"
+                                                 : "the program's malloc was not seen to be ours");
     print_limits(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
     put_hex(j, "lost_features", image->lost_features);
@@ -359,7 +358,7 @@ static void print_module(struct json *j, const struct module *module, uint32_t i
     char build_id[2 * sizeof module->build_id + 1] = "";
 
     for (uint32_t i = 0; i < module->build_id_bytes; i++)
-        snprintf(build_id + 2 * i, 3, "%02x", module->build_id[i]);
+        snprintf(build_id + (size_t)2 * i, 3, "%02x", module->build_id[i]);
     open_object(j, NULL);
     put_number(j, "id", id);
     put_text(j, "path", module->path);

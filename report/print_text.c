@@ -178,8 +178,10 @@ static void note_bad_frees(const struct report *r, struct notes *notes)
         for (int i = 0; i < LOST_COUNT; i++)
             lost[i] += image->bad_frees[i];
     if (lost[LOST_DUPLICATE] + lost[LOST_MISALIGNED] + lost[LOST_BAD] > 0)
-        note_add(notes, true, "frees that were wrong, and ignored: %llu duplicate, %llu misaligned, "
-                 "%llu bad", (unsigned long long)lost[LOST_DUPLICATE],
+        note_add(notes, true,
+                 "frees that were wrong, and ignored: %llu duplicate, %llu misaligned, "
+                 "%llu bad",
+                 (unsigned long long)lost[LOST_DUPLICATE],
                  (unsigned long long)lost[LOST_MISALIGNED], (unsigned long long)lost[LOST_BAD]);
     if (lost[LOST_FOREIGN] > 0)
         note_add(notes, false, "%s not judged: the block came from another allocator",
@@ -258,7 +260,8 @@ static void note_machine(const struct report *r, struct notes *notes)
     if (lost != 0)
         note_add(notes, false, "%s missing here and replaced: mask 0x%llx",
                  count_text((unsigned)__builtin_popcountll(lost), "system feature is",
-                            "system features are").text,
+                            "system features are")
+                     .text,
                  (unsigned long long)lost);
 }
 
@@ -391,9 +394,9 @@ static void process_print(const struct report *r, const struct image *image, FIL
 {
     fprintf(out, "  %u %s ", image->pid, how_name(image->how));
     text_put(out, program_name(image));
-    fprintf(out, ": %s in %s, %llu allocs, %llu frees, ", size_text(image->live_bytes).text,
-            block_text(image->live_blocks).text, (unsigned long long)image->allocs,
-            (unsigned long long)image->frees);
+    fprintf(out, ": %s in %s, %s, %s, ", size_text(image->live_bytes).text,
+            block_text(image->live_blocks).text, count_text(image->allocs, "alloc", "allocs").text,
+            count_text(image->frees, "free", "frees").text);
     fate_print(r, image, out);
     fputc('\n', out);
 }
@@ -453,8 +456,8 @@ static void body_print(struct report *r, const struct print_options *how, FILE *
     }
     if (how->memuse && count > 0)
         fputs("in use, by place:\n", out);
-    records_print(r, records, how->memuse || count < TOP_RECORDS ? count : TOP_RECORDS,
-                  how->memuse, out);
+    records_print(r, records, how->memuse || count < TOP_RECORDS ? count : TOP_RECORDS, how->memuse,
+                  out);
     records_free(records, count);
 }
 

@@ -29,7 +29,7 @@ struct count {
 struct counts {
     struct count *items;
     uint32_t count;
-    uint32_t *slots; /* place in items + 1; 0 = empty */
+    uint32_t *slots;     /* place in items + 1; 0 = empty */
     uint32_t slot_count; /* a power of two, at least twice `count` */
 };
 
@@ -225,10 +225,16 @@ static void read_depot(struct image *image, const struct segment *s)
     HASH_ADD(hh, image->depot, chunk, sizeof known->chunk, known);
 }
 
+static bool is_same_range(const struct range *a, const struct range *b)
+{
+    return a->start == b->start && a->end == b->end && a->bias == b->bias && a->module == b->module;
+}
+
+/* A map may be read again and again while its image runs. */
 static void range_add(struct image *image, struct range range)
 {
     for (uint32_t i = 0; i < image->range_count; i++)
-        if (memcmp(&image->ranges[i], &range, sizeof range) == 0)
+        if (is_same_range(&image->ranges[i], &range))
             return;
     image->ranges = grow(image->ranges, image->range_count, sizeof range);
     image->ranges[image->range_count++] = range;
@@ -240,13 +246,8 @@ static void read_modules(struct report *r, struct image *image, const struct seg
 
     for (uint32_t i = 0; i < count; i++) {
         const struct module_record *m = segment_item(s, i);
-        struct range range;
-        memset(&range, 0, sizeof range); /* compared whole */
-        range.start = m->start;
-        range.end = m->end;
-        range.bias = m->bias;
-        range.module = module_intern(r, m, image->number);
-        range_add(image, range);
+        uint32_t module = module_intern(r, m, image->number);
+        range_add(image, (struct range){m->start, m->end, m->bias, module});
     }
 }
 
@@ -304,8 +305,8 @@ static bool read_good_area(struct report *r, const struct image *image, uint32_t
 
 static bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
 {
-    uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
-                                          memory_order_relaxed);
+    uint64_t owner =
+        atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed);
     return owner == area_owner(AREA_CLAIMED, number);
 }
 
@@ -317,8 +318,7 @@ static void read_areas(struct reading *rd, bool map_only)
         struct area_copy copy;
         const struct segment *s;
         uint64_t off = 0;
-        if (!area_is_of(r, area, rd->image->number) ||
-            !read_good_area(r, rd->image, area, &copy))
+        if (!area_is_of(r, area, rd->image->number) || !read_good_area(r, rd->image, area, &copy))
             continue;
         if (copy_image(&copy))
             image_update(rd->image, copy_image(&copy));
@@ -409,8 +409,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
 {
     struct part *part, *next;
 
-    HASH_ITER(hh, rd->parts, part, next)
-    {
+    HASH_ITER (hh, rd->parts, part, next) {
         for (uint32_t i = 0; i < part->count; i++)
             counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);
         rd->image->allocs += part->allocs;
@@ -427,8 +426,7 @@ static void use_stacks(struct report *r, struct image *image, const struct count
     image->use_count = all->count;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct count *c = &all->items[i];
-        image->uses[i] =
-            (struct use){site_of_stack(r, image, c->stack), c->blocks, c->bytes};
+        image->uses[i] = (struct use){site_of_stack(r, image, c->stack), c->blocks, c->bytes};
         image->live_blocks += c->blocks;
         image->live_bytes += c->bytes;
     }

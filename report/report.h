@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 struct run_header; /* rtcheck/format.h */
-struct report; /* what is known of one run; heap-allocated, freed by report_close */
+struct report;     /* what is known of one run; heap-allocated, freed by report_close */
 
 #define REPORT_ERROR_BYTES 512
 
@@ -63,9 +63,9 @@ struct report_image_fact report_main_image(struct report *r);
 void report_set_exit(struct report *r, uint32_t pid, int wait_status);
 
 struct print_options {
-    bool memuse;        /* whole table of blocks in use instead of the top 3 */
-    bool quiet;         /* nothing at all when nothing is to be said against the run */
-    const char *pool;   /* name of the kept file, or NULL */
+    bool memuse;      /* whole table of blocks in use instead of the top 3 */
+    bool quiet;       /* nothing at all when nothing is to be said against the run */
+    const char *pool; /* name of the kept file, or NULL */
 };
 
 /* The text report; last line is the verdict. */

@@ -22,8 +22,8 @@
 #include "shadow.h"
 
 /* All that verify_run reads of a file. */
-#define RUN_HEAD_BYTES                                                                             \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) +                      \
+#define RUN_HEAD_BYTES                                                        \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
      RTC_LEASE_COUNT * sizeof(struct lease))
 
 /* run_header.reported of a saved copy; 1 is what the reporter of a run by hand writes. */
@@ -134,13 +134,13 @@ struct image {
     uint32_t argv_bytes;
     char *name;
 
-    bool collected; /* what follows is known */
-    bool absorbed;  /* and its areas were given back */
-    bool pid_known; /* its process id is one of our process-id namespace */
-    bool gone;      /* the process has ended, for certain */
-    bool needed;    /* scratch of images_mark_needed and images_retire */
-    bool succeeded; /* exec has made a later image of the same process */
-    bool map_tried; /* its depot and modules were read in this round */
+    bool collected;  /* what follows is known */
+    bool absorbed;   /* and its areas were given back */
+    bool pid_known;  /* its process id is one of our process-id namespace */
+    bool gone;       /* the process has ended, for certain */
+    bool needed;     /* scratch of images_mark_needed and images_retire */
+    bool succeeded;  /* exec has made a later image of the same process */
+    bool map_tried;  /* its depot and modules were read in this round */
     int wait_status; /* as the launcher saw it, or -1 */
     uint64_t allocs;
     uint64_t frees;
@@ -176,7 +176,8 @@ struct module {
 /* A place in a program. */
 struct frame {
     uint32_t module;
-    uint64_t offset; /* of the return address: from the bias, or the address itself without module */
+    uint64_t
+        offset; /* of the return address: from the bias, or the address itself without module */
     char *system_name; /* the rest by symbolize.c; NULL, 0: not known */
     char *function;
     char *file;
@@ -216,7 +217,7 @@ struct report {
     uint32_t frame_count;
     struct site *sites;
     uint32_t site_count;
-    struct interned *known; /* hash over the three tables above */
+    struct interned *known;  /* hash over the three tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
 };
@@ -314,8 +315,8 @@ const char *base_name(const char *path);
 const char *how_name(uint32_t how);
 const char *end_name(const struct report *r, const struct image *image);
 
-/* How many of the bytes at `s`, 1..4, are one character in good UTF-8; 0: not good. */
-unsigned utf8_length(const char *s);
+/* How many of the bytes at `text`, 1..4, are one character in good UTF-8; 0: not good. */
+unsigned utf8_length(const char *text);
 
 /* Text out of a file on its way to a terminal: what is no printable character is written \xNN. */
 void text_put(FILE *out, const char *text);

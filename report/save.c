@@ -85,7 +85,8 @@ static bool is_over_file_limit(uint64_t bytes)
 static int mark_finished(int fd)
 {
     uint32_t saved = REPORTED_SAVED;
-    return write_fully(fd, (const char *)&saved, sizeof saved, offsetof(struct run_header, reported));
+    return write_fully(fd, (const char *)&saved, sizeof saved,
+                       offsetof(struct run_header, reported));
 }
 
 /* The heap of heap=file is not metadata: it stays a hole. */

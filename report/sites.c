@@ -117,8 +117,7 @@ void sites_free(struct report *r)
 {
     struct interned *known, *next;
 
-    HASH_ITER(hh, r->known, known, next)
-    {
+    HASH_ITER (hh, r->known, known, next) {
         HASH_DEL(r->known, known);
         free(known);
     }

@@ -78,8 +78,8 @@ int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes)
 
 static void *anonymous(uint64_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
@@ -118,8 +118,7 @@ static int check_head(struct view *v, char err[REPORT_ERROR_BYTES])
     if (!verify_run(v->run, v->file_bytes, &wrong))
         return refuse(err, -EBADMSG, "%s is damaged: %s at offset 0x%llx", v->name, wrong.what,
                       (unsigned long long)wrong.offset);
-    v->finished = atomic_load_explicit(&v->run->reported, memory_order_relaxed) ==
-                  REPORTED_SAVED;
+    v->finished = atomic_load_explicit(&v->run->reported, memory_order_relaxed) == REPORTED_SAVED;
     return 0;
 }
 
@@ -245,8 +244,8 @@ int view_read_area(const struct view *v, uint32_t area, struct area_copy *out)
     uint64_t used = atomic_load_explicit(&head.used_bytes, memory_order_relaxed);
     if (used > v->run->area_bytes)
         used = v->run->area_bytes; /* verify.c will say so */
-    copy.bytes = align_up(used > RTC_AREA_HEAD_BYTES ? used : RTC_AREA_HEAD_BYTES,
-                          RTC_AREA_HEAD_BYTES);
+    copy.bytes =
+        align_up(used > RTC_AREA_HEAD_BYTES ? used : RTC_AREA_HEAD_BYTES, RTC_AREA_HEAD_BYTES);
     copy.at = anonymous(copy.bytes);
     if (!copy.at)
         return -ENOMEM;

@@ -20,8 +20,8 @@
  * All that verify_run reads: header and tables lie in the first 392 KiB, whatever the header says,
  * so a reader can have them in memory before it knows whether to believe it.
  */
-#define RUN_HEAD_BYTES                                                                             \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) +                      \
+#define RUN_HEAD_BYTES                                                        \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
      RTC_LEASE_COUNT * sizeof(struct lease))
 
 /* The furthest unit a heap below 2^47 can have. */
@@ -103,8 +103,7 @@ static bool verify_heap(const struct run_header *run, uint64_t areas_end, struct
  * - but no writer of ours makes one. */
 static bool verify_entries(const struct run_header *run, struct verify_error *err)
 {
-    const struct area_entry *areas =
-        (const void *)((const char *)run + run->area_table_offset);
+    const struct area_entry *areas = (const void *)((const char *)run + run->area_table_offset);
     const struct lease *leases = (const void *)((const char *)run + run->lease_table_offset);
 
     for (uint32_t i = 0; i < run->area_count; i++) {
@@ -132,13 +131,13 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
     if (run->version_major != RTC_VERSION_MAJOR)
         return fail(err, "another major version", offsetof(struct run_header, version_major));
     if (run->file_bytes > file_bytes || run->file_bytes > RTC_FILE_BYTES_MAX)
-        return fail(err, "file is cut, or longer than any", offsetof(struct run_header, file_bytes));
+        return fail(err, "file is cut, or longer than any",
+                    offsetof(struct run_header, file_bytes));
     if (run->area_count == 0 || run->area_count > RTC_AREA_COUNT_MAX)
         return fail(err, "no areas, or too many", offsetof(struct run_header, area_count));
-    if (!is_pow2(run->area_bytes) || run->area_bytes < 2 * RTC_AREA_HEAD_BYTES)
+    if (!is_pow2(run->area_bytes) || run->area_bytes < 2ull * RTC_AREA_HEAD_BYTES)
         return fail(err, "area size is no power of two", offsetof(struct run_header, area_bytes));
-    if (!checked_mul(run->area_bytes, run->area_count, &areas_end) ||
-        areas_end > run->file_bytes)
+    if (!checked_mul(run->area_bytes, run->area_count, &areas_end) || areas_end > run->file_bytes)
         return fail(err, "areas do not fit the file", offsetof(struct run_header, area_bytes));
     if (run->mode != RUN_BY_LAUNCHER && run->mode != RUN_BY_HAND)
         return fail(err, "unknown mode", offsetof(struct run_header, mode));
@@ -146,8 +145,7 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))
         return fail(err, "options have no end", offsetof(struct run_header, options));
-    return verify_heap(run, areas_end, err) && verify_tables(run, err) &&
-           verify_entries(run, err);
+    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_entries(run, err);
 }
 
 /* ---- items -------------------------------------------------------------------------------- */
@@ -175,8 +173,8 @@ static bool verify_slab(const struct look *l, const struct segment *s)
         return bad(l, s, "slab without slots or units");
     if (!checked_add(s->index, s->units, &end) || end > UNIT_LIMIT)
         return bad(l, s, "slab outside any heap");
-    if (!checked_mul(s->capacity, s->slot_bytes, &used) ||
-        used > (uint64_t)s->units << RTC_UNIT_SHIFT)
+    if (!checked_mul(s->capacity, s->slot_bytes, &used) || used > (uint64_t)s->units
+                                                                      << RTC_UNIT_SHIFT)
         return bad(l, s, "slots do not fit the slab");
     if (atomic_load_explicit(&s->count, memory_order_relaxed) != s->capacity)
         return bad(l, s, "slab with missing records");
@@ -286,8 +284,8 @@ static bool verify_items(const struct look *l, const struct segment *s)
         return bad(l, s, "segment of another image");
     if (s->item_bytes < item_rules[s->kind].least || s->item_bytes % 8 != 0)
         return bad(l, s, "items of a strange size");
-    if (!checked_mul(s->capacity, s->item_bytes, &items) ||
-        !checked_add(items, sizeof *s, &end) || end > s->bytes)
+    if (!checked_mul(s->capacity, s->item_bytes, &items) || !checked_add(items, sizeof *s, &end) ||
+        end > s->bytes)
         return bad(l, s, "items do not fit the segment");
     if (atomic_load_explicit(&s->count, memory_order_relaxed) > s->capacity)
         return bad(l, s, "more items than fit");

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCKS 40000u
+#define BLOCKS 300000u
 
 struct object {
     int number;
@@ -18,6 +18,7 @@ struct object {
 
 struct object *known; /* looked up by the debugger */
 static void *block[BLOCKS];
+static const size_t usual[] = {24, 40, 56, 100, 120, 200, 500, 1000}; /* sizes that structs have */
 
 static struct object *object_new(int number, const char *text, struct object *next)
 {
@@ -34,10 +35,11 @@ int main(int argc, char **argv)
 {
     (void)argv;
     for (unsigned i = 0; i < BLOCKS; i++) {
-        block[i] = malloc(1000 + i % 1000);
+        size_t bytes = usual[i % 8];
+        block[i] = malloc(bytes);
         if (!block[i])
             return 1;
-        memset(block[i], (int)i, 1000);
+        memset(block[i], (int)i, bytes);
     }
     known = object_new(4711, "first in the core", object_new(4712, "second in the core", NULL));
     if (argc > 1) {

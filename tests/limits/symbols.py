@@ -20,7 +20,7 @@ GLIBC_MAX = (2, 34)
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEVER = re.compile(r'^(.*(alloc|memalign)|free|cfree|.*printf|.*puts?c?|fopen.*|fread|fwrite|fflush|'
                    r'std(in|out|err)|setlocale|.*locale.*|strto.*|ato[ilf].*|qsort.*|strerror.*|'
-                   r'perror|getpw.*|dlopen|dl_iterate_phdr|backtrace.*|_Unwind.*|__tls_get_addr)$')
+                   r'perror|getpw.*|dlopen|backtrace.*|_Unwind.*|__tls_get_addr)$')
 
 
 def readelf(stage, *options):

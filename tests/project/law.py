@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
@@ -31,6 +32,8 @@ SEES = {
     "tools": ["shadow", "report"],
 }
 RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
+SCRATCH = tempfile.TemporaryDirectory()
+TRY = pathlib.Path(SCRATCH.name, "try.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 wrong = []
@@ -54,14 +57,14 @@ def flags():
 def on_path(command, names):
     """Which of these headers this command line finds."""
     text = "".join(f'#if __has_include("{n}")\nfinds {n}\n#endif\n' for n in names)
-    pathlib.Path("try.c").write_text(text)
-    done = subprocess.run(command + ["-E", "-P", "try.c"], capture_output=True, text=True, check=True)
+    TRY.write_text(text)
+    done = subprocess.run(command + ["-E", "-P", str(TRY)], capture_output=True, text=True, check=True)
     return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("finds ")}
 
 
 def check_compiles(command, room, header, may):
-    pathlib.Path("try.c").write_text(f'#include "{header}"\nextern int nothing;\n')
-    done = subprocess.run(command + ["-fsyntax-only", "try.c"], capture_output=True, text=True)
+    TRY.write_text(f'#include "{header}"\nextern int nothing;\n')
+    done = subprocess.run(command + ["-fsyntax-only", str(TRY)], capture_output=True, text=True)
     if (done.returncode == 0) != may:
         wrong.append(f"{room}: a file that includes {header} must {'' if may else 'not '}compile\n"
                      + done.stderr)

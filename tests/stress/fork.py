@@ -136,7 +136,7 @@ BACK_LOOP = 'i=0; while [ $i -lt %d ]; do (:)& (:)& (:)& wait; i=$((i+1)); done'
 
 def bash_loop(loop, each, ci, full):
     def check(stage):
-        forks = stage.sample(ci, full)
+        forks = stage.sample(ci, full) // each * each
         base, _, _ = peak_bytes(stage, ['/bin/bash', '-c', loop % 0])
         peak, looks, run = peak_bytes(stage, ['/bin/bash', '-c', loop % (forks // each)])
         must(looks > 50, 'only', looks, 'looks at the run file')
@@ -207,5 +207,5 @@ if __name__ == '__main__':
           ('kinds_by_launcher', kinds('launcher')), ('kinds_by_hand', kinds('hand')),
           ('handler_allocates', handler_allocates), ('static_child', static_child),
           ('bash_subshells', bash_loop(FORK_LOOP, 1, 1000, 20000)),
-          ('bash_pipelines', bash_loop(PIPE_LOOP, 2, 250, 5000)),
-          ('bash_background', bash_loop(BACK_LOOP, 3, 250, 5000))])
+          ('bash_pipelines', bash_loop(PIPE_LOOP, 3, 250, 20000)),
+          ('bash_background', bash_loop(BACK_LOOP, 3, 250, 20000))])

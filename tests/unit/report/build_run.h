@@ -18,7 +18,9 @@
 #include "shadow.h"
 
 #define BUILD_AREA_BYTES (256u << 10)
+#ifndef BUILD_AREAS
 #define BUILD_AREAS 24u
+#endif
 
 struct build {
     char *file;
@@ -226,8 +228,8 @@ static inline struct thread_record *build_thread(struct segment *s, uint32_t num
     return t;
 }
 
-static inline struct module_record *build_module(struct segment *s, const char *path,
-                                                 uint64_t bias, uint64_t bytes)
+static inline struct module_record *build_module(struct segment *s, const char *path, uint64_t bias,
+                                                 uint64_t bytes)
 {
     struct module_record *m = build_item(s, s->count++);
     m->bias = bias;

@@ -160,8 +160,7 @@ static void test_large_blocks(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
-    struct segment *s =
-        build_segment(&b, area, SEGMENT_LARGE, sizeof(struct large_record), 12, 0);
+    struct segment *s = build_segment(&b, area, SEGMENT_LARGE, sizeof(struct large_record), 12, 0);
     struct large_record *l;
     struct report *r;
 
@@ -180,6 +179,8 @@ static void test_large_blocks(void **state)
     build_large(s, 17, 1, 50002, 0)->block.word = build_word(BLOCK_FREE, MARK_FIRST, 0);
     build_large(s, 18, 1, 50003, 0);
     build_large(s, 18, 1, 1, 0)->block.word = build_word(BLOCK_NEVER, MARK_FIRST, 0);
+    build_large(s, 30, 1, 7, 0);
+    s->count--; /* not published yet */
     r = collected(&b);
     assert_in_use(image(r, 1), 3, 40000 + 50002 + 50003);
     finish(r, &b);
@@ -190,14 +191,18 @@ static void test_threads_add_up(void **state)
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
     uint32_t more = build_more(&b, area);
-    struct segment *s = build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
-    struct segment *t = build_segment(&b, more, SEGMENT_THREADS, sizeof(struct thread_record), 4, 1);
+    struct segment *s =
+        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *t =
+        build_segment(&b, more, SEGMENT_THREADS, sizeof(struct thread_record), 4, 1);
     struct report *r;
 
     (void)state;
     build_thread(s, 1, 10, 4);
     build_thread(s, 2, 5, 5)->gone = 1;
     build_thread(t, 65, 1, 0);
+    build_thread(t, 66, 1000, 1000);
+    t->count--; /* not published yet */
     r = collected(&b);
     assert_int_equal(image(r, 1)->allocs, 16);
     assert_int_equal(image(r, 1)->frees, 9);
@@ -351,9 +356,36 @@ static void test_stacks_follow_parents(void **state)
     finish(r, &b);
 }
 
+/* Whatever a file says, a stack has so many frames and no more. */
+static void test_deep_stacks(void **state)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT), id = 0;
+    struct segment *d =
+        build_segment(&b, area, SEGMENT_DEPOT, sizeof(struct depot_node), DEPOT_CHUNK_NODES, 0);
+    struct segment *s;
+    struct report *r;
+
+    (void)state;
+    s = build_slab(&b, area, 1, 64, 4);
+    for (uint32_t depth = 1; depth <= DEPOT_CHUNK_NODES; depth++) {
+        id = build_node(d, 0x1000 + depth, id);
+        if (depth == STACK_FRAMES_MAX)
+            build_block(s, 0, BLOCK_LIVE, 1, id);
+    }
+    build_block(s, 1, BLOCK_LIVE, 2, id);
+    r = collected(&b);
+    assert_int_equal(r->site_count, 2);
+    for (uint32_t i = 0; i < r->site_count; i++)
+        assert_int_equal(r->sites[i].count, STACK_FRAMES_MAX);
+    assert_int_equal(r->sites[0].truncated + r->sites[1].truncated, 1);
+    finish(r, &b);
+}
+
 static void test_unknown_stacks(void **state)
 {
-    static const uint32_t ids[] = {0, 1u << DEPOT_CHUNK_SHIFT, (1u << DEPOT_CHUNK_SHIFT) + 1, 6, ~0u};
+    static const uint32_t ids[] = {0, 1u << DEPOT_CHUNK_SHIFT, (1u << DEPOT_CHUNK_SHIFT) + 1, 6,
+                                   ~0u};
 
     (void)state;
     for (size_t i = 0; i < countof(ids); i++) {
@@ -423,6 +455,33 @@ static void test_exec_shares_nothing(void **state)
     finish(r, &b);
 }
 
+/* Headers are taken before they are verified: a parent of itself, arguments without end. */
+static void test_mad_headers(void **state)
+{
+    struct build b = build_begin();
+    uint32_t mad = build_image(&b, 2, 2, 100, IMAGE_FORK);
+    uint32_t child = build_image(&b, 3, 2, 101, IMAGE_FORK);
+    struct report *r;
+
+    (void)state;
+    build_image_header(&b, mad)->first_depot_chunk = 9;
+    build_image_header(&b, mad)->argv_bytes = ~0u;
+    build_image_header(&b, child)->first_depot_chunk = 9;
+    memset(build_image_header(&b, mad)->exe, 'x', sizeof build_image_header(&b, mad)->exe);
+    one_block(&b, child, 5);
+    alarm(20);
+    r = collected(&b);
+    alarm(0);
+    assert_int_equal(r->bad_count, 1);
+    assert_int_equal(image(r, 2)->argv_bytes, sizeof((struct image_header *)0)->argv);
+    assert_int_equal(strlen(image(r, 2)->exe), sizeof((struct image_header *)0)->exe);
+    assert_int_equal(image(r, 3)->argv_bytes, strlen("prog3") + 1);
+    assert_string_equal(argv_next(image(r, 3), NULL), "prog3");
+    assert_null(argv_next(image(r, 3), argv_next(image(r, 3), NULL)));
+    assert_string_equal(only_site(r, 3), "...");
+    finish(r, &b);
+}
+
 /* ---- records and totals -------------------------------------------------------------------- */
 
 static void test_one_place_in_two_processes(void **state)
@@ -478,7 +537,8 @@ static void test_exec_throws_away(void **state)
     one_block(&b, old, 0);
     one_block(&b, new, 0);
     one_block(&b, lost, 0);
-    build_thread(build_segment(&b, old, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0), 1, 7, 5);
+    build_thread(build_segment(&b, old, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0), 1, 7,
+                 5);
     r = collected(&b);
     t = totals_of(r);
     assert_int_equal(t.processes, 2);
@@ -515,7 +575,7 @@ static void test_equal_names_are_told_apart(void **state)
     assert_int_equal(count, 3);
     assert_int_equal(strlen(records[0].id), strlen("biu-01234567"));
     for (uint32_t i = 1; i < count; i++) {
-        char want[32];
+        char want[64];
         snprintf(want, sizeof want, "%s.%u", records[0].id, i + 1);
         assert_string_equal(records[i].id, want);
     }
@@ -625,10 +685,12 @@ int main(void)
         cmocka_unit_test(test_return_behind_the_end),
         cmocka_unit_test(test_later_module_at_the_same_place),
         cmocka_unit_test(test_stacks_follow_parents),
+        cmocka_unit_test(test_deep_stacks),
         cmocka_unit_test(test_unknown_stacks),
         cmocka_unit_test(test_no_module),
         cmocka_unit_test(test_forked_images_share_the_past),
         cmocka_unit_test(test_exec_shares_nothing),
+        cmocka_unit_test(test_mad_headers),
         cmocka_unit_test(test_one_place_in_two_processes),
         cmocka_unit_test(test_exec_throws_away),
         cmocka_unit_test(test_equal_names_are_told_apart),

@@ -442,6 +442,29 @@ static void test_nothing_behind_the_end(void **state)
     build_end(&s.b);
 }
 
+/* As long as runs get: all that is looked at lies in the first 392 KiB. */
+static void test_longest_run(void **state)
+{
+    struct run_shape shape = {.area_bytes = 64u << 20,
+                              .area_count = RTC_AREA_COUNT_MAX,
+                              .mode = RUN_BY_LAUNCHER};
+    uint64_t head_bytes = 392u << 10;
+    struct verify_error err;
+    char *place = mmap(NULL, head_bytes + 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct run_header *longest = (struct run_header *)(void *)place;
+
+    (void)state;
+    assert_true(place != MAP_FAILED);
+    assert_int_equal(mprotect(place + head_bytes, 4096, PROT_NONE), 0);
+    assert_int_equal(run_header_init(longest, &shape), 0);
+    assert_true(verify_run(longest, run_file_bytes(&shape), &err));
+    longest->lease_table_offset += 8;
+    assert_false(verify_run(longest, run_file_bytes(&shape), &err));
+    assert_string_equal(err.what, "lease table outside the run's head");
+    munmap(place, head_bytes + 4096);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_offset_is_in_the_table),
         cmocka_unit_test(test_short_reads),
         cmocka_unit_test(test_nothing_behind_the_end),
+        cmocka_unit_test(test_longest_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ static void texts(void **state)
         {"free_fill=256", NULL, "is not a byte"},
         {"free_fill=0x", NULL, "is not a byte"},
         {"free_fill=0x-1", NULL, "is not a byte"},
+        {"free_fill=0x0xf", NULL, "is not a byte"},
         {"free_fill=yes", NULL, "is not a byte"},
         {"heap=file", "heap=file", NULL},
         {"heap=files", NULL, "is not private or file"},

@@ -1,0 +1,137 @@
+/*
+ * fuzz_options.c - both parsers of options: the launcher's, of text and of arguments, and the
+ * runtime's, of text.
+ *
+ * rtc-build: tools +runtime_options.c
+ *
+ * An input is a text, or words that each end with a NUL.  What must hold: no crash or leak; a
+ * refusal says why; what was understood has a canonical text, or a reason why not, that means the
+ * same again; and the runtime takes the same out of a text as the launcher.
+ */
+#include "fuzz.h"
+#include "runtime_options.h"
+#include "tools.h"
+
+#define INPUT_MAX 4096
+#define WORDS_MAX 16
+
+static char err[TOOLS_ERROR_BYTES];
+
+/* ---- both understand the same --------------------------------------------------------------- */
+
+static int fill_of(const struct options *o, const char *name)
+{
+    const char *text = option_text(o, name);
+    return strcmp(text, "no") == 0 ? -1 : (int)strtol(text, NULL, 0);
+}
+
+static void check_runtime(const struct options *o, const char *text)
+{
+    struct runtime_options r = runtime_options_read(text);
+    const char *dir = option_text(o, "pool-dir");
+
+    must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
+    must(r.keep == option_flag(o, "keep"), "keep is the same");
+    must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
+    must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
+    must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
+    must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");
+    must(r.free_fill == fill_of(o, "free-fill"), "free-fill is the same");
+    must(strlen(dir) >= sizeof r.pool_dir || strcmp(r.pool_dir, dir) == 0, "pool-dir is the same");
+}
+
+/* The canonical text is read as what it was made of. */
+static void check_canonical(const struct options *o)
+{
+    char first[OPTIONS_TEXT_BYTES], second[OPTIONS_TEXT_BYTES];
+    struct options again;
+
+    *err = '\0';
+    if (options_canonical(o, first, err) != 0) {
+        must(*err != '\0', "a refusal says why");
+        return;
+    }
+    options_init(&again);
+    must(options_from_text(&again, first, err) == 0, "canonical text is understood");
+    must(options_canonical(&again, second, err) == 0 && strcmp(first, second) == 0,
+         "canonical text is read as what it was");
+    check_runtime(&again, first);
+    options_free(&again);
+}
+
+static void check_log_file(const struct options *o)
+{
+    struct log_facts facts = {.program = "/bin/prog", .pid = 4711, .image = 1};
+    char path[64];
+
+    *err = '\0';
+    if (log_path_expand(option_text(o, "log-file"), &facts, path, sizeof path, err) != 0)
+        must(*err != '\0', "a refusal says why");
+    else
+        must(strlen(path) < sizeof path, "a path ends");
+}
+
+/* ---- inputs --------------------------------------------------------------------------------- */
+
+static void fuzz_text(const char *text)
+{
+    struct options o;
+
+    options_init(&o);
+    runtime_options_read(text);
+    *err = '\0';
+    if (options_from_text(&o, text, err) == 0) {
+        check_runtime(&o, text);
+        check_canonical(&o);
+        check_log_file(&o);
+    } else {
+        must(*err != '\0', "a refusal says why");
+    }
+    options_free(&o);
+}
+
+/* Cuts `text` into words; the last one ends where it ends. */
+static int take_words(char *text, size_t bytes, char *argv[WORDS_MAX + 2])
+{
+    int argc = 1;
+
+    for (char *at = text; at < text + bytes && argc <= WORDS_MAX; at += strlen(at) + 1)
+        argv[argc++] = at;
+    argv[argc] = NULL;
+    return argc;
+}
+
+static void fuzz_words(char *text, size_t bytes)
+{
+    char *argv[WORDS_MAX + 2] = {(char[]){"rtcheck"}};
+    int argc = take_words(text, bytes, argv);
+    struct options o;
+    int rest = -1;
+
+    options_init(&o);
+    *err = '\0';
+    if (options_from_args(&o, argc, argv, &rest, err) == 0) {
+        must(rest >= 1 && rest <= argc, "the rest is in the arguments");
+        check_canonical(&o);
+    } else {
+        must(*err != '\0', "a refusal says why");
+    }
+    options_free(&o);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size < INPUT_MAX ? size : INPUT_MAX};
+    bool are_words = input_number(&in, 1) == '-';
+    size_t bytes = in.left;
+    char *text = calloc(1, bytes + 1); /* as long as it is: the sanitizer guards its end */
+
+    must(text != NULL, "there is memory");
+    input_copy(&in, text, bytes);
+    if (are_words)
+        fuzz_words(text, bytes);
+    else
+        fuzz_text(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,305 @@
+/*
+ * fuzz_verify.c - verify.c alone, on a run's head, on an area, on a whole file.
+ *
+ * rtc-build: shadow +runs.c +spoil.c
+ *
+ * A head or an area is made of the input's own bytes.  The input leaves out what is only long: the
+ * gap behind an area's head, the texts of an image header.  Half of the inputs have their magics and
+ * the lengths of their segments put right, so that what lies behind those checks is reached; the
+ * other half stay as they are.  A whole file is a good one (runs.c) with edits (spoil.c).
+ *
+ * What must hold: verify.c touches nothing outside of what it was given (the memory is exactly as
+ * long as that), an error has a place in the file, and of what it has passed every item can be
+ * touched, every text and every stack ends.
+ */
+#include <unistd.h>
+
+#include "shadow.h"
+#include "spoil.h"
+
+#define INPUT_MAX 8192
+
+static void check_answer(bool good, const struct verify_error *err)
+{
+    must(good == (err->what == NULL), "an error has words, and nothing else has");
+}
+
+/* ---- the head ------------------------------------------------------------------------------ */
+
+#define HEAD_BYTES                                                                                 \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) +                      \
+     RTC_LEASE_COUNT * sizeof(struct lease))
+
+/* Zeros, exactly as long as what verify_run may read; the same memory every time. */
+static struct run_header *head_begin(void)
+{
+    static struct run_header *run;
+
+    run = run ? run : malloc(HEAD_BYTES);
+    must(run != NULL, "there is memory");
+    return memset(run, 0, HEAD_BYTES);
+}
+
+static const struct run_shape shape = {
+    .area_bytes = 1u << 20,
+    .area_count = 16,
+    .mode = RUN_BY_LAUNCHER,
+    .host = "host",
+    .options = "",
+};
+
+static void touch_tables(const struct run_header *run)
+{
+    const struct area_entry *areas = (const void *)((const char *)run + run->area_table_offset);
+    const struct lease *leases = (const void *)((const char *)run + run->lease_table_offset);
+
+    for (uint32_t i = 0; i < run->area_count; i++)
+        must(area_owner_state(areas[i].owner) <= AREA_TAKING, "areas are in known states");
+    for (uint32_t i = 0; i < run->lease_count; i++)
+        must(leases[i].state <= LEASE_LEFT, "leases are in known states");
+    must(strlen(run->host) < sizeof run->host, "the host's name ends");
+    must(strlen(run->options) < sizeof run->options, "the options end");
+    must(run->area_bytes <= run->file_bytes / run->area_count, "areas fit the file");
+    must(run->heap_offset <= run->file_bytes &&
+             run->heap_bytes <= run->file_bytes - run->heap_offset, "the heap fits the file");
+}
+
+/* The header's numbers, then bytes of the tables, which begin somewhere behind it. */
+static void fuzz_head(struct input *in, bool fix)
+{
+    struct run_header *run = head_begin();
+    uint64_t file_bytes = 16u << 20, table;
+    struct verify_error err;
+
+    must(run_header_init(run, &shape) == 0, "a header can be made");
+    if (input_number(in, 1) & 1)
+        file_bytes = input_number(in, 8);
+    table = RTC_AREA_TABLE_OFFSET + input_number(in, 2) * 8 % (HEAD_BYTES - RTC_AREA_TABLE_OFFSET);
+    input_copy(in, run, offsetof(struct run_header, reserved));
+    input_copy(in, (char *)run + table, HEAD_BYTES - table);
+    if (fix) {
+        run->magic = RTC_RUN_MAGIC;
+        run->version_major = RTC_VERSION_MAJOR;
+        file_bytes = run->file_bytes;
+    }
+    check_answer(verify_run(run, file_bytes, &err), &err);
+    if (!err.what)
+        touch_tables(run);
+}
+
+/* ---- an area ------------------------------------------------------------------------------- */
+
+struct area {
+    char *at;
+    uint64_t bytes;
+};
+
+static struct area_head *head_of(const struct area *a)
+{
+    return (struct area_head *)(void *)a->at;
+}
+
+static struct image_header *image_of(const struct area *a)
+{
+    return (struct image_header *)(void *)(a->at + RTC_AREA_HEAD_BYTES);
+}
+
+/* Its numbers, and equal letters for its long texts. */
+static void take_image(struct input *in, struct image_header *h)
+{
+    input_copy(in, h, offsetof(struct image_header, reserved));
+    memset(h->exe, (int)input_number(in, 1), sizeof h->exe);
+    memset(h->argv, (int)input_number(in, 1), sizeof h->argv);
+    input_copy(in, &h->argv_bytes, sizeof *h - offsetof(struct image_header, argv_bytes));
+}
+
+/* head, image header when it is an image's first, segments: as much room as the input fills. */
+static struct area take_area(struct input *in)
+{
+    struct area_head head = {0};
+    struct image_header image = {0};
+    struct area a;
+
+    input_copy(in, &head, sizeof head);
+    if (head.ordinal == 0)
+        take_image(in, &image);
+    a.bytes = RTC_AREA_HEAD_BYTES + (head.ordinal == 0 ? sizeof image : 0) + in->left;
+    a.at = calloc(1, a.bytes);
+    must(a.at != NULL, "there is memory");
+    memcpy(a.at, &head, sizeof head);
+    if (head.ordinal == 0)
+        memcpy(image_of(&a), &image, sizeof image);
+    input_copy(in, a.at + a.bytes - in->left, in->left);
+    return a;
+}
+
+/* Segments follow each other to the end, each as long as it says or as is left. */
+static void fix_chain(const struct area *a, uint64_t off, uint64_t used)
+{
+    while (off < used) {
+        struct segment *s = (struct segment *)(void *)(a->at + off);
+        s->magic = RTC_SEGMENT_MAGIC;
+        s->image = head_of(a)->image;
+        s->bytes = (uint32_t)align_up(s->bytes % (1u << 20), RTC_SEGMENT_ALIGN);
+        if (s->bytes < sizeof *s || s->bytes > used - off)
+            s->bytes = (uint32_t)(used - off);
+        if (s->kind == SEGMENT_SLAB)
+            s->count = s->capacity;
+        off += s->bytes;
+    }
+}
+
+static void fix_area(const struct area *a, uint32_t index)
+{
+    struct area_head *head = head_of(a);
+    uint64_t first = RTC_AREA_HEAD_BYTES;
+
+    head->magic = RTC_AREA_MAGIC;
+    head->area = index;
+    head->image |= 1;
+    head->used_bytes = align_down(a->bytes, RTC_SEGMENT_ALIGN);
+    if (head->ordinal == 0) {
+        struct image_header *h = image_of(a);
+        head->previous = 0;
+        h->magic = RTC_IMAGE_MAGIC;
+        h->image = head->image;
+        h->header_bytes = (uint32_t)align_up(sizeof *h, RTC_SEGMENT_ALIGN);
+        first += h->header_bytes;
+    }
+    fix_chain(a, first, head->used_bytes);
+}
+
+/* ---- what has passed ------------------------------------------------------------------------ */
+
+static unsigned touch_bytes(const void *at, size_t bytes)
+{
+    const volatile unsigned char *p = at;
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        sum += p[i];
+    return sum;
+}
+
+/* Within a chunk a parent comes before its child: so a walk through one ends. */
+static void touch_stack(const struct segment *s, uint32_t i)
+{
+    const struct depot_node *n = (const void *)((char *)segment_items(s) + i * s->item_bytes);
+    uint32_t chunk = depot_chunk_of(n->parent), place = depot_place_of(n->parent);
+
+    must(n->parent == 0 || chunk < s->index || (chunk == s->index && place < i), "a stack ends");
+}
+
+static void touch_item(const struct segment *s, uint32_t i)
+{
+    const void *item = (char *)segment_items(s) + (uint64_t)i * s->item_bytes;
+
+    touch_bytes(item, s->item_bytes);
+    if (s->kind == SEGMENT_DEPOT)
+        touch_stack(s, i);
+    if (s->kind == SEGMENT_THREADS)
+        must(strlen(((const struct thread_record *)item)->name) < 16, "a thread's name ends");
+    if (s->kind == SEGMENT_MODULES) {
+        const struct module_record *m = item;
+        must(strlen(m->path) < sizeof m->path, "a module's path ends");
+        must(m->build_id_bytes <= sizeof m->build_id, "a build-id fits");
+    }
+}
+
+static void touch_area(const struct area *a)
+{
+    const struct area_head *head = head_of(a);
+    const struct image_header *h = image_of(a);
+    uint64_t off = RTC_AREA_HEAD_BYTES;
+
+    if (head->magic == 0 || (head->ordinal == 0 && h->magic == 0))
+        return;
+    if (head->ordinal == 0) {
+        must(strlen(h->exe) < sizeof h->exe && strlen(h->name) < sizeof h->name, "texts end");
+        must(h->argv_bytes == 0 || h->argv[h->argv_bytes - 1] == '\0', "arguments end");
+        off += h->header_bytes;
+    }
+    while (off < head->used_bytes) {
+        const struct segment *s = (const void *)(a->at + off);
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_MODULES)
+            for (uint32_t i = 0; i < s->count; i++)
+                touch_item(s, i);
+        off += s->bytes;
+    }
+}
+
+static void fuzz_area(struct input *in, bool fix)
+{
+    static struct run_header run;
+    uint32_t index = (uint32_t)input_number(in, 1) % (shape.area_count + 1);
+    struct area a = take_area(in);
+    struct verify_error err;
+
+    run_header_init(&run, &shape);
+    if (fix)
+        fix_area(&a, index);
+    check_answer(verify_area(a.at, a.bytes, &run, index, &err), &err);
+    if (!err.what)
+        touch_area(&a);
+    free(a.at);
+}
+
+/* ---- a whole file --------------------------------------------------------------------------- */
+
+/* As much as its head says is used: what readers have in memory. */
+static struct area read_area(int fd, const struct run_header *run, uint32_t index)
+{
+    off_t offset = (off_t)area_offset(run, index);
+    struct area_head head = {0};
+    struct area a = {NULL, RTC_AREA_HEAD_BYTES};
+
+    must(pread(fd, &head, sizeof head, offset) >= 0, "the file can be read");
+    if (head.used_bytes > a.bytes)
+        a.bytes = head.used_bytes < run->area_bytes ? head.used_bytes : run->area_bytes;
+    a.at = calloc(1, a.bytes);
+    must(a.at && pread(fd, a.at, a.bytes, offset) >= 0, "the file can be read");
+    return a;
+}
+
+static void verify_areas(int fd, const struct run_header *run)
+{
+    struct verify_error err;
+
+    for (uint32_t i = 1; i < run->area_count && i < run->next_area; i++) {
+        struct area a = read_area(fd, run, i);
+        check_answer(verify_area(a.at, a.bytes, run, i, &err), &err);
+        if (!err.what)
+            touch_area(&a);
+        free(a.at);
+    }
+}
+
+static void fuzz_file(struct input *in)
+{
+    const struct run_base *base = run_base_choose((unsigned)input_number(in, 1));
+    struct run_header *run = head_begin();
+    int fd = run_file_begin(base);
+    struct verify_error err;
+
+    run_file_spoil(fd, in, base);
+    must(pread(fd, run, HEAD_BYTES, 0) >= 0, "the file can be read");
+    check_answer(verify_run(run, (uint64_t)lseek(fd, 0, SEEK_END), &err), &err);
+    if (!err.what) {
+        touch_tables(run);
+        verify_areas(fd, run);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size < INPUT_MAX ? size : INPUT_MAX};
+    unsigned how = (unsigned)input_number(&in, 1);
+
+    if (how & 4)
+        fuzz_file(&in);
+    else if (how & 2)
+        fuzz_head(&in, how & 1);
+    else
+        fuzz_area(&in, how & 1);
+    return 0;
+}

@@ -1,0 +1,270 @@
+/*
+ * fuzz_view.c - the whole reader, on run files that somebody has tampered with.
+ *
+ * rtc-build: report +runs.c +spoil.c +output.c -Wl,--wrap=mmap,--wrap=munmap,--wrap=fopen
+ *
+ * An input is: which good file (runs.c), what to ask for, and edits (spoil.c).  Those behind a pause
+ * come when the file has been opened: it also changes under a reader that believes some of it.
+ *
+ * What must hold: no crash, leak or hang; what is printed is plain text, or JSON; a good file is
+ * called good; taking ended images out of a good file leaves a good one; a saved copy of a file
+ * that could be opened can be opened.
+ *
+ * The reader keeps areas in anonymous mappings, behind which lie other mappings: an access beyond
+ * the end would not be noticed.  So mmap gives heap memory here, which the sanitizer guards.
+ */
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "output.h"
+#include "report.h"
+#include "rtcheck/format.h"
+#include "spoil.h"
+
+#define INPUT_MAX 1024
+
+/* ---- guarded memory ------------------------------------------------------------------------ */
+
+#define GUARDED_MAX 16
+
+struct guarded {
+    void *at; /* NULL: none */
+    size_t bytes;
+    bool is_used;
+};
+
+static struct guarded guarded[GUARDED_MAX];
+
+void *__real_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes);
+
+/* What was given back is kept for the next of its length: making it anew takes much longer. */
+static struct guarded *guarded_get(size_t bytes)
+{
+    struct guarded *place = NULL;
+
+    for (unsigned i = 0; i < GUARDED_MAX; i++) {
+        if (!guarded[i].is_used && guarded[i].bytes == bytes)
+            return &guarded[i];
+        if (!guarded[i].is_used)
+            place = &guarded[i];
+    }
+    must(place != NULL, "what is mapped is given back");
+    ASAN_UNPOISON_MEMORY_REGION(place->at, place->bytes);
+    free(place->at);
+    place->at = malloc(bytes);
+    place->bytes = bytes;
+    return place;
+}
+
+/* These flags are the reader's alone. */
+void *__wrap_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+    struct guarded *g;
+
+    if (at || flags != (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE))
+        return __real_mmap(at, bytes, prot, flags, fd, offset);
+    g = guarded_get(bytes);
+    must(g->at != NULL, "there is memory");
+    g->is_used = true;
+    ASAN_UNPOISON_MEMORY_REGION(g->at, bytes);
+    return memset(g->at, 0, bytes);
+}
+
+int __wrap_munmap(void *at, size_t bytes)
+{
+    for (unsigned i = 0; i < GUARDED_MAX; i++) {
+        if (guarded[i].at != at || !guarded[i].is_used)
+            continue;
+        must(guarded[i].bytes == bytes, "all of a mapping is given back");
+        guarded[i].is_used = false;
+        ASAN_POISON_MEMORY_REGION(at, bytes);
+        return 0;
+    }
+    return __real_munmap(at, bytes);
+}
+
+/* ---- what is printed ----------------------------------------------------------------------- */
+
+/* Stands for the JSON file: what is no regular file is written in place. */
+#define JSON_PATH "/dev/null"
+
+struct printed {
+    char *text;
+    size_t bytes;
+};
+
+static struct printed json;
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+    if (strcmp(path, JSON_PATH) != 0)
+        return __real_fopen(path, mode);
+    return open_memstream(&json.text, &json.bytes);
+}
+
+static FILE *print_begin(struct printed *p)
+{
+    FILE *out = open_memstream(&p->text, &p->bytes);
+    must(out != NULL, "there is memory");
+    return out;
+}
+
+static void print_end(struct printed *p, FILE *out)
+{
+    fclose(out);
+    must(output_is_plain(p->text, p->bytes), "text is plain");
+    free(p->text);
+}
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
+static struct report *open_report(int fd)
+{
+    char why[REPORT_ERROR_BYTES] = "";
+    struct report *r = NULL;
+    int err = report_open_fd(&r, fd, "fuzz", why);
+
+    must(err ? *why != '\0' : r != NULL, "a file is opened, or the reason told");
+    must(output_is_plain(why, strlen(why)), "reasons are plain");
+    return err ? NULL : r;
+}
+
+/* Is all of it good? */
+static bool dump(int fd)
+{
+    struct report *r = open_report(fd);
+    struct printed p;
+    FILE *out;
+    int err;
+
+    if (!r)
+        return false;
+    out = print_begin(&p);
+    err = report_dump(r, out);
+    print_end(&p, out);
+    report_close(r);
+    return err == 0;
+}
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+#define ASK_ABSORB 1u
+#define ASK_MEMUSE 2u
+#define ASK_QUIET 4u
+#define ASK_EXIT 8u
+#define ASK_SAVE 16u
+#define ASK_FACTS 32u
+
+static void print_text(struct report *r, unsigned ask)
+{
+    struct print_options how = {
+        .memuse = ask & ASK_MEMUSE,
+        .quiet = ask & ASK_QUIET,
+        .pool = ask & ASK_SAVE ? "last.pool" : NULL,
+    };
+    struct printed p;
+    FILE *out = print_begin(&p);
+
+    report_print_text(r, out, &how);
+    print_end(&p, out);
+}
+
+static void print_json(struct report *r)
+{
+    must(report_print_json(r, JSON_PATH) == 0, "JSON can be written");
+    must(output_is_json(json.text, json.bytes), "JSON is JSON");
+    free(json.text);
+}
+
+static void ask_facts(struct report *r)
+{
+    struct report_image_fact fact = report_image_of_pid(r, 1);
+
+    must(!fact.found || strlen(fact.exe) < sizeof ((struct image_header *)0)->exe + 1,
+         "a program's name has an end");
+    report_running(r);
+}
+
+static void collect_and_print(struct report *r, unsigned ask)
+{
+    char why[REPORT_ERROR_BYTES] = "";
+
+    if (report_collect(r, why) != 0) {
+        must(*why != '\0', "the reason is told");
+        return;
+    }
+    must(report_run(r)->magic == RTC_RUN_MAGIC, "the header is verified");
+    report_main_image(r);
+    print_text(r, ask);
+    print_json(r);
+}
+
+/* Under its own name: several fuzzers run at once. */
+static void save(int fd)
+{
+    char path[256], why[REPORT_ERROR_BYTES];
+    const char *dir = getenv("TMPDIR");
+    struct report *r;
+
+    snprintf(path, sizeof path, "%s/rtcheck.fuzz.%d", dir ? dir : "/tmp", (int)getpid());
+    if (report_save(fd, path, 1u << 20) != 0)
+        return;
+    must(report_open(&r, path, why) == 0, "a saved copy can be opened");
+    report_close(r);
+    unlink(path);
+}
+
+static void use(int fd, struct input *in, const struct run_base *base, unsigned ask)
+{
+    struct report *r = open_report(fd);
+
+    if (!r)
+        return;
+    run_file_spoil(fd, in, base);
+    if (ask & ASK_EXIT)
+        report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2));
+    if (ask & ASK_FACTS)
+        ask_facts(r);
+    collect_and_print(r, ask);
+    report_close(r);
+}
+
+/* The head stays as long as it was: it is mapped, and not by strangers' files. */
+static void absorb(int fd)
+{
+    struct report *r = open_report(fd);
+    bool was_good = dump(fd);
+
+    if (!r)
+        return;
+    report_absorb_ended(r, fd);
+    must(!was_good || dump(fd), "a file stays good when images are taken out");
+    collect_and_print(r, ASK_MEMUSE);
+    report_close(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size < INPUT_MAX ? size : INPUT_MAX};
+    const struct run_base *base = run_base_choose((unsigned)input_number(&in, 1));
+    unsigned ask = (unsigned)input_number(&in, 1);
+    bool is_edited = in.left > 0;
+    int fd = run_file_begin(base);
+
+    run_file_spoil(fd, &in, base);
+    must(dump(fd) || is_edited, "a good file is called good");
+    if (ask & ASK_SAVE)
+        save(fd);
+    if (ask & ASK_ABSORB)
+        absorb(fd);
+    use(fd, &in, base, ask);
+    return 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * runs.h - the good run files that fuzz_view spoils.
+ */
+#ifndef RUNS_H
+#define RUNS_H
+
+#include <stdint.h>
+
+#define RUN_ANCHORS_MAX 192
+#define RUN_PAGES_MAX 64
+
+/*
+ * A run file in memory.  Anchors are the offsets where its structures begin: an edit names a place
+ * by anchor and distance, so that most of what a fuzzer tries hits something that is looked at.
+ */
+struct run_base {
+    const char *file;
+    uint64_t bytes;
+    uint32_t anchors[RUN_ANCHORS_MAX];
+    unsigned anchor_count;
+    uint32_t pages[RUN_PAGES_MAX]; /* offsets of those that are not all zero */
+    unsigned page_count;
+};
+
+/* One of them, by a byte of the input. */
+const struct run_base *run_base_choose(unsigned choice);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * runtime_options.h - the runtime's option parser beside the launcher's, in one program.
+ */
+#ifndef RUNTIME_OPTIONS_H
+#define RUNTIME_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the runtime takes out of a text, all of it set from its defaults. */
+struct runtime_options {
+    bool trace_children;
+    bool keep;
+    bool heap_in_file;
+    uint64_t heap_bytes;
+    char pool_dir[256];
+    uint64_t quarantine_bytes;
+    int malloc_fill; /* -1 = no */
+    int free_fill;
+};
+
+struct runtime_options runtime_options_read(const char *text);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * make_run.c - writes a run file with something of everything in it: make_run PATH [WORD...]
+ *
+ *   version=N  of that major version        pid=N      of the root (else nobody's)
+ *   hand       made by hand                 open       the root did not say goodbye
+ *   start=N    seconds later                child=N    pid of the forked child, still open
+ *   damaged    in its second area           options=TEXT
+ *
+ * tests/files/v1.pool and v99.pool were made by it, so nothing here may depend on the machine.
+ */
+/* rtc-build: shadow */
+#define BUILD_AREAS 6u
+
+#include "../unit/report/build_run.h"
+
+#define LIB 0x7f0000000000ull
+#define NOBODYS_PID 2000000000u
+
+static uint32_t add_map(struct build *b, uint32_t area, uint64_t bias)
+{
+    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct module_record *prog = build_module(m, "/opt/demo/prog", bias, 0x10000);
+    struct segment *d = build_depot(b, area, 0);
+
+    prog->build_id_bytes = 20;
+    for (uint8_t i = 0; i < 20; i++)
+        prog->build_id[i] = (uint8_t)(i * 7);
+    build_module(m, "/opt/demo/libé.so", LIB, 0x10000);
+    build_node(d, bias + 0x1010, 0);
+    build_node(d, LIB + 0x2020, 1);
+    build_node(d, 0x4242, 0);
+    return area;
+}
+
+static void add_threads(const struct build *b, uint32_t area, uint64_t allocs, uint64_t frees)
+{
+    build_thread(build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0), 1,
+                 allocs, frees);
+}
+
+static uint32_t add_root(struct build *b)
+{
+    uint32_t area = add_map(b, build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 0x560000000000ull);
+    struct segment *s = build_slab(b, area, 1, 64, 32), *old = build_slab(b, area, 2, 256, 8);
+    struct segment *l = build_segment(b, area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+
+    for (uint32_t i = 0; i < 5; i++)
+        build_block(s, i, BLOCK_LIVE, 16, 1);
+    build_block(s, 5, BLOCK_FREED, 16, 1);
+    build_block(old, 0, BLOCK_LIVE, 200, 2);
+    old->state = SEGMENT_SUPERSEDED;
+    build_large(l, 10, 2, 100000, 2);
+    add_threads(b, area, 40, 33);
+    build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
+    build_image_header(b, area)->end_status = 3;
+    return area;
+}
+
+/* Forked: one block of its own, from a place that only the parent's depot knows. */
+static uint32_t add_child(struct build *b)
+{
+    uint32_t area = build_image(b, 2, 1, NOBODYS_PID + 1, IMAGE_FORK);
+    struct segment *s = build_slab(b, area, 1, 64, 32);
+
+    build_image_header(b, area)->ppid = NOBODYS_PID;
+    build_image_header(b, area)->first_depot_chunk = 1;
+    build_block(s, 6, BLOCK_LIVE, 20, 1);
+    ((struct block_record *)build_item(s, 0))->word = build_word(BLOCK_LIVE, MARK_INHERITED, 16);
+    build_block(build_slab(b, build_more(b, area), 7, 32, 16), 0, BLOCK_LIVE, 9, 3);
+    add_threads(b, area, 2, 0);
+    return area;
+}
+
+/* Forked, then gone on by exec: two images of one process. */
+static void add_successor(struct build *b)
+{
+    uint32_t old = build_image(b, 3, 1, NOBODYS_PID + 2, IMAGE_FORK), new;
+    char *argv;
+
+    build_image_header(b, old)->ppid = NOBODYS_PID;
+    build_image_header(b, old)->end_how = END_EXEC;
+    build_block(build_slab(b, old, 1, 64, 32), 7, BLOCK_LIVE, 50, 1);
+    add_threads(b, old, 1, 0);
+    new = add_map(b, build_image(b, 4, 3, NOBODYS_PID + 2, IMAGE_EXEC), 0x570000000000ull);
+    argv = build_image_header(b, new)->argv;
+    memcpy(argv, "ls\0--\"q\"\0\x1b\xff", 12);
+    build_image_header(b, new)->argv_bytes = 12;
+    build_image_header(b, new)->argc = 3;
+    build_block(build_slab(b, new, 1, 64, 32), 0, BLOCK_LIVE, 4, 1);
+    add_threads(b, new, 7, 6);
+}
+
+static const char *value_of(const char *word, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+static uint32_t number_of(const char *value)
+{
+    return (uint32_t)strtoul(value, NULL, 10);
+}
+
+static void apply(struct build *b, uint32_t root, uint32_t child, const char *word)
+{
+    struct run_header *run = build_run(b);
+    const char *value;
+
+    if ((value = value_of(word, "version")))
+        run->version_major = number_of(value);
+    else if ((value = value_of(word, "pid")))
+        build_image_header(b, root)->pid = number_of(value);
+    else if ((value = value_of(word, "child"))) {
+        build_image_header(b, child)->pid = number_of(value);
+        build_image_header(b, child)->state = IMAGE_OPEN;
+    } else if ((value = value_of(word, "start")))
+        run->start_ns += 1000000000ull * number_of(value);
+    else if ((value = value_of(word, "options")))
+        snprintf(run->options, sizeof run->options, "%s", value);
+    else if (strcmp(word, "hand") == 0)
+        run->mode = RUN_BY_HAND;
+    else if (strcmp(word, "open") == 0)
+        build_image_header(b, root)->state = IMAGE_OPEN;
+    else if (strcmp(word, "damaged") == 0)
+        build_head(b, child)->used_bytes -= 64;
+    else
+        abort();
+}
+
+int main(int argc, char **argv)
+{
+    struct build b = build_begin();
+    uint32_t root = add_root(&b), child = add_child(&b);
+
+    build_run(&b)->options[0] = '\0';
+    add_successor(&b);
+    for (int i = 2; i < argc; i++)
+        apply(&b, root, child, argv[i]);
+    if (argc < 2)
+        return 1;
+    build_file(&b, argv[1]);
+    build_end(&b);
+    return 0;
+}

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""`rtcheck report` and `rtcheck dump`, on run files made for it."""
+# rtc-test: report/verbs ci 120
+import ctypes
+import json
+import mmap
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import validate_json
+
+BUILD = pathlib.Path(os.environ["RTC_BUILD"])
+RTCHECK = str(BUILD / "bin/rtcheck")
+MAKE_RUN = str(BUILD / "tests/report/make_run")
+HERE = pathlib.Path.cwd()
+REPORTED = 116  # offset of run_header.reported
+
+SUM = "rtcheck: 97.8 KiB in 9 blocks in use at exit, 50 allocs, 39 frees, 3 processes\n"
+checks = []
+
+
+def check(function):
+    checks.append(function)
+    return function
+
+
+def make(path, *words):
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    subprocess.run([MAKE_RUN, path, *words], check=True)
+    return path
+
+
+def rtcheck(*words, env=None, **more):
+    env = {**os.environ, "XDG_STATE_HOME": str(HERE / "state"), **(env or {})}
+    return subprocess.run([RTCHECK, *map(str, words)], capture_output=True, text=True, env=env,
+                          timeout=60, **more)
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def refused(done, status, says):
+    must(done.returncode == status, "status", done.returncode, "instead of", status, done.stderr)
+    must(done.stderr == says, "stderr:", repr(done.stderr), "instead of", repr(says))
+    must(done.stdout == "", "stdout:", done.stdout)
+
+
+def report_of(done, path):
+    must(done.returncode == 0, done.stderr)
+    report = json.loads(pathlib.Path(path).read_text())
+    said = validate_json.complaints(report)
+    must(not said, *said)
+    return report
+
+
+# ---- report FILE ------------------------------------------------------------------------------
+
+@check
+def text_of_a_file():
+    done = rtcheck("report", make("run.pool"))
+    must(done.returncode == 0 and done.stderr == "", done.stderr)
+    must(done.stdout == SUM +
+         "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
+         "     104 B in 7 blocks  prog+0x1010\n"
+         "       9 B in 1 block   0x4242 in no known module\n"
+         "  note: frees that were wrong, and ignored: 1 duplicate, 0 misaligned, 0 bad\n"
+         "rtcheck: in control; exit status 3\n", done.stdout)
+
+
+@check
+def whole_table():
+    done = rtcheck("report", "--memuse", make("run.pool"))
+    must(done.returncode == 0 and "processes:\n" in done.stdout, done.stdout)
+    must("  2000000002 fork prog3: 50 B in 1 block, 1 alloc, 0 frees, went on by exec\n" in done.stdout,
+         done.stdout)
+
+
+@check
+def log_file():
+    path = HERE / "log.2000000000.prog1"
+    path.unlink(missing_ok=True)
+    done = rtcheck("report", "--log-file=log.%p.%e", make("run.pool"))
+    must(done.returncode == 0 and done.stdout == "", done.stdout)
+    must(path.read_text().startswith(SUM))
+
+
+@check
+def json_report():
+    report = report_of(rtcheck("report", "--json=run.json", make("run.pool")), "run.json")
+    must([p["n"] for p in report["processes"]] == [1, 2, 3, 4])
+    must(report["summary"] == {"processes": 3, "allocs": 50, "frees": 39,
+                               "errors": {"duf": 1, "maf": 0, "baf": 0},
+                               "bytes": {"biu": 100113}, "blocks": {"biu": 9}}, report["summary"])
+    root, child, old, new = report["processes"]
+    must(root["exit"] == {"how": "exit", "status": 3} and root["complete"] and root["checked"])
+    must(child["how"] == "fork" and child["parent"] == 1 and child["bytes"] == 29)
+    must(old["exit"] == {"how": "exec"} and old["bytes"] == 50)
+    must(new["argv"] == ["ls", '--"q"', "\x1b\ufffd"] and new["argc"] == 3, new["argv"])
+    frames = {f["id"]: f for f in report["frames"]}
+    modules = {m["id"]: m for m in report["modules"]}
+    stacks = {s["id"]: s for s in report["stacks"]}
+    largest = report["records"][0]
+    inner, outer = (frames[f] for f in stacks[largest["stack"]]["frames"])
+    must(largest["bytes"] == 100000 and largest["process"] == [1] and largest["rtc"] == "biu")
+    must(modules[inner["module"]]["path"] == "/opt/demo/libé.so" and inner["offset"] == "0x2020")
+    must(modules[outer["module"]]["build_id"] == "".join("%02x" % (i * 7) for i in range(20)))
+    must(report["records"][1]["process"] == [1, 2, 4], report["records"][1])
+    must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")
+
+
+@check
+def json_of_damage():
+    report = report_of(rtcheck("report", "--json=run.json", make("run.pool", "damaged", "open")), "run.json")
+    must(not report["run"]["complete"])
+    must([(d["area"], d["process"]) for d in report["run"]["damaged"]] == [(2, 2)], report["run"])
+    must(report["processes"][0]["exit"] == {"how": "killed"} and not report["processes"][0]["complete"])
+
+
+@check
+def json_into_a_pipe():
+    done = rtcheck("report", "--json=/dev/stdout", "--log-file=/dev/null", make("run.pool"))
+    must(json.loads(done.stdout)["schema"] == "rtcheck-report/1")
+
+
+@check
+def json_replaces():
+    pathlib.Path("run.json").write_text("old")
+    report_of(rtcheck("report", "--json=run.json", make("run.pool")), "run.json")
+    before = set(os.listdir("."))
+    done = rtcheck("report", "--json=no/such/place", make("run.pool"))
+    must(done.returncode == 125 and "no/such/place cannot be written" in done.stderr, done.stderr)
+    must(set(os.listdir(".")) == before)
+
+
+@check
+def refusals():
+    make("run.pool")
+    refused(rtcheck("report", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
+    refused(rtcheck("report", "run.pool", "run.pool"), 125, "rtcheck: report takes one file\n")
+    refused(rtcheck("report", make("new.pool", "version=99")), 125,
+            f"rtcheck: {pathlib.Path('new.pool')} is a run file of version 99, this rtcheck reads version 1\n")
+    done = rtcheck("report", "--no-such-option", "run.pool")
+    must(done.returncode == 125 and "no-such-option" in done.stderr, done.stderr)
+
+
+# ---- report, of what there is -----------------------------------------------------------------
+
+def places(**more):
+    empty = HERE / "nothing"
+    empty.mkdir(exist_ok=True)
+    return {"RTCHECK_POOL_DIR": str(empty), "XDG_RUNTIME_DIR": str(empty), "TMPDIR": str(empty), **more}
+
+
+def told(done):
+    """The file that was reported and the others of ours that were listed: /tmp is everybody's."""
+    must(done.returncode == 0, done.stderr)
+    lines = done.stdout.splitlines()
+    others = [line.split()[-1] for line in lines[1:] if "also there" in line]
+    return lines[0].removeprefix("rtcheck: run file "), [o for o in others if o.startswith(str(HERE))]
+
+
+def later(seconds):
+    """Newer than any real run."""
+    return f"start={2000000000 + seconds}"
+
+
+@check
+def newest_of_all():
+    hand = HERE / "hand"
+    shutil.rmtree(hand, ignore_errors=True)
+    shutil.rmtree("state", ignore_errors=True)
+    env = places(RTCHECK_POOL_DIR=str(hand), XDG_RUNTIME_DIR=str(hand))
+    done = rtcheck("report", env=env)
+    must(str(HERE) not in done.stdout, done.stdout)
+    must(done.returncode == 0 or done.stderr.startswith("rtcheck: no run to report"), done.stderr)
+    kept = str(HERE / make("state/rtcheck/last.pool", later(5)))
+    must(told(rtcheck("report", env=env)) == (kept, []))
+    older = str(make(hand / "rtcheck.p.1.1.pool", "hand", "open", later(1)))
+    make(hand / "rtcheck.p.2.1.pool", "hand", "open", later(9), f"pid={os.getpid()}")  # still runs
+    make(hand / "rtcheck.p.3.1.pool", "hand", later(9), "version=2")
+    make(hand / "other.pool", "hand", "open", later(9))
+    must(told(rtcheck("report", env=env)) == (kept, [older]))
+    newer = make(hand / "rtcheck.p.4.1.pool", "hand", "open", later(7))
+    must(told(rtcheck("report", env=env)) == (str(newer), [kept, older]))
+    (hand / "rtcheck.p.5.1.pool").symlink_to(newer)
+    set_reported(newer, 1)
+    must(told(rtcheck("report", env=env)) == (kept, [older]))
+    must(os.path.exists(older))
+
+
+# ---- report --end -----------------------------------------------------------------------------
+
+def get_reported(path):
+    with open(path, "rb") as f:
+        f.seek(REPORTED)
+        return struct.unpack("<I", f.read(4))[0]
+
+
+def set_reported(path, value):
+    with open(path, "r+b") as f:
+        f.seek(REPORTED)
+        f.write(struct.pack("<I", value))
+
+
+@check
+def end_of_a_run():
+    path = make("end.pool", "hand", "options=json=end.json")
+    with open(path, "rb") as held:
+        done = rtcheck("report", "--end", path)
+        must(done.returncode == 0 and done.stdout == "", done.stdout, done.stderr)
+        must(done.stderr.startswith(SUM) and done.stderr.endswith("rtcheck: in control; exit status 3\n"),
+             done.stderr)
+        must(not path.exists(), "the file is still there")
+        held.seek(REPORTED)
+        must(held.read(4) == b"\1\0\0\0", "the process was not told")
+    must(report_of(done, "end.json")["tool"]["mode"] == "by_hand")
+
+
+@check
+def end_wakes_the_process():
+    """A thread sleeps on the word, as the runtime does."""
+    path = make("end.pool", "hand", "options=keep=yes")
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(path, "r+b") as f, mmap.mmap(f.fileno(), 8192) as page:
+        word = ctypes.c_uint32.from_buffer(page, REPORTED)
+        woken = threading.Event()
+
+        def sleep():
+            while word.value == 0:
+                libc.syscall(202, ctypes.byref(word), 0, 0, None, None, 0)  # FUTEX_WAIT
+            woken.set()
+
+        thread = threading.Thread(target=sleep)
+        thread.start()
+        rtcheck("report", "--end", path)
+        must(woken.wait(30), "nobody woke the sleeper")
+        thread.join()
+        del word
+    must(path.exists() and get_reported(path) == 1)
+
+
+@check
+def end_with_options():
+    done = rtcheck("report", "--end", make("end.pool", "hand", "options=quiet=yes:log_file=end.%p.log"))
+    must(done.returncode == 0 and done.stderr == "", done.stderr)
+    must("ignored: 1 duplicate" in (HERE / "end.2000000000.log").read_text())
+    done = rtcheck("report", "--end", make("end.pool", "hand", "options=memuse=yes"))
+    must("in use, by place:\n" in done.stderr, done.stderr)
+
+
+@check
+def end_while_others_run():
+    """The file stays, and is told of; the last one's reporter takes it away."""
+    path = make("end.pool", "hand", f"child={os.getpid()}")
+    done = rtcheck("report", "--end", path)
+    must("still running" in done.stderr and done.stderr.endswith(f"; run file: {path}\n"), done.stderr)
+    must(path.exists() and get_reported(path) == 1)
+    done = rtcheck("report", "--end", path)
+    must(done.stderr == "", "told twice:", done.stderr)
+
+
+@check
+def end_of_what_cannot_be_told():
+    """Whatever goes wrong, the process is not kept waiting; files that are no runs stay as they are."""
+    path = make("end.pool", "hand", "options=log_file=/no/such/place")
+    done = rtcheck("report", "--end", path)
+    must(done.returncode == 125 and "/no/such/place" in done.stderr, done.stderr)
+    must(path.exists() and get_reported(path) == 1)
+    pathlib.Path("text").write_text("x" * 20000)
+    must(rtcheck("report", "--end", "text").returncode == 125)
+    must(pathlib.Path("text").read_text() == "x" * 20000)
+    link = HERE / "link.pool"
+    link.unlink(missing_ok=True)
+    link.symlink_to(path)
+    must(rtcheck("report", "--end", link).returncode == 125)
+    others = rtcheck("report", "--end", "/proc/self/status" if os.geteuid() == 0 else "/etc/passwd")
+    must(others.returncode == 125, others.stderr)
+
+
+# ---- dump -------------------------------------------------------------------------------------
+
+@check
+def dump():
+    done = rtcheck("dump", make("run.pool"))
+    must(done.returncode == 0 and done.stdout.endswith("\nverify: good\n"), done.stdout[-300:])
+    done = rtcheck("dump", make("bad.pool", "damaged"))
+    must(done.returncode == 1, done.returncode)
+    must("\nverify: segment reaches over the end at 0x" in done.stdout, done.stdout[-300:])
+    refused(rtcheck("dump", make("new.pool", "version=99")), 1,
+            "rtcheck: new.pool is a run file of version 99, this rtcheck reads version 1\n")
+    refused(rtcheck("dump", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
+    refused(rtcheck("dump"), 125, "usage: rtcheck dump FILE\n")
+    refused(rtcheck("dump", "--x"), 125, "usage: rtcheck dump FILE\n")
+
+
+def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    failed = 0
+    for function in checks:
+        try:
+            function()
+        except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as e:
+            failed += 1
+            print(f"FAIL {function.__name__}: {e}")
+    print(f"{len(checks)} checks, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,302 @@
+/*
+ * test_environment.c - our two entries: taken out of the program's sight, put back for what it
+ * starts, and nobody else's entry touched.
+ *
+ * Environments are written as one text, entries separated by newlines.  The room of each
+ * environment_put_back ends at a guard page, and what it was made from must not change: it runs
+ * in the memory of a vfork child's parent.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+
+#include <cmocka.h>
+
+#define OURS "/opt/rtcheck/lib/librtcheck.so"
+#define RUN "RTCHECK_RUN_FILE=987:65024:4711:/proc/99/fd/987"
+#define RUN_LATER "RTCHECK_RUN_FILE=-1:65024:4711:/proc/99/fd/987"
+#define ENTRIES_MAX 64u
+#define ROOM_MAX 65536u
+
+struct env {
+    char *entry[ENTRIES_MAX];
+    char *text; /* what the entries point into */
+};
+
+static struct env env_of(const char *text)
+{
+    struct env e = {.text = strdup(text)};
+    size_t n = 0;
+    assert_non_null(e.text);
+    for (char *s = strtok(e.text, "\n"); s; s = strtok(NULL, "\n")) {
+        assert_true(n < ENTRIES_MAX - 1);
+        e.entry[n++] = s;
+    }
+    return e;
+}
+
+static void assert_same(char *const *got, const char *want)
+{
+    char text[ROOM_MAX];
+    size_t n = 0;
+    text[0] = '\0';
+    for (; *got; got++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "\n" : "", *got);
+    assert_string_equal(text, want);
+}
+
+/* Forgets what an earlier case remembered. */
+static void reset(void)
+{
+    memset(&rt, 0, sizeof rt);
+    rt.options.trace_children = true;
+}
+
+/* The room ends where the guard page begins, or up to 7 bytes before: pointers are aligned. */
+static char *room_of(size_t bytes)
+{
+    static char *page;
+    if (!page) {
+        page = mmap(NULL, ROOM_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
+        assert_true(page != MAP_FAILED);
+        assert_int_equal(mprotect(page + ROOM_MAX, PAGE_BYTES, PROT_NONE), 0);
+    }
+    assert_true(bytes < ROOM_MAX - 64);
+    memset(page, 0x5a, ROOM_MAX);
+    return page + ROOM_MAX - align_up(bytes, sizeof(char *));
+}
+
+static char *const *put_back(char *const *envp)
+{
+    size_t bytes = environment_room(envp), entries = 0;
+    char *room = room_of(bytes), *const before[1] = {NULL}, *const *source = envp ? envp : before;
+    while (source[entries])
+        entries++;
+    char **copy = calloc(entries + 1, sizeof *copy);
+    for (size_t i = 0; i < entries; i++)
+        copy[i] = strdup(source[i]);
+    char *const *out = environment_put_back(envp, room);
+    for (size_t i = 0; i < entries; i++) {
+        assert_string_equal(source[i], copy[i]);
+        free(copy[i]);
+    }
+    free(copy);
+    assert_null(source[entries]);
+    for (const char *p = room - 64; p < room; p++)
+        assert_int_equal(*p, 0x5a);
+    assert_true(out == envp || out == (char *const *)(void *)room);
+    return out;
+}
+
+/* ---- one case after the other --------------------------------------------------------------- */
+
+static const struct {
+    const char *started;  /* as the launcher made it */
+    const char *seen;     /* by the program */
+    const char *next;     /* for what it starts with the same environment */
+} rows[] = {
+    {"A=1\nLD_PRELOAD=" OURS "\nB=2\n" RUN "\nC=3", "A=1\nB=2\nC=3",
+     "A=1\nB=2\nC=3\nLD_PRELOAD=" OURS "\n" RUN_LATER},
+    {RUN "\nLD_PRELOAD=" OURS, "", "LD_PRELOAD=" OURS "\n" RUN_LATER},
+    {"LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\n" RUN "\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1",
+     "LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\nA=1\n" RUN_LATER},
+    {"A=1\n" RUN "\nLD_PRELOAD=" OURS " /u/a.so /u/b.so\nB=2",
+     "A=1\nLD_PRELOAD=/u/a.so /u/b.so\nB=2",
+     "A=1\nLD_PRELOAD=" OURS ":/u/a.so /u/b.so\nB=2\n" RUN_LATER},
+    /* the user's own was set, if to nothing */
+    {"A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN, "A=1\nLD_PRELOAD=\nB=2",
+     "A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN_LATER},
+    /* names that only look like ours */
+    {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_PRELOAD=" OURS
+     "\n" RUN "\nRTCHECK_RUN_FIL=q",
+     "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q",
+     "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q\n"
+     "LD_PRELOAD=" OURS "\n" RUN_LATER},
+    /* an entry without '=', one without a name, one that is twice there */
+    {"NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN, "NOTHING\n=x\nA=1\nA=2",
+     "NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN_LATER},
+};
+
+static void round_trip(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < countof(rows); i++) {
+        struct env e = env_of(rows[i].started);
+        reset();
+        environment_take(e.entry);
+        assert_true(rt.by_launcher);
+        assert_string_equal(rt.preload, OURS);
+        assert_same(e.entry, rows[i].seen);
+        char *const *out = put_back(e.entry);
+        assert_same(out, rows[i].next);
+        /* The next image sees what this one saw, in its order, and passes on the same. */
+        struct env again = env_of(rows[i].next);
+        environment_take(again.entry);
+        assert_same(again.entry, rows[i].seen);
+        assert_same(put_back(again.entry), rows[i].next);
+        free(e.text);
+        free(again.text);
+    }
+}
+
+static void take_first(void)
+{
+    struct env e = env_of(rows[0].started);
+    reset();
+    environment_take(e.entry);
+    free(e.text);
+}
+
+/* What the program hands to exec is its own affair: nothing, its own preload, both. */
+static void other_environments(void **state)
+{
+    (void)state;
+    take_first();
+    char *none[] = {NULL};
+    assert_same(put_back(none), "LD_PRELOAD=" OURS "\n" RUN_LATER); /* env -i */
+    assert_same(put_back(NULL), "LD_PRELOAD=" OURS "\n" RUN_LATER);
+    struct env own = env_of("B=1\nLD_PRELOAD=/u/new.so\nA=2");
+    assert_same(put_back(own.entry), "B=1\nLD_PRELOAD=" OURS ":/u/new.so\nA=2\n" RUN_LATER);
+    free(own.text);
+    struct env empty = env_of("LD_PRELOAD=\nA=2");
+    assert_same(put_back(empty.entry), "LD_PRELOAD=" OURS ":\nA=2\n" RUN_LATER);
+    free(empty.text);
+    struct env stale = env_of("RTCHECK_RUN_FILE=5:6:7:/old\nA=2");
+    assert_same(put_back(stale.entry), "A=2\nLD_PRELOAD=" OURS "\n" RUN_LATER);
+    free(stale.text);
+}
+
+/* Ours is there already, wherever in the list: nothing is added. */
+static void ours_and_theirs(void **state)
+{
+    (void)state;
+    static const char *const there[] = {
+        "LD_PRELOAD=" OURS, "LD_PRELOAD=" OURS ":/u/a.so", "LD_PRELOAD=/u/a.so:" OURS,
+        "LD_PRELOAD=/u/a.so " OURS " /u/b.so", "LD_PRELOAD=::" OURS,
+    };
+    static const char *const not_there[] = {
+        "LD_PRELOAD=" OURS "x", "LD_PRELOAD=x" OURS, "LD_PRELOAD=/u/a.so:" OURS ".1",
+        "LD_PRELOAD=/opt/rtcheck/lib/librtcheck.s",
+    };
+    take_first();
+    for (size_t i = 0; i < countof(there); i++) {
+        struct env e = env_of(there[i]);
+        e.entry[1] = (char[]){RUN_LATER};
+        assert_ptr_equal(put_back(e.entry), e.entry);
+        free(e.text);
+    }
+    for (size_t i = 0; i < countof(not_there); i++) {
+        struct env e = env_of(not_there[i]);
+        assert_ptr_not_equal(put_back(e.entry), e.entry);
+        free(e.text);
+    }
+}
+
+/* Without a launcher, or told not to follow: everything is left as it is. */
+static void left_alone(void **state)
+{
+    (void)state;
+    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" OURS ":/u/a.so\nB=2", "A=1\n" RUN, "A=1"};
+    for (size_t i = 0; i < countof(by_hand); i++) {
+        struct env e = env_of(by_hand[i]);
+        reset();
+        environment_take(e.entry);
+        assert_false(rt.by_launcher);
+        assert_same(e.entry, by_hand[i]);
+        assert_ptr_equal(put_back(e.entry), e.entry);
+        free(e.text);
+    }
+    struct env e = env_of("A=1");
+    take_first();
+    rt.options.trace_children = false;
+    assert_ptr_equal(put_back(e.entry), e.entry);
+    free(e.text);
+}
+
+/* ---- lengths -------------------------------------------------------------------------------- */
+
+/* Every length of the library's path and of the user's list ends right before the guard page. */
+static void lengths(void **state)
+{
+    (void)state;
+    static char path[sizeof rt.preload], users[4000], started[8192], next[8192];
+    for (size_t n = 1; n < sizeof path; n += n < 1000 ? 37 : 1) {
+        for (size_t u = 0; u < sizeof users; u += u < 24 ? 1 : 331) {
+            memset(path, 'p', n);
+            path[n] = '\0';
+            memset(users, 'u', u);
+            users[u] = '\0';
+            snprintf(started, sizeof started, "A=1\nLD_PRELOAD=%s%s%s\n" RUN, path, u ? ":" : "", users);
+            snprintf(next, sizeof next, "A=1\nLD_PRELOAD=%s%s%s\n" RUN_LATER, path, u ? ":" : "", users);
+            struct env e = env_of(started);
+            reset();
+            environment_take(e.entry);
+            assert_same(put_back(e.entry), next);
+            free(e.text);
+        }
+    }
+}
+
+/* The program must read its own LD_PRELOAD whole, however long it is. */
+static void long_preload(void **state)
+{
+    (void)state;
+    static char users[30000], started[31000], seen[31000];
+    for (size_t i = 0; i < sizeof users - 1; i++)
+        users[i] = i % 50 ? 'u' : ':';
+    users[0] = '/';
+    snprintf(started, sizeof started, "LD_PRELOAD=" OURS ":%s\n" RUN, users);
+    snprintf(seen, sizeof seen, "LD_PRELOAD=%s", users);
+    struct env e = env_of(started);
+    reset();
+    environment_take(e.entry);
+    assert_same(e.entry, seen);
+    free(e.text);
+}
+
+/* Many entries, in an order of their own. */
+static void order(void **state)
+{
+    (void)state;
+    char text[4096], want[4096];
+    uint64_t random = 20261120;
+    for (int round = 0; round < 200; round++) {
+        size_t n = 0, w = 0, count = random % (ENTRIES_MAX - 4), ours = random / 64 % (count + 1);
+        for (size_t i = 0; i <= count; i++) {
+            if (i == ours)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\n%s\n", "LD_PRELOAD=" OURS, RUN);
+            random = random * 6364136223846793005ull + 1442695040888963407ull;
+            int at = snprintf(want + w, sizeof want - w, "V%lu=%lu\n", random % 100, random >> 40);
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s", want + w);
+            w += (size_t)at;
+        }
+        struct env e = env_of(text);
+        reset();
+        environment_take(e.entry);
+        want[w - 1] = '\0';
+        assert_same(e.entry, want);
+        want[w - 1] = '\n';
+        snprintf(want + w, sizeof want - w, "LD_PRELOAD=" OURS "\n" RUN_LATER);
+        assert_same(put_back(e.entry), want);
+        free(e.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),      cmocka_unit_test(other_environments),
+        cmocka_unit_test(ours_and_theirs), cmocka_unit_test(left_alone),
+        cmocka_unit_test(lengths),         cmocka_unit_test(long_preload),
+        cmocka_unit_test(order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

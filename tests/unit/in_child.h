@@ -1,0 +1,35 @@
+/*
+ * in_child.h - runs a body in a forked child: for rooms whose variables can be set up only once,
+ * and for what ends a process.  In the child MUST takes the place of cmocka's assertions, which
+ * would jump into the middle of the parent's tests.
+ */
+#ifndef IN_CHILD_H
+#define IN_CHILD_H
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MUST(condition) \
+    ((condition) ? (void)0 : in_child_failed(__FILE__, __LINE__, #condition))
+
+static inline _Noreturn void in_child_failed(const char *file, int line, const char *condition)
+{
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+    _exit(1);
+}
+
+/* The status of a child that ran `body`, as waitpid has it: 0 = every MUST held. */
+static inline int in_child(void (*body)(void))
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        body();
+        _exit(0);
+    }
+    int status = -1;
+    return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+#endif

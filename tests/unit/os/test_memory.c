@@ -1,0 +1,227 @@
+/*
+ * test_memory.c - what os promises of mappings, with the features of this kernel and without.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "os.h"
+#include "../in_child.h"
+
+#include <cmocka.h>
+
+#define PAGES 4u
+#define BYTES (PAGES * PAGE_BYTES)
+
+static char *place; /* what the next child touches */
+
+static void touch(void)
+{
+    signal(SIGSEGV, SIG_DFL); /* cmocka and sanitizers have handlers of their own */
+    *(volatile char *)place = 1;
+}
+
+static bool can_be_touched(char *at)
+{
+    place = at;
+    int status = in_child(touch);
+    assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV));
+    return status == 0;
+}
+
+static void reserving(void **state)
+{
+    (void)state;
+    char *p = os_reserve(NULL, BYTES, false);
+    assert_false(os_failed(p));
+    assert_false(can_be_touched(p));
+    assert_int_equal(os_allow(p + PAGE_BYTES, PAGE_BYTES), 0);
+    assert_false(can_be_touched(p));
+    assert_true(can_be_touched(p + PAGE_BYTES));
+    assert_false(can_be_touched(p + 2 * PAGE_BYTES));
+    p[PAGE_BYTES] = 1;
+    assert_int_equal(os_read_only(p + PAGE_BYTES, PAGE_BYTES), 0);
+    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_int_equal(p[PAGE_BYTES], 1);
+    assert_int_equal(os_unmap(p, BYTES), 0);
+    assert_true(os_failed(os_reserve(NULL, (size_t)1 << 60, false)));
+}
+
+/* Exactly there or not at all; what lies there stays. */
+static void fixed(void)
+{
+    char *p = os_map(BYTES);
+    MUST(!os_failed(p));
+    memset(p, 7, BYTES);
+    MUST(os_failed(os_reserve(p + PAGE_BYTES, BYTES, true)));
+    for (size_t i = 0; i < BYTES; i++)
+        MUST(p[i] == 7);
+    MUST(os_unmap(p + PAGE_BYTES, PAGE_BYTES) == 0);
+    MUST(os_reserve(p + PAGE_BYTES, PAGE_BYTES, true) == p + PAGE_BYTES);
+    MUST(os_reserve((void *)0x200000000000, PAGE_BYTES, true) == (void *)0x200000000000);
+}
+
+static void fixed_by_comparing(void)
+{
+    os_lack(OS_NOREPLACE);
+    fixed();
+}
+
+static void fixed_place(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(fixed), 0);
+    assert_int_equal(in_child(fixed_by_comparing), 0);
+}
+
+/* A file of two pages mapped as four. */
+static char *short_file(void)
+{
+    int fd = memfd_create("pages", MFD_CLOEXEC);
+    MUST(fd >= 0 && os_truncate(fd, 2 * PAGE_BYTES) == 0);
+    char *p = os_reserve_file(NULL, fd, BYTES, 0);
+    MUST(!os_failed(p) && os_close(fd) == 0 && os_allow(p, BYTES) == 0);
+    return p;
+}
+
+static void populating(void)
+{
+    char *p = short_file();
+    unsigned char in_core[PAGES];
+    MUST(mincore(p, 2 * PAGE_BYTES, in_core) == 0 && !(in_core[0] & 1));
+    MUST(os_populate(p, 2 * PAGE_BYTES) == 0);
+    MUST(mincore(p, 2 * PAGE_BYTES, in_core) == 0 && in_core[0] & 1 && in_core[1] & 1);
+    for (size_t i = 0; i < 2 * PAGE_BYTES; i++)
+        MUST(p[i] == 0);
+    MUST(os_populate(p, BYTES) == -EFAULT); /* behind the end of the file: an error, no signal */
+    MUST(os_populate(p + 2 * PAGE_BYTES, PAGE_BYTES) == -EFAULT);
+}
+
+static void populating_by_writes(void)
+{
+    os_lack(OS_POPULATE);
+    populating();
+}
+
+static void populate(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(populating), 0);
+    assert_int_equal(in_child(populating_by_writes), 0);
+}
+
+static void giving_back(void **state)
+{
+    (void)state;
+    char *p = os_map(BYTES);
+    unsigned char in_core[PAGES];
+    memset(p, 5, BYTES);
+    assert_int_equal(os_release(p + PAGE_BYTES, PAGE_BYTES), 0);
+    assert_int_equal(mincore(p, BYTES, in_core), 0);
+    assert_int_equal(in_core[0] & 1, 1);
+    assert_int_equal(in_core[1] & 1, 0);
+    assert_int_equal(p[PAGE_BYTES], 0);
+    assert_int_equal(p[PAGE_BYTES - 1], 5);
+    assert_int_equal(p[2 * PAGE_BYTES], 5);
+    os_unmap(p, BYTES);
+
+    p = short_file();
+    memset(p, 5, 2 * PAGE_BYTES);
+    assert_int_equal(os_release_file(p, PAGE_BYTES), 0); /* for everybody who maps it */
+    assert_int_equal(p[0], 0);
+    assert_int_equal(p[PAGE_BYTES], 5);
+    os_unmap(p, BYTES);
+}
+
+static void moving(void **state)
+{
+    (void)state;
+    char *from = os_map(BYTES), *onto = os_map(BYTES);
+    memset(from, 1, BYTES);
+    memset(onto, 2, BYTES);
+    assert_int_equal(os_move_onto(from, 2 * PAGE_BYTES, onto + PAGE_BYTES), 0);
+    assert_int_equal(onto[PAGE_BYTES - 1], 2);
+    assert_int_equal(onto[PAGE_BYTES], 1);
+    assert_int_equal(onto[3 * PAGE_BYTES - 1], 1);
+    assert_int_equal(onto[3 * PAGE_BYTES], 2);
+    assert_false(can_be_touched(from));
+    assert_int_not_equal(os_move_onto(from, PAGE_BYTES, onto), 0);
+}
+
+/* A mapping of ours becomes a reservation, or a file's, without moving. */
+static void replacing(void **state)
+{
+    (void)state;
+    char *p = os_map(BYTES);
+    memset(p, 1, BYTES);
+    assert_ptr_equal(os_replace(p + PAGE_BYTES, PAGE_BYTES), p + PAGE_BYTES);
+    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_int_equal(p[PAGE_BYTES - 1] + p[2 * PAGE_BYTES], 2);
+    int fd = memfd_create("page", MFD_CLOEXEC);
+    assert_int_equal(os_truncate(fd, 2 * PAGE_BYTES), 0);
+    assert_int_equal(pwrite(fd, "x", 1, PAGE_BYTES), 1);
+    assert_ptr_equal(os_reserve_file(p + PAGE_BYTES, fd, PAGE_BYTES, PAGE_BYTES), p + PAGE_BYTES);
+    assert_int_equal(os_close(fd), 0);
+    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_int_equal(os_allow(p + PAGE_BYTES, PAGE_BYTES), 0);
+    assert_int_equal(p[PAGE_BYTES], 'x');
+    assert_int_equal(p[PAGE_BYTES - 1] + p[2 * PAGE_BYTES], 2);
+    os_unmap(p, BYTES);
+}
+
+static char *word;
+
+static void is_wiped(void)
+{
+    MUST(word[0] == 0);
+}
+
+static void is_kept(void)
+{
+    MUST(word[0] == 9);
+}
+
+static void wiping(void **state)
+{
+    (void)state;
+    word = os_map(PAGE_BYTES);
+    word[0] = 9;
+    assert_int_equal(in_child(is_kept), 0);
+    assert_int_equal(os_wipe_on_fork(word, PAGE_BYTES), 0);
+    assert_int_equal(in_child(is_wiped), 0);
+    assert_int_equal(word[0], 9);
+}
+
+static void measuring(void **state)
+{
+    (void)state;
+    uint64_t before = os_data_bytes();
+    char *p = os_map(64 << 20);
+    assert_in_range(os_data_bytes() - before, 64 << 20, 65 << 20);
+    os_unmap(p, 64 << 20);
+    struct rlimit limit, lower;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    lower = limit;
+    lower.rlim_cur = 123456;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lower), 0);
+    assert_int_equal(os_limit(RLIMIT_FSIZE), 123456);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    if (limit.rlim_cur == RLIM_INFINITY)
+        assert_true(os_limit(RLIMIT_FSIZE) == UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
+        cmocka_unit_test(giving_back), cmocka_unit_test(moving),      cmocka_unit_test(replacing),
+        cmocka_unit_test(wiping),      cmocka_unit_test(measuring),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/*
+ * test_probe.c - the test switches that the conformance tests stand on: a feature is switched off
+ * by its whole name only, and the n-th system call fails, once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "os.h"
+#include "../in_child.h"
+
+#include <cmocka.h>
+
+static const char *const names[] = {
+#define FEATURE(id, name) name,
+    OS_FEATURES(FEATURE)
+#undef FEATURE
+};
+
+static char variable[256];
+
+static void start_with(const char *text)
+{
+    char *envp[] = {(char[]){"A=1"}, variable, (char[]){"RTCHECK_TEST_WITHOUTX=dontdump"}, NULL};
+    snprintf(variable, sizeof variable, "%s", text);
+    os_start(envp);
+}
+
+static void nothing_lost(void)
+{
+    os_start(NULL);
+    MUST(os_lost_features() == 0);
+    start_with("RTCHECK_TEST_WITHOUT=");
+    start_with("RTCHECK_TEST_WITHOUT=populat,populates,xpopulate,POPULATE, populate,,");
+    MUST(os_lost_features() == 0);
+    MUST(os_barrier_ready());
+}
+
+static size_t feature; /* of one_lost */
+static const char *shape;
+
+static void one_lost(void)
+{
+    char text[256] = "RTCHECK_TEST_WITHOUT=";
+    size_t n = text_length(text);
+    snprintf(text + n, sizeof text - n, shape, names[feature]);
+    start_with(text);
+    MUST(os_lost_features() == 1ull << feature);
+    for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
+        MUST(os_has((enum os_feature)f) == (f != feature));
+}
+
+static void all_lost(void)
+{
+    for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
+        os_lack((enum os_feature)f);
+    MUST(os_lost_features() == (1ull << OS_FEATURE_COUNT) - 1);
+    MUST(!os_barrier_ready());
+    os_barrier(); /* is a no-op then */
+}
+
+static void without(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"%s", "other,%s", "%s,other", "%s,%1$s"};
+    assert_int_equal(in_child(nothing_lost), 0);
+    assert_int_equal(in_child(all_lost), 0);
+    for (feature = 0; feature < OS_FEATURE_COUNT; feature++)
+        for (size_t i = 0; i < countof(shapes); i++) {
+            shape = shapes[i];
+            assert_int_equal(in_child(one_lost), 0);
+        }
+}
+
+static void third_call(void)
+{
+    os_lack(OS_MEMBARRIER); /* so that starting asks nothing of the kernel */
+    start_with("RTCHECK_TEST_FAIL=3");
+    MUST(os_pid() == (uint32_t)getpid());
+    MUST(os_pid() == (uint32_t)getpid());
+    MUST(os_pid() == (uint32_t)-1); /* EPERM */
+    for (int i = 0; i < 10; i++)
+        MUST(os_pid() == (uint32_t)getpid());
+}
+
+static void no_call(void)
+{
+    start_with("RTCHECK_TEST_FAIL=x");
+    start_with("RTCHECK_TEST_FAIL=0");
+    for (int i = 0; i < 10; i++)
+        MUST(os_pid() == (uint32_t)getpid());
+}
+
+static void failing(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(third_call), 0);
+    assert_int_equal(in_child(no_call), 0);
+}
+
+static void in_sandbox(void)
+{
+    char name[16] = "before";
+    MUST(!os_sandboxed() && !os_on_alternate_stack());
+    MUST(os_process_gone(0x3fffffff)); /* beyond every pid there can be */
+    MUST(!os_process_gone((uint32_t)getpid()));
+    os_enter_sandbox();
+    MUST(os_sandboxed());
+    MUST(os_on_alternate_stack());      /* cannot be asked any more: yes */
+    MUST(!os_process_gone(0x3fffffff)); /* in doubt: no */
+    os_thread_name(name);
+    MUST(name[0] == '\0');
+}
+
+static void sandbox(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(in_sandbox), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without),
+        cmocka_unit_test(failing),
+        cmocka_unit_test(sandbox),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

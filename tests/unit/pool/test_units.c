@@ -1,0 +1,482 @@
+/*
+ * test_units.c - the heap's address space against a model: an array that says who owns each unit.
+ *
+ * 200,000 random steps (20 heaps of 10,000) take, extend, shrink and give runs of units.  After each: nothing overlaps,
+ * what is said to be zero is, what is owned was left alone, an address finds its owner, and the
+ * heap grows only when no free run would have done.  Every free run of the model must stand in the
+ * table as one, with its length at both ends: what is not merged, or not merged in time, shows.
+ *
+ * The same walk is done under a limit on the address space and in a heap of fixed size in a file,
+ * where it must be refused at times and go on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "pool.h"
+#include "../in_child.h"
+
+#include <cmocka.h>
+
+#define STEPS 10000u
+#define WALKS 20u
+#define SEED 20261120u
+#define UNITS_MAX 16384u
+#define BLOCKS_MAX 1024u
+#define TRIES_PER_LIST 64u /* of units.c: how many runs of one length class it looks at */
+
+#define PAGES_PER_UNIT (UNIT_BYTES / PAGE_BYTES)
+#define MIB (1ull << 20)
+
+struct block {
+    struct unit *first;
+    uint32_t units; /* 0 = not in use */
+    bool written;
+};
+
+static struct {
+    uint64_t random;
+    uint32_t owner[UNITS_MAX]; /* block number + 1, 0 = free */
+    bool dirty[UNITS_MAX];     /* not known to be zero */
+    struct block block[BLOCKS_MAX];
+    uint32_t used; /* units that have an owner */
+    uint32_t most; /* how many may */
+    bool may_refuse;
+    uint32_t refused;
+} model;
+
+static uint32_t chance(uint32_t n)
+{
+    model.random ^= model.random << 13;
+    model.random ^= model.random >> 7;
+    model.random ^= model.random << 17;
+    return (uint32_t)((model.random >> 32) * n >> 32);
+}
+
+static uint32_t heap_end(void)
+{
+    uint64_t end = heap.bytes >> RTC_UNIT_SHIFT;
+    MUST(end <= UNITS_MAX);
+    return (uint32_t)end;
+}
+
+static uint32_t number_of(const struct unit *u)
+{
+    return (uint32_t)(u - heap.unit);
+}
+
+/* Free units from `at` on, up to `end`; unit 0 is nobody's and never free. */
+static uint32_t free_from(uint32_t at, uint32_t end)
+{
+    uint32_t n = 0;
+    while (at + n < end && at + n > 0 && !model.owner[at + n])
+        n++;
+    return n;
+}
+
+static uint32_t trailing_run(uint32_t end)
+{
+    uint32_t n = 0;
+    while (end > n + 1 && !model.owner[end - n - 1])
+        n++;
+    return n;
+}
+
+static uint32_t skip_at(uint32_t at, uint32_t align)
+{
+    uint64_t address = heap.base + ((uint64_t)at << RTC_UNIT_SHIFT);
+    return (uint32_t)((align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT);
+}
+
+/* Is there a free run that the search must find?  It looks at the first runs of a list only. */
+static bool must_fit(uint32_t n, uint32_t align)
+{
+    uint32_t end = heap_end(), count[32] = {0};
+    bool fits[32] = {false};
+    for (uint32_t at = 1, run; at < end; at += run ? run : 1) {
+        run = free_from(at, end);
+        if (run < n)
+            continue;
+        unsigned list = log2_floor(run);
+        count[list]++;
+        fits[list] |= skip_at(at, align) + n <= run;
+    }
+    unsigned own = log2_floor(n);
+    for (unsigned list = own; list < 32; list++)
+        if (fits[list] && (count[list] <= TRIES_PER_LIST || (align == 1 && list > own)))
+            return true;
+    return false;
+}
+
+/* ---- what is in the units ------------------------------------------------------------------- */
+
+static uint64_t *first_word(const struct unit *u)
+{
+    return (uint64_t *)unit_address(u);
+}
+
+static uint64_t *last_word(const struct unit *u)
+{
+    return (uint64_t *)(unit_address(u) + UNIT_BYTES) - 1;
+}
+
+static void write_unit(struct unit *u, uint64_t stamp)
+{
+    *first_word(u) = *last_word(u) = stamp;
+    model.dirty[number_of(u)] = true;
+}
+
+static void own_units(uint32_t b, struct unit *first, uint32_t n, bool clean)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct unit *u = first + i;
+        MUST(number_of(u) > 0 && number_of(u) < heap_end());
+        MUST(!model.owner[number_of(u)]);
+        MUST(owner_kind(u->owner) != UNIT_FREE || (i > 0 && i < n - 1)); /* the ends are taken */
+        model.owner[number_of(u)] = b + 1;
+        if (clean)
+            MUST(*first_word(u) == 0 && *last_word(u) == 0);
+        model.dirty[number_of(u)] = !clean;
+        if (model.block[b].written)
+            write_unit(u, b + 1);
+    }
+    model.used += n;
+}
+
+/* As the owner of units has to: the head says what they are, the others lead to the head. */
+static void mark_units(const struct block *block)
+{
+    for (uint32_t i = 0; i < block->units; i++) {
+        block->first[i].back = i;
+        block->first[i].owner = i ? 0 : owner_of(UNIT_LARGE, (uintptr_t)block);
+    }
+}
+
+static bool disown_units(uint32_t b, struct unit *first, uint32_t n)
+{
+    bool dirty = false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct unit *u = first + i;
+        MUST(model.owner[number_of(u)] == b + 1);
+        if (model.block[b].written)
+            MUST(*first_word(u) == b + 1 && *last_word(u) == b + 1);
+        model.owner[number_of(u)] = 0;
+        dirty |= model.dirty[number_of(u)];
+    }
+    model.used -= n;
+    return dirty;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void take(uint32_t b)
+{
+    static const uint32_t usual[] = {1, 1, 1, 4, 4, 8};
+    uint32_t n = chance(4) ? usual[chance(countof(usual))] : 1 + chance(60);
+    uint32_t align = chance(8) ? 1 : 2u << chance(5);
+    uint32_t end = heap_end(), last = trailing_run(end);
+    bool clean = false, fits = must_fit(n, align);
+    struct unit *first = units_take(n, align, &clean);
+    if (!first) {
+        MUST(model.may_refuse && !fits);
+        MUST(heap_end() == end);
+        model.refused++;
+        return;
+    }
+    MUST(heap_end() == end || !fits); /* no growth without need */
+    MUST(heap_end() <= (end ? end : 1) + n + align - 1 - (align == 1 && last < n ? last : 0));
+    MUST(unit_address(first) % (align * UNIT_BYTES) == 0);
+    model.block[b] = (struct block){first, n, chance(2)};
+    own_units(b, first, n, clean);
+    mark_units(&model.block[b]);
+}
+
+static void give(uint32_t b, uint32_t keep)
+{
+    struct block *block = &model.block[b];
+    struct unit *from = block->first + keep;
+    bool dirty = disown_units(b, from, block->units - keep);
+    units_give(from, block->units - keep, dirty);
+    block->units = keep;
+}
+
+static void extend(uint32_t b)
+{
+    struct block *block = &model.block[b];
+    struct unit *at = block->first + block->units;
+    uint32_t n = 1 + chance(20), end = heap_end(), run = free_from(number_of(at), end);
+    bool at_end = number_of(at) + run == end, clean = false;
+    bool done = units_take_at(at, n, &clean);
+    uint32_t grown = heap_end() - end;
+    if (done) {
+        MUST(run >= n ? grown == 0 : at_end && grown == n - run);
+        own_units(b, at, n, clean);
+        block->units += n;
+        mark_units(block);
+        return;
+    }
+    MUST(run < n && grown == 0);
+    MUST(!at_end || model.may_refuse);
+    model.refused += at_end;
+}
+
+static void probe(void)
+{
+    uint64_t at = (uint64_t)chance(heap_end() + 2) << RTC_UNIT_SHIFT | chance(UNIT_BYTES);
+    struct found f = pool_find((void *)(heap.base + at));
+    uint32_t unit = (uint32_t)(at >> RTC_UNIT_SHIFT);
+    if (unit >= heap_end()) {
+        MUST(f.verdict == PTR_FOREIGN);
+    } else if (!model.owner[unit]) {
+        MUST(f.verdict == PTR_UNUSED);
+    } else {
+        const struct block *block = &model.block[model.owner[unit] - 1];
+        uint64_t inside = heap.base + at - unit_address(block->first);
+        MUST(f.head == block->first && f.kind == UNIT_LARGE);
+        MUST(f.verdict == (inside ? PTR_INSIDE : PTR_START) && f.offset == inside);
+    }
+}
+
+/* Each free run of the model is one run of the table. */
+static void check_table(void)
+{
+    uint32_t end = heap_end(), units = 0;
+    for (uint32_t at = 1, run; at < end; at += run ? run : 1) {
+        run = free_from(at, end);
+        units += run;
+        if (!run)
+            continue;
+        struct unit *first = heap.unit + at, *last = first + run - 1;
+        MUST(first->owner == owner_of(UNIT_FREE, run) && last->owner == first->owner);
+        MUST(first->back == 0 && last->back == run - 1);
+        for (struct unit *u = first + 1; u < last; u++)
+            MUST(u->owner == 0 && u->back == 0); /* no end that was one once */
+    }
+    uint64_t total, unused;
+    heap_totals(&total, &unused);
+    MUST(total == heap.bytes && unused == units * UNIT_BYTES);
+    MUST(end == 0 || units + model.used == end - 1);
+}
+
+static void step(void)
+{
+    static bool shrinking; /* phases, so that the heap is full and nearly empty in turn */
+    if (model.used > model.most || (model.refused && model.refused % 1000 == 0))
+        shrinking = true;
+    else if (model.used < model.most / 8)
+        shrinking = false;
+    uint32_t b = chance(BLOCKS_MAX);
+    if (!model.block[b].units && (!shrinking || !chance(4)))
+        take(b);
+    else if (model.block[b].units && chance(4) == 0)
+        extend(b);
+    else if (model.block[b].units && (shrinking || !chance(3)))
+        give(b, chance(3) ? 0 : chance(model.block[b].units));
+    probe();
+}
+
+static uint64_t seed = SEED;
+
+static void walk(void)
+{
+    model.random = seed;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        step();
+        if (i % 32 == 0)
+            check_table();
+    }
+    check_table();
+    for (uint32_t b = 0; b < BLOCKS_MAX; b++)
+        if (model.block[b].units)
+            give(b, 0);
+    check_table(); /* one run that is the whole heap */
+    uint32_t end = heap_end();
+    bool clean;
+    struct unit *all = units_take(end - 1, 1, &clean);
+    MUST(all == heap.unit + 1 && heap_end() == end);
+    units_give(all, end - 1, true);
+    check_table();
+}
+
+/* ---- heaps ---------------------------------------------------------------------------------- */
+
+static void start(void)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a touch of one unit shall not fill its neighbours */
+    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(!heap_in_file() && heap.bytes == 0);
+}
+
+static void plain(void)
+{
+    start();
+    model.most = 2000;
+    walk();
+    MUST(model.refused == 0);
+}
+
+static void of_fixed_size(void)
+{
+    const uint64_t bytes = 32 * MIB;
+    const struct run_request request = {
+        .pool_dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .heap_bytes = bytes};
+    MUST(run_start(&request) == 0);
+    MUST(os_unlink(run_path()) == 0);
+    MUST(heap_start(&(struct heap_setup){.in_file = true, .file_bytes = bytes}) == 0);
+    MUST(heap_in_file() && heap.base == (uintptr_t)run_heap());
+    model.may_refuse = true;
+    model.most = 600;
+    walk();
+    MUST(model.refused > 100);
+    bool clean;
+    MUST(units_take(bytes / UNIT_BYTES - 1, 1, &clean)); /* all of it can be had */
+    MUST(!units_take(1, 1, &clean));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define LIMITABLE 1 /* sanitizers need address space without end */
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef LIMITABLE
+#endif
+#endif
+
+#ifdef LIMITABLE
+static uint64_t address_space(void)
+{
+    uint64_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    MUST(f && fscanf(f, "%lu", &pages) == 1 && fclose(f) == 0);
+    return pages * PAGE_BYTES;
+}
+
+static void under_a_limit(void)
+{
+    uint64_t limit = address_space() + 128 * MIB;
+    MUST(setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) == 0);
+    start();
+    MUST(address_space() < limit - 100 * MIB); /* nothing is taken in advance */
+    model.may_refuse = true;
+    model.most = 2400;
+    walk();
+    MUST(model.refused > 100);
+    MUST(heap.bytes > 100 * MIB); /* and all of it is given out */
+}
+#endif
+
+/* Freed memory goes back to the kernel, but for a little. */
+static void gives_back(void)
+{
+    static unsigned char in_core[256 * MIB / PAGE_BYTES];
+    static struct unit *run[64];
+    uint64_t resident = 0;
+    bool clean;
+    start();
+    for (size_t i = 0; i < countof(run); i++) {
+        run[i] = units_take(32, 1, &clean);
+        MUST(run[i] && clean);
+        memset((void *)unit_address(run[i]), 1, 32 * UNIT_BYTES);
+    }
+    for (size_t i = 0; i < countof(run); i += 2)
+        units_give(run[i], 32, true);
+    for (size_t i = 1; i < countof(run); i += 2)
+        units_give(run[i], 32, true);
+    MUST(heap.bytes <= 256 * MIB);
+    MUST(mincore((void *)heap.base, heap.bytes, in_core) == 0);
+    for (uint64_t page = 0; page < heap.bytes / PAGE_BYTES; page++)
+        resident += (in_core[page] & 1) * PAGE_BYTES;
+    MUST(resident <= 8 * MIB);
+    struct unit *warm = units_take(8, 1, &clean); /* what is freed and taken again at once stays */
+    memset((void *)unit_address(warm), 1, 8 * UNIT_BYTES);
+    struct unit *next = units_take(8, 1, &clean); /* so that its neighbour is nobody's to join */
+    MUST(next == warm + 8);
+    units_give(warm, 8, true);
+    MUST(units_take(8, 1, &clean) == warm && !clean && *(char *)unit_address(warm) == 1);
+}
+
+/* One dirty unit must not make a long clean run dirty: calloc would touch all of it. */
+static void dirt_stays_small(void)
+{
+    const uint32_t n = 1001;
+    bool clean;
+    start();
+    for (int i = 0; i < 4; i++) {
+        bool in_front = i & 1, freed_first = i & 2;
+        struct unit *all = units_take(n, 1, &clean);
+        MUST(all && clean);
+        model.block[0] = (struct block){all, n, false};
+        mark_units(&model.block[0]);
+        struct unit *one = in_front ? all : all + n - 1, *others = in_front ? all + 1 : all;
+        memset((void *)unit_address(one), 1, UNIT_BYTES);
+        if (freed_first)
+            units_give(one, 1, true);
+        units_give(others, n - 1, false);
+        if (!freed_first)
+            units_give(one, 1, true);
+        MUST(*(char *)unit_address(one) == 0);
+    }
+    MUST(units_take(n, 1, &clean) && clean && heap_end() == n + 1);
+}
+
+/* What can be had is had; what cannot be is refused without harm. */
+static void extremes(void)
+{
+    bool clean = false;
+    start();
+    MUST(!units_take(UINT64_MAX, 1, &clean));
+    MUST(!units_take(1ull << 47, 1, &clean));
+    MUST(!units_take(1ull << 24, 1, &clean)); /* all of 1 TiB, of which unit 0 is taken */
+    MUST(!units_take(1, 1ull << 46, &clean));
+    struct unit *first = units_take(1, 1, &clean);
+    MUST(first == heap.unit + 1 && clean);
+    MUST(!units_take_at(first + 1, 1ull << 47, &clean));
+    MUST(!units_take_at(first, 1, &clean)); /* in use */
+    MUST(units_take_at(first + 1, 1, &clean) && clean);
+    struct unit *aligned = units_take(3, 1024, &clean);
+    MUST(aligned && unit_address(aligned) % (64 * MIB) == 0);
+    uint32_t end = heap_end();
+    MUST(units_take(1, 1, &clean) && heap_end() == end); /* the gaps around it are used */
+}
+
+#define IN_CHILD(body)                       \
+    static void test_##body(void **state)    \
+    {                                        \
+        (void)state;                         \
+        assert_int_equal(in_child(body), 0); \
+    }
+
+static void test_plain(void **state)
+{
+    (void)state;
+    for (; seed < SEED + WALKS; seed++)
+        if (in_child(plain) != 0)
+            fail_msg("with seed %lu", seed);
+}
+
+IN_CHILD(of_fixed_size)
+IN_CHILD(gives_back)
+IN_CHILD(dirt_stays_small)
+IN_CHILD(extremes)
+#ifdef LIMITABLE
+IN_CHILD(under_a_limit)
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
+        cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
+        cmocka_unit_test(test_extremes),
+#ifdef LIMITABLE
+        cmocka_unit_test(test_under_a_limit),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

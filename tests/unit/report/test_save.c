@@ -1,0 +1,276 @@
+/*
+ * test_save.c - a run kept as a file, and what dump says of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+static const char *const saved = "saved.pool";
+
+static int run_fd(void)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, (uint32_t)getpid(), IMAGE_ROOT);
+    int fd;
+
+    build_block(build_slab(&b, area, 1, 64, 64), 0, BLOCK_LIVE, 10, 0);
+    build_image_header(&b, area)->state = IMAGE_OPEN;
+    fd = build_fd(&b);
+    build_end(&b);
+    unlink(saved);
+    return fd;
+}
+
+static struct stat stat_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st;
+}
+
+static uint32_t files_here(void)
+{
+    uint32_t count = 0;
+    FILE *list = popen("ls", "re");
+
+    assert_non_null(list);
+    for (int c; (c = getc(list)) != EOF;)
+        count += c == '\n';
+    pclose(list);
+    return count;
+}
+
+static void test_saved_copy(void **state)
+{
+    int fd = run_fd();
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
+    st = stat_of(saved);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(st.st_size, BUILD_AREA_BYTES * BUILD_AREAS);
+    assert_true(st.st_blocks * 512 < 256 << 10); /* holes are holes */
+    assert_int_equal(report_open(&r, saved, err), 0);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(image_of(r, 1)->live_bytes, 10);
+    /* the copy is of then: that its process lives on does not matter */
+    assert_int_equal(report_running(r), 0);
+    assert_string_equal(end_name(r, image_of(r, 1)), "killed");
+    report_close(r);
+    close(fd);
+}
+
+static void test_replaces_the_last(void **state)
+{
+    int fd = run_fd();
+    FILE *old = fopen(saved, "w");
+
+    (void)state;
+    assert_non_null(old);
+    fputs("old", old);
+    fclose(old);
+    assert_int_equal(chmod(saved, 0644), 0);
+    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
+    assert_int_equal(stat_of(saved).st_mode & 07777, 0600);
+    assert_true(stat_of(saved).st_size > 3);
+    close(fd);
+}
+
+/* Nothing is left behind, and what was there stays. */
+static void test_too_much_to_save(void **state)
+{
+    int fd = run_fd();
+    uint32_t files;
+
+    (void)state;
+    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
+    files = files_here();
+    assert_int_equal(report_save(fd, saved, 8192), -EFBIG);
+    assert_true(stat_of(saved).st_size > 8192);
+    assert_int_equal(files_here(), files);
+    close(fd);
+}
+
+static void test_limit_on_files(void **state)
+{
+    int fd = run_fd();
+    struct rlimit was, low;
+    uint32_t files = files_here();
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    low = was;
+    low.rlim_cur = 1u << 20; /* beyond it is SIGXFSZ */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    assert_int_equal(report_save(fd, saved, 1u << 20), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(files_here(), files);
+    close(fd);
+}
+
+static void test_nowhere_to_save(void **state)
+{
+    int fd = run_fd();
+
+    (void)state;
+    assert_int_equal(report_save(fd, "no/such/folder/file", 1u << 20), -ENOENT);
+    close(fd);
+}
+
+/* heap=file: the program's data is not ours to keep. */
+static void test_heap_is_left_out(void **state)
+{
+    struct build b = build_begin();
+    static const char secret[] = "the program's data";
+    char read[sizeof secret] = "";
+    uint64_t heap = b.bytes - BUILD_AREA_BYTES;
+    int fd, to;
+
+    (void)state;
+    build_run(&b)->area_count--;
+    build_run(&b)->heap_offset = heap;
+    build_run(&b)->heap_bytes = BUILD_AREA_BYTES;
+    memcpy(b.file + heap, secret, sizeof secret);
+    fd = build_fd(&b);
+    unlink(saved);
+    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
+    to = open(saved, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(to, read, sizeof read, (off_t)heap), sizeof read);
+    assert_string_equal(read, "");
+    close(to);
+    close(fd);
+    build_end(&b);
+}
+
+static void test_not_a_run(void **state)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(report_save(fd, saved, 1u << 20), -EBADMSG);
+    close(fd);
+}
+
+/* ---- dump ---------------------------------------------------------------------------------- */
+
+static const char *dump_of(struct build *b, int *code)
+{
+    static char text[32768];
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(b);
+    FILE *out;
+
+    memset(text, 0, sizeof text);
+    out = fmemopen(text, sizeof text - 1, "w");
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    *code = report_dump(r, out);
+    fclose(out);
+    report_close(r);
+    close(fd);
+    build_end(b);
+    return text;
+}
+
+static struct build one_of_each(void)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 4711, IMAGE_ROOT);
+    struct segment *d = build_depot(&b, area, 0), *s = build_slab(&b, area, 1, 64, 64);
+    struct segment *l = build_segment(&b, area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+    struct segment *t =
+        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *m =
+        build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct lease *lease = build_lease(&b, 17);
+
+    build_block(s, 3, BLOCK_FREED, 10, build_node(d, 0x1234, 0));
+    build_large(l, 5, 2, 70000, 1);
+    build_thread(t, 1, 5, 4);
+    build_module(m, "/lib/\x1b.so", 0x1000, 0x1000);
+    lease->parent = 1;
+    lease->pid = 77;
+    lease->state = LEASE_HELD;
+    return b;
+}
+
+static void test_dump(void **state)
+{
+    static const char *const lines[] = {
+        "run version=1.0 features=0x0 ",
+        "run host=testhost options=memuse=yes\n",
+        "lease 17 held pid=77 parent=1 ",
+        "area 1 claimed image=1 ",
+        " image 1 parent=0 pid=4711 ppid=1 how=root state=ending flags=0x1\n",
+        " image exe=/usr/bin/prog1 argv=prog1 (1)\n",
+        " slab #1 current image=1 ",
+        " items=64/64 of 16 bytes epoch=0 slot_bytes=64 units=1\n",
+        "   slot 3 freed malloc flags=0 mark=1 gen=0 thread=0 size=10 stacks=1/0\n",
+        "   large 0 unit=5+2 request=70000 epoch=0 live malloc ",
+        "   stack 1 pc=0x1234 parent=0\n",
+        "   thread 1 tid=101 allocs=5 frees=4 ",
+        "   module 0x1000-0x2000 bias=0x1000 build_id= /lib/\\x1b.so\n",
+    };
+    struct build b = one_of_each();
+    int code;
+    const char *text = dump_of(&b, &code);
+
+    (void)state;
+    assert_int_equal(code, 0);
+    for (size_t i = 0; i < countof(lines); i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("missing: %s\nin %s", lines[i], text);
+    assert_string_equal(text + strlen(text) - strlen("verify: good\n"), "verify: good\n");
+}
+
+/* The first that is wrong is what the last line says; good areas are shown all the same. */
+static void test_dump_of_damage(void **state)
+{
+    struct build b = one_of_each();
+    uint32_t second = build_image(&b, 2, 0, 4712, IMAGE_ROOT), code_offset;
+    uint32_t third = build_image(&b, 3, 0, 4713, IMAGE_ROOT);
+    uint32_t fourth = build_image(&b, 4, 0, 4714, IMAGE_ROOT);
+    const char *text;
+    int code;
+
+    (void)state;
+    (void)fourth;
+    build_image_header(&b, second)->how = 9;
+    build_head(&b, third)->magic = 1;
+    code_offset = second * BUILD_AREA_BYTES + RTC_AREA_HEAD_BYTES;
+    assert_int_equal(code_offset, 0x81000);
+    text = dump_of(&b, &code);
+    assert_int_equal(code, -EBADMSG);
+    assert_non_null(strstr(text, " bad: image of unknown origin at 0x81000\n"));
+    assert_non_null(strstr(text, " bad: no area head where one must be at 0xc0000\n"));
+    assert_non_null(strstr(text, " image 1 "));
+    assert_null(strstr(text, " image 2 "));
+    assert_non_null(strstr(text, " image 4 "));
+    assert_non_null(strstr(text, "\nverify: image of unknown origin at 0x81000\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_saved_copy),       cmocka_unit_test(test_replaces_the_last),
+        cmocka_unit_test(test_too_much_to_save), cmocka_unit_test(test_limit_on_files),
+        cmocka_unit_test(test_nowhere_to_save),  cmocka_unit_test(test_heap_is_left_out),
+        cmocka_unit_test(test_not_a_run),        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_dump_of_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
