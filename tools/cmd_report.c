@@ -241,8 +241,7 @@ static void remove_forgotten(const char *beside)
 /* The word that the process waits for. */
 static void let_go(int fd)
 {
-    struct run_header *run =
-        mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (run == MAP_FAILED)
         return;

@@ -89,7 +89,9 @@ struct run_header {
     _Atomic uint32_t unrecorded_images; /* images that found no area */
     _Atomic uint32_t heap_taken; /* heap=file: pid of the image that has the heap in the file */
     struct run_tally taken_back; /* images whose details are no longer in the file */
-    uint64_t reserved[26];
+    _Atomic uint32_t pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
+    uint32_t pad1;
+    uint64_t reserved[25];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
 };

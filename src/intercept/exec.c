@@ -211,10 +211,10 @@ struct lent {
     char **ours;
 };
 
-#define LEND_ENVIRONMENT()                                                                  \
-    {                                                                                       \
-        environ, environ = (char **)(uintptr_t)WITH_OURS(environ)                           \
-    }
+#define LEND_ENVIRONMENT(l)                                     \
+    struct lent l = {.before = environ};                        \
+    l.ours = (char **)(uintptr_t)WITH_OURS(l.before);           \
+    environ = l.ours
 
 static void take_back(const struct lent *l)
 {
@@ -228,7 +228,7 @@ EXPORT int system(const char *command)
 {
     if (!next.system)
         next_resolve();
-    struct lent l = LEND_ENVIRONMENT();
+    LEND_ENVIRONMENT(l);
     int status = next.system(command);
     take_back(&l);
     return status;
@@ -239,7 +239,7 @@ EXPORT void *popen(const char *command, const char *mode)
 {
     if (!next.popen)
         next_resolve();
-    struct lent l = LEND_ENVIRONMENT();
+    LEND_ENVIRONMENT(l);
     void *f = next.popen(command, mode);
     take_back(&l);
     return f;
@@ -250,7 +250,7 @@ EXPORT int wordexp(const char *words, void *out, int flags)
 {
     if (!next.wordexp)
         next_resolve();
-    struct lent l = LEND_ENVIRONMENT();
+    LEND_ENVIRONMENT(l);
     int err = next.wordexp(words, out, flags);
     take_back(&l);
     return err;

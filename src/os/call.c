@@ -98,9 +98,27 @@ void os_wake(_Atomic uint32_t *word, bool shared)
     CALL3(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
+static bool foreign_pids;
+
+void os_pids_are_foreign(bool foreign)
+{
+    foreign_pids = foreign;
+}
+
+uint32_t os_pid_namespace(void)
+{
+    char link[64];
+    static const char prefix[] = "pid:[";
+    long n = os_read_link("/proc/self/ns/pid", link, sizeof link - 1);
+    link[n > 0 ? n : 0] = '\0';
+    const char *digits = link + sizeof prefix - 1;
+    uint64_t inode;
+    return text_starts(link, prefix) && text_parse_decimal(&digits, &inode) ? (uint32_t)inode : 0;
+}
+
 bool os_process_gone(uint32_t pid)
 {
-    if (os_sandboxed())
+    if (os_sandboxed() || foreign_pids)
         return false;
     return CALL2(SYS_kill, pid, 0) == -3; /* ESRCH */
 }

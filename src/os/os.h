@@ -99,6 +99,9 @@ void os_wake(_Atomic uint32_t *word, bool shared);
 bool os_barrier_ready(void);
 void os_barrier(void);
 bool os_process_gone(uint32_t pid); /* false when in doubt */
+uint32_t os_pid_namespace(void);    /* 0 = not known */
+/* From now on pids are those of another namespace: nobody is known to be gone. */
+void os_pids_are_foreign(bool foreign);
 _Noreturn void os_exit_now(int status);
 
 /* ---- files (start-up and the very end) ------------------------------------------------------ */

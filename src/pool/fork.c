@@ -384,8 +384,7 @@ void fork_pid(int32_t pid)
         atomic_store(&l->state, LEASE_FREE);
         return;
     }
-    uint32_t nobody = 0;
-    atomic_compare_exchange_strong(&l->pid, &nobody, (uint32_t)pid);
+    atomic_store(&l->pid, (uint32_t)pid); /* what the child says of itself may be of its namespace */
     uint32_t forking = LEASE_FORKING;
     atomic_compare_exchange_strong(&l->state, &forking, LEASE_HELD);
     if (heap_in_file())

@@ -27,6 +27,7 @@
 static struct {
     struct lock lock;
     struct image_header *header;
+    bool foreign; /* our pids mean nothing to the others of the run */
     uint32_t number;
     uint32_t area; /* current, 0 = none */
     char *base;    /* of it */
@@ -62,7 +63,7 @@ static bool try_claim(uint32_t index)
                                                  area_owner(AREA_CLAIMED, own.number),
                                                  memory_order_acq_rel, memory_order_relaxed))
         return false; /* pairs with itself: one winner */
-    atomic_store_explicit(&e->pid, os_pid(), memory_order_relaxed);
+    atomic_store_explicit(&e->pid, own.foreign ? 0 : os_pid(), memory_order_relaxed);
     return true;
 }
 
@@ -333,7 +334,8 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->image = own.number;
     h->parent = request->how == IMAGE_EXEC ? previous_image() : request->parent;
     h->pid = os_pid();
-    h->ppid = parent ? parent->pid : os_ppid(); /* a child may stand in a sandbox: ask nothing new */
+    /* Not asked where it is known: a child may stand in a sandbox.  0: no pid of this run's. */
+    h->ppid = own.foreign ? 0 : parent ? parent->pid : os_ppid();
     h->how = request->how;
     h->header_bytes = sizeof *h;
     h->start_ns = os_wall_clock_ns();
@@ -371,8 +373,19 @@ static struct image_header *header_place(void)
     return &private_header;
 }
 
+/* A child may have been put into a pid namespace of its own. */
+static void look_at_namespace(void)
+{
+    uint32_t ours = os_pid_namespace(), first = 0;
+    if (ours && !atomic_compare_exchange_strong(&run_header()->pid_namespace, &first, ours))
+        own.foreign = first != ours;
+    os_pids_are_foreign(own.foreign);
+}
+
 void image_start(const struct image_request *request)
 {
+    if (run_header() && !os_sandboxed())
+        look_at_namespace();
     bool forked = request->how == IMAGE_FORK || request->how == IMAGE_FORK_UNSEEN;
     const struct image_header *parent = forked ? own.header : NULL;
     struct image_header *h = header_place();

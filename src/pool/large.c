@@ -21,7 +21,10 @@ static struct {
     struct large_record *vacant[512]; /* stack of free records */
     uint32_t vacant_count;
     uint64_t next_chunk;
-    struct unit *held[HELD_MAX];
+    struct held {
+        struct unit *head;
+        bool released; /* its pages were given back: they read as zero */
+    } held[HELD_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
     uint64_t held_bytes; /* resident */
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
@@ -126,9 +129,11 @@ static uint64_t resident_bytes(uint64_t units)
     return bytes <= RESIDENT_MAX ? bytes : 0;
 }
 
-/* Caller holds the lock. */
-static void leave(struct unit *head)
+/* The first of the FIFO leaves.  Caller holds the lock. */
+static void leave(void)
 {
+    struct held *held = &large.held[large.head++ % HELD_MAX];
+    struct unit *head = held->head;
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
     uint64_t n = r->units;
@@ -138,21 +143,21 @@ static void leave(struct unit *head)
         large_record_vacate(r);
     else
         fork_retire_large(r, epoch);
-    units_give(head, n, resident_bytes(n) != 0 || heap_in_file());
+    units_give(head, n, !held->released);
 }
 
 void large_give(const struct found *f)
 {
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    if (!resident_bytes(r->units) && !heap_in_file())
-        os_release((void *)unit_address(f->head), r->units << RTC_UNIT_SHIFT);
+    bool released = !resident_bytes(r->units) && !heap_in_file() &&
+                    !os_release((void *)unit_address(f->head), r->units << RTC_UNIT_SHIFT);
     lock_take(&large.lock);
-    large.held[large.tail++ % HELD_MAX] = f->head;
+    large.held[large.tail++ % HELD_MAX] = (struct held){f->head, released};
     large.held_bytes += resident_bytes(r->units);
     while (large.tail - large.head == HELD_MAX ||
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
-        leave(large.held[large.head++ % HELD_MAX]);
+        leave();
     lock_drop(&large.lock);
 }
 
@@ -161,7 +166,7 @@ bool large_let_go(void)
     lock_take(&large.lock);
     bool any = large.head != large.tail;
     while (large.head != large.tail)
-        leave(large.held[large.head++ % HELD_MAX]);
+        leave();
     lock_drop(&large.lock);
     return any;
 }

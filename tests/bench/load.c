@@ -91,6 +91,20 @@ static void replace(size_t count, size_t live)
     churn(set, live, count, &random);
 }
 
+/* 32 to 544 KiB, every page of them used. */
+static void large(size_t count, size_t live)
+{
+    uint64_t random = 1;
+    struct block *set = make_set(live, &random);
+    for (size_t i = 0; i < count; i++) {
+        struct block *b = &set[next_random(&random) % live];
+        drop(*b);
+        *b = make((32 << 10) + next_random(&random) % (512 << 10));
+        for (size_t at = 4096; at < b->bytes - 1; at += 4096)
+            b->at[at] = 1;
+    }
+}
+
 #define THREADS 8u
 
 static struct {
@@ -210,7 +224,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(size_t count, size_t live);
-    } kinds[] = {{"hello", hello},     {"pair", pair},         {"replace", replace},
+    } kinds[] = {{"hello", hello}, {"pair", pair},         {"replace", replace}, {"large", large},
                  {"threads", threads}, {"handover", handover}, {"forks", forks}};
     size_t count = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     size_t live = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;

@@ -48,6 +48,7 @@ bool is_heap_in_file(void); /* with heap=file, by the same word */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void expect_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool row_has_missed(void); /* a child tells its parent by its status */
 
 /* Silent when it holds; of many broken promises in one row the first few are told. */
 #define expect(condition, ...) ((condition) ? (void)0 : expect_say(__VA_ARGS__))
@@ -94,7 +95,10 @@ void expect_block(void *p, size_t request, size_t alignment);
 const void *module_of(const void *address);
 const char *module_name(const void *address);
 
-/* Runs body in a forked child and says "what: exit N" or "what: signal N". */
+/*
+ * Runs body in a forked child and says "what: exit N" or "what: signal N".  A child whose
+ * expectations did not hold, but ends with 0, ends with 90.
+ */
 void say_child(const char *what, int (*body)(void *), void *argument);
 void say_status(const char *what, int wait_status);
 

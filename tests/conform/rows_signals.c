@@ -279,7 +279,7 @@ static void expect_child(int (*body)(void))
     if (pid == 0) {
         struct sigaction die = { .sa_handler = SIG_DFL };
         sigaction(SIGALRM, &die, NULL);
-        _exit(body());
+        _exit(body() || row_has_missed());
     }
     int status = -1;
     waitpid(pid, &status, 0);
@@ -383,68 +383,6 @@ void row_handler_at_every_instruction(void)
             free(q);
         }
     storm_end(SIGTRAP, 1000);
-}
-
-static sigjmp_buf way_out_of_call;
-static int steps_left;
-
-static void on_step_jump(int signal, siginfo_t *info, void *context)
-{
-    (void)signal, (void)info, (void)context;
-    if (--steps_left == 0)
-        siglongjmp(way_out_of_call, 1);
-}
-
-/* Leaves the call after so many instructions; false when it was over before. */
-static bool leave_after(int steps, int call, size_t n)
-{
-    static char *p; /* lost when the call is left */
-    p = malloc(n);
-    steps_left = steps;
-    if (sigsetjmp(way_out_of_call, 1) == 0) {
-        steps_begin();
-        call_allocator(call, &p, n);
-        steps_end();
-    }
-    bool left = steps_left <= 0;
-    if (!left)
-        free(p);
-    return left;
-}
-
-static void *allocate_elsewhere(void *argument)
-{
-    for (size_t n = 1; n < 300000; n *= 4)
-        free(malloc(n));
-    return argument;
-}
-
-/* For every early and many a later instruction of a call: leave there, then use the heap in this thread and another. */
-static int leave_everywhere(void)
-{
-    static const size_t sizes[] = { 24, 1500, 200000 };
-    handle(SIGTRAP, on_step_jump, 0);
-    alarm(PATIENCE_SECONDS);
-    for (int call = 0; call < CALLS; call++)
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !is_long(call, sizes[i]); i++)
-            for (int steps = 1; leave_after(steps, call, sizes[i]); steps += 1 + steps / 64) {
-                char *p = malloc(100), *q = malloc(sizes[i]);
-                expect_block(p, 100, 16);
-                expect_block(q, sizes[i], 16);
-                free(p);
-                free(q);
-                if (steps % 16)
-                    continue;
-                pthread_t thread;
-                if (pthread_create(&thread, NULL, allocate_elsewhere, NULL) == 0)
-                    pthread_join(thread, NULL);
-            }
-    return 0;
-}
-
-void row_handler_jumps_out_anywhere(void)
-{
-    expect_child(leave_everywhere);
 }
 
 /* ---- handlers at known places: every allocator must do -------------------------------------- */

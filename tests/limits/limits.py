@@ -335,6 +335,21 @@ def fail_each_call(stage, how, argv, at_least):
     raise Failure('no end of failing calls')
 
 
+FEATURES = ('populate', 'wipeonfork', 'membarrier', 'find_object', 'noreplace', 'hugepage',
+            'dontdump', 'run_file', 'memfd', 'proc')
+
+
+def missing_features(stage):
+    """What the machine lacks is replaced, and said."""
+    argv = [stage.program('limits/needs'), '1']
+    plain = run_plain(stage, argv)
+    for feature in FEATURES:
+        run = Run(stage, argv, env={'RTCHECK_TEST_WITHOUT': feature}).wait()
+        is_checked = unharmed(run, plain, feature)
+        must(is_checked == (feature != 'run_file'), feature, 'checked:', is_checked, run.log)
+        must(said_so(run), feature, 'nothing was said:', run.log, run.err)
+
+
 def shape_of(run):
     """What a run without losses has in common with another one."""
     if not os.path.exists(run.json_file):
@@ -345,7 +360,8 @@ def shape_of(run):
 
 def said_so(run):
     words = run.log + run.err.decode(errors='replace')
-    return re.search('not in control|lost|without|missing|not recorded|cannot|did not|no reporter', words)
+    return re.search('not in control|lost|without|missing|not recorded|cannot|did not|no reporter|'
+                     'no memfd|no /proc', words)
 
 
 if __name__ == '__main__':
@@ -357,5 +373,6 @@ if __name__ == '__main__':
           ('closed_descriptors', closed_descriptors),
           ('all_descriptors_closed', all_descriptors_closed),
           ('core_dump', core_dump),
+          ('missing_features', missing_features),
           ('failing_calls', failing_calls('launcher')),
           ('failing_calls_by_hand', failing_calls('hand'))] + as_root)

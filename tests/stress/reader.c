@@ -5,12 +5,13 @@
  *
  * rtc-build: -DRTC_RECORD_WIDE
  *
- * Built on shadow/block.c alone, compiled in here because the room's has no third word.  Two writer processes take the slots they
- * own through life after life; the alloc stack of a life is its full generation, the free stack
- * the complement.  A read that block_read accepts must show a word and stacks of one life.  A
- * timer interrupts the reader all the time and lets the others run, so that slots live on between
- * its loads; two more processes do nothing but use up the machine.  It reads on until CHANGED_MIN
- * slots have changed under a read, or it would have shown nothing.
+ * Built on shadow/block.c alone, compiled in here because the room's has no third word.  Four
+ * writer processes, more than the machine has processors, take the slots they own through life
+ * after life; the alloc stack of a life is its full generation, the free stack the complement.  A
+ * read that block_read accepts must show a word and stacks of one life.  A timer interrupts the
+ * reader all the time and now and then lets the writers run, so that slots live on between its
+ * loads.  It reads on until CHANGED_MIN slots have changed under a read, or it would have shown
+ * nothing.
  *
  * A word names its life by six bits only; two lives 64 apart have equal words, and either one's
  * stacks are a true answer.  The third word, read before and after, bounds what may be seen.
@@ -35,10 +36,10 @@
 #endif
 
 #define SLOTS 8u
-#define WRITERS 2u
-#define IDLERS 2u
+#define WRITERS 4u
 #define ALARM_US 100
-#define CHANGED_MIN 2000u
+#define ALARMS_PER_YIELD 16u
+#define CHANGED_MIN 200u
 #define SECONDS_MAX 120 /* beyond what READS take */
 
 struct wide_record {
@@ -55,7 +56,7 @@ struct tally {
     uint64_t torn;
 };
 
-static void churn(struct wide_record *slots, unsigned writer)
+static _Noreturn void churn(struct wide_record *slots, unsigned writer)
 {
     struct block_birth birth = {.family = FAMILY_MALLOC, .mark = MARK_FIRST, .size = 24};
     uint32_t generation[SLOTS] = {0};
@@ -69,12 +70,6 @@ static void churn(struct wide_record *slots, unsigned writer)
             block_forget(&slots[i].block);
         }
     }
-}
-
-static void burn(void)
-{
-    for (volatile uint64_t i = 0;; i++)
-        ;
 }
 
 static bool read_naively(const struct block_record *b, uint64_t *word, uint64_t *stacks)
@@ -132,15 +127,17 @@ static void read_slot(struct wide_record *slot, bool naive, struct tally *t)
                 from, to - 1);
 }
 
-static void let_others_run(int signal)
+static void on_alarm(int signal)
 {
+    static unsigned alarms;
     (void)signal;
-    sched_yield();
+    if (++alarms % ALARMS_PER_YIELD == 0)
+        sched_yield();
 }
 
 static void interrupt_often(void)
 {
-    struct sigaction action = {.sa_handler = let_others_run, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct itimerval often = {{0, ALARM_US}, {0, ALARM_US}};
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
@@ -152,10 +149,7 @@ static pid_t start(struct wide_record *slots, unsigned i)
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (i < WRITERS)
-        churn(slots, i);
-    burn();
-    _exit(0);
+    churn(slots, i);
 }
 
 static bool is_enough(const struct tally *t, uint64_t reads, bool naive)
@@ -172,10 +166,10 @@ int main(int argc, char **argv)
     struct wide_record *slots = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct tally t = {0};
-    pid_t pid[WRITERS + IDLERS];
+    pid_t pid[WRITERS];
     if (slots == MAP_FAILED)
         return 2;
-    for (unsigned i = 0; i < WRITERS + IDLERS; i++)
+    for (unsigned i = 0; i < WRITERS; i++)
         if ((pid[i] = start(slots, i)) < 0)
             return 2;
     for (unsigned i = 0; i < SLOTS; i++)
@@ -188,7 +182,7 @@ int main(int argc, char **argv)
         if (i % 65536 == 0 && time(NULL) > give_up)
             break;
     }
-    for (unsigned i = 0; i < WRITERS + IDLERS; i++)
+    for (unsigned i = 0; i < WRITERS; i++)
         kill(pid[i], SIGKILL);
     while (wait(NULL) > 0)
         ;

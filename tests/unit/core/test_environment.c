@@ -204,7 +204,8 @@ static void ours_and_theirs(void **state)
 static void left_alone(void **state)
 {
     (void)state;
-    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" OURS ":/u/a.so\nB=2", "A=1\n" RUN, "A=1"};
+    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" OURS ":/u/a.so\nB=2", ("A=1\n" RUN),
+                                          "A=1"};
     for (size_t i = 0; i < countof(by_hand); i++) {
         struct env e = env_of(by_hand[i]);
         reset();
@@ -234,8 +235,9 @@ static void lengths(void **state)
             path[n] = '\0';
             memset(users, 'u', u);
             users[u] = '\0';
-            snprintf(started, sizeof started, "A=1\nLD_PRELOAD=%s%s%s\n" RUN, path, u ? ":" : "", users);
-            snprintf(next, sizeof next, "A=1\nLD_PRELOAD=%s%s%s\n" RUN_LATER, path, u ? ":" : "", users);
+            const char *colon = u ? ":" : "";
+            snprintf(started, sizeof started, "A=1\nLD_PRELOAD=%s%s%s\n" RUN, path, colon, users);
+            snprintf(next, sizeof next, "A=1\nLD_PRELOAD=%s%s%s\n" RUN_LATER, path, colon, users);
             struct env e = env_of(started);
             reset();
             environment_take(e.entry);

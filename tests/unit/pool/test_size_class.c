@@ -97,6 +97,7 @@ static void division(void **state)
             const char *p = (char *)heap.base + UNIT_BYTES + at;
             struct found hot = pool_find_hot(p), found = pool_find(p);
             uint64_t slot = at / c->slot_bytes, offset = at % c->slot_bytes;
+            assert_true(((at >> 4) * c->magic >> 32) == slot); /* or the hot path is none */
             enum verdict verdict = slot >= c->slots ? PTR_UNUSED : offset ? PTR_INSIDE : PTR_START;
             assert_int_equal(hot.verdict, verdict);
             assert_int_equal(found.verdict, verdict);

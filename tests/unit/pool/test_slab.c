@@ -196,10 +196,10 @@ static void more_threads(void)
     pthread_t thread[THREADS];
     start();
     uint64_t before = bytes_in_use();
-    for (uintptr_t i = 0; i < THREADS; i++) {
+    for (uint32_t i = 0; i < THREADS; i++)
         pthread_mutex_init(&passing[i], NULL);
+    for (uintptr_t i = 0; i < THREADS; i++)
         MUST(pthread_create(&thread[i], NULL, work, (void *)i) == 0);
-    }
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
     for (uint32_t i = 0; i < THREADS; i++)

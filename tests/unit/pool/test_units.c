@@ -1,10 +1,11 @@
 /*
  * test_units.c - the heap's address space against a model: an array that says who owns each unit.
  *
- * 200,000 random steps (20 heaps of 10,000) take, extend, shrink and give runs of units.  After each: nothing overlaps,
- * what is said to be zero is, what is owned was left alone, an address finds its owner, and the
- * heap grows only when no free run would have done.  Every free run of the model must stand in the
- * table as one, with its length at both ends: what is not merged, or not merged in time, shows.
+ * 200,000 random steps (in 20 heaps, one after the other) take, extend, shrink and give runs of
+ * units.  After each: nothing overlaps, what is said to be zero is, what is owned was left alone,
+ * an address finds its owner, and the heap grows only when no free run would have done.  Every
+ * free run of the model must stand in the table as one, with its length at both ends and nothing
+ * in between: what is not merged, or not merged in time, shows.
  *
  * The same walk is done under a limit on the address space and in a heap of fixed size in a file,
  * where it must be refused at times and go on.
@@ -31,7 +32,6 @@
 #define BLOCKS_MAX 1024u
 #define TRIES_PER_LIST 64u /* of units.c: how many runs of one length class it looks at */
 
-#define PAGES_PER_UNIT (UNIT_BYTES / PAGE_BYTES)
 #define MIB (1ull << 20)
 
 struct block {

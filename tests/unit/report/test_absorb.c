@@ -449,6 +449,49 @@ static void test_stacks_of_an_absorbed_parent(void **state)
     run_end(&run);
 }
 
+/* A stack of its own, in a module that only the parent has noted. */
+static void test_modules_of_a_living_parent(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+    uint32_t parent = build_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    uint32_t child = build_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
+
+    (void)state;
+    add_map(&run.b, parent, 0x1234);
+    build_image_header(&run.b, child)->ppid = pid;
+    use_stack(&run.b, child, build_node(build_depot(&run.b, child, 1), LIB + 0x50, 0));
+    run_start(&run);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(only_frame(run.r, 2)->offset, 0x50);
+    assert_string_equal(run.r->modules[only_frame(run.r, 2)->module].path, "/bin/p");
+    process_end(pid);
+    run_end(&run);
+}
+
+/* What a header said when it was first seen is not what it says at the end. */
+static void test_headers_are_looked_at_again(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), area = an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    struct image_header *h;
+
+    (void)state;
+    build_image_header(&run.b, area)->state = IMAGE_OPEN;
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    h = build_image_header(&run.b, area);
+    h->state = IMAGE_ENDING;
+    h->end_status = 5;
+    h->bad_frees[LOST_BAD] = 6;
+    process_end(pid);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(image_of(run.r, 1)->state, IMAGE_ENDING);
+    assert_int_equal(image_of(run.r, 1)->end_status, 5);
+    assert_int_equal(image_of(run.r, 1)->bad_frees[LOST_BAD], 6);
+    run_end(&run);
+}
+
 /* ---- odd files ----------------------------------------------------------------------------- */
 
 static void test_bad_area_is_taken_too(void **state)
@@ -503,7 +546,19 @@ static void test_mad_tables_take_nothing(void **state)
     build_run(&run.b)->area_bytes *= 2;
     build_lease(&run.b, 3)->state = 77;
     assert_int_equal(absorb(&run), -EBADMSG);
+    build_lease(&run.b, 3)->state = LEASE_FREE;
+    /* good by themselves, but not what was mapped and promised before */
+    build_run(&run.b)->area_count--;
+    assert_int_equal(absorb(&run), -EBADMSG);
+    build_run(&run.b)->area_count++;
+    build_run(&run.b)->lease_count--;
+    assert_int_equal(absorb(&run), -EBADMSG);
+    build_run(&run.b)->lease_count++;
+    build_run(&run.b)->lease_table_offset += 8;
+    assert_int_equal(absorb(&run), -EBADMSG);
     assert_true(is_claimed(&run, area));
+    build_run(&run.b)->lease_table_offset -= 8;
+    assert_int_equal(absorb(&run), 1);
     run_end(&run);
 }
 
@@ -632,6 +687,8 @@ int main(void)
         cmocka_unit_test(test_strangers_pids),
         cmocka_unit_test(test_stacks_of_a_living_parent),
         cmocka_unit_test(test_stacks_of_an_absorbed_parent),
+        cmocka_unit_test(test_modules_of_a_living_parent),
+        cmocka_unit_test(test_headers_are_looked_at_again),
         cmocka_unit_test(test_bad_area_is_taken_too),
         cmocka_unit_test(test_bad_areas_are_told_once),
         cmocka_unit_test(test_mad_tables_take_nothing),

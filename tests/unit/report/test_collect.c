@@ -209,6 +209,50 @@ static void test_threads_add_up(void **state)
     finish(r, &b);
 }
 
+static void test_many_places(void **state)
+{
+    enum { STACKS = 500 };
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    struct segment *first = build_slab(&b, area, 1, 64, 1000);
+    struct segment *second = build_slab(&b, area, 2, 64, 1000);
+    struct report *r;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        build_block(first, i, BLOCK_LIVE, 1, i % STACKS + 1);
+        build_block(second, i, BLOCK_LIVE, 2, (i * 7) % STACKS + 1);
+    }
+    r = collected(&b);
+    assert_in_use(image(r, 1), 2000, 3000);
+    assert_int_equal(image(r, 1)->use_count, STACKS);
+    for (uint32_t i = 0; i < STACKS; i++) {
+        assert_int_equal(image(r, 1)->uses[i].blocks, 4);
+        assert_int_equal(image(r, 1)->uses[i].bytes, 6);
+    }
+    finish(r, &b);
+}
+
+static void test_later_threads_count(void **state)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    struct segment *s =
+        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *t =
+        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct report *r;
+
+    (void)state;
+    t->epoch = 1;
+    build_thread(s, 1, 10, 4);
+    build_thread(t, 1, 11, 5);
+    r = collected(&b);
+    assert_int_equal(image(r, 1)->allocs, 11);
+    assert_int_equal(image(r, 1)->frees, 5);
+    finish(r, &b);
+}
+
 /* ---- damage -------------------------------------------------------------------------------- */
 
 static void test_bad_area_is_named_and_the_rest_used(void **state)
@@ -273,6 +317,30 @@ static void test_areas_not_begun_are_nothing(void **state)
     assert_int_equal(HASH_COUNT(r->images), 1);
     assert_in_use(image(r, 1), 1, 1);
     finish(r, &b);
+}
+
+/* How many areas were ever claimed: more than there are when claims failed. */
+static void test_next_area(void **state)
+{
+    static const struct {
+        uint32_t next_area;
+        unsigned images;
+    } cases[] = {{0, 0}, {1, 0}, {2, 1}, {3, 2}, {~0u, 2}};
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct report *r;
+        build_image(&b, 1, 0, 100, IMAGE_ROOT);
+        build_image(&b, 2, 0, 101, IMAGE_ROOT);
+        build_run(&b)->next_area = cases[i].next_area;
+        alarm(20);
+        r = collected(&b);
+        alarm(0);
+        assert_int_equal(HASH_COUNT(r->images), cases[i].images);
+        assert_int_equal(r->bad_count, 0);
+        finish(r, &b);
+    }
 }
 
 /* ---- places -------------------------------------------------------------------------------- */
@@ -520,6 +588,29 @@ static void test_one_place_in_two_processes(void **state)
     finish(r, &b);
 }
 
+/* One path, two builds (it was replaced while the run went on): two places. */
+static void test_builds_are_told_apart(void **state)
+{
+    struct build b = build_begin();
+    struct report *r;
+
+    (void)state;
+    for (uint32_t i = 1; i <= 3; i++) {
+        uint32_t area = build_image(&b, i, 0, 100 + i, i == 1 ? IMAGE_ROOT : IMAGE_EXEC);
+        struct module_record *m = build_module(modules(&b, area), "/bin/p", LIB, 0x1000);
+        m->build_id_bytes = 20;
+        m->build_id[19] = i == 3;
+        one_block(&b, area, build_node(build_depot(&b, area, 0), LIB + 0x10, 0));
+    }
+    r = collected(&b);
+    assert_int_equal(r->module_count, 2);
+    assert_int_equal(r->site_count, 2);
+    assert_int_equal(r->modules[0].build_id[19], 0);
+    assert_int_equal(r->modules[1].build_id[19], 1);
+    assert_int_equal(r->modules[1].image, 3);
+    finish(r, &b);
+}
+
 static void test_exec_throws_away(void **state)
 {
     struct build b = build_begin();
@@ -558,6 +649,51 @@ static void test_exec_throws_away(void **state)
     finish(r, &b);
 }
 
+/* Which image is the program: its start, or what it became; not what others became. */
+static void test_main_image(void **state)
+{
+    struct build b = build_begin();
+    struct report *r;
+
+    (void)state;
+    build_image(&b, 1, 0, 99, IMAGE_EXEC);
+    build_image(&b, 2, 0, 100, IMAGE_ROOT);
+    build_image(&b, 3, 0, 101, IMAGE_EXEC);
+    build_image(&b, 4, 2, 100, IMAGE_EXEC);
+    build_image(&b, 5, 0, 102, IMAGE_EXEC);
+    build_image(&b, 6, 0, 101, IMAGE_FORK); /* a process number used again */
+    r = collected(&b);
+    assert_int_equal(image_main(r)->number, 4);
+    assert_int_equal(report_main_image(r).image, 4);
+    assert_true(image(r, 2)->succeeded);
+    assert_false(image(r, 3)->succeeded);
+    assert_int_equal(totals_of(r).processes, 5);
+    finish(r, &b);
+    b = build_begin();
+    build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    build_image(&b, 2, 0, 101, IMAGE_EXEC);
+    r = collected(&b);
+    assert_int_equal(image_main(r)->number, 1);
+    finish(r, &b);
+}
+
+static void test_mad_tables(void **state)
+{
+    struct build b = build_begin();
+    char err[REPORT_ERROR_BYTES] = "";
+    struct report *r;
+    int fd = build_fd(&b);
+    uint32_t mad = 3;
+
+    (void)state;
+    assert_int_equal(report_open_fd(&r, fd, "the run", err), 0);
+    assert_int_equal(pwrite(fd, &mad, 4, RTC_AREA_TABLE_OFFSET + 4), 4);
+    assert_int_equal(report_collect(r, err), -EBADMSG);
+    assert_string_equal(err, "the run: the run's tables are damaged");
+    finish(r, &b);
+    close(fd);
+}
+
 static void test_equal_names_are_told_apart(void **state)
 {
     struct build b = build_begin();
@@ -593,11 +729,23 @@ static void test_taken_back_by_others(void **state)
     build_image(&b, 5, 0, 100, IMAGE_ROOT);
     build_run(&b)->taken_back.images = 4;
     build_run(&b)->taken_back.live_bytes = 99;
+    build_run(&b)->taken_back.live_blocks = 9;
+    build_run(&b)->taken_back.allocs = 30;
+    build_run(&b)->taken_back.frees = 20;
     r = collected(&b);
+    r->absorbed.images = 1;
+    r->absorbed.live_bytes = r->absorbed.live_blocks = 1;
+    r->absorbed.allocs = r->absorbed.frees = 2;
     t = totals_elsewhere(r);
-    assert_int_equal(t.processes, 4);
-    assert_int_equal(t.bytes, 99);
+    assert_int_equal(t.processes, 3);
+    assert_int_equal(t.bytes, 98);
+    assert_int_equal(t.blocks, 8);
+    assert_int_equal(t.allocs, 28);
+    assert_int_equal(t.frees, 18);
     r->absorbed.images = 4;
+    assert_int_equal(totals_elsewhere(r).processes, 0);
+    assert_int_equal(totals_elsewhere(r).bytes, 0);
+    r->absorbed.images = 5; /* a mad header */
     assert_int_equal(totals_elsewhere(r).processes, 0);
     finish(r, &b);
 }
@@ -678,9 +826,12 @@ int main(void)
         cmocka_unit_test(test_higher_epoch_may_be_empty),
         cmocka_unit_test(test_large_blocks),
         cmocka_unit_test(test_threads_add_up),
+        cmocka_unit_test(test_many_places),
+        cmocka_unit_test(test_later_threads_count),
         cmocka_unit_test(test_bad_area_is_named_and_the_rest_used),
         cmocka_unit_test(test_area_of_another_image),
         cmocka_unit_test(test_areas_not_begun_are_nothing),
+        cmocka_unit_test(test_next_area),
         cmocka_unit_test(test_module_and_offset),
         cmocka_unit_test(test_return_behind_the_end),
         cmocka_unit_test(test_later_module_at_the_same_place),
@@ -692,7 +843,10 @@ int main(void)
         cmocka_unit_test(test_exec_shares_nothing),
         cmocka_unit_test(test_mad_headers),
         cmocka_unit_test(test_one_place_in_two_processes),
+        cmocka_unit_test(test_builds_are_told_apart),
         cmocka_unit_test(test_exec_throws_away),
+        cmocka_unit_test(test_main_image),
+        cmocka_unit_test(test_mad_tables),
         cmocka_unit_test(test_equal_names_are_told_apart),
         cmocka_unit_test(test_taken_back_by_others),
         cmocka_unit_test(test_refused_files),

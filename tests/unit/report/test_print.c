@@ -159,8 +159,12 @@ static void test_still_running(void **state)
 static void test_nobody_reported(void **state)
 {
     struct build b = build_begin();
+    struct shown shown = {.wait_status = SIGKILL};
 
     (void)state;
+    assert_string_equal(text_of(&b, &shown),
+                        "rtcheck: not in control: the runtime did not start in the program\n");
+    b = build_begin();
     assert_string_equal(text_of(&b, &quiet),
                         "rtcheck: not in control: the runtime did not start in the program\n");
 }
@@ -475,6 +479,33 @@ static void test_own_symbols(void **state)
     assert_non_null(strstr(text, "9 B in 1 block  landmark+0x1 (test_print.c:"));
 }
 
+/* Two calls in one function are one name: ids outlive the lines that a function is made of. */
+static void test_ids_are_of_names(void **state)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
+    struct segment *m = build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *s = build_slab(&b, area, 1, 64, 8), *d = build_depot(&b, area, 0);
+    uint64_t function = (uint64_t)(uintptr_t)&landmark, other = (uint64_t)(uintptr_t)&test_sizes;
+    extern char __executable_start[];
+    char exe[464] = "", id[32];
+    const char *text;
+
+    (void)state;
+    assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+    build_module(m, exe, (uint64_t)(uintptr_t)__executable_start, 64u << 20);
+    build_block(s, 0, BLOCK_LIVE, 9, build_node(d, function + 1, 0));
+    build_block(s, 1, BLOCK_LIVE, 8, build_node(d, function + 2, 0));
+    build_block(s, 2, BLOCK_LIVE, 7, build_node(d, other + 1, 0));
+    text = text_of(&b, &memuse);
+    text = strstr(text, "biu-");
+    assert_non_null(text);
+    snprintf(id, sizeof id, "%.12s.2 ", text);
+    assert_non_null(strstr(text, id));
+    snprintf(id, sizeof id, "%.12s.3 ", text);
+    assert_null(strstr(text, id));
+}
+
 /* The same file, but not the build that ran: nothing is believed of it. */
 static void test_another_build(void **state)
 {
@@ -538,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_own_symbols),
+        cmocka_unit_test(test_ids_are_of_names),
         cmocka_unit_test(test_another_build),
         cmocka_unit_test(test_odd_modules),
     };

@@ -1,8 +1,6 @@
 /*
- * test_block.c - every step of a block's life from every state, who loses a race, and that a
- * reader never takes two lives for one.
+ * test_block.c - every step of a block's life, from every state, and the copies that a fork makes.
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -195,128 +193,12 @@ static void distrust(void **state)
     }
 }
 
-/* ---- races ---------------------------------------------------------------------------------- */
-
-#define RACERS 3u
-#define BLOCKS 4096u
-#define ROUNDS 40u
-
-static struct {
-    pthread_barrier_t turn;
-    struct block_record block[BLOCKS];
-    _Atomic uint32_t wins[BLOCKS];
-    _Atomic uint32_t wrong;
-} race;
-
-/* All go through the blocks in one order: losers are faster and catch up with whoever wins. */
-static void free_all(uint32_t me, uint32_t round)
-{
-    for (uint32_t i = 0; i < BLOCKS; i++) {
-        uint64_t was;
-        bool won = block_retire(&race.block[i], me + 1, 100 + me, &was);
-        race.wins[i] += won;
-        race.wrong += word_state(was) != (won ? BLOCK_LIVE : BLOCK_FREED); /* a loser sees who won */
-        race.wrong += word_size(was) != round + 1;
-    }
-}
-
-static void *race_for_all(void *number)
-{
-    uint32_t me = (uint32_t)(uintptr_t)number;
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        const struct block_birth life = {.stack = round, .size = round + 1};
-        for (uint32_t i = me; i < BLOCKS; i += RACERS)
-            block_publish(&race.block[i], &life);
-        pthread_barrier_wait(&race.turn);
-        free_all(me, round);
-        pthread_barrier_wait(&race.turn);
-        for (uint32_t i = me; i < BLOCKS; i += RACERS) {
-            uint32_t winner = word_thread(race.block[i].word) - 1;
-            race.wrong += race.block[i].stacks != STACKS(round, 100 + winner);
-        }
-        pthread_barrier_wait(&race.turn);
-    }
-    return NULL;
-}
-
-static void one_winner(void **state)
-{
-    (void)state;
-    pthread_t thread[RACERS];
-    pthread_barrier_init(&race.turn, NULL, RACERS);
-    for (uintptr_t i = 0; i < RACERS; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, race_for_all, (void *)i), 0);
-    for (uint32_t i = 0; i < RACERS; i++)
-        pthread_join(thread[i], NULL);
-    pthread_barrier_destroy(&race.turn);
-    assert_int_equal(race.wrong, 0);
-    for (uint32_t i = 0; i < BLOCKS; i++)
-        assert_int_equal(race.wins[i], ROUNDS);
-}
-
-#define PICTURES 300000u
-#define CHANGES 200u /* between two pictures: or the writer was hardly running */
-
-static struct block_record churned;
-static _Atomic bool enough;
-
-/* A life's size, alloc stack and (complemented) free stack are its number. */
-static void *churn(void *unused)
-{
-    (void)unused;
-    for (uint32_t life = 1; !atomic_load_explicit(&enough, memory_order_relaxed); life++) {
-        uint64_t was;
-        struct block_birth b = {.size = life, .stack = life};
-        block_publish(&churned, &b);
-        b.size = b.stack = ++life;
-        block_resize(&churned, &b, &was);
-        block_retire(&churned, 1, ~life, &was);
-        block_forget(&churned);
-    }
-    return NULL;
-}
-
-static bool is_of_one_life(uint64_t word, uint64_t stacks)
-{
-    uint32_t life = (uint32_t)(stacks >> 32), freed = (uint32_t)stacks;
-    if (word_state(word) == BLOCK_NEVER)
-        return true; /* says nothing */
-    if (word_size(word) != (life & BLOCK_SIZE_MASK))
-        return false;
-    return word_state(word) == BLOCK_LIVE    ? freed == 0
-           : word_state(word) == BLOCK_FREED ? freed == 0 || freed == ~life
-                                             : freed == ~life;
-}
-
-static void pictures_of_one_life(void **state)
-{
-    (void)state;
-    pthread_t thread;
-    uint32_t seen = 0, changes = 0, torn = 0;
-    uint64_t word, stacks, last = 0;
-    assert_int_equal(pthread_create(&thread, NULL, churn, NULL), 0);
-    while (seen < PICTURES || changes < CHANGES) {
-        if (!block_read(&churned, &word, &stacks) || !word)
-            continue;
-        torn += !is_of_one_life(word, stacks);
-        changes += word != last;
-        last = word;
-        seen++;
-    }
-    atomic_store(&enough, true);
-    pthread_join(thread, NULL);
-    assert_int_equal(torn, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields),     cmocka_unit_test(publish),
-        cmocka_unit_test(too_large),  cmocka_unit_test(retire),
-        cmocka_unit_test(resize),     cmocka_unit_test(forget),
-        cmocka_unit_test(read_at_rest), cmocka_unit_test(copying),
-        cmocka_unit_test(distrust),   cmocka_unit_test(one_winner),
-        cmocka_unit_test(pictures_of_one_life),
+        cmocka_unit_test(fields),       cmocka_unit_test(publish), cmocka_unit_test(too_large),
+        cmocka_unit_test(retire),       cmocka_unit_test(resize),  cmocka_unit_test(forget),
+        cmocka_unit_test(read_at_rest), cmocka_unit_test(copying), cmocka_unit_test(distrust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,8 +270,8 @@ static void fill_area(struct sample *s)
          "slab without slots or units")                                                            \
     CASE(item_short, s->slab->item_bytes = 8, "items of a strange size")                           \
     CASE(item_odd, s->slab->item_bytes = 20, "items of a strange size")                            \
-    CASE(item_wide, s->slab->item_bytes = 32; s->slab->capacity = s->slab->count = 50, "")         \
-    CASE(capacity, s->slab->capacity = s->slab->count = 1000, "items do not fit the segment")      \
+    CASE(item_wide, s->slab->item_bytes = 32; s->slab->count = 50; s->slab->capacity = 50, "")       \
+    CASE(capacity, s->slab->count = 1000; s->slab->capacity = 1000, "items do not fit the segment")      \
     CASE(capacity_wide, s->slab->item_bytes = 0xfff8, "items do not fit the segment")              \
     CASE(count, s->depot->count = s->depot->capacity + 1, "more items than fit")                   \
     /* slabs */                                                                                    \

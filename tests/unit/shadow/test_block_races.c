@@ -1,0 +1,306 @@
+/*
+ * test_block_races.c - who wins when two change one block, and that a reader never takes two lives
+ * for one: interrupted after every single instruction, and with threads.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "shadow.h"
+
+#include <cmocka.h>
+
+#define STACKS(alloc, release) ((uint64_t)(alloc) << 32 | (release))
+
+/* A life's size, alloc stack and (complemented) free stack are its number. */
+static bool is_of_one_life(uint64_t word, uint64_t stacks)
+{
+    uint32_t life = (uint32_t)(stacks >> 32), freed = (uint32_t)stacks;
+    if (word_state(word) == BLOCK_NEVER)
+        return true; /* says nothing */
+    if (word_size(word) != (life & BLOCK_SIZE_MASK))
+        return false;
+    return word_state(word) == BLOCK_LIVE    ? freed == 0
+           : word_state(word) == BLOCK_FREED ? freed == 0 || freed == ~life
+                                             : freed == ~life;
+}
+
+/* ---- one step at a time ---------------------------------------------------------------------- */
+
+#if defined(__SANITIZE_THREAD__)
+#define STEPPABLE 0 /* its runtime stands in the way */
+#elif defined(__has_feature)
+#define STEPPABLE !__has_feature(thread_sanitizer)
+#else
+#define STEPPABLE 1
+#endif
+
+/*
+ * `victim` runs with the trap flag set, and after its n-th instruction `intruder` runs in the
+ * signal handler: for every n there is.  What threads do to each other once in a million times
+ * happens here each time.
+ */
+#if STEPPABLE
+static void (*intruder)(void);
+static long before_intrusion;
+
+#define TRAP_FLAG 0x100
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    if (--before_intrusion > 0)
+        return;
+    intruder();
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG; /* the rest at full speed */
+}
+
+#define SET_TRAP_FLAG(operation)                                                               \
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
+                     ::: "memory", "cc")
+
+/* prepare; victim, interrupted; check: over and over.  Returns how many instructions there were. */
+static long step_through(void (*prepare)(void), void (*victim)(void), void (*intrude)(void),
+                         void (*check)(void))
+{
+    struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, old;
+    sigaction(SIGTRAP, &action, &old);
+    intruder = intrude;
+    long n = 0;
+    do {
+        prepare();
+        before_intrusion = ++n;
+        SET_TRAP_FLAG("orq $0x100, (%%rsp)");
+        victim();
+        SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
+        if (before_intrusion <= 0)
+            check();
+    } while (before_intrusion <= 0);
+    sigaction(SIGTRAP, &old, NULL);
+    return n - 1;
+}
+
+static struct {
+    struct block_record block;
+    bool won[2];
+    uint64_t was[2], word, stacks;
+    bool accepted;
+} stage;
+
+static void be(uint32_t life, enum block_state state)
+{
+    uint64_t was;
+    memset(&stage, 0, sizeof stage);
+    block_publish(&stage.block, &(struct block_birth){.size = life, .stack = life});
+    if (state != BLOCK_LIVE)
+        block_retire(&stage.block, 7, ~life, &was);
+    if (state == BLOCK_FREE)
+        block_forget(&stage.block);
+}
+
+static void be_live(void) { be(1, BLOCK_LIVE); }
+static void be_freed(void) { be(1, BLOCK_FREED); }
+static void be_free(void) { be(1, BLOCK_FREE); }
+
+static void free_first(void) { stage.won[0] = block_retire(&stage.block, 1, 101, &stage.was[0]); }
+static void free_second(void) { stage.won[1] = block_retire(&stage.block, 2, 102, &stage.was[1]); }
+
+static void one_won(void)
+{
+    uint32_t winner = stage.won[1], loser = !winner;
+    assert_int_equal(stage.won[0] + stage.won[1], 1);
+    assert_int_equal(word_state(stage.was[winner]), BLOCK_LIVE);
+    assert_int_equal(word_state(stage.was[loser]), BLOCK_FREED);
+    assert_int_equal(word_thread(stage.block.word), winner + 1);
+    assert_true(stage.block.stacks == STACKS(1, 101 + winner));
+}
+
+static void retire_against_retire(void **state)
+{
+    (void)state;
+    assert_true(step_through(be_live, free_first, free_second, one_won) > 10);
+}
+
+static void resize_it(void)
+{
+    stage.won[0] = block_resize(&stage.block, &(struct block_birth){.size = 2, .stack = 2},
+                                &stage.was[0]);
+}
+
+/* The free comes before, after, or into the middle: then it is refused, and the block lives on. */
+static void one_or_the_other(void)
+{
+    assert_true(stage.won[0] || stage.won[1]);
+    assert_int_equal(word_state(stage.block.word), stage.won[1] ? BLOCK_FREED : BLOCK_LIVE);
+    assert_true(stage.block.stacks >> 32 == (stage.won[0] ? 2 : 1));
+}
+
+static void resize_against_retire(void **state)
+{
+    (void)state;
+    assert_true(step_through(be_live, resize_it, free_second, one_or_the_other) > 10);
+    assert_true(step_through(be_live, free_second, resize_it, one_or_the_other) > 10);
+}
+
+static void publish_it(void)
+{
+    block_publish(&stage.block, &(struct block_birth){.size = 2, .stack = 2});
+}
+
+static void free_it(void)
+{
+    uint64_t was;
+    block_retire(&stage.block, 7, ~1u, &was);
+}
+
+static void forget_it(void) { block_forget(&stage.block); }
+
+static void live_on(void)
+{
+    free_it();
+    forget_it();
+    publish_it();
+}
+
+static void read_it(void) { stage.accepted = block_read(&stage.block, &stage.word, &stage.stacks); }
+
+static void no_mixture(void)
+{
+    assert_true(!stage.accepted || is_of_one_life(stage.word, stage.stacks));
+}
+
+static void reader_against_writers(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*prepare)(void);
+        void (*write)(void);
+    } rows[] = {{be_free, publish_it}, {be_live, resize_it}, {be_live, free_it},
+                {be_freed, forget_it}, {be_live, live_on}};
+    for (size_t i = 0; i < countof(rows); i++) {
+        assert_true(step_through(rows[i].prepare, rows[i].write, read_it, no_mixture) > 3);
+        assert_true(step_through(rows[i].prepare, read_it, rows[i].write, no_mixture) > 3);
+    }
+}
+#endif
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+#define RACERS 3u
+#define BLOCKS 4096u
+#define ROUNDS 40u
+
+static struct {
+    pthread_barrier_t turn;
+    struct block_record block[BLOCKS];
+    _Atomic uint32_t wins[BLOCKS];
+    _Atomic uint32_t wrong;
+} race;
+
+/* All go through the blocks in one order: losers are faster and catch up with whoever wins. */
+static void free_all(uint32_t me, uint32_t round)
+{
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        uint64_t was;
+        bool won = block_retire(&race.block[i], me + 1, 100 + me, &was);
+        race.wins[i] += won;
+        race.wrong += word_state(was) != (won ? BLOCK_LIVE : BLOCK_FREED); /* losers see who won */
+        race.wrong += word_size(was) != round + 1;
+    }
+}
+
+static void *race_for_all(void *number)
+{
+    uint32_t me = (uint32_t)(uintptr_t)number;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const struct block_birth life = {.stack = round, .size = round + 1};
+        for (uint32_t i = me; i < BLOCKS; i += RACERS)
+            block_publish(&race.block[i], &life);
+        pthread_barrier_wait(&race.turn);
+        free_all(me, round);
+        pthread_barrier_wait(&race.turn);
+        for (uint32_t i = me; i < BLOCKS; i += RACERS) {
+            uint32_t winner = word_thread(race.block[i].word) - 1;
+            race.wrong += race.block[i].stacks != STACKS(round, 100 + winner);
+        }
+        pthread_barrier_wait(&race.turn);
+    }
+    return NULL;
+}
+
+static void one_winner(void **state)
+{
+    (void)state;
+    pthread_t thread[RACERS];
+    pthread_barrier_init(&race.turn, NULL, RACERS);
+    for (uintptr_t i = 0; i < RACERS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, race_for_all, (void *)i), 0);
+    for (uint32_t i = 0; i < RACERS; i++)
+        pthread_join(thread[i], NULL);
+    pthread_barrier_destroy(&race.turn);
+    assert_int_equal(race.wrong, 0);
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        assert_int_equal(race.wins[i], ROUNDS);
+}
+
+#define PICTURES 300000u
+#define CHANGES 200u /* between two pictures: or the writer was hardly running */
+
+static struct block_record churned;
+static _Atomic bool enough;
+
+static void *churn(void *unused)
+{
+    (void)unused;
+    for (uint32_t life = 1; !atomic_load_explicit(&enough, memory_order_relaxed); life++) {
+        uint64_t was;
+        struct block_birth b = {.size = life, .stack = life};
+        block_publish(&churned, &b);
+        b.size = b.stack = ++life;
+        block_resize(&churned, &b, &was);
+        block_retire(&churned, 1, ~life, &was);
+        block_forget(&churned);
+    }
+    return NULL;
+}
+
+static void pictures_of_one_life(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    uint32_t seen = 0, changes = 0, torn = 0;
+    uint64_t word, stacks, last = 0;
+    assert_int_equal(pthread_create(&thread, NULL, churn, NULL), 0);
+    while (seen < PICTURES || changes < CHANGES) {
+        if (!block_read(&churned, &word, &stacks) || !word)
+            continue;
+        torn += !is_of_one_life(word, stacks);
+        changes += word != last;
+        last = word;
+        seen++;
+    }
+    atomic_store(&enough, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(torn, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#if STEPPABLE
+        cmocka_unit_test(retire_against_retire),
+        cmocka_unit_test(resize_against_retire),
+        cmocka_unit_test(reader_against_writers),
+#endif
+        cmocka_unit_test(one_winner),
+        cmocka_unit_test(pictures_of_one_life),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
