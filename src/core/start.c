@@ -79,6 +79,7 @@ static void start(char **envp)
     image_start(&request);
     fork_start();
     slab_start();
+    large_start();
     environment_take(envp);
 }
 

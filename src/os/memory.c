@@ -142,9 +142,3 @@ int os_wipe_on_fork(void *at, size_t bytes)
         os_lack(OS_WIPEONFORK);
     return err;
 }
-
-int os_move_onto(void *from, size_t bytes, void *onto)
-{
-    void *p = (void *)CALL6(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, onto, 0);
-    return p == onto ? 0 : -EFAULT;
-}

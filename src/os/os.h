@@ -78,8 +78,6 @@ int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole 
 void os_huge(void *at, size_t bytes);
 void os_dont_dump(void *at, size_t bytes);
 int os_wipe_on_fork(void *at, size_t bytes);
-/* Moves pages over a mapping of ours, which they replace. */
-int os_move_onto(void *from, size_t bytes, void *onto);
 
 /* ---- processes, time, waiting --------------------------------------------------------------- */
 

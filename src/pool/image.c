@@ -441,7 +441,9 @@ void image_privatise(void)
         if (!copy || os_failed(copy))
             continue;
         memcpy(copy, at, bytes);
-        os_move_onto(copy, bytes, at);
+        if (!os_failed(os_replace(at, bytes)) && os_allow(at, bytes) == 0)
+            memcpy(at, copy, bytes);
+        os_unmap(copy, bytes);
     }
 }
 

@@ -13,7 +13,7 @@
 #define LARGE_CHUNK 63u           /* with the segment header: one page */
 #define HELD_MAX 64u              /* blocks in the FIFO */
 #define HELD_BYTES_MAX (4ull << 20) /* resident bytes in it */
-#define RESIDENT_MAX (1ull << 18)
+#define RESIDENT_MAX (1ull << 20)
 
 static struct {
     struct lock lock; /* the FIFO */
@@ -52,6 +52,13 @@ static struct large_record *record_take(void)
     struct large_record *r = any ? large.vacant[--large.vacant_count] : NULL;
     lock_drop(&large.records_lock);
     return r;
+}
+
+void large_start(void)
+{
+    lock_take(&large.records_lock);
+    more_records(); /* while there is memory: a block may be wanted when there is none for records */
+    lock_drop(&large.records_lock);
 }
 
 void large_record_vacate(struct large_record *r)

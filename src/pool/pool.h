@@ -167,6 +167,7 @@ void slab_start(void);
 /* In a forked child: `trusted`: no other thread was inside us when the world was copied. */
 void slab_after_fork(bool trusted, struct thread *orphans);
 
+void large_start(void);
 /* Pages for one block; *clean: they read as zero. */
 void *large_take(size_t request, size_t align, bool *clean, struct found *f);
 /* The block's record says FREED: its pages leave, sooner or later. */

@@ -11,8 +11,8 @@
  * taken in advance: the heap is extended where it ends, step by step, at an address far from
  * where the kernel puts mappings.  The tables are reserved for as much as the heap can become.
  *
- * Freed runs stay dirty (their pages resident) up to DIRTY_BYTES_MAX in all; beyond it the run
- * that was freed last is given back to the kernel at once.
+ * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
+ * was freed last is given back to the kernel at once.
  */
 #include "pool_priv.h"
 
@@ -27,7 +27,8 @@
 #define STEP_BYTES_MIN (1ull << 20)
 #define STEP_BYTES_MAX (32ull << 20)
 #define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
-#define DIRTY_BYTES_MAX (8ull << 20)
+#define DIRTY_BYTES_MIN (16ull << 20)
+#define DIRTY_SHARE 8u
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
 
@@ -366,10 +367,17 @@ static bool joint_dirt(struct unit *a, uint64_t an, bool a_dirty, struct unit *b
     return dirty_units > clean_units || !clean_run(dirty, dirty_units);
 }
 
+/* A large heap may keep more: what is given back has to be faulted in again. */
+static uint64_t dirty_max(void)
+{
+    uint64_t share = atomic_load_explicit(&heap.bytes, memory_order_relaxed) / DIRTY_SHARE;
+    return share > DIRTY_BYTES_MIN ? share : DIRTY_BYTES_MIN;
+}
+
 void units_give(struct unit *first, uint64_t n, bool dirty)
 {
     lock_take(&space.lock);
-    if (dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > DIRTY_BYTES_MAX)
+    if (dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max())
         dirty = !clean_run(first, n);
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
@@ -418,14 +426,13 @@ void units_after_fork(bool trusted)
 }
 
 /* The units that hold something; free runs are left out, clean or dirty. */
-static void copy_in_use(char *to)
+static void copy_in_use(char *to, const char *from)
 {
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     for (uint64_t i = 1; i < end;) {
         uint64_t length = run_length(heap.unit + i);
         if (!length)
-            memcpy(to + (i << RTC_UNIT_SHIFT), (char *)heap.base + (i << RTC_UNIT_SHIFT),
-                   UNIT_BYTES);
+            memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
         i += length ? length : 1;
     }
 }
@@ -437,13 +444,13 @@ static void copy_in_use(char *to)
 void heap_copy_for_child(void)
 {
     uint64_t bytes = space.ready_bytes;
-    void *copy = os_map(bytes);
+    char *at = (char *)heap.base, *copy = os_map(bytes);
     if (os_failed(copy))
         os_exit_now(127); /* the shared heap must not be written by two */
-    copy_in_use(copy);
-    uint64_t rest = (space.usable_units << RTC_UNIT_SHIFT) - bytes;
-    if (os_move_onto(copy, bytes, (void *)heap.base) ||
-        (rest && os_failed(os_replace((void *)(heap.base + bytes), rest))))
+    copy_in_use(copy, at);
+    if (os_failed(os_replace(at, space.usable_units << RTC_UNIT_SHIFT)) || os_allow(at, bytes))
         os_exit_now(127);
+    copy_in_use(at, copy); /* twice, because moving pages is a system call of its own kind */
+    os_unmap(copy, bytes);
     space.in_file = false;
 }

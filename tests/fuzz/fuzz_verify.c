@@ -53,6 +53,9 @@ static void touch_tables(const struct run_header *run)
     const struct area_entry *areas = (const void *)((const char *)run + run->area_table_offset);
     const struct lease *leases = (const void *)((const char *)run + run->lease_table_offset);
 
+    must((const char *)(areas + run->area_count) <= (const char *)run + run->area_bytes &&
+             (const char *)(leases + run->lease_count) <= (const char *)run + run->area_bytes,
+         "tables lie in area 0");
     for (uint32_t i = 0; i < run->area_count; i++)
         must(area_owner_state(areas[i].owner) <= AREA_TAKING, "areas are in known states");
     for (uint32_t i = 0; i < run->lease_count; i++)
@@ -167,6 +170,7 @@ static void fix_area(const struct area *a, uint32_t index)
         first += h->header_bytes;
     }
     fix_chain(a, first, head->used_bytes);
+    head->used_bytes += head->pad % 4 * RTC_SEGMENT_ALIGN; /* or more than there is */
 }
 
 /* ---- what has passed ------------------------------------------------------------------------ */

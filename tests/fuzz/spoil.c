@@ -14,6 +14,7 @@
 
 enum edit {
     EDIT_PUT,   /* bytes */
+    EDIT_SET,   /* a small number, as ids and counts are */
     EDIT_ADD,   /* a small number to one that is there: just beyond a limit */
     EDIT_FILL,  /* many equal bytes: text without end */
     EDIT_COPY,  /* one structure over another */
@@ -23,10 +24,18 @@ enum edit {
     EDIT_COUNT
 };
 
+/* Mostly one of a structure's first fields. */
+#define FIELDS 56
+#define FIELD_BYTES 4
+#define FAR 224 /* steps from here on are wide */
+#define FAR_BYTES 64
+
 static uint64_t take_place(struct input *in, const struct run_base *base)
 {
     uint64_t anchor = base->anchors[input_number(in, 1) % base->anchor_count];
-    return anchor + input_number(in, 1) * 4;
+    uint64_t step = input_number(in, 1);
+
+    return anchor + (step < FAR ? step % FIELDS * FIELD_BYTES : (step - FAR + 1) * FAR_BYTES);
 }
 
 static void put(int fd, const void *bytes, size_t n, uint64_t at)
@@ -48,6 +57,12 @@ static void edit_put(int fd, struct input *in, uint64_t at)
 
     input_copy(in, bytes, n);
     put(fd, bytes, n, at);
+}
+
+static void edit_set(int fd, struct input *in, uint64_t at)
+{
+    uint32_t n = (uint32_t)input_number(in, 1);
+    put(fd, &n, sizeof n, at);
 }
 
 static void edit_add(int fd, struct input *in, uint64_t at)
@@ -99,6 +114,8 @@ static bool edit_once(int fd, struct input *in, const struct run_base *base)
     at = take_place(in, base);
     if (what == EDIT_PUT)
         edit_put(fd, in, at);
+    else if (what == EDIT_SET)
+        edit_set(fd, in, at);
     else if (what == EDIT_ADD)
         edit_add(fd, in, at);
     else if (what == EDIT_FILL)

@@ -258,7 +258,7 @@ def locked(stage):
 
 def core_of(stage, how):
     """Path of a core dump of crash.c."""
-    unlimited = limited(resource.RLIMIT_CORE, resource.RLIM_INFINITY)
+    unlimited = limited(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1])
     pattern = read_text('/proc/sys/kernel/core_pattern').strip()
     program = stage.program('limits/crash')
     if '/' not in pattern and not pattern.startswith('|'):

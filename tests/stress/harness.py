@@ -203,7 +203,8 @@ class Report:
     def __init__(self, data):
         self.data = data
         self.images = data['processes']
-        self.image_count = len(self.images)
+        self.taken_back = data['run']['taken_back']['images']
+        self.image_count = len(self.images) + self.taken_back
         self.is_complete = data['run']['complete']
         self.allocs = data['summary']['allocs']
         self.in_control = bool(self.images) and all(i['checked'] for i in self.images)

@@ -44,8 +44,8 @@ def reader(stage):
 
 if __name__ == '__main__':
     main([('reader', reader),
-          ('small', race('launcher', 40, 2000, 50000)),
-          ('page', race('launcher', 5000, 1000, 20000)),
+          ('small', race('launcher', 40, 10000, 200000)),
+          ('page', race('launcher', 5000, 3000, 50000)),
           ('large', race('launcher', 200000, 300, 5000)),
           ('huge', race('launcher', 3000000, 100, 1000)),
-          ('by_hand', race('hand', 300, 500, 10000))])
+          ('by_hand', race('hand', 300, 5000, 50000))])

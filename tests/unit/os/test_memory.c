@@ -139,21 +139,6 @@ static void giving_back(void **state)
     os_unmap(p, BYTES);
 }
 
-static void moving(void **state)
-{
-    (void)state;
-    char *from = os_map(BYTES), *onto = os_map(BYTES);
-    memset(from, 1, BYTES);
-    memset(onto, 2, BYTES);
-    assert_int_equal(os_move_onto(from, 2 * PAGE_BYTES, onto + PAGE_BYTES), 0);
-    assert_int_equal(onto[PAGE_BYTES - 1], 2);
-    assert_int_equal(onto[PAGE_BYTES], 1);
-    assert_int_equal(onto[3 * PAGE_BYTES - 1], 1);
-    assert_int_equal(onto[3 * PAGE_BYTES], 2);
-    assert_false(can_be_touched(from));
-    assert_int_not_equal(os_move_onto(from, PAGE_BYTES, onto), 0);
-}
-
 /* A mapping of ours becomes a reservation, or a file's, without moving. */
 static void replacing(void **state)
 {
@@ -220,7 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
-        cmocka_unit_test(giving_back), cmocka_unit_test(moving),      cmocka_unit_test(replacing),
+        cmocka_unit_test(giving_back),      cmocka_unit_test(replacing),
         cmocka_unit_test(wiping),      cmocka_unit_test(measuring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
