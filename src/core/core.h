@@ -155,6 +155,8 @@ struct next {
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);
     int (*prctl)(int, ...);
+    void (*siglongjmp)(void *, int) __attribute__((noreturn));
+    void (*longjmp_chk)(void *, int) __attribute__((noreturn));
 };
 
 extern struct next next;
@@ -162,6 +164,12 @@ extern struct next next;
 void next_resolve(void);
 
 /* ---- leave (finish.c), handed down by the composition root ------------------------------------------- */
+
+/*
+ * The calling thread is about to longjmp to a frame whose stack pointer is `target`: a critical
+ * section below it, interrupted by the handler that jumps, is left.
+ */
+void section_leave_by_jump(uintptr_t target);
 
 struct core_hooks {
     void (*finish)(enum image_end how, int status);

@@ -29,6 +29,8 @@ void next_resolve(void)
     LOOK_UP(wordexp);
     LOOK_UP(syscall);
     LOOK_UP(prctl);
+    LOOK_UP(siglongjmp);
 #undef LOOK_UP
     look_up(&next.register_atfork, "__register_atfork");
+    look_up(&next.longjmp_chk, "__longjmp_chk");
 }

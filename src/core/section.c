@@ -94,3 +94,13 @@ COLD void section_end_slow(struct section *s)
     else
         do_deferred(t);
 }
+
+void section_leave_by_jump(uintptr_t target)
+{
+    struct thread *t = self;
+    uintptr_t entered = t ? atomic_load_explicit(&t->crit, memory_order_relaxed) : 0;
+    if (!entered || target <= entered || os_jumps_on_alternate_stack(target))
+        return;
+    locks_abandon();
+    atomic_store_explicit(&t->crit, 0, memory_order_release);
+}

@@ -200,6 +200,8 @@ void fork_retire_large(struct large_record *r, uint32_t born)
 
 static bool believes_parent(void)
 {
+    if (!run_header())
+        return true; /* all records are private: the kernel copied them with the rest */
     return forks.mine && atomic_load_explicit(&forks.mine->torn, memory_order_acquire) != TORN_YES;
 }
 
@@ -483,6 +485,8 @@ static void begin_child(void)
     image_after_fork();
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
+    if (!run_header())
+        large_start(); /* private records: there may be no memory for them later */
     if (!believes_parent())
         image_flag(IMAGE_INHERITED_UNSURE);
     if (lease)

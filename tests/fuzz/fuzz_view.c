@@ -177,11 +177,16 @@ static void print_text(struct report *r, unsigned ask)
     print_end(&p, out);
 }
 
-static void print_json(struct report *r)
+/* Does the report tell of damage in the file? */
+static bool print_json(struct report *r)
 {
+    bool tells;
+
     must(report_print_json(r, JSON_PATH) == 0, "JSON can be written");
     must(output_is_json(json.text, json.bytes), "JSON is JSON");
+    tells = !strstr(json.text, "\"damaged\":[]");
     free(json.text);
+    return tells;
 }
 
 static void ask_facts(struct report *r)
@@ -193,18 +198,19 @@ static void ask_facts(struct report *r)
     report_running(r);
 }
 
-static void collect_and_print(struct report *r, unsigned ask)
+/* Tells the report of damage?  -1: there is none. */
+static int collect_and_print(struct report *r, unsigned ask)
 {
     char why[REPORT_ERROR_BYTES] = "";
 
     if (report_collect(r, why) != 0) {
         must(*why != '\0', "the reason is told");
-        return;
+        return -1;
     }
     must(report_run(r)->magic == RTC_RUN_MAGIC, "the header is verified");
     report_main_image(r);
     print_text(r, ask);
-    print_json(r);
+    return print_json(r);
 }
 
 /* Under its own name: several fuzzers run at once. */
@@ -224,7 +230,9 @@ static void save(int fd)
 
 static void use(int fd, struct input *in, const struct run_base *base, unsigned ask)
 {
+    bool is_good = dump(fd), is_final = in->left == 0;
     struct report *r = open_report(fd);
+    int damage;
 
     if (!r)
         return;
@@ -233,7 +241,8 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
         report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2));
     if (ask & ASK_FACTS)
         ask_facts(r);
-    collect_and_print(r, ask);
+    damage = collect_and_print(r, ask);
+    must(!is_final || damage == !is_good, "damage is told, and nothing else called damage");
     report_close(r);
 }
 
@@ -260,7 +269,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = run_file_begin(base);
 
     run_file_spoil(fd, &in, base);
-    must(dump(fd) || is_edited, "a good file is called good");
+    must(is_edited || dump(fd), "a good file is called good");
     if (ask & ASK_SAVE)
         save(fd);
     if (ask & ASK_ABSORB)

@@ -7,6 +7,7 @@ in flight.
 """
 # rtc-test: stress_ledger ci 60
 # rtc-test: stress_ledger_full full 600 --full
+# rtc-test: stress_ledger_root ci,root 60 --only launcher_8_fork --only hand_8_fork
 import mmap
 import os
 import signal

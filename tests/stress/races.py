@@ -15,16 +15,16 @@ THREADS = 8
 
 def race(how, size, ci, full):
     def check(stage):
-        rounds = stage.sample(ci, full)
-        run = Run(stage, [stage.program('stress/races'), str(rounds), str(THREADS), str(size)],
+        least = stage.sample(ci, full)
+        run = Run(stage, [stage.program('stress/races'), str(least), str(THREADS), str(size)],
                   how=how).wait(600)
         must(run.status == 0, 'status', run.status, run.err[-300:])
-        want = 'rounds %d threads %d bytes %d\n' % (rounds, THREADS, size)
-        must(run.out.decode() == want, 'stdout', run.out)
+        rounds, together = map(int, re.match(rb'rounds (\d+) together (\d+)', run.out).groups())
+        must(together >= least // 50, 'threads were together in', together, 'rounds of', rounds)
         losers, all_bad = run.report.bad_frees('duf'), run.report.bad_frees()
         must(losers == rounds * (THREADS - 1), losers, 'losers of', rounds, 'rounds')
         must(all_bad == losers, all_bad - losers, 'other bad frees')
-        return '%d rounds, %d losers' % (rounds, losers)
+        return '%d rounds, %d losers, together %d times' % (rounds, losers, together)
     return check
 
 
@@ -44,8 +44,8 @@ def reader(stage):
 
 if __name__ == '__main__':
     main([('reader', reader),
-          ('small', race('launcher', 40, 10000, 200000)),
-          ('page', race('launcher', 5000, 3000, 50000)),
-          ('large', race('launcher', 200000, 300, 5000)),
-          ('huge', race('launcher', 3000000, 100, 1000)),
-          ('by_hand', race('hand', 300, 5000, 50000))])
+          ('small', race('launcher', 40, 3000, 100000)),
+          ('page', race('launcher', 5000, 1000, 50000)),
+          ('large', race('launcher', 200000, 200, 5000)),
+          ('huge', race('launcher', 3000000, 50, 1000)),
+          ('by_hand', race('hand', 300, 1000, 20000))])

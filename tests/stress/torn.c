@@ -203,7 +203,7 @@ __attribute__((noinline)) static void torn_leave(void)
 
 static _Noreturn void judge(void)
 {
-    alarm(10); /* what is torn may turn in circles */
+    alarm(5); /* what is torn may turn in circles */
     for (unsigned w = 0; twice && w < WRITERS; w++)
         free_again(&writers[w]);
     for (unsigned w = 0; w < WRITERS; w++)

@@ -7,6 +7,7 @@
  * looked through when it is given back.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,6 +160,8 @@ static void whole_slabs(void)
 
 /* ---- more threads --------------------------------------------------------------------------- */
 
+#define SHARED 3u /* size classes: few, so that they are fought for */
+
 static struct held passed[THREADS][64]; /* by the thread that gives them back */
 static pthread_mutex_t passing[THREADS];
 
@@ -166,7 +169,7 @@ static pthread_mutex_t passing[THREADS];
 static void pass(uint32_t me, uint64_t *random)
 {
     uint32_t to = chance(random, THREADS), place = chance(random, 64);
-    struct held mine = {take(chance(random, 16), me + 1), me + 1, 0}, other;
+    struct held mine = {take(chance(random, SHARED), me + 1), me + 1, 0}, other;
     mine.class = pool_find(mine.block).kind - 1;
     pthread_mutex_lock(&passing[to]);
     other = passed[to][place];
@@ -176,13 +179,22 @@ static void pass(uint32_t me, uint64_t *random)
         give(other.class, other.block, other.stamp);
 }
 
+static _Atomic uint32_t ready;
+
+static void start_together(void)
+{
+    for (ready++; ready < THREADS;)
+        sched_yield();
+}
+
 static void *work(void *number)
 {
     uint32_t me = (uint32_t)(uintptr_t)number;
     uint64_t random = SEED + me;
     MUST(threads_register() == self && self);
+    start_together();
     for (uint32_t i = 0; i < 200; i++) {
-        churn(held[me], 500, 20, STEPS / THREADS / 200, &random);
+        churn(held[me], 500, SHARED, STEPS / 100, &random);
         for (uint32_t k = 0; k < 20; k++)
             pass(me, &random);
     }
@@ -205,7 +217,7 @@ static void more_threads(void)
     for (uint32_t i = 0; i < THREADS; i++)
         give_all(passed[i], 64);
     slab_drain(self);
-    MUST(bytes_in_use() <= before + 20 * UNIT_BYTES); /* the 20 smallest classes are of one unit */
+    MUST(bytes_in_use() <= before + SHARED * UNIT_BYTES); /* the smallest classes are of one unit */
 }
 
 /* ---- handlers ------------------------------------------------------------------------------- */
@@ -243,8 +255,9 @@ static void for_handlers(void)
 
 static void *handler_work(void *number)
 {
-    uint64_t me = (uint64_t)(uintptr_t)number + 1, *mine[40];
-    for (uint32_t round = 0; round < 10000; round++) {
+    uint64_t me = (uint64_t)(uintptr_t)number + 1, *mine[5];
+    start_together();
+    for (uint32_t round = 0; round < 200000; round++) {
         uint32_t n = 0;
         while (n < countof(mine) && (mine[n] = slab_take_in_handler(200, 16))) {
             mine[n][0] = mine[n][31] = me;

@@ -1,0 +1,38 @@
+/*
+ * jump.c - longjmp out of a signal handler that interrupted us.
+ *
+ * Nothing else tells that a critical section was left: its frame may stay intact on the stack
+ * below.  The stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for
+ * x86-64: rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
+ */
+#include "intercept.h"
+
+#define JB_RSP 6 /* place of the stack pointer in glibc's __jmp_buf */
+#define DISGUISE_BITS 17
+
+static uintptr_t target_of(const uintptr_t *registers)
+{
+    uintptr_t guard, disguised = registers[JB_RSP];
+    __asm__("movq %%fs:0x30, %0" : "=r"(guard));
+    return (disguised >> DISGUISE_BITS | disguised << (64 - DISGUISE_BITS)) ^ guard;
+}
+
+static void prepare(const void *buffer)
+{
+    if (!next.siglongjmp)
+        next_resolve();
+    section_leave_by_jump(target_of(buffer));
+}
+
+#define DEFINE_JUMP(name, real)                          \
+    EXPORT _Noreturn void name(void *buffer, int value); \
+    EXPORT _Noreturn void name(void *buffer, int value)  \
+    {                                                    \
+        prepare(buffer);                                 \
+        next.real(buffer, value);                        \
+    }
+
+DEFINE_JUMP(longjmp, siglongjmp)
+DEFINE_JUMP(_longjmp, siglongjmp)
+DEFINE_JUMP(siglongjmp, siglongjmp)
+DEFINE_JUMP(__longjmp_chk, longjmp_chk)
