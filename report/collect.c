@@ -89,6 +89,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
         image->map_tried = false;
     for (struct image *image = r->images; image; image = image->hh.next)
         image_collect(r, image);
+    orphans_check(r);
     images_join(r);
     mark_succeeded(r);
     apply_exits(r);

@@ -216,7 +216,7 @@ static void dump_area(const struct report *r, uint32_t area, FILE *out, struct v
     fprintf(out, " head image=%u ordinal=%u previous=%u used_bytes=%llu\n", copy_head(&copy)->image,
             copy_head(&copy)->ordinal, copy_head(&copy)->previous,
             ull(copy_head(&copy)->used_bytes));
-    if (verify_area(copy.at, copy.bytes, r->view.run, area, &wrong)) {
+    if (view_verify_area(&r->view, area, &copy, &wrong)) {
         if (copy_image(&copy))
             dump_image(copy_image(&copy), out);
         while ((s = copy_next_segment(&copy, &off)))

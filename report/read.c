@@ -289,12 +289,8 @@ static bool read_good_area(struct report *r, const struct image *image, uint32_t
     for (int tries = 0; tries < READ_TRIES; tries++) {
         if (view_read_area(&r->view, area, copy))
             break;
-        if (verify_area(copy->at, copy->bytes, r->view.run, area, &wrong)) {
-            uint32_t whose = copy_head(copy)->image;
-            if (whose == 0 || whose == image->number)
-                return true;
-            wrong = (struct verify_error){"area of another image", area_offset(r->view.run, area)};
-        }
+        if (view_verify_area(&r->view, area, copy, &wrong))
+            return true;
         area_copy_drop(copy);
         if (image->gone)
             break;
@@ -325,6 +321,19 @@ static void read_areas(struct reading *rd, bool map_only)
         while ((s = copy_next_segment(&copy, &off)))
             read_segment(rd, s, map_only);
         area_copy_drop(&copy);
+    }
+}
+
+void orphans_check(struct report *r)
+{
+    for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
+        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
+                                              memory_order_relaxed);
+        struct image nobody = {.number = area_owner_image(owner)};
+        struct area_copy copy;
+        if (area_owner_state(owner) == AREA_CLAIMED && !image_of(r, nobody.number) &&
+            read_good_area(r, &nobody, area, &copy))
+            area_copy_drop(&copy);
     }
 }
 

@@ -66,6 +66,9 @@ uint32_t view_area_end(const struct view *v);
 /* What is used of an area, not yet verified. */
 int view_read_area(const struct view *v, uint32_t area, struct area_copy *out);
 void area_copy_drop(struct area_copy *copy);
+/* Is it good, and its image's that the run's table says? */
+bool view_verify_area(const struct view *v, uint32_t area, const struct area_copy *copy,
+                      struct verify_error *wrong);
 
 /* The first bytes of an area: cheap, not verified.  Bytes missing in the file read as zero. */
 int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes);
@@ -252,6 +255,8 @@ void image_free(struct image *image);
 
 /* Reads all of an image's areas: what it had in use. */
 void image_collect(struct report *r, struct image *image);
+/* Notes what is wrong with areas of images that are not known: their first may be what is bad. */
+void orphans_check(struct report *r);
 
 /* ---- sites.c ------------------------------------------------------------------------------ */
 

@@ -266,6 +266,20 @@ void area_copy_drop(struct area_copy *copy)
     copy->at = NULL;
 }
 
+bool view_verify_area(const struct view *v, uint32_t area, const struct area_copy *copy,
+                      struct verify_error *wrong)
+{
+    uint64_t owner = atomic_load_explicit(&view_area_entry(v, area)->owner, memory_order_relaxed);
+    uint32_t whose = copy_head(copy)->image;
+
+    if (!verify_area(copy->at, copy->bytes, v->run, area, wrong))
+        return false;
+    if (whose == 0 || whose == area_owner_image(owner)) /* 0: claimed, not begun */
+        return true;
+    *wrong = (struct verify_error){"area of another image", area_offset(v->run, area)};
+    return false;
+}
+
 const struct image_header *copy_image(const struct area_copy *c)
 {
     const struct image_header *h = (const void *)(c->at + RTC_AREA_HEAD_BYTES);

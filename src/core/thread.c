@@ -41,7 +41,10 @@ void thread_keys_ready(void)
 
 struct thread *thread_register(void)
 {
+    struct os_signals signals;
+    os_block_signals(&signals);
     struct thread *t = threads_register();
+    os_restore_signals(&signals);
     if (t && key_ready)
         t->key_set = pthread_setspecific(key, (void *)1) == 0;
     return t;

@@ -87,6 +87,19 @@ bool os_on_alternate_stack(void)
     return stack.ss_flags & SS_ONSTACK;
 }
 
+void os_block_signals(struct os_signals *s)
+{
+    uint64_t all = ~0ull;
+    s->blocked = !os_sandboxed() &&
+                 CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &s->before, sizeof s->before) == 0;
+}
+
+void os_restore_signals(const struct os_signals *s)
+{
+    if (s->blocked)
+        CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &s->before, NULL, sizeof s->before);
+}
+
 bool os_jumps_on_alternate_stack(uintptr_t target)
 {
     stack_t stack = {0};

@@ -88,6 +88,16 @@ uint32_t os_uid(void);
 uint64_t os_clock_ns(void);     /* monotonic */
 uint64_t os_wall_clock_ns(void);
 void os_yield(void);
+/*
+ * Keeps handlers out for a while: start-up steps that one could leave by siglongjmp half done.
+ * In a sandbox it may be forbidden and is left out.
+ */
+struct os_signals {
+    uint64_t before;
+    bool blocked;
+};
+void os_block_signals(struct os_signals *s);
+void os_restore_signals(const struct os_signals *s);
 /* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
 bool os_on_alternate_stack(void);
 /* Are we there, and is `target` there, too?  In a sandbox: no. */

@@ -501,6 +501,8 @@ static void begin_child(void)
 /* Several threads of a new child may come here at once: one begins, the others wait for it. */
 void fork_begin_child(void)
 {
+    struct os_signals signals;
+    os_block_signals(&signals);
     uint32_t nobody = 0;
     if (atomic_compare_exchange_strong(&forks.beginner, &nobody, os_tid())) {
         if (fork_is_child()) {
@@ -508,8 +510,8 @@ void fork_begin_child(void)
             atomic_store(&go_page->alive, 1);
         }
         atomic_store(&forks.beginner, 0);
-        return;
     }
     while (fork_is_child())
         os_yield();
+    os_restore_signals(&signals);
 }

@@ -86,18 +86,6 @@ static void on_storm(int signal, siginfo_t *info, void *context)
     errno = error;
 }
 
-static void on_storm_jump(int signal, siginfo_t *info, void *context)
-{
-    (void)signal, (void)info;
-    atomic_fetch_add(&storm.handled, 1);
-    if (is_inside(context) && storm.way_out) {
-        sigjmp_buf *way_out = storm.way_out;
-        storm.way_out = NULL;
-        atomic_fetch_add(&storm.inside, 1);
-        siglongjmp(*way_out, 1);
-    }
-}
-
 static void handle(int signal, void (*handler)(int, siginfo_t *, void *), int flags)
 {
     struct sigaction action;
@@ -242,66 +230,6 @@ void row_timer_interrupts_malloc(void)
     work_in_storm(WANTED, 5000);
     setitimer(ITIMER_REAL, &never, NULL);
     storm_end(SIGALRM, WANTED);
-}
-
-/*
- * A handler that leaves malloc by siglongjmp.  What the interrupted call was doing is lost - that
- * block, not the allocator: whoever comes next must find it usable.
- */
-static void work_to_be_left(int wanted)
-{
-    static char *volatile block;
-    static sigjmp_buf way_out;
-    static uint32_t step; /* survives the jumps */
-    time_t end = now_seconds() + PATIENCE_SECONDS;
-    while (storm.inside < wanted && now_seconds() <= end) {
-        if (sigsetjmp(way_out, 1) == 0) {
-            storm.way_out = &way_out;
-            for (int i = 0; i < 1000; i++) {
-                char *p = block;
-                block = NULL;
-                free(p);
-                block = malloc(1 + step++ % 700);
-            }
-            storm.way_out = NULL;
-        }
-        void *p = malloc(50);
-        expect_block(p, 50, 16);
-        free(p);
-    }
-    free(block);
-}
-
-/* In a child, so that an allocator spoilt here does not spoil the rows behind it. */
-static void expect_child(int (*body)(void))
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct sigaction die = { .sa_handler = SIG_DFL };
-        sigaction(SIGALRM, &die, NULL);
-        _exit(body() || row_has_missed());
-    }
-    int status = -1;
-    waitpid(pid, &status, 0);
-    expect(status == 0, "status %#x of the child", (unsigned)status);
-}
-
-static int leave_in_storm(void)
-{
-    enum { WANTED = 100 };
-    pthread_t self = pthread_self(), sender;
-    storm_start(SIGUSR1, on_storm_jump);
-    pthread_create(&sender, NULL, send_storm, &self);
-    work_to_be_left(WANTED);
-    storm.stop = true;
-    pthread_join(sender, NULL);
-    storm_end(SIGUSR1, WANTED);
-    return 0;
-}
-
-void row_handler_jumps_out_of_malloc(void)
-{
-    expect_child(leave_in_storm);
 }
 
 /* ---- a handler after every instruction ------------------------------------------------------- */

@@ -299,6 +299,28 @@ static void test_area_of_another_image(void **state)
     finish(r, &b);
 }
 
+/* An image whose first area is bad cannot be listed; that something was there is told. */
+static void test_bad_first_area_is_named(void **state)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    uint32_t first = build_image(&b, 2, 0, 101, IMAGE_ROOT);
+    struct report *r;
+
+    (void)state;
+    build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 1, 0);
+    build_slab(&b, build_more(&b, first), 2, 64, 4);
+    build_head(&b, first)->magic++;
+    r = collected(&b);
+    assert_int_equal(HASH_COUNT(r->images), 1);
+    assert_in_use(image(r, 1), 1, 1);
+    assert_int_equal(r->bad_count, 1);
+    assert_int_equal(r->bad[0].area, first);
+    assert_int_equal(r->bad[0].image, 2);
+    assert_string_equal(r->bad[0].what, "no area head where one must be");
+    finish(r, &b);
+}
+
 static void test_areas_not_begun_are_nothing(void **state)
 {
     struct build b = build_begin();
@@ -830,6 +852,7 @@ int main(void)
         cmocka_unit_test(test_later_threads_count),
         cmocka_unit_test(test_bad_area_is_named_and_the_rest_used),
         cmocka_unit_test(test_area_of_another_image),
+        cmocka_unit_test(test_bad_first_area_is_named),
         cmocka_unit_test(test_areas_not_begun_are_nothing),
         cmocka_unit_test(test_next_area),
         cmocka_unit_test(test_module_and_offset),

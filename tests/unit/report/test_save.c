@@ -251,12 +251,14 @@ static void test_dump_of_damage(void **state)
     (void)fourth;
     build_image_header(&b, second)->how = 9;
     build_head(&b, third)->magic = 1;
+    build_entry(&b, build_image(&b, 5, 0, 4715, IMAGE_ROOT))->owner = area_owner(AREA_CLAIMED, 6);
     code_offset = second * BUILD_AREA_BYTES + RTC_AREA_HEAD_BYTES;
     assert_int_equal(code_offset, 0x81000);
     text = dump_of(&b, &code);
     assert_int_equal(code, -EBADMSG);
     assert_non_null(strstr(text, " bad: image of unknown origin at 0x81000\n"));
     assert_non_null(strstr(text, " bad: no area head where one must be at 0xc0000\n"));
+    assert_non_null(strstr(text, " bad: area of another image at 0x140000\n"));
     assert_non_null(strstr(text, " image 1 "));
     assert_null(strstr(text, " image 2 "));
     assert_non_null(strstr(text, " image 4 "));
