@@ -22,6 +22,7 @@
 #define VACANT_MAX 512u
 #define LAUNCHER_WAITS 50u
 #define LAUNCHER_WAIT_NS 1000000u
+#define CROWDED_BY_HAND 64u /* nobody reads them before the end: their details are lost */
 #define CROWDED 28u /* dead images in the table before a process takes back by itself */
 
 static struct {
@@ -153,7 +154,34 @@ static bool image_is_read(uint32_t number, unsigned depth)
     return false;
 }
 
-/* What the threads of an image did, for the tally: its details are about to go. */
+/* Its own blocks in use; what it inherited is its parent's. */
+static void tally_block(uint64_t word, uint64_t bytes, struct run_tally *sum)
+{
+    if (word_state(word) != BLOCK_LIVE || word_mark(word) == MARK_INHERITED)
+        return;
+    atomic_fetch_add(&sum->live_blocks, 1);
+    atomic_fetch_add(&sum->live_bytes, bytes);
+}
+
+static void tally_segment(const struct segment *s, struct run_tally *sum)
+{
+    for (uint32_t i = 0; s->state == SEGMENT_CURRENT && i < s->count; i++) {
+        const void *item = (const char *)segment_items(s) + (size_t)i * s->item_bytes;
+        const struct thread_record *thread = item;
+        const struct block_record *block = item;
+        const struct large_record *large = item;
+        if (s->kind == SEGMENT_THREADS && s->item_bytes == sizeof *thread) {
+            atomic_fetch_add(&sum->allocs, thread->allocs);
+            atomic_fetch_add(&sum->frees, thread->frees);
+        } else if (s->kind == SEGMENT_SLAB && s->item_bytes == RECORD_BYTES) {
+            tally_block(block->word, word_size(block->word), sum);
+        } else if (s->kind == SEGMENT_LARGE && s->item_bytes == sizeof *large) {
+            tally_block(large->superseded ? 0 : large->block.word, large->request, sum);
+        }
+    }
+}
+
+/* What an image did and had in use, for the tally: its details are about to go. */
 static void tally(const char *area, uint64_t bytes)
 {
     const struct area_head *head = (const struct area_head *)(const void *)area;
@@ -168,11 +196,8 @@ static void tally(const char *area, uint64_t bytes)
         const struct segment *s = (const struct segment *)(const void *)(area + at);
         if (s->bytes < sizeof *s || !range_inside(at, s->bytes, used))
             return;
-        const struct thread_record *r = segment_items(s);
-        for (uint32_t i = 0; s->kind == SEGMENT_THREADS && i < s->count && i < THREAD_CHUNK; i++) {
-            atomic_fetch_add(&sum->allocs, r[i].allocs);
-            atomic_fetch_add(&sum->frees, r[i].frees);
-        }
+        if (range_inside(sizeof *s, (uint64_t)s->count * s->item_bytes, s->bytes))
+            tally_segment(s, sum);
         at += s->bytes;
     }
 }
@@ -233,7 +258,7 @@ static uint32_t find_dead(uint32_t dead[DEAD_MAX])
 static void reclaim(bool must)
 {
     uint32_t dead[DEAD_MAX], count = os_sandboxed() ? 0 : find_dead(dead);
-    if (count < CROWDED && !must)
+    if (count < CROWDED_BY_HAND && !must)
         return;
     drop_leases_of_the_gone();
     for (uint32_t i = 0; i < count; i++)

@@ -83,7 +83,8 @@ def torn(kind, twice=False, sure=True):
         again, inherited = (sum(c[i] for c in children) for i in (1, 2))
         must(inherited > 10 * len(children), 'hardly anything inherited')
         must(not twice or again > 10 * len(children), 'hardly anything freed twice')
-        return '%d trials, %d unsure, %d freed, %d twice' % (len(children), unsure, inherited, again)
+        return '%d trials, %d unsure, %d freed, %d twice' % (len(children), unsure, inherited,
+                                                             again)
     return check
 
 
@@ -148,7 +149,7 @@ def bash_loop(loop, each, ci, full):
         must(report.image_count >= forks, report.image_count, 'images of', forks)
         must(not report.taken_back, report.taken_back, 'of them not in the report')
         must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
-        return '%d forks, %.1f MiB above %.1f MiB at most' % (forks, (peak - base) / MIB, base / MIB)
+        return '%d forks, %.1f MiB above %.1f at most' % (forks, (peak - base) / MIB, base / MIB)
     return check
 
 

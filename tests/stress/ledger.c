@@ -125,7 +125,7 @@ static void check(const struct parcel *p)
         fail("a block has changed");
 }
 
-/* The result goes through a variable that is looked at: no tail call, the return address is ours. */
+/* The result goes through a volatile variable: no tail call, the return address is ours. */
 __attribute__((noinline)) static struct parcel *book_allocate(struct worker *w, size_t bytes)
 {
     struct line *l = w->line;

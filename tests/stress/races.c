@@ -59,8 +59,8 @@ static void *racer(void *arg)
 }
 
 /*
- * A round's pointer, and its neighbours, which must survive the round.  Returns whether at least two
- * threads were in time.
+ * A round's pointer, and its neighbours, which must survive the round.  Returns whether at least
+ * two threads were in time.
  */
 static int play(unsigned long r)
 {
