@@ -4,9 +4,9 @@
  * rtc-build: shadow +runs.c +spoil.c
  *
  * A head or an area is made of the input's own bytes.  The input leaves out what is only long: the
- * gap behind an area's head, the texts of an image header.  Half of the inputs have their magics and
- * the lengths of their segments put right, so that what lies behind those checks is reached; the
- * other half stay as they are.  A whole file is a good one (runs.c) with edits (spoil.c).
+ * gap behind an area's head, the texts of an image header.  Half of the inputs have their magics
+ * and the lengths of their segments put right, so that what lies behind those checks is reached;
+ * the other half stay as they are.  A whole file is a good one (runs.c) with edits (spoil.c).
  *
  * What must hold: verify.c touches nothing outside of what it was given (the memory is exactly as
  * long as that), an error has a place in the file, and of what it has passed every item can be
@@ -26,8 +26,8 @@ static void check_answer(bool good, const struct verify_error *err)
 
 /* ---- the head ------------------------------------------------------------------------------ */
 
-#define HEAD_BYTES                                                                                 \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) +                      \
+#define HEAD_BYTES                                                            \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
      RTC_LEASE_COUNT * sizeof(struct lease))
 
 /* Zeros, exactly as long as what verify_run may read; the same memory every time. */
@@ -64,7 +64,8 @@ static void touch_tables(const struct run_header *run)
     must(strlen(run->options) < sizeof run->options, "the options end");
     must(run->area_bytes <= run->file_bytes / run->area_count, "areas fit the file");
     must(run->heap_offset <= run->file_bytes &&
-             run->heap_bytes <= run->file_bytes - run->heap_offset, "the heap fits the file");
+             run->heap_bytes <= run->file_bytes - run->heap_offset,
+         "the heap fits the file");
 }
 
 /* The header's numbers, then bytes of the tables, which begin somewhere behind it. */

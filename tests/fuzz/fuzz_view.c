@@ -3,12 +3,12 @@
  *
  * rtc-build: report +runs.c +spoil.c +output.c -Wl,--wrap=mmap,--wrap=munmap,--wrap=fopen
  *
- * An input is: which good file (runs.c), what to ask for, and edits (spoil.c).  Those behind a pause
- * come when the file has been opened: it also changes under a reader that believes some of it.
+ * An input is: which good file (runs.c), what to ask for, and edits (spoil.c).  Those behind a
+ * pause come when the file has been opened: it changes under a reader that believes some of it.
  *
  * What must hold: no crash, leak or hang; what is printed is plain text, or JSON; a good file is
- * called good; taking ended images out of a good file leaves a good one; a saved copy of a file
- * that could be opened can be opened.
+ * called good, damage is told; taking ended images out of a good file leaves a good one; a saved
+ * copy of a file that could be opened can be opened.
  *
  * The reader keeps areas in anonymous mappings, behind which lie other mappings: an access beyond
  * the end would not be noticed.  So mmap gives heap memory here, which the sanitizer guards.
@@ -193,7 +193,7 @@ static void ask_facts(struct report *r)
 {
     struct report_image_fact fact = report_image_of_pid(r, 1);
 
-    must(!fact.found || strlen(fact.exe) < sizeof ((struct image_header *)0)->exe + 1,
+    must(!fact.found || strlen(fact.exe) < sizeof((struct image_header *)0)->exe + 1,
          "a program's name has an end");
     report_running(r);
 }
