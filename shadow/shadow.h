@@ -180,6 +180,44 @@ static inline uint32_t depot_place_of(uint32_t id)
     return (id & ((1u << DEPOT_CHUNK_SHIFT) - 1)) - 1;
 }
 
+/* What stands for the parent of an outermost frame. */
+static inline uint32_t depot_root(uint32_t end)
+{
+    return DEPOT_ROOT - end;
+}
+
+static inline bool depot_is_root(uint32_t parent)
+{
+    return parent == 0 || parent > DEPOT_ROOT - STACK_END_COUNT; /* 0: minor version 0 */
+}
+
+static inline enum stack_end depot_end(uint32_t root)
+{
+    return root ? (enum stack_end)(DEPOT_ROOT - root) : STACK_WHOLE;
+}
+
+/* Hash of a stack: of its outer frames' hash - a root, for the outermost - and one more frame. */
+static inline uint64_t depot_hash(uint64_t outer, uint64_t pc)
+{
+    uint64_t h = (outer ^ pc) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
+}
+
+static inline uint32_t depot_tag(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32);
+}
+
+static inline uint64_t depot_address(uint64_t pc)
+{
+    return pc & (DEPOT_PC_EXACT - 1);
+}
+
+static inline uint32_t depot_module(uint64_t pc)
+{
+    return (uint32_t)(pc >> DEPOT_MODULE_SHIFT);
+}
+
 /* ---- verify.c: what a good file is -------------------------------------------------------- */
 
 struct verify_error {

@@ -223,7 +223,7 @@ static bool verify_depot(const struct look *l, const struct segment *s)
         return bad(l, s, "depot chunk that no stack id can name");
     for (uint32_t i = 0; i < count; i++) {
         const struct depot_node *n = item_at(s, i);
-        if (n->parent == 0)
+        if (atomic_load_explicit(&n->pc, memory_order_relaxed) == 0 || depot_is_root(n->parent))
             continue;
         if (depot_place_of(n->parent) >= DEPOT_CHUNK_NODES)
             return bad(l, n, "depot node with an impossible parent");

@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 0u
+#define RTC_VERSION_MINOR 1u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -198,7 +198,12 @@ struct image_header {
     uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
     uint32_t pad;
     uint64_t lost_features; /* mask by enum os_feature: what the machine lacks */
-    uint64_t reserved[24];
+    _Atomic uint64_t depot_nodes;  /* made by this image */
+    _Atomic uint64_t depot_stacks; /* of them, those that are the end of a stack */
+    _Atomic uint64_t depot_bytes;  /* nodes and what finds them */
+    _Atomic uint64_t pc_count;     /* return addresses seen, when the depot grew last */
+    _Atomic uint64_t pc_bytes;     /* what is kept of them in the process */
+    uint64_t reserved[19];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
@@ -307,15 +312,35 @@ struct large_record {
 
 /* ---- the other items -------------------------------------------------------------------- */
 
-/* Stack id = chunk << DEPOT_CHUNK_SHIFT | place + 1 within the chunk; parent 0 = outermost. */
+/* Stack id = chunk << DEPOT_CHUNK_SHIFT | place + 1 within the chunk. */
 #define DEPOT_CHUNK_SHIFT 10
 #define DEPOT_CHUNK_NODES 1020u
 
 struct depot_node {
-    uint64_t pc; /* return address */
+    _Atomic uint64_t pc; /* see below; written last, 0 = the writer was killed on the way */
     uint32_t parent;
-    uint32_t pad;
+    uint32_t tag; /* upper half of the hash of all frames up to this one */
 };
+
+/*
+ * pc: the return address of a call - or, with DEPOT_PC_EXACT, the instruction that a signal
+ * interrupted - and above it the number of the module that it lies in, 0 = none or not known.
+ */
+#define DEPOT_PC_EXACT (1ull << 47)
+#define DEPOT_MODULE_SHIFT 48
+
+/* Why a stack has no further frames; the outermost node's parent is DEPOT_ROOT - that. */
+enum stack_end {
+    STACK_WHOLE = 0,   /* the thread began there */
+    STACK_CUT = 1,     /* there are more */
+    STACK_NO_INFO = 2, /* code without call frame information, and without a frame pointer */
+    STACK_ASTRAY = 3,  /* the next frame would not be on the stack: it is damaged, or unusual */
+    STACK_BUDGET = 4,  /* the depot is nearly full: only the innermost are kept */
+    STACK_END_COUNT
+};
+
+#define DEPOT_ROOT 0xffffffffu
+#define RTC_STACK_FRAMES 64u /* that a reader goes by; there may be more, and they may be stale */
 
 #define THREAD_CHUNK 64u
 
@@ -338,7 +363,11 @@ struct module_record {
     uint64_t end;
     uint32_t build_id_bytes;
     uint8_t build_id[20];
-    char path[464]; /* NUL-terminated */
+    char path[448];  /* NUL-terminated */
+    uint32_t number; /* as in depot_node.pc; of two records with one number the later counts */
+    uint32_t loaded; /* when it was seen first, and when its unloading was; 0 = it is loaded.  */
+    uint32_t unloaded; /* Counted over all loads and unloads of a process and its ancestors */
+    uint32_t pad;
 };
 
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");

@@ -15,6 +15,7 @@
 
 #include "rtcheck/bits.h"
 #include "rtcheck/format.h"
+#include "trace.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define COLD __attribute__((cold, noinline))
@@ -24,6 +25,15 @@
 
 #define PAGE_BYTES 4096u
 #define CACHE_LINE 64u
+
+/* An object (program, library) that the loader has mapped. */
+struct object {
+    uintptr_t start, end;
+    uintptr_t bias;
+    const uint8_t *index; /* its .eh_frame_hdr, NULL = none */
+    const char *path;     /* "" = the program */
+    const void *handle;   /* the loader's: what it frees when it has unloaded the object */
+};
 
 /* ---- the per-thread struct ---------------------------------------------------------------- */
 
@@ -50,6 +60,7 @@ struct quarantine {
 /* Frees that came while this thread was inside us (a signal handler's): done at the next exit. */
 struct deferred {
     _Atomic uint32_t count;
+    uint32_t stack[DEFERRED_SLOTS]; /* of the handler's call */
     void *block[DEFERRED_SLOTS];
 };
 
@@ -75,6 +86,7 @@ struct thread {
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
+    struct trace trace; /* its last stack */
 };
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
@@ -98,6 +110,7 @@ enum lock_rank {
     RANK_COPY = 6,    /* copying a slab's records after a fork */
     RANK_RETIRE = 7,  /* superseded records */
     RANK_RECORDS = 8, /* free records of large blocks */
+    RANK_RULES = 9,   /* growth of the table of rules */
     RANK_DEPOT = 9,   /* growth of the depot */
     RANK_MODULES = 9, /* list of modules */
     RANK_META = 10,   /* areas and segments */

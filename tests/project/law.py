@@ -18,13 +18,14 @@ SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 
 # Who may see whom.  Stated here once more, on purpose: CMakeLists.txt is what is tested.
-FLOORS = ["src/base", "src/os", "src/pool", "src/core"]
+FLOORS = ["src/base", "src/os", "src/pool", "src/unwind", "src/core"]
 SEES = {
     "shadow": [],
     "src/base": ["shadow"],
     "src/os": ["shadow"] + FLOORS[:1],
     "src/pool": ["shadow"] + FLOORS[:2],
-    "src/core": ["shadow"] + FLOORS[:3],
+    "src/unwind": ["shadow"] + FLOORS[:2],
+    "src/core": ["shadow"] + FLOORS[:4],
     "src/intercept": ["shadow"] + FLOORS,
     "src/leave": ["shadow"] + FLOORS,
     "src": ["shadow", "src/intercept", "src/leave"] + FLOORS,

@@ -1,0 +1,66 @@
+/*
+ * trace.h - a thread's last stack, kept to tell the next one from it (unwind/trace.c).
+ *
+ * Frames lie outermost first, so that what calls and returns change is the end of the arrays.
+ * sp is what the stack pointer was in that frame when it called: the return address pc lies just
+ * below it, and both are what verifying reads.
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRACE_WALK 96u   /* so many are walked: outer ones may return, and enough must remain */
+#define TRACE_FRAMES 128u
+
+/*
+ * What `push %rbp; mov %rsp,%rbp` leaves of a call into us: the program's frame pointer (or
+ * whatever it keeps there) and where its call returns to.  Its stack pointer was &entry[1].
+ */
+struct entry {
+    uintptr_t bp;
+    uintptr_t pc;
+};
+
+struct trace_frame {
+    uintptr_t sp;
+    uintptr_t pc;
+};
+
+/* A word of the stack beside return addresses that an outer frame was found by. */
+struct trace_check {
+    const uintptr_t *slot;
+    uintptr_t value;
+    uint16_t frame; /* that is needed to leave it */
+    uint16_t saver; /* the frame whose function saved it there; the trace's count: our caller's rbp */
+};
+
+/* A frame on its way into the trace, innermost first. */
+struct trace_fresh {
+    uintptr_t sp;
+    uintptr_t pc;
+    const uintptr_t *bp; /* where rbp, as it was in this frame, has been saved */
+    uint32_t rule;
+    uint16_t saver; /* the fresh frame that did; FRESH_ENTRY: our caller's rbp */
+};
+
+#define FRESH_ENTRY UINT16_MAX
+
+struct trace {
+    uint32_t epoch; /* of the rules that it was made by */
+    uint32_t count; /* frames; 0 = none to go by */
+    uint32_t checks;
+    uint32_t end; /* enum stack_end: why there are no more */
+    struct trace_frame frame[TRACE_FRAMES];
+    uint64_t word[TRACE_FRAMES]; /* pc as the depot has it */
+    uint64_t hash[TRACE_FRAMES]; /* of all frames up to this one */
+    uint32_t id[TRACE_FRAMES];   /* depot id of the same; 0 = not asked for yet */
+    uint32_t rule[TRACE_FRAMES];
+    uintptr_t bp[TRACE_FRAMES]; /* rbp in this frame, where needs_bp */
+    bool needs_bp[TRACE_FRAMES];
+    struct trace_check check[2 * TRACE_FRAMES + 1];
+    struct trace_fresh fresh[TRACE_FRAMES];
+};
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * registers.c - a walk that knows all registers.
+ *
+ * Some frames are described in terms of rbx, or by an expression: the loader's lazy binding, hand
+ * written assembly, a procedure linkage table that a signal interrupted.  Taking all registers at
+ * every allocation for their sake would cost every allocation; so the walk begins again, with the
+ * registers as they are here, through our own frames, which are described like all others.
+ */
+#include "unwind_priv.h"
+
+struct frame {
+    uint64_t key;
+    struct regs regs; /* as they are when this frame goes on */
+    uintptr_t high;
+    bool known;
+};
+
+static bool is_readable(const struct frame *f, uintptr_t at)
+{
+    return at >= f->regs.value[REG_RSP] && at < f->high && f->high - at >= sizeof at &&
+           at % sizeof at == 0;
+}
+
+/* The caller's value of a register; false: it is not known. */
+static bool column_value(const struct frame *f, const struct column *c, unsigned reg, uintptr_t cfa,
+                         uintptr_t *out)
+{
+    uintptr_t at = cfa + (uintptr_t)c->offset;
+    switch ((enum column_kind)c->kind) {
+    case COLUMN_SAME: *out = f->regs.value[reg]; return regs_know(&f->regs, reg);
+    case COLUMN_IS_CFA: *out = at; return true;
+    case COLUMN_IN_REGISTER:
+        *out = regs_know(&f->regs, (unsigned)c->offset) ? f->regs.value[c->offset] : 0;
+        return regs_know(&f->regs, (unsigned)c->offset);
+    case COLUMN_IS_EXPRESSION: return expression_value(c, &f->regs, cfa, f->high, out);
+    case COLUMN_AT_EXPRESSION:
+        if (!expression_value(c, &f->regs, cfa, f->high, &at))
+            return false;
+        break;
+    case COLUMN_AT_CFA: break;
+    default: return false;
+    }
+    if (!is_readable(f, at))
+        return false;
+    *out = *(const uintptr_t *)at;
+    return true;
+}
+
+static bool cfa_of(const struct frame *f, const struct row *row, uintptr_t *cfa)
+{
+    const struct column *c = &row->cfa;
+    if (c->kind == COLUMN_IS_EXPRESSION)
+        return expression_value(c, &f->regs, 0, f->high, cfa);
+    *cfa = f->regs.value[c->reg % REG_COUNT] + (uintptr_t)c->offset;
+    return c->kind == COLUMN_AT_REGISTER && regs_know(&f->regs, c->reg);
+}
+
+static enum step step_by_row(struct frame *f, const struct row *row)
+{
+    struct frame caller = {.high = f->high, .known = f->known};
+    uintptr_t cfa, value;
+    if (row->column[REG_RA].kind == COLUMN_UNDEFINED)
+        return STEP_END;
+    if (!cfa_of(f, row, &cfa) || cfa <= f->regs.value[REG_RSP] || cfa > f->high)
+        return STEP_ASTRAY;
+    for (unsigned i = 0; i < REG_COUNT; i++)
+        if (column_value(f, &row->column[i], i, cfa, &value))
+            regs_set(&caller.regs, i, value);
+    if (!regs_know(&caller.regs, REG_RA))
+        return STEP_ASTRAY;
+    if (row->column[REG_RSP].kind == COLUMN_SAME)
+        regs_set(&caller.regs, REG_RSP, cfa);
+    caller.key = caller.regs.value[REG_RA] & KEY_PC;
+    *f = caller;
+    return caller.key ? STEP_ON : STEP_END;
+}
+
+static enum step step_by_signal(struct frame *f)
+{
+    uintptr_t ucontext = f->regs.value[REG_RSP];
+    if (f->known && f->high - ucontext < SIGNAL_BYTES)
+        return STEP_ASTRAY;
+    regs_of_signal(ucontext, &f->regs);
+    f->key = (f->regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
+    f->high = stack_high(f->regs.value[REG_RSP], &f->known);
+    return STEP_ON;
+}
+
+/* Without information: what the other walk does, with rbp as all that is known afterwards. */
+static enum step step_by_guess(struct frame *f)
+{
+    struct rule chain = {.kind = RULE_CHAIN};
+    struct cursor c = {f->key, f->regs.value[REG_RSP], &f->regs.value[REG_RBP], f->high, f->known};
+    enum step s = regs_know(&f->regs, REG_RBP) ? step_slow(&c, &chain) : STEP_NO_INFO;
+    if (s != STEP_ON)
+        return s;
+    uintptr_t bp = *c.bp;
+    f->regs.known = 0;
+    regs_set(&f->regs, REG_RBP, bp);
+    regs_set(&f->regs, REG_RSP, c.sp);
+    regs_set(&f->regs, REG_RA, c.key);
+    f->key = c.key;
+    return STEP_ON;
+}
+
+static enum step step_with_registers(struct frame *f)
+{
+    struct row row;
+    bool restorer;
+    if (!rule_row(f->key, &row, &restorer))
+        return step_by_guess(f);
+    return restorer ? step_by_signal(f) : step_by_row(f, &row);
+}
+
+/* From here to the call at `at`; false: our own frames cannot be left. */
+static bool leave_ours(struct frame *f, const struct entry *at)
+{
+    while (f->regs.value[REG_RSP] < (uintptr_t)(at + 1))
+        if (step_with_registers(f) != STEP_ON)
+            return false;
+    return f->regs.value[REG_RSP] == (uintptr_t)(at + 1) && f->key == (at->pc & KEY_PC);
+}
+
+__attribute__((noinline)) void walk_with_registers(const struct entry *at, struct walk *out)
+{
+    struct frame f = {.key = 0};
+    struct rule spare;
+    const struct rule *r = &rules[0];
+    regs_capture(&f.regs);
+    f.key = (f.regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
+    f.high = stack_high(f.regs.value[REG_RSP], &f.known);
+    if (!leave_ours(&f, at))
+        return; /* what the other walk found must do */
+    out->count = 0;
+    while (out->count < RTC_STACK_FRAMES) {
+        r = rule_of(f.key, r, &spare, false);
+        out->word[out->count++] = word_of(f.key, r);
+        enum step s = step_with_registers(&f);
+        if (s != STEP_ON) {
+            out->end = end_of(s);
+            return;
+        }
+    }
+    out->end = STACK_CUT;
+}

@@ -1,0 +1,82 @@
+/*
+ * regs_x86_64.h - the machine, as call frame information numbers it (System V ABI for AMD64).
+ */
+#ifndef REGS_X86_64_H
+#define REGS_X86_64_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define REG_RBX 3u
+#define REG_RBP 6u
+#define REG_RSP 7u
+#define REG_RA 16u
+#define REG_COUNT 17u
+
+struct regs {
+    uintptr_t value[REG_COUNT];
+    uint32_t known; /* mask */
+};
+
+static inline void regs_set(struct regs *r, unsigned reg, uintptr_t value)
+{
+    r->value[reg] = value;
+    r->known |= 1u << reg;
+}
+
+static inline bool regs_know(const struct regs *r, unsigned reg)
+{
+    return reg < REG_COUNT && r->known >> reg & 1;
+}
+
+/* Those that a call preserves, here and now; the rest is not known. */
+static inline __attribute__((always_inline)) void regs_capture(struct regs *r)
+{
+    uintptr_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
+    __asm__ volatile("mov %%rbx,%0; mov %%rbp,%1; mov %%rsp,%2; lea 0f(%%rip),%3; 0:"
+                     : "=m"(rbx), "=m"(rbp), "=m"(rsp), "=&r"(rip));
+    __asm__ volatile("mov %%r12,%0; mov %%r13,%1; mov %%r14,%2; mov %%r15,%3"
+                     : "=m"(r12), "=m"(r13), "=m"(r14), "=m"(r15));
+    r->known = 0;
+    regs_set(r, REG_RBX, rbx);
+    regs_set(r, REG_RBP, rbp);
+    regs_set(r, REG_RSP, rsp);
+    regs_set(r, 12, r12);
+    regs_set(r, 13, r13);
+    regs_set(r, 14, r14);
+    regs_set(r, 15, r15);
+    regs_set(r, REG_RA, rip);
+}
+
+/* ---- the frame of a signal ------------------------------------------------------------------- */
+
+/*
+ * A handler returns to the restorer, `mov $15,%rax; syscall`; its stack pointer is then that of
+ * the ucontext.  These are offsets in it (uc_mcontext.gregs), by DWARF's numbers.
+ */
+static inline bool is_restorer(uintptr_t pc)
+{
+    static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    return memcmp((const void *)pc, code, sizeof code) == 0;
+}
+
+#define SIGNAL_RBP 120u
+#define SIGNAL_RSP 160u
+#define SIGNAL_RIP 168u
+#define SIGNAL_BYTES 936u
+
+static inline uintptr_t signal_word(uintptr_t ucontext, unsigned offset)
+{
+    return *(const uintptr_t *)(ucontext + offset);
+}
+
+static inline void regs_of_signal(uintptr_t ucontext, struct regs *r)
+{
+    static const uint8_t at[REG_COUNT] = {144, 136, 152, 128, 112, 104, SIGNAL_RBP, SIGNAL_RSP, 40,
+                                          48,  56,  64,  72,  80,  88,  96,         SIGNAL_RIP};
+    for (unsigned i = 0; i < REG_COUNT; i++)
+        regs_set(r, i, signal_word(ucontext, at[i]));
+}
+
+#endif

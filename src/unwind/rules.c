@@ -1,0 +1,337 @@
+/*
+ * rules.c - the rule of every address that was seen on a stack, made once and kept.
+ *
+ *   rules[]   dense, append-only; a rule never moves and, once it can be found, never changes
+ *   index     from a key to its rule's number (os/index.h): finding takes no lock
+ *
+ * Dense matters more than clever: a sparse table costs a page and a TLB entry for every address.
+ *
+ * Rules of an object are dropped when it is unloaded, and those of code outside of all objects when
+ * one may have been mapped: the key is spoilt, so neither guess nor index leads to it.  The epoch
+ * then tells every trace to begin anew.  A dropped rule is taken up again when the same object
+ * comes back to the same place.
+ */
+#include "index.h"
+#include "unwind_priv.h"
+
+#define RULES_MAX (1u << 20)
+#define RULES_FEW (1u << 14) /* where address space is short */
+#define GROW_BYTES 65536u
+#define INDEX_MIN 4096u
+#define DROPPED (1ull << 63)
+
+static struct rule nothing[1] = {{.key = DROPPED}};
+struct rule *rules = nothing; /* rules[0] is nobody's: `next` of a rule that knows no better */
+_Atomic uint32_t rules_epoch;
+
+static struct {
+    struct unwind_setup setup;
+    struct lock lock;
+    struct index *_Atomic index;
+    _Atomic uint32_t count;
+    _Atomic uint32_t room; /* rules that there is memory for */
+    uint32_t limit;        /* and address space */
+    _Atomic uint32_t outside; /* are there rules of code outside of all objects? */
+    uint64_t index_bytes;
+} table = {.lock = LOCK_INIT(RANK_RULES), .count = 1};
+
+/* ---- making a rule --------------------------------------------------------------------------- */
+
+/* rbp + offset, read; and the caller's rbp lies where rbp points: gcc's realigned frames. */
+static bool is_drap(const struct row *row, int32_t *offset)
+{
+    const struct column *cfa = &row->cfa, *bp = &row->column[REG_RBP];
+    if (cfa->kind != COLUMN_IS_EXPRESSION || cfa->bytes != 3 || cfa->expression[0] != 0x76 ||
+        cfa->expression[1] & 0x80 || cfa->expression[2] != 0x06)
+        return false;
+    if (bp->kind != COLUMN_AT_EXPRESSION || bp->bytes != 2 || bp->expression[0] != 0x76 ||
+        bp->expression[1] != 0)
+        return false;
+    *offset = (int8_t)(cfa->expression[1] << 1) >> 1;
+    return *offset % 8 == 0;
+}
+
+/* What the walk is to do about rbp; false: more than it can. */
+static bool takes_bp(const struct row *row, struct rule *r)
+{
+    const struct column *bp = &row->column[REG_RBP];
+    if (bp->kind == COLUMN_SAME)
+        return true;
+    if (bp->kind != COLUMN_AT_CFA || bp->offset >= 0 || bp->offset < -UINT16_MAX || bp->offset % 8)
+        return false;
+    r->saved_bp = (uint16_t)-bp->offset;
+    return true;
+}
+
+static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r)
+{
+    const struct column *ra = &row->column[REG_RA], *cfa = &row->cfa;
+    if (ra->kind == COLUMN_UNDEFINED)
+        return RULE_END;
+    if (signal || ra->kind != COLUMN_AT_CFA || ra->offset != -8)
+        return RULE_COMPLEX;
+    if (is_drap(row, &r->offset))
+        return RULE_DRAP;
+    if (cfa->kind != COLUMN_AT_REGISTER || cfa->offset != (int32_t)cfa->offset || cfa->offset % 8 ||
+        !takes_bp(row, r))
+        return RULE_COMPLEX;
+    r->offset = (int32_t)cfa->offset;
+    if (cfa->reg == REG_RSP)
+        return RULE_SP;
+    return cfa->reg == REG_RBP ? RULE_BP : RULE_COMPLEX;
+}
+
+#ifdef RTC_MUTATE_RULE /* what the tests of stacks must notice */
+#define MUTATE(key, r) \
+    if ((r)->kind == RULE_SP && (key) * 0x9e3779b97f4a7c15ull >> 58 == 0) \
+        (r)->offset += 8
+#else
+#define MUTATE(key, r) (void)0
+#endif
+
+static uintptr_t place_of(uint64_t key)
+{
+    return (key & KEY_PC) - !(key & KEY_EXACT); /* a call's own bytes: the next may be another's */
+}
+
+/* In an object: from its call frame information. */
+static void make_inside(const struct object *o, uint64_t key, struct rule *r)
+{
+    uintptr_t pc = key & KEY_PC;
+    struct cfi f = {.signal = false};
+    struct row row;
+    bool found = o->index && cfi_find(o, place_of(key), &f);
+    if (found && f.signal && is_restorer(pc))
+        r->kind = RULE_SIGNAL;
+    else if (found)
+        r->kind = cfi_row(&f, place_of(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
+    MUTATE(key, r);
+}
+
+/* false: it must not be kept. */
+static bool make(uint64_t key, struct rule *r, bool may_grow)
+{
+    struct object o;
+    *r = (struct rule){.key = key, .kind = RULE_CHAIN};
+    if (!table.setup.find)
+        r->kind = RULE_NONE;
+    if (!table.setup.find || !table.setup.find(place_of(key), &o))
+        return table.setup.find != NULL;
+    make_inside(&o, key, r);
+    r->module = table.setup.number(&o, may_grow);
+    return r->module != 0;
+}
+
+bool rule_row(uint64_t key, struct row *row, bool *restorer)
+{
+    struct object o;
+    struct cfi f;
+    *restorer = false;
+    if (!table.setup.find || !table.setup.find(place_of(key), &o))
+        return false;
+    bool found = o.index && cfi_find(&o, place_of(key), &f);
+    *restorer = found && f.signal && is_restorer(key & KEY_PC);
+    return *restorer || (found && cfi_row(&f, place_of(key), row));
+}
+
+/* ---- keeping it -------------------------------------------------------------------------------- */
+
+/* The same for a dropped key: it stays where it is. */
+static uint64_t hash(uint64_t key)
+{
+    return (key & ~DROPPED) * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* The number of a key's rule, or 0 and where it would stand. */
+static uint32_t look(const struct index *x, uint64_t key, uint32_t *at)
+{
+    for (uint32_t i = index_first(x, hash(key));; i = index_next(x, i)) {
+        uint32_t n = index_at(x, i);
+        *at = i;
+        if (!n || atomic_load_explicit(&rules[n].key, memory_order_relaxed) == key)
+            return n;
+    }
+}
+
+/* Caller holds the lock. */
+static void index_grow(void)
+{
+    struct index *old = atomic_load_explicit(&table.index, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire), at;
+    if (!index_is_full(old, count))
+        return;
+    struct index *new = index_make(old ? (old->mask + 1) * 2 : INDEX_MIN);
+    if (!new)
+        return;
+    for (uint32_t n = 1; n < count; n++) {
+        uint64_t key = atomic_load_explicit(&rules[n].key, memory_order_relaxed);
+        if (key && !look(new, key, &at))
+            index_put(new, at, n);
+    }
+    atomic_store_explicit(&table.index, new, memory_order_release);
+    table.index_bytes = index_bytes(new);
+    if (old)
+        index_retire(old);
+}
+
+/* Caller holds the lock. */
+static void rules_grow(void)
+{
+    uint32_t room = atomic_load_explicit(&table.room, memory_order_relaxed);
+    if (atomic_load_explicit(&table.count, memory_order_relaxed) + 16 < room)
+        return;
+    uint64_t from = align_up((uint64_t)room * sizeof *rules, PAGE_BYTES),
+             to = from + GROW_BYTES, end = align_up((uint64_t)table.limit * sizeof *rules, PAGE_BYTES);
+    if (to <= end && os_allow((char *)rules + from, GROW_BYTES) == 0)
+        atomic_store_explicit(&table.room, (uint32_t)(to / sizeof *rules), memory_order_release);
+}
+
+static void grow(void)
+{
+    lock_take(&table.lock);
+    rules_grow();
+    index_grow();
+    lock_drop(&table.lock);
+}
+
+static bool needs_growth(void)
+{
+    uint32_t count = atomic_load_explicit(&table.count, memory_order_relaxed);
+    return index_is_full(atomic_load_explicit(&table.index, memory_order_relaxed), count) ||
+           count + 16 >= atomic_load_explicit(&table.room, memory_order_relaxed);
+}
+
+/* A number for a new rule; 0: the table is full. */
+static uint32_t number_take(void)
+{
+    uint32_t n = atomic_load_explicit(&table.count, memory_order_relaxed);
+    do
+        if (n >= atomic_load_explicit(&table.room, memory_order_acquire))
+            return 0;
+    while (!atomic_compare_exchange_weak(&table.count, &n, n + 1));
+    return n;
+}
+
+/* The same rule from before its object went away. */
+static bool take_up(uint32_t n, const struct rule *r)
+{
+    struct rule *old = &rules[n];
+    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed), dropped = key | DROPPED;
+    return old->module == r->module && old->kind == r->kind && old->offset == r->offset &&
+           old->saved_bp == r->saved_bp &&
+           atomic_compare_exchange_strong(&old->key, &dropped, key);
+}
+
+/* Puts a number into the index, or finds that another thread has put one there for the same. */
+static uint32_t insert(struct index *x, uint32_t n)
+{
+    uint64_t key = atomic_load_explicit(&rules[n].key, memory_order_relaxed);
+    for (;;) {
+        uint32_t at, known = look(x, key, &at);
+        if (known)
+            return known;
+        if (index_put(x, at, n))
+            return n;
+    }
+}
+
+static uint32_t keep(struct index *x, const struct rule *r)
+{
+    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
+    uint32_t at, old = look(x, key | DROPPED, &at);
+    if (old && take_up(old, r))
+        return old;
+    uint32_t n = number_take();
+    if (!n)
+        return 0;
+    rules[n] = *r;
+    atomic_thread_fence(memory_order_release);
+    return insert(x, n);
+}
+
+static uint32_t find(uint64_t key)
+{
+    struct index *x = atomic_load_explicit(&table.index, memory_order_acquire), *now;
+    for (; x; x = now) {
+        uint32_t at, n = look(x, key, &at);
+        now = atomic_load_explicit(&table.index, memory_order_acquire);
+        if (n || now == x)
+            return n;
+    }
+    return 0;
+}
+
+/* 0: it cannot be kept. */
+static uint32_t add(const struct rule *r, bool may_grow)
+{
+    if (may_grow && needs_growth())
+        grow();
+    struct index *x = atomic_load_explicit(&table.index, memory_order_acquire);
+    if (!r->module)
+        atomic_store_explicit(&table.outside, 1, memory_order_relaxed);
+    return x ? keep(x, r) : 0;
+}
+
+COLD const struct rule *rule_look_up(uint64_t key, struct rule *from, struct rule *spare,
+                                     bool may_grow)
+{
+    uint32_t n = find(key);
+    if (!n && make(key, spare, may_grow))
+        n = add(spare, may_grow);
+    if (!n)
+        return spare;
+    if (from != rules) /* what all threads begin with would go from cache to cache */
+        atomic_store_explicit(&from->next, n, memory_order_relaxed);
+    return &rules[n];
+}
+
+/* ---- beginning, dropping -------------------------------------------------------------------------- */
+
+void unwind_start(const struct unwind_setup *setup)
+{
+    uint32_t limit = RULES_MAX;
+    char *at = os_reserve(NULL, (size_t)limit * sizeof *rules, false);
+    if (os_failed(at)) {
+        limit = RULES_FEW;
+        at = os_reserve(NULL, (size_t)limit * sizeof *rules, false);
+    }
+    if (os_failed(at) || os_allow(at, GROW_BYTES))
+        return;
+    table.limit = limit;
+    table.room = GROW_BYTES / sizeof *rules;
+    rules = (struct rule *)(void *)at;
+    rules[0] = (struct rule){.key = DROPPED};
+    table.setup = *setup;
+    stacks_start();
+    grow();
+}
+
+/* Those of one object, or all. */
+static void drop(bool all, uint32_t number)
+{
+    uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire);
+    for (uint32_t n = 1; n < count; n++)
+        if (all || rules[n].module == number)
+            atomic_fetch_or_explicit(&rules[n].key, DROPPED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rules_epoch, 1, memory_order_release); /* pairs with trace_update */
+}
+
+void unwind_forget(uint32_t number)
+{
+    if (number || atomic_exchange(&table.outside, 0))
+        drop(false, number);
+}
+
+void unwind_after_fork(bool fresh)
+{
+    lock_reset(&table.lock);
+    if (fresh)
+        drop(true, 0);
+}
+
+struct unwind_totals unwind_totals(void)
+{
+    uint64_t count = atomic_load_explicit(&table.count, memory_order_relaxed);
+    return (struct unwind_totals){.rules = count - 1,
+                                  .bytes = count * sizeof *rules + table.index_bytes};
+}

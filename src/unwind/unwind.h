@@ -1,0 +1,65 @@
+/*
+ * unwind.h - the door of unwind: the full call stack of a thread that has just called us.
+ *
+ * A return address tells how its frame is left: a rule, made once from call frame information
+ * (.eh_frame) and kept by address.  Walking is then a few loads a frame.  And a thread's next
+ * stack is mostly its last one, so that is kept (struct trace): what has changed is walked, and of
+ * the rest every word that it was found by is read again.
+ *
+ *   cfi.c         .eh_frame -> the row of a pc            walk.c    a stack, frame by frame
+ *   expression.c  DWARF expressions                        trace.c   the same, from the last one
+ *   rules.c       pc -> rule, kept                         stack.c   where stacks end
+ *
+ * Nothing here allocates, waits or asks the kernel while a stack is taken, except that making a
+ * new rule may let its table grow.  What takes no `may_grow`, or takes it as false, is
+ * signal-safe.  Stack pointers and slots are addresses of this process; nothing is kept beyond the
+ * rules and the traces.
+ */
+#ifndef UNWIND_H
+#define UNWIND_H
+
+#include "base.h"
+#include "os.h"
+#include "shadow.h"
+
+struct unwind_setup {
+    /* The object around an address, without a lock and without memory. */
+    bool (*find)(uintptr_t pc, struct object *out);
+    /* Its number in the run file, 1..65535; 0 = it has none (yet). */
+    uint32_t (*number)(const struct object *o, bool may_grow);
+};
+
+/* Without it every stack has one frame.  Once, before threads exist. */
+void unwind_start(const struct unwind_setup *setup);
+
+/* The loader has unloaded object `number`, or (0) may have mapped a new one: rules that no longer
+ * hold are dropped.  Called while the loader's lock is held, so before an address can be used anew. */
+void unwind_forget(uint32_t number);
+
+/* In a forked child, before its first stack; `fresh`: numbers of objects mean nothing any more. */
+void unwind_after_fork(bool fresh);
+
+/* ---- stacks ------------------------------------------------------------------------------------ */
+
+/*
+ * Brings `t`, this thread's, up to the call at `at`.  false: this stack cannot be kept (a signal
+ * handler's, or one with frames that need all registers): walk it.
+ */
+bool trace_update(struct trace *t, const struct entry *at, bool may_grow);
+
+struct walk {
+    uint32_t count;
+    uint32_t end;                /* enum stack_end */
+    uint64_t word[RTC_STACK_FRAMES]; /* innermost first, as the depot has them */
+};
+
+/* The same stack without a trace. */
+void unwind_walk(const struct entry *at, struct walk *out, bool may_grow);
+
+struct unwind_totals {
+    uint64_t rules, bytes;
+};
+
+struct unwind_totals unwind_totals(void);
+
+#endif

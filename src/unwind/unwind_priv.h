@@ -1,0 +1,190 @@
+/* unwind_priv.h - what the files of unwind share. */
+#ifndef UNWIND_PRIV_H
+#define UNWIND_PRIV_H
+
+#include "regs_x86_64.h"
+#include "unwind.h"
+
+/* ---- cfi.c ------------------------------------------------------------------------------------ */
+
+/* One FDE with what it needs of its CIE. */
+struct cfi {
+    const uint8_t *cie_code, *cie_end;
+    const uint8_t *code, *end;
+    uintptr_t start; /* of the code it is about */
+    uintptr_t bytes;
+    uint64_t code_align;
+    int64_t data_align;
+    uint32_t return_register;
+    uint8_t encoding; /* of pointers */
+    bool augmented;
+    bool signal; /* its caller was interrupted, and did not call */
+};
+
+enum column_kind {
+    COLUMN_SAME,          /* the register is as it was */
+    COLUMN_UNDEFINED,     /* it is lost; of the return address: there is no caller */
+    COLUMN_AT_CFA,        /* saved at CFA + offset */
+    COLUMN_IS_CFA,        /* is CFA + offset */
+    COLUMN_IN_REGISTER,   /* is in register `offset` */
+    COLUMN_AT_EXPRESSION, /* saved where the expression says */
+    COLUMN_IS_EXPRESSION, /* is what the expression says */
+    COLUMN_AT_REGISTER,   /* the CFA itself: reg + offset */
+};
+
+struct column {
+    union {
+        int64_t offset;
+        const uint8_t *expression;
+    };
+    uint32_t bytes; /* of the expression */
+    uint8_t kind;   /* enum column_kind */
+    uint8_t reg;
+};
+
+#define ROW_CFA REG_COUNT /* the column that is no register */
+
+struct row {
+    struct column cfa;
+    struct column column[REG_COUNT];
+};
+
+/* The FDE of the function around pc. */
+bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out);
+/* The row that holds at pc; false: not understood. */
+bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row);
+
+/* ---- expression.c ------------------------------------------------------------------------------ */
+
+/*
+ * Evaluates a DWARF expression over the registers of a frame; `initial` (the CFA) is on its stack
+ * to begin with unless it is 0.  Reads memory only in [sp of regs, high).
+ */
+bool expression_value(const struct column *c, const struct regs *r, uintptr_t initial,
+                      uintptr_t high, uintptr_t *out);
+
+/* ---- rules.c ----------------------------------------------------------------------------------- */
+
+/*
+ * By address: the return address of a call, or with KEY_EXACT the address of an interrupted
+ * instruction.  Words in the depot are keys with the module's number above.
+ */
+#define KEY_EXACT DEPOT_PC_EXACT
+#define KEY_PC (KEY_EXACT - 1)
+
+enum rule_kind {
+    RULE_SP,      /* CFA = sp + offset */
+    RULE_BP,      /* CFA = rbp + offset */
+    RULE_CHAIN,   /* no information: as if rbp were a frame pointer */
+    RULE_DRAP,    /* CFA = *(rbp + offset), the caller's rbp at *rbp: realigned stacks */
+    RULE_SIGNAL,  /* the frame of a signal: the interrupted registers lie above sp */
+    RULE_END,     /* nobody called */
+    RULE_NONE,    /* before there are rules */
+    RULE_COMPLEX, /* needs other registers, or an expression: registers.c */
+};
+
+/* Never changes once it can be found, but for `next` and the key of one that is dropped. */
+struct rule {
+    _Atomic uint64_t key;
+    _Atomic uint32_t next; /* the rule of the caller that was seen last: a guess */
+    int32_t offset;
+    uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: it is still in rbp */
+    uint16_t kind;     /* enum rule_kind */
+    uint32_t module;
+};
+static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every frame");
+
+extern struct rule *rules;
+extern _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
+
+/* Of a key not guessed by from->next; `*spare` is filled and returned if it could not be kept. */
+const struct rule *rule_look_up(uint64_t key, struct rule *from, struct rule *spare, bool may_grow);
+
+ALWAYS_INLINE const struct rule *rule_of(uint64_t key, const struct rule *from, struct rule *spare,
+                                         bool may_grow)
+{
+    struct rule *guess = &rules[atomic_load_explicit(&from->next, memory_order_relaxed)];
+    if (likely(atomic_load_explicit(&guess->key, memory_order_relaxed) == key))
+        return guess;
+    return rule_look_up(key, (struct rule *)(uintptr_t)from, spare, may_grow);
+}
+
+ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
+{
+    return key | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
+}
+
+/* The row of a key, for those who have all registers; false: there is none.  *restorer: is it the
+ * return of a signal handler? */
+bool rule_row(uint64_t key, struct row *row, bool *restorer);
+
+/* ---- stack.c: where stacks end ------------------------------------------------------------------- */
+
+void stacks_start(void);
+/* The end of the stack that sp lies on; a guess, never far, where it is not known: *known. */
+uintptr_t stack_high(uintptr_t sp, bool *known);
+
+/* ---- walk.c: one frame ------------------------------------------------------------------------------ */
+
+/* A frame: where its code goes on, its stack pointer, and where its rbp has been saved. */
+struct cursor {
+    uint64_t key;
+    uintptr_t sp;
+    const uintptr_t *bp;
+    uintptr_t high; /* nothing is read at or above it */
+    bool known;     /* is that the end of the stack, for certain? */
+};
+
+enum step {
+    STEP_ON,
+    STEP_END,     /* the outermost frame */
+    STEP_NO_INFO, /* code without call frame information, and no frame pointer to go on by */
+    STEP_ASTRAY,  /* the next frame would not be on this stack */
+    STEP_SIGNAL,  /* on, but into a stack of its own */
+    STEP_COMPLEX, /* not without all registers */
+};
+
+static inline struct cursor cursor_at(const struct entry *at)
+{
+    struct cursor c = {.key = at->pc & KEY_PC, .sp = (uintptr_t)(at + 1), .bp = &at->bp};
+    c.high = stack_high(c.sp, &c.known);
+    return c;
+}
+
+/* From a frame to its caller, for all kinds of rules but RULE_SP. */
+enum step step_slow(struct cursor *c, const struct rule *r);
+
+ALWAYS_INLINE bool is_on_stack(const struct cursor *c, uintptr_t cfa)
+{
+    return cfa > c->sp && cfa <= c->high && cfa % sizeof(uintptr_t) == 0;
+}
+
+ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
+{
+    if (unlikely(!is_on_stack(c, cfa)))
+        return STEP_ASTRAY;
+    c->key = ((const uintptr_t *)cfa)[-1] & KEY_PC;
+    c->sp = cfa;
+    if (saved_bp)
+        c->bp = (const uintptr_t *)(cfa - saved_bp);
+    return likely(c->key) ? STEP_ON : STEP_END; /* coroutines begin so */
+}
+
+ALWAYS_INLINE enum step step(struct cursor *c, const struct rule *r)
+{
+    if (likely(r->kind == RULE_SP))
+        return step_to(c, c->sp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
+    return step_slow(c, r);
+}
+
+static inline uint32_t end_of(enum step s)
+{
+    return s == STEP_END ? STACK_WHOLE : s == STEP_NO_INFO ? STACK_NO_INFO : STACK_ASTRAY;
+}
+
+/* ---- registers.c ------------------------------------------------------------------------------------- */
+
+/* The same stack with all registers, from our own frames on. */
+void walk_with_registers(const struct entry *at, struct walk *out);
+
+#endif

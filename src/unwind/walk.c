@@ -1,0 +1,73 @@
+/*
+ * walk.c - a stack, frame by frame: for handlers, for stacks that cannot be kept, and for the
+ * first of a thread; and what a frame is left by, when that is not the stack pointer alone.
+ */
+#include "unwind_priv.h"
+
+/* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
+static enum step step_by_chain(struct cursor *c, const struct rule *r)
+{
+    uintptr_t bp = *c->bp;
+    uintptr_t high = c->known ? c->high : align_down(c->sp, PAGE_BYTES) + PAGE_BYTES;
+    if (bp == 0 && r->module)
+        return STEP_END; /* the ABI's mark of the outermost frame: the loader's */
+    if (bp < c->sp || bp % sizeof bp != 0 || high - bp < 2 * sizeof bp || bp > high)
+        return STEP_NO_INFO;
+    return step_to(c, bp + 2 * sizeof bp, 2 * sizeof bp);
+}
+
+static enum step step_by_drap(struct cursor *c, const struct rule *r)
+{
+    uintptr_t bp = *c->bp, slot = bp + (uintptr_t)(intptr_t)r->offset;
+    if (bp < c->sp || bp >= c->high || slot < c->sp || slot >= c->high || slot % sizeof slot ||
+        bp % sizeof bp)
+        return STEP_ASTRAY;
+    enum step s = step_to(c, *(const uintptr_t *)slot, 0);
+    c->bp = (const uintptr_t *)bp;
+    return s;
+}
+
+static enum step step_by_signal(struct cursor *c)
+{
+    uintptr_t ucontext = c->sp;
+    if (c->known && c->high - ucontext < SIGNAL_BYTES)
+        return STEP_ASTRAY;
+    c->key = (signal_word(ucontext, SIGNAL_RIP) & KEY_PC) | KEY_EXACT;
+    c->sp = signal_word(ucontext, SIGNAL_RSP);
+    c->bp = (const uintptr_t *)(ucontext + SIGNAL_RBP);
+    c->high = stack_high(c->sp, &c->known);
+    return STEP_SIGNAL;
+}
+
+enum step step_slow(struct cursor *c, const struct rule *r)
+{
+    switch ((enum rule_kind)r->kind) {
+    case RULE_BP:
+        return step_to(c, *c->bp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
+    case RULE_CHAIN: return step_by_chain(c, r);
+    case RULE_DRAP: return step_by_drap(c, r);
+    case RULE_SIGNAL: return step_by_signal(c);
+    case RULE_END: return STEP_END;
+    case RULE_NONE: return STEP_NO_INFO;
+    default: return STEP_COMPLEX;
+    }
+}
+
+void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
+{
+    struct rule spare = {.key = 0};
+    const struct rule *r = &rules[0];
+    struct cursor c = cursor_at(at);
+    for (out->count = 0; out->count < RTC_STACK_FRAMES;) {
+        r = rule_of(c.key, r, &spare, may_grow);
+        out->word[out->count++] = word_of(c.key, r);
+        enum step s = step(&c, r);
+        if (s == STEP_ON || s == STEP_SIGNAL)
+            continue;
+        out->end = end_of(s);
+        if (s == STEP_COMPLEX)
+            walk_with_registers(at, out);
+        return;
+    }
+    out->end = STACK_CUT;
+}
