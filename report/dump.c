@@ -87,6 +87,9 @@ static void dump_image(const struct image_header *h, FILE *out)
             ull(h->private_segments), ull(h->fork_count), ull(h->slab_copies),
             ull(h->handler_allocs), ull(h->bootstrap_allocs), ull(h->unchecked_children),
             ull(h->lost_features));
+    fprintf(out, " image depot nodes=%llu stacks=%llu bytes=%llu pcs=%llu pc_bytes=%llu\n",
+            ull(h->depot_nodes), ull(h->depot_stacks), ull(h->depot_bytes), ull(h->pc_count),
+            ull(h->pc_bytes));
     fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
             ull(h->bad_frees[LOST_DUPLICATE]), ull(h->bad_frees[LOST_MISALIGNED]),
             ull(h->bad_frees[LOST_BAD]), ull(h->bad_frees[LOST_FOREIGN]));
@@ -138,8 +141,14 @@ static void dump_depot(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct depot_node *n = segment_item(s, i);
-        fprintf(out, "   stack %x pc=0x%llx parent=%x\n", depot_id((uint32_t)s->index, i),
-                ull(n->pc), n->parent);
+        if (n->pc == 0)
+            continue; /* never written */
+        fprintf(out, "   stack %x pc=0x%llx%s module=%u parent=%x", depot_id((uint32_t)s->index, i),
+                ull(depot_address(n->pc)), n->pc & DEPOT_PC_EXACT ? " exact" : "",
+                depot_module(n->pc), depot_is_root(n->parent) ? 0 : n->parent);
+        if (depot_is_root(n->parent) && depot_end(n->parent) != STACK_WHOLE)
+            fprintf(out, " (%s)", stack_end_words(depot_end(n->parent)));
+        fputc('\n', out);
     }
 }
 
@@ -162,8 +171,8 @@ static void dump_modules(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct module_record *m = segment_item(s, i);
-        fprintf(out, "   module 0x%llx-0x%llx bias=0x%llx build_id=", ull(m->start), ull(m->end),
-                ull(m->bias));
+        fprintf(out, "   module %u 0x%llx-0x%llx bias=0x%llx loaded=%u unloaded=%u build_id=",
+                m->number, ull(m->start), ull(m->end), ull(m->bias), m->loaded, m->unloaded);
         for (uint32_t k = 0; k < m->build_id_bytes; k++)
             fprintf(out, "%02x", m->build_id[k]);
         fputc(' ', out);

@@ -375,6 +375,8 @@ static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
     if (frame->module != NO_MODULE)
         put_number(j, "module", frame->module);
     put_hex(j, "offset", frame->offset);
+    if (frame->exact)
+        put_flag(j, "exact", true);
     if (frame->system_name) {
         put_text(j, "function", frame->function ? frame->function : frame->system_name);
         put_text(j, "system_name", frame->system_name);
@@ -395,7 +397,9 @@ static void print_stack(struct json *j, const struct site *site, uint32_t id)
     for (uint32_t i = 0; i < site->count; i++)
         put_number(j, NULL, site->frames[i]);
     close_array(j);
-    put_flag(j, "truncated", site->truncated);
+    put_flag(j, "truncated", site->end != STACK_WHOLE);
+    if (site->end != STACK_WHOLE)
+        put_text(j, "end", stack_end_words(site->end));
     close_object(j);
 }
 

@@ -227,7 +227,8 @@ static void read_depot(struct image *image, const struct segment *s)
 
 static bool is_same_range(const struct range *a, const struct range *b)
 {
-    return a->start == b->start && a->end == b->end && a->bias == b->bias && a->module == b->module;
+    return a->number == b->number && a->start == b->start && a->end == b->end &&
+           a->bias == b->bias && a->module == b->module;
 }
 
 /* A map may be read again and again while its image runs. */
@@ -247,7 +248,7 @@ static void read_modules(struct report *r, struct image *image, const struct seg
     for (uint32_t i = 0; i < count; i++) {
         const struct module_record *m = segment_item(s, i);
         uint32_t module = module_intern(r, m, image->number);
-        range_add(image, (struct range){m->start, m->end, m->bias, module});
+        range_add(image, (struct range){m->number, m->start, m->end, m->bias, module});
     }
 }
 
@@ -356,7 +357,7 @@ static const struct depot_node *depot_find(const struct image *image, uint32_t i
     struct depot_chunk *chunk;
 
     HASH_FIND(hh, image->depot, &number, sizeof number, chunk);
-    return chunk && place < chunk->count ? &chunk->nodes[place] : NULL;
+    return chunk && place < chunk->count && chunk->nodes[place].pc ? &chunk->nodes[place] : NULL;
 }
 
 static const struct depot_node *stack_node(struct report *r, struct image *image, uint32_t id)
@@ -374,42 +375,51 @@ static const struct depot_node *stack_node(struct report *r, struct image *image
     return depot_find(image, id);
 }
 
-/* The latest that was recorded: an earlier one at the same place has been unloaded. */
-static const struct range *range_of_pc(const struct image *image, uint64_t pc)
+/* The latest that was recorded: what is recorded anew has been loaded again. */
+static const struct range *range_of(const struct image *image, uint64_t pc)
 {
-    for (uint32_t i = image->range_count; i-- > 0;)
-        if (pc > image->ranges[i].start && pc <= image->ranges[i].end)
-            return &image->ranges[i];
+    uint32_t number = depot_module(pc);
+    uint64_t address = depot_address(pc);
+
+    for (uint32_t i = image->range_count; i-- > 0;) {
+        const struct range *range = &image->ranges[i];
+        if (number ? range->number == number : address > range->start && address <= range->end)
+            return range;
+    }
     return NULL;
 }
 
 /* A return address may be one past its function, even past its module: never its first byte. */
 static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
 {
+    bool exact = (pc & DEPOT_PC_EXACT) != 0;
+
     for (; image; image = image_elder(r, image)) {
-        const struct range *range = range_of_pc(image, pc);
+        const struct range *range = range_of(image, pc);
         if (!range) {
             image_read_map(r, image);
-            range = range_of_pc(image, pc);
+            range = range_of(image, pc);
         }
         if (range)
-            return frame_intern(r, range->module, pc - range->bias);
+            return frame_intern(r, range->module, depot_address(pc) - range->bias, exact);
     }
-    return frame_intern(r, NO_MODULE, pc);
+    return frame_intern(r, NO_MODULE, depot_address(pc), exact);
 }
 
 static uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
 {
-    uint32_t frames[STACK_FRAMES_MAX], count = 0;
+    uint32_t frames[RTC_STACK_FRAMES], count = 0;
 
-    while (id != 0 && count < STACK_FRAMES_MAX) {
+    if (id != 0 && depot_is_root(id)) /* no node's: nobody's record says so */
+        return site_intern(r, frames, 0, SITE_LOST);
+    while (!depot_is_root(id) && count < RTC_STACK_FRAMES) {
         const struct depot_node *node = stack_node(r, image, id);
         if (!node)
-            break;
+            return site_intern(r, frames, count, SITE_LOST);
         frames[count++] = frame_of_pc(r, image, node->pc);
         id = node->parent;
     }
-    return site_intern(r, frames, count, id != 0);
+    return site_intern(r, frames, count, depot_is_root(id) ? depot_end(id) : STACK_CUT);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */

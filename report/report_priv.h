@@ -30,7 +30,6 @@
 #define REPORTED_SAVED 2u
 
 /* Longer stacks are cut: verify.c has excluded circles, not length. */
-#define STACK_FRAMES_MAX 256
 
 /* ---- view.c ------------------------------------------------------------------------------- */
 
@@ -107,6 +106,7 @@ struct depot_chunk {
 
 /* Where a module lay in one image. */
 struct range {
+    uint32_t number; /* as in depot nodes, 0 = it has none */
     uint64_t start;
     uint64_t end;
     uint64_t bias;
@@ -181,6 +181,7 @@ struct frame {
     uint32_t module;
     uint64_t
         offset; /* of the return address: from the bias, or the address itself without module */
+    bool exact; /* it is not the return of a call: that instruction was interrupted */
     char *system_name; /* the rest by symbolize.c; NULL, 0: not known */
     char *function;
     char *file;
@@ -193,8 +194,10 @@ struct frame {
 struct site {
     uint32_t *frames;
     uint32_t count;
-    bool truncated;
+    uint32_t end; /* enum stack_end, or SITE_LOST: why there are no more */
 };
+
+#define SITE_LOST STACK_END_COUNT /* what the file has of it leads nowhere */
 
 struct exit_fact {
     uint32_t pid;
@@ -261,8 +264,8 @@ void orphans_check(struct report *r);
 /* ---- sites.c ------------------------------------------------------------------------------ */
 
 uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image);
-uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset);
-uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, bool truncated);
+uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact);
+uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, uint32_t end);
 void sites_free(struct report *r);
 
 /* ---- group.c ------------------------------------------------------------------------------ */
@@ -318,6 +321,7 @@ const char *base_name(const char *path);
 
 /* "root", "fork", "exec"; "exit", "_exit", .. "killed", "running": as in the JSON report. */
 const char *how_name(uint32_t how);
+const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
 
 /* How many of the bytes at `text`, 1..4, are one character in good UTF-8; 0: not good. */

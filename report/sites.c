@@ -22,6 +22,7 @@ struct frame_key {
     uint32_t what;
     uint32_t module;
     uint64_t offset;
+    uint64_t exact;
 };
 
 /* Bytes that say what a thing is -> its place in its table. */
@@ -80,22 +81,22 @@ uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t
     return place;
 }
 
-uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset)
+uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact)
 {
-    struct frame_key key = {KEY_FRAME, module, offset};
+    struct frame_key key = {KEY_FRAME, module, offset, exact};
     struct interned *known = find(r, &key, sizeof key);
 
     if (known)
         return known->place;
     r->frames = grow(r->frames, r->frame_count, sizeof *r->frames);
-    r->frames[r->frame_count] = (struct frame){.module = module, .offset = offset};
+    r->frames[r->frame_count] = (struct frame){.module = module, .offset = offset, .exact = exact};
     remember(r, &key, sizeof key, r->frame_count);
     return r->frame_count++;
 }
 
-uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, bool truncated)
+uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, uint32_t end)
 {
-    uint32_t key[2 + STACK_FRAMES_MAX] = {KEY_SITE, truncated};
+    uint32_t key[2 + RTC_STACK_FRAMES] = {KEY_SITE, end};
     size_t bytes = (2 + (size_t)count) * sizeof key[0];
     struct interned *known;
     struct site *site;
@@ -106,7 +107,7 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, b
         return known->place;
     r->sites = grow(r->sites, r->site_count, sizeof *r->sites);
     site = &r->sites[r->site_count];
-    *site = (struct site){.count = count, .truncated = truncated};
+    *site = (struct site){.count = count, .end = end};
     site->frames = must_have(calloc(count + 1, sizeof frames[0]));
     memcpy(site->frames, frames, count * sizeof frames[0]);
     remember(r, key, bytes, r->site_count);

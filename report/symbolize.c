@@ -141,12 +141,12 @@ static void frame_symbolize(struct report *r, struct frame *frame)
     frame->tried = true;
     if (frame->module == NO_MODULE || !(s = symbols_of(r, frame->module)))
         return;
-    address = frame->offset - 1 + s->bias;
+    address = frame->offset - !frame->exact + s->bias;
     name = dwfl_module_addrinfo(s->module, address, &offset, &sym, NULL, NULL, NULL);
     if (name && name[0]) {
         frame->system_name = must_have(strdup(name));
         frame->function = demangle(name);
-        frame->in_function = offset + 1;
+        frame->in_function = offset + !frame->exact;
     }
     frame_take_line(frame, s, address);
 }

@@ -24,6 +24,20 @@ const char *how_name(uint32_t how)
     return how < countof(names) && names[how] ? names[how] : "unknown";
 }
 
+const char *stack_end_words(uint32_t end)
+{
+    static const char *const words[] = {
+        [STACK_WHOLE] = "the thread began there",
+        [STACK_CUT] = "deeper than is kept",
+        [STACK_NO_INFO] = "code without call frame information",
+        [STACK_ASTRAY] = "the next frame is not on the stack",
+        [STACK_BUDGET] = "the depot is full",
+        [SITE_LOST] = "not in the file",
+    };
+    static_assert(countof(words) == SITE_LOST + 1, "each has its words");
+    return end < countof(words) ? words[end] : "unknown";
+}
+
 const char *end_name(const struct report *r, const struct image *image)
 {
     static const char *const names[] = {

@@ -8,6 +8,7 @@
 #include <spawn.h>
 
 #include "pool.h"
+#include "unwind.h"
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 
@@ -117,17 +118,57 @@ ALWAYS_INLINE void section_end(struct section *s)
         section_end_slow(s);
 }
 
+/* ---- loader.c ----------------------------------------------------------------------------------------- */
+
+struct loader_range {
+    uintptr_t start;
+    uint64_t bytes;
+};
+
+extern struct loader_range loader_range; /* the loader's own code; sealed after start-up */
+
+void loader_start(void);       /* at first use */
+void loader_constructed(void); /* libc works */
+/* The object around an address.  Signal-safe. */
+bool loader_find(uintptr_t pc, struct object *out);
+
+ALWAYS_INLINE bool loader_called(const struct entry *at)
+{
+    return at->pc - loader_range.start < loader_range.bytes;
+}
+
+/* Its calls: objects come and go.  Inside a section, before the stack of the call is taken. */
+void loader_allocates(void);
+void loader_frees(const void *p);
+
+/* ---- stack.c ------------------------------------------------------------------------------------------- */
+
+void stack_start(void);
+uint32_t stack_put_new(struct trace *t);
+uint32_t stack_put_walk(const struct entry *at, bool may_grow);
+
+/* The number of this thread's stack at a call; 0: none.  Inside a section. */
+ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
+{
+    if (unlikely(!trace_update(&t->trace, at, true)))
+        return stack_put_walk(at, true);
+    uint32_t id = t->trace.id[t->trace.count - 1];
+    return likely(id) ? id : stack_put_new(&t->trace);
+}
+
 /* ---- track.c: the front desk ------------------------------------------------------------------------ */
 
 /*
- * All preserve errno except where they say ENOMEM; pc is the return address of the program's
- * call.  Signal-safe in so far as a handler that interrupted another call is served from a small
- * reserve.
+ * All preserve errno except where they say ENOMEM; `at` is the program's call, whose interceptor
+ * has not returned yet.  Signal-safe in so far as a handler that interrupted another call is
+ * served from a small reserve.
  */
-void *track_alloc(size_t request, size_t align, enum block_family family, uintptr_t pc);
-void *track_alloc_zeroed(size_t request, uintptr_t pc);
-void *track_realloc(void *p, size_t request, uintptr_t pc);
-void track_free(void *p, enum block_family family, uintptr_t pc);
+void *track_alloc(size_t request, size_t align, enum block_family family, const struct entry *at);
+void *track_alloc_zeroed(size_t request, const struct entry *at);
+void *track_realloc(void *p, size_t request, const struct entry *at);
+void track_free(void *p, enum block_family family, const struct entry *at);
+/* A free that a handler left to be done, with the stack it was made at. */
+void track_free_deferred(void *p, uint32_t stack);
 size_t track_usable(const void *p);
 /* Until the next call: what operator new's retry through the C++ library allocates is `family`. */
 void track_family(enum block_family family, bool on);

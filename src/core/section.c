@@ -81,8 +81,9 @@ static void do_deferred(struct thread *t)
     uint32_t n;
     while ((n = atomic_load_explicit(&d->count, memory_order_acquire)) > 0) {
         void *block = d->block[n - 1];
+        uint32_t stack = d->stack[n - 1];
         if (atomic_compare_exchange_strong(&d->count, &n, n - 1))
-            track_free(block, FAMILY_MALLOC, 0);
+            track_free_deferred(block, stack);
     }
 }
 

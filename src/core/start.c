@@ -8,7 +8,6 @@
 #include "core.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,9 +76,11 @@ static void start(char **envp)
                  (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
     };
     image_start(&request);
-    fork_start();
+    fork_start(unwind_after_fork);
     slab_start();
     large_start();
+    loader_start();
+    stack_start();
     environment_take(envp);
 }
 
@@ -93,41 +94,6 @@ COLD bool core_start(void)
     start(environ);
     atomic_store_explicit(&state, STARTED, memory_order_release);
     return true;
-}
-
-/* Without _dl_find_object: the objects that are there now. */
-static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
-{
-    (void)size;
-    (void)unused;
-    uintptr_t start = UINTPTR_MAX, end = 0;
-    for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
-        if (ph->p_type != PT_LOAD)
-            continue;
-        start = at < start ? (uintptr_t)align_down(at, PAGE_BYTES) : start;
-        end = at + ph->p_memsz > end ? at + ph->p_memsz : end;
-    }
-    if (end)
-        modules_add(info->dlpi_addr, start, end, info->dlpi_name);
-    return 0;
-}
-
-static void find_modules(void)
-{
-    void *f = os_has(OS_FIND_OBJECT) ? dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35") : NULL;
-    find_object_fn *find;
-    memcpy(&find, &f, sizeof find);
-    if (!f)
-        os_lack(OS_FIND_OBJECT);
-    struct section s;
-    if (!section_begin(&s))
-        return;
-    modules_start(find);
-    if (!f)
-        dl_iterate_phdr(note_object, NULL);
-    section_end(&s);
 }
 
 /*
@@ -156,6 +122,6 @@ void core_constructed(char **envp)
         return;
     next_resolve();
     thread_keys_ready();
-    find_modules();
+    loader_constructed();
     test_control();
 }

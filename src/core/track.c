@@ -49,7 +49,7 @@ struct order {
     size_t align;
     enum block_family family;
     uint32_t flags;
-    uintptr_t pc;
+    const struct entry *at;
     bool clean; /* out: reads as zero */
 };
 
@@ -62,7 +62,7 @@ static struct block_birth birth_of(const struct section *s, const struct order *
                                 .mark = MARK_FIRST,
                                 .thread = s->t->number,
                                 .size = size,
-                                .stack = depot_put(o->pc)};
+                                .stack = stack_put(s->t, o->at)};
 }
 
 static COLD void *alloc_large(struct section *s, struct order *o)
@@ -110,7 +110,8 @@ static void *alloc_in_handler(struct order *o)
                                     .flags = BLOCK_FLAG_IN_HANDLER,
                                     .mark = MARK_FIRST,
                                     .thread = self ? self->number : 0,
-                                    .size = (uint32_t)o->request};
+                                    .size = (uint32_t)o->request,
+                                    .stack = stack_put_walk(o->at, false)};
         block_publish(pool_record(&f, go), &birth);
     } else {
         slab_note_unrecorded(&f);
@@ -142,6 +143,8 @@ ALWAYS_INLINE void *alloc(struct order *o)
     struct section s;
     void *p;
     if (likely(section_begin(&s))) {
+        if (unlikely(loader_called(o->at)))
+            loader_allocates();
         uint32_t class = class_for(o);
         p = likely(class < SIZE_CLASSES) ? alloc_slot(&s, o, class) : alloc_large(&s, o);
         section_end(&s);
@@ -151,18 +154,18 @@ ALWAYS_INLINE void *alloc(struct order *o)
     return likely(p) ? p : no_memory();
 }
 
-void *track_alloc(size_t request, size_t align, enum block_family family, uintptr_t pc)
+void *track_alloc(size_t request, size_t align, enum block_family family, const struct entry *at)
 {
-    struct order o = {.request = request, .align = align, .family = family, .pc = pc};
+    struct order o = {.request = request, .align = align, .family = family, .at = at};
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
         memset(p, pool_knobs.malloc_fill, request);
     return p;
 }
 
-void *track_alloc_zeroed(size_t request, uintptr_t pc)
+void *track_alloc_zeroed(size_t request, const struct entry *at)
 {
-    struct order o = {.request = request, .align = MIN_ALIGN, .family = FAMILY_MALLOC, .pc = pc};
+    struct order o = {.request = request, .align = MIN_ALIGN, .family = FAMILY_MALLOC, .at = at};
     void *p = alloc(&o);
     if (p && !o.clean)
         memset(p, 0, request);
@@ -191,7 +194,7 @@ static COLD void lose(const struct found *f, uint64_t word)
 }
 
 /* A handler frees what a handler got: no list, no lock.  false: it has to wait. */
-static bool free_in_handler(void *p)
+static bool free_in_handler(void *p, const struct entry *at)
 {
     struct found f = pool_find(p);
     if (f.verdict != PTR_START || !is_slab(f.kind) || f.kind <= SIZE_CLASSES)
@@ -202,7 +205,7 @@ static bool free_in_handler(void *p)
         if (!go || atomic_load_explicit(&f.head->epoch, memory_order_acquire) != go)
             return false;
         struct block_record *b = pool_record(&f, go);
-        if (!block_retire(b, self ? self->number : 0, 0, &was)) {
+        if (!block_retire(b, self ? self->number : 0, stack_put_walk(at, false), &was)) {
             lose(&f, was);
             return true;
         }
@@ -212,19 +215,20 @@ static bool free_in_handler(void *p)
     return true;
 }
 
-static COLD void free_outside(const struct section *s, void *p)
+static COLD void free_outside(const struct section *s, void *p, const struct entry *at)
 {
-    if (s->kind != SECTION_HANDLER || bootstrap_owns(p) || free_in_handler(p) || !self)
+    if (s->kind != SECTION_HANDLER || bootstrap_owns(p) || free_in_handler(p, at) || !self)
         return;
     struct deferred *d = &self->deferred;
     uint32_t n = atomic_load_explicit(&d->count, memory_order_relaxed);
     if (n == DEFERRED_SLOTS)
         return; /* a handler that frees more while it interrupts us leaks the rest */
     d->block[n] = p;
+    d->stack[n] = stack_put_walk(at, false);
     atomic_store_explicit(&d->count, n + 1, memory_order_release);
 }
 
-ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p, uintptr_t pc)
+ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p, uint32_t stack)
 {
     if (unlikely(f->kind > SIZE_CLASSES) && slab_clear_unrecorded(f)) {
         slab_give_in_handler(f->kind - 1, p);
@@ -232,7 +236,7 @@ ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p,
     }
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t was;
-    if (unlikely(!block_retire(b, s->t->number, depot_put(pc), &was))) {
+    if (unlikely(!block_retire(b, s->t->number, stack, &was))) {
         lose(f, was);
         return;
     }
@@ -241,21 +245,38 @@ ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p,
     quarantine_push(s->t, f, p, request, s->go);
 }
 
-void track_free(void *p, enum block_family family, uintptr_t pc)
+/* Inside a section. */
+ALWAYS_INLINE void free_inside(struct section *s, void *p, uint32_t stack)
+{
+    struct found f = pool_find_hot(p);
+    if (likely(f.verdict == PTR_START))
+        free_found(s, &f, p, stack);
+    else if (!bootstrap_owns(p))
+        lose(&f, 0);
+}
+
+void track_free(void *p, enum block_family family, const struct entry *at)
 {
     (void)family; /* recorded with the block; the comparison belongs to the errors */
     if (!p)
         return;
     struct section s;
     if (unlikely(!section_begin(&s))) {
-        free_outside(&s, p);
+        free_outside(&s, p, at);
         return;
     }
-    struct found f = pool_find_hot(p);
-    if (likely(f.verdict == PTR_START))
-        free_found(&s, &f, p, pc);
-    else if (!bootstrap_owns(p))
-        lose(&f, 0);
+    if (unlikely(loader_called(at)))
+        loader_frees(p);
+    free_inside(&s, p, stack_put(s.t, at));
+    section_end(&s);
+}
+
+void track_free_deferred(void *p, uint32_t stack)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    free_inside(&s, p, stack);
     section_end(&s);
 }
 
@@ -276,7 +297,7 @@ static bool fits_in_place(const struct found *f, uint64_t request)
 }
 
 static struct old_block resize_in_place(struct section *s, const struct found *f, size_t request,
-                                        uintptr_t pc)
+                                        const struct entry *at)
 {
     if (slab_is_unrecorded(f))
         return (struct old_block){.ok = true, .request = pool_room(f)};
@@ -290,7 +311,7 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     if (!fits_in_place(f, request) ||
         (!is_slab(f->kind) && !large_resize(f, request)))
         return old;
-    struct order o = {.request = request, .family = word_family(word), .pc = pc};
+    struct order o = {.request = request, .family = word_family(word), .at = at};
     struct block_birth birth = birth_of(s, &o, is_slab(f->kind) ? (uint32_t)request : 0);
     birth.family = word_family(word);
     uint64_t was;
@@ -305,7 +326,7 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     return old;
 }
 
-static struct old_block look_at_old(void *p, size_t request, uintptr_t pc)
+static struct old_block look_at_old(void *p, size_t request, const struct entry *at)
 {
     if (bootstrap_owns(p))
         return (struct old_block){.ok = true, .request = bootstrap_request(p)};
@@ -318,27 +339,27 @@ static struct old_block look_at_old(void *p, size_t request, uintptr_t pc)
     }
     struct found f = pool_find_hot(p);
     if (f.verdict == PTR_START)
-        old = resize_in_place(&s, &f, request, pc);
+        old = resize_in_place(&s, &f, request, at);
     else
         lose(&f, 0);
     section_end(&s);
     return old;
 }
 
-void *track_realloc(void *p, size_t request, uintptr_t pc)
+void *track_realloc(void *p, size_t request, const struct entry *at)
 {
     if (unlikely(request > PTRDIFF_MAX))
         return no_memory();
-    struct old_block old = look_at_old(p, request, pc);
+    struct old_block old = look_at_old(p, request, at);
     if (!old.ok)
         return no_memory(); /* not a block: the program keeps what it has */
     if (old.done)
         return p;
-    void *moved = track_alloc(request, MIN_ALIGN, FAMILY_MALLOC, pc);
+    void *moved = track_alloc(request, MIN_ALIGN, FAMILY_MALLOC, at);
     if (!moved)
         return NULL;
     memcpy(moved, p, old.request < request ? old.request : request);
-    track_free(p, FAMILY_MALLOC, pc);
+    track_free(p, FAMILY_MALLOC, at);
     return moved;
 }
 

@@ -23,14 +23,14 @@ EXPORT void free(void *p)
     track_free(p, FAMILY_MALLOC, CALLER);
 }
 
-static void *zeroed(size_t count, size_t bytes, uintptr_t pc)
+static void *zeroed(size_t count, size_t bytes, const struct entry *at)
 {
     uint64_t total;
     if (!checked_mul(count, bytes, &total)) {
         errno = ENOMEM;
         return NULL;
     }
-    return track_alloc_zeroed(total, pc);
+    return track_alloc_zeroed(total, at);
 }
 
 EXPORT void *calloc(size_t count, size_t bytes)
@@ -38,15 +38,15 @@ EXPORT void *calloc(size_t count, size_t bytes)
     return zeroed(count, bytes, CALLER);
 }
 
-static void *resized(void *p, size_t bytes, uintptr_t pc)
+static void *resized(void *p, size_t bytes, const struct entry *at)
 {
     if (!p)
-        return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, pc);
+        return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, at);
     if (!bytes) { /* as glibc: realloc(p, 0) frees */
-        track_free(p, FAMILY_MALLOC, pc);
+        track_free(p, FAMILY_MALLOC, at);
         return NULL;
     }
-    return track_realloc(p, bytes, pc);
+    return track_realloc(p, bytes, at);
 }
 
 EXPORT void *realloc(void *p, size_t bytes)
@@ -65,7 +65,7 @@ EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 }
 
 /* As glibc: an alignment that is no power of two is rounded up to one; absurd ones are refused. */
-static void *aligned(size_t align, size_t bytes, uintptr_t pc)
+static void *aligned(size_t align, size_t bytes, const struct entry *at)
 {
     if (align > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
@@ -78,7 +78,7 @@ static void *aligned(size_t align, size_t bytes, uintptr_t pc)
         errno = ENOMEM;
         return NULL;
     }
-    return track_alloc(bytes, power, FAMILY_ALIGNED, pc);
+    return track_alloc(bytes, power, FAMILY_ALIGNED, at);
 }
 
 EXPORT void *memalign(size_t align, size_t bytes)
@@ -109,14 +109,14 @@ EXPORT void *valloc(size_t bytes)
     return aligned(PAGE_BYTES, bytes, CALLER);
 }
 
-static void *whole_pages(size_t bytes, uintptr_t pc)
+static void *whole_pages(size_t bytes, const struct entry *at)
 {
     uint64_t up;
     if (!checked_add(bytes, PAGE_BYTES - 1, &up)) {
         errno = ENOMEM;
         return NULL;
     }
-    return aligned(PAGE_BYTES, align_down(up, PAGE_BYTES), pc);
+    return aligned(PAGE_BYTES, align_down(up, PAGE_BYTES), at);
 }
 
 EXPORT void *pvalloc(size_t bytes)

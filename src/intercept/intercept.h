@@ -7,7 +7,10 @@
 
 #include "core.h"
 
-/* The program's return address: the place of an allocation or a free. */
-#define CALLER ((uintptr_t)__builtin_return_address(0))
+/*
+ * The program's call, as our frame begins.  So the interceptors of this room keep frame pointers
+ * and leave by returning, not by a jump into the next function.
+ */
+#define CALLER ((const struct entry *)__builtin_frame_address(0))
 
 #endif

@@ -1,147 +1,265 @@
 /*
- * depot.c - call stacks by number.  So far a stack is one return address.
+ * depot.c - call stacks by number.
  *
- * Nodes lie in the run file, in chunks that only grow; the index is private: open addressing over
- * node ids, inserted by compare-and-swap after the node is complete, so looking up takes no lock.
- * It doubles, under a lock, when half full; the old one stays where it is for those who are
- * reading it.
+ * A stack is a path in a tree that begins at its outermost frame: a node is one frame more than
+ * its parent.  Nodes lie in the run file, in chunks that only grow; they are complete before
+ * anybody can find them, and never change.  They are found by the hash of all their frames; the
+ * index of that is private (os/index.h).  No lock is taken but to let either grow.
  *
- * A forked child goes on with its parent's nodes, which never change, and begins a chunk of its
- * own: ids below image_header.first_depot_chunk are the parent's.
+ * A match is a node with the same frame and the same 32 bits of hash, under a parent with the same
+ * 32 bits of its own: of a million stacks one is taken for another once in 10^10 runs.
+ *
+ * The budget is BUDGET_BYTES.  What is left of it at the end is for stacks that keep only their
+ * innermost frames: there are fewer of those.
+ *
+ * A forked child goes on with its parent's nodes, and begins a chunk of its own: ids below
+ * image_header.first_depot_chunk are the parent's.
  */
+#include "index.h"
 #include "pool_priv.h"
 
 #include <string.h>
 
-#define CHUNKS_MAX 16384u /* 256 MiB of nodes */
+#define BUDGET_BYTES (256ull << 20)
+#define CHUNK_BYTES (DEPOT_CHUNK_NODES * sizeof(struct depot_node))
+#define CHUNKS_MAX (uint32_t)(BUDGET_BYTES / CHUNK_BYTES)
+#define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16) /* from there on stacks are short */
+#define SHORT_FRAMES 8u
+#define SPARE_NODES 128u /* a new chunk is made when so few are left, for handlers cannot */
 #define INDEX_MIN 4096u
-
-struct index {
-    uint32_t mask;
-    _Atomic uint32_t slot[];
-};
 
 static struct {
     struct lock lock;
     struct index *_Atomic index;
-    struct segment *chunk[CHUNKS_MAX]; /* by chunk number */
-    uint32_t chunks;
-    uint32_t place; /* next in the last chunk */
-    uint32_t nodes;
-    bool full;
+    struct segment *_Atomic chunk[CHUNKS_MAX]; /* by chunk number */
+    _Atomic uint32_t next; /* place of the next node, counted over all chunks */
+    _Atomic uint32_t nodes;
 } depot = {.lock = LOCK_INIT(RANK_DEPOT)};
 
-static uint32_t hash(uintptr_t pc)
+/* A frame under an outer stack, as it is looked for. */
+struct wanted {
+    uint64_t pc;
+    uint64_t hash;
+    uint64_t outer; /* hash of the frames outside of it */
+};
+
+static struct depot_node *node_of(uint32_t id)
 {
-    return (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 32);
+    struct segment *s =
+        atomic_load_explicit(&depot.chunk[depot_chunk_of(id)], memory_order_relaxed);
+    return (struct depot_node *)segment_items(s) + depot_place_of(id);
 }
 
-static const struct depot_node *node_of(uint32_t id)
+/* ---- finding ----------------------------------------------------------------------------------- */
+
+static bool is_outer(uint32_t parent, uint64_t hash)
 {
-    return (struct depot_node *)segment_items(depot.chunk[depot_chunk_of(id)]) +
-           depot_place_of(id);
+    return depot_is_root(parent) ? hash == parent : node_of(parent)->tag == depot_tag(hash);
 }
 
-static uint32_t look_up(const struct index *x, uintptr_t pc, uint32_t *at)
+static bool is_wanted(const struct depot_node *n, const struct wanted *w)
 {
-    for (uint32_t i = hash(pc) & x->mask;; i = (i + 1) & x->mask) {
-        uint32_t id = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&x->slot[i],
-                                           memory_order_acquire); /* pairs with insert */
-        if (!id || node_of(id)->pc == pc) {
-            *at = i;
+    return n->tag == depot_tag(w->hash) &&
+           atomic_load_explicit(&n->pc, memory_order_relaxed) == w->pc &&
+           is_outer(n->parent, w->outer);
+}
+
+static uint32_t look(const struct index *x, const struct wanted *w, uint32_t *at)
+{
+    for (uint32_t i = index_first(x, depot_tag(w->hash));; i = index_next(x, i)) {
+        uint32_t id = index_at(x, i);
+        *at = i;
+        if (!id || is_wanted(node_of(id), w))
             return id;
-        }
     }
 }
 
-static struct index *index_make(uint32_t slots)
+static uint32_t find(const struct wanted *w)
 {
-    struct index *x = os_map(align_up(sizeof *x + slots * sizeof *x->slot, PAGE_BYTES));
-    if (os_failed(x))
-        return NULL;
-    x->mask = slots - 1;
-    return x;
+    struct index *x = atomic_load_explicit(&depot.index, memory_order_acquire), *now;
+    for (; x; x = now) {
+        uint32_t at, id = look(x, w, &at);
+        now = atomic_load_explicit(&depot.index, memory_order_acquire);
+        if (id || now == x)
+            return id;
+    }
+    return 0;
 }
 
-/* Caller holds the lock; false: no room. */
-static bool index_ready(void)
+/* ---- growing, under the lock ---------------------------------------------------------------------- */
+
+static void chunk_make(uint32_t number)
+{
+    if (number >= CHUNKS_MAX || atomic_load(&depot.chunk[number]))
+        return;
+    struct segment *s = segment_take(SEGMENT_DEPOT, DEPOT_CHUNK_NODES, sizeof(struct depot_node),
+                                     number);
+    if (!s)
+        return;
+    atomic_store(&s->count, DEPOT_CHUNK_NODES); /* nodes say themselves whether they are complete */
+    segment_publish(s);
+    atomic_store_explicit(&depot.chunk[number], s, memory_order_release);
+    atomic_fetch_add_explicit(&image()->depot_bytes, CHUNK_BYTES, memory_order_relaxed);
+}
+
+/* Lets the index double; a node that another thread adds meanwhile may be made twice, no more. */
+static void index_grow(void)
 {
     struct index *old = atomic_load_explicit(&depot.index, memory_order_relaxed);
-    if (old && depot.nodes * 2 < old->mask)
-        return true;
+    if (!index_is_full(old, atomic_load_explicit(&depot.nodes, memory_order_relaxed)))
+        return;
     struct index *new = index_make(old ? (old->mask + 1) * 2 : INDEX_MIN);
     if (!new)
-        return old && depot.nodes < old->mask - 1;
+        return;
     for (uint32_t i = 0; old && i <= old->mask; i++) {
-        uint32_t id = atomic_load_explicit(&old->slot[i], memory_order_relaxed), at;
-        if (id) {
-            look_up(new, node_of(id)->pc, &at);
-            atomic_store_explicit(&new->slot[at], id, memory_order_relaxed);
-        }
+        uint32_t id = index_at(old, i);
+        uint32_t at = id ? index_first(new, node_of(id)->tag) : 0;
+        while (id && !index_put(new, at, id))
+            at = index_next(new, at);
     }
     atomic_store_explicit(&depot.index, new, memory_order_release);
-    return true;
+    atomic_fetch_add_explicit(&image()->depot_bytes,
+                              index_bytes(new) - (old ? index_bytes(old) : 0), memory_order_relaxed);
+    if (old)
+        index_retire(old);
 }
 
-/* Caller holds the lock; 0: no room. */
-static uint32_t node_make(uintptr_t pc)
+static bool is_ready(uint32_t chunk)
 {
-    if (!depot.chunks || !depot.chunk[depot.chunks - 1] || depot.place == DEPOT_CHUNK_NODES) {
-        if (depot.chunks == CHUNKS_MAX)
-            return 0;
-        struct segment *s = segment_take(SEGMENT_DEPOT, DEPOT_CHUNK_NODES,
-                                         sizeof(struct depot_node), depot.chunks);
-        if (!s)
-            return 0;
-        segment_publish(s);
-        depot.chunk[depot.chunks++] = s;
-        depot.place = 0;
-    }
-    struct segment *s = depot.chunk[depot.chunks - 1];
-    struct depot_node *node = (struct depot_node *)segment_items(s) + depot.place;
-    node->pc = pc;
-    node->parent = 0;
-    uint32_t id = depot_id(depot.chunks - 1, depot.place++);
-    atomic_store_explicit(&s->count, depot.place, memory_order_release);
-    depot.nodes++;
-    return id;
+    return chunk < CHUNKS_MAX && atomic_load_explicit(&depot.chunk[chunk], memory_order_acquire);
 }
 
-static COLD uint32_t insert(uintptr_t pc)
+static bool needs_growth(void)
 {
-    modules_note(pc);
+    uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
+    return index_is_full(atomic_load_explicit(&depot.index, memory_order_relaxed),
+                         atomic_load_explicit(&depot.nodes, memory_order_relaxed)) ||
+           !is_ready((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
+}
+
+static void grow(void)
+{
+    uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
     lock_take(&depot.lock);
-    uint32_t id = 0, at;
-    if (!depot.full && index_ready()) {
-        struct index *x = atomic_load_explicit(&depot.index, memory_order_relaxed);
-        id = look_up(x, pc, &at);
-        if (!id && (id = node_make(pc)) != 0)
-            atomic_store_explicit(&x->slot[at], id, memory_order_release);
-        depot.full = !id;
-    }
+    chunk_make(next / DEPOT_CHUNK_NODES);
+    chunk_make((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
+    index_grow();
     lock_drop(&depot.lock);
-    return id;
 }
 
-uint32_t depot_put(uintptr_t pc)
+/* ---- adding --------------------------------------------------------------------------------------- */
+
+/* A place for a node; 0: there is none. */
+static uint32_t place_take(void)
 {
+    uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
+    do
+        if (!is_ready(next / DEPOT_CHUNK_NODES))
+            return 0;
+    while (!atomic_compare_exchange_weak(&depot.next, &next, next + 1));
+    return depot_id(next / DEPOT_CHUNK_NODES, next % DEPOT_CHUNK_NODES);
+}
+
+static uint32_t add(const struct wanted *w, uint32_t parent, bool may_grow)
+{
+    if (may_grow && needs_growth())
+        grow();
     struct index *x = atomic_load_explicit(&depot.index, memory_order_acquire);
-    uint32_t at, id = x && pc ? look_up(x, pc, &at) : 0;
-    return likely(id) ? id : pc ? insert(pc) : 0;
+    uint32_t id = x ? place_take() : 0, at;
+    if (!id)
+        return 0;
+    struct depot_node *n = node_of(id);
+    n->parent = parent;
+    n->tag = depot_tag(w->hash);
+    atomic_store_explicit(&n->pc, w->pc, memory_order_release); /* readers: pc 0 = not there */
+    atomic_fetch_add_explicit(&depot.nodes, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&image()->depot_nodes, 1, memory_order_relaxed);
+    for (;;) {
+        uint32_t known = look(x, w, &at);
+        if (known || index_put(x, at, id)) /* pairs with index_at */
+            return known ? known : id;
+    }
+}
+
+static uint32_t find_or_add(const struct wanted *w, uint32_t parent, bool may_grow)
+{
+    uint32_t id = find(w);
+    return id ? id : add(w, parent, may_grow);
+}
+
+/* ---- stacks ----------------------------------------------------------------------------------------- */
+
+static bool is_nearly_full(void)
+{
+    return atomic_load_explicit(&depot.next, memory_order_relaxed) / DEPOT_CHUNK_NODES >=
+           CHUNKS_WHOLE;
+}
+
+uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow)
+{
+    if (is_nearly_full() && count > SHORT_FRAMES) {
+        count = SHORT_FRAMES;
+        end = STACK_BUDGET;
+    }
+    uint32_t parent = depot_root(end);
+    uint64_t outer = parent;
+    while (count && parent) {
+        struct wanted w = {pc[--count], depot_hash(outer, pc[count]), outer};
+        parent = find_or_add(&w, parent, may_grow);
+        outer = w.hash;
+    }
+    return depot_is_root(parent) ? 0 : parent;
+}
+
+static struct wanted wanted_of(const struct trace *t, uint32_t i)
+{
+    return (struct wanted){t->word[i], t->hash[i], i ? t->hash[i - 1] : depot_root(t->end)};
+}
+
+/* No room for all of its frames: the innermost, as long as there is room for those. */
+static uint32_t put_short(const struct trace *t, bool may_grow)
+{
+    uint64_t pc[SHORT_FRAMES];
+    uint32_t count = t->count < SHORT_FRAMES ? t->count : SHORT_FRAMES;
+    for (uint32_t i = 0; i < count; i++)
+        pc[i] = t->word[t->count - 1 - i];
+    return depot_put(pc, count, STACK_BUDGET, may_grow);
+}
+
+uint32_t depot_put_trace(struct trace *t, bool may_grow)
+{
+    uint32_t last = t->count - 1, i = last;
+    struct wanted w = wanted_of(t, i);
+    while (!t->id[i] && !(t->id[i] = find(&w)) && i > 0)
+        w = wanted_of(t, --i);
+    if (t->id[last])
+        return t->id[last];
+    if (is_nearly_full())
+        return put_short(t, may_grow);
+    atomic_fetch_add_explicit(&image()->depot_stacks, 1, memory_order_relaxed);
+    for (i += t->id[i] != 0; i <= last; i++) {
+        w = wanted_of(t, i);
+        t->id[i] = add(&w, i ? t->id[i - 1] : depot_root(t->end), may_grow);
+        if (!t->id[i])
+            return put_short(t, may_grow);
+    }
+    return t->id[last];
 }
 
 uint32_t depot_next_chunk(void)
 {
-    return depot.chunks;
+    return (atomic_load(&depot.next) + DEPOT_CHUNK_NODES - 1) / DEPOT_CHUNK_NODES;
 }
 
 void depot_after_fork(bool fresh)
 {
+    uint32_t first = depot_next_chunk();
     lock_reset(&depot.lock);
-    depot.place = DEPOT_CHUNK_NODES; /* the rest of the parent's chunk is the parent's */
-    depot.full = false;
+    for (uint32_t i = first; i < CHUNKS_MAX && atomic_load(&depot.chunk[i]); i++)
+        atomic_store(&depot.chunk[i], NULL); /* the parent's spare one */
+    atomic_store(&depot.next, first * DEPOT_CHUNK_NODES); /* the rest of its chunk is the parent's */
     if (!fresh)
         return;
-    atomic_store_explicit(&depot.index, NULL, memory_order_relaxed);
-    depot.nodes = 0;
+    atomic_store(&depot.index, NULL);
+    atomic_store(&depot.nodes, 0);
 }

@@ -49,6 +49,7 @@ struct retired {
 };
 
 static struct {
+    void (*child)(bool fresh);
     uint32_t pid;   /* ours */
     uint32_t epoch; /* current; go_page has it unless a fork is under way */
     uint32_t first_epoch; /* records of older epochs are an ancestor's */
@@ -71,8 +72,9 @@ static struct {
            .copying = LOCK_INIT(RANK_COPY),
            .retiring = LOCK_INIT(RANK_RETIRE)};
 
-void fork_start(void)
+void fork_start(void (*child)(bool fresh))
 {
+    forks.child = child;
     struct go_page *page = os_map(PAGE_BYTES);
     if (os_failed(page))
         page = &before_start; /* forks that libc does not see stay unseen */
@@ -481,7 +483,8 @@ static void begin_child(void)
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
     depot_after_fork(!lease);
-    modules_after_fork();
+    modules_after_fork(!lease);
+    forks.child(!lease);
     image_after_fork();
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);

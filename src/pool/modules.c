@@ -1,35 +1,45 @@
 /*
- * modules.c - which object is mapped where: recorded when its first pc is seen.
+ * modules.c - which object was mapped where, and when.
  *
- * libc's _dl_find_object answers without a lock and without memory; its result tells the link map
- * (path, bias) and the mapped range.  Where it is missing the objects present at start-up are
- * recorded once (core).  The build-id is read from the object's own program headers in memory.
+ * An object is recorded when its first return address is seen, with the path that the loader
+ * knows and the build-id from its own program headers in memory.  Its number goes into every
+ * frame, so a frame keeps its module also when that has been unloaded and its addresses are
+ * another's.  An object that comes back as it was - path, place, build-id - gets its number back.
+ *
+ * In a forked child the records are the parent's, and what changes is recorded once more: of two
+ * records with one number the later one counts.
  */
 #include "pool_priv.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
 #define MODULES_PER_CHUNK 31u /* with the segment header: 16 KiB less a little */
-#define RANGES_MAX 4096u
+#define MODULES_MAX 4096u
+
+/* What is remembered of a recorded one; never moves. */
+struct known {
+    uintptr_t start, end;
+    const void *_Atomic handle; /* the loader's; NULL while it is not loaded */
+    uint32_t number;
+    uint32_t build_id_bytes;
+    uint8_t build_id[20];
+    uint64_t path_hash;
+    struct module_record *record;
+    bool inherited; /* the record is the parent's: not ours to change */
+};
 
 static struct {
     struct lock lock;
-    find_object_fn *find;
     struct segment *chunk;
     uint64_t chunks;
-    struct range {
-        uintptr_t start, end;
-    } range[RANGES_MAX]; /* recorded ones */
-    uint32_t ranges;
+    uint32_t sequence; /* of loads and unloads */
+    _Atomic uint32_t count;
+    struct known known[MODULES_MAX];
 } modules = {.lock = LOCK_INIT(RANK_MODULES)};
 
-void modules_start(find_object_fn *find)
-{
-    modules.find = find;
-}
+/* ---- the build-id ------------------------------------------------------------------------------- */
 
 /* Walks one note segment for the GNU build-id. */
 static void read_notes(const char *at, size_t bytes, struct module_record *m)
@@ -64,12 +74,14 @@ static void read_build_id(uintptr_t bias, uintptr_t start, uintptr_t end, struct
             read_notes((const char *)(bias + ph[i].p_vaddr), ph[i].p_memsz, m);
 }
 
-static bool is_known(uintptr_t pc)
+/* ---- records -------------------------------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *s)
 {
-    for (uint32_t i = 0; i < modules.ranges; i++)
-        if (pc >= modules.range[i].start && pc < modules.range[i].end)
-            return true;
-    return false;
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+    return h;
 }
 
 /* Caller holds the lock; NULL: no room. */
@@ -78,45 +90,161 @@ static struct module_record *record_take(void)
     struct segment *s = modules.chunk;
     if (!s || atomic_load_explicit(&s->count, memory_order_relaxed) == s->capacity) {
         s = segment_take(SEGMENT_MODULES, MODULES_PER_CHUNK, sizeof(struct module_record),
-                         modules.chunks++);
+                         modules.chunks);
         if (!s)
             return NULL;
         segment_publish(s);
+        modules.chunks++;
         modules.chunk = s;
     }
     return (struct module_record *)segment_items(s) + atomic_load(&s->count);
 }
 
-void modules_add(uintptr_t bias, uintptr_t start, uintptr_t end, const char *path)
+static void record_publish(void)
 {
-    lock_take(&modules.lock);
-    struct module_record *m = is_known(start) || modules.ranges == RANGES_MAX ? NULL : record_take();
-    if (m) {
-        m->bias = bias;
-        m->start = start;
-        m->end = end;
-        struct text t = text_begin(m->path, sizeof m->path);
-        text_put(&t, path && path[0] ? path : image()->exe);
-        text_end(&t);
-        read_build_id(bias, start, end, m);
-        modules.range[modules.ranges++] = (struct range){start, end};
-        atomic_fetch_add_explicit(&modules.chunk->count, 1, memory_order_release);
+    atomic_fetch_add_explicit(&modules.chunk->count, 1, memory_order_release);
+}
+
+static void fill(struct module_record *m, const struct object *o)
+{
+    m->bias = o->bias;
+    m->start = o->start;
+    m->end = o->end;
+    struct text t = text_begin(m->path, sizeof m->path);
+    text_put(&t, o->path && o->path[0] ? o->path : image()->exe);
+    text_end(&t);
+    read_build_id(o->bias, o->start, o->end, m);
+}
+
+/* The parent's record, once more, in our own part of the file. */
+static struct module_record *record_own(struct known *k)
+{
+    if (!k->inherited)
+        return k->record;
+    struct module_record *m = record_take();
+    if (!m)
+        return NULL;
+    *m = *k->record;
+    m->start = k->start; /* what a reader relies on, should the parent's be gone */
+    m->end = k->end;
+    m->number = k->number;
+    record_publish();
+    k->inherited = false;
+    return k->record = m;
+}
+
+/* ---- loads and unloads ----------------------------------------------------------------------------- */
+
+static uint32_t find_loaded(const struct object *o)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct known *k = &modules.known[i];
+        if (k->start == o->start && k->end == o->end &&
+            atomic_load_explicit(&k->handle, memory_order_relaxed) == o->handle)
+            return k->number;
     }
-    lock_drop(&modules.lock);
+    return 0;
 }
 
-void modules_note(uintptr_t pc)
+static bool is_same(const struct known *k, const struct module_record *m)
 {
-    struct dl_find_object found;
-    if (!modules.find || is_known(pc) || modules.find((void *)pc, &found) != 0)
-        return;
-    const struct link_map *map = found.dlfo_link_map;
-    modules_add(map->l_addr, (uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                map->l_name);
+    return k->start == m->start && k->end == m->end && k->build_id_bytes == m->build_id_bytes &&
+           k->build_id_bytes && memcmp(k->build_id, m->build_id, k->build_id_bytes) == 0 &&
+           k->path_hash == hash_text(m->path);
 }
 
-void modules_after_fork(void)
+/* One of those that were unloaded, as good as new; NULL: it is a new one. */
+static struct known *find_unloaded(const struct module_record *m)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        if (!atomic_load(&modules.known[i].handle) && is_same(&modules.known[i], m))
+            return &modules.known[i];
+    return NULL;
+}
+
+static struct known *remember(struct module_record *m)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    struct known *k = &modules.known[count];
+    if (count == MODULES_MAX)
+        return NULL;
+    *k = (struct known){.start = m->start, .end = m->end, .number = count + 1, .record = m};
+    k->build_id_bytes = m->build_id_bytes;
+    memcpy(k->build_id, m->build_id, sizeof k->build_id);
+    k->path_hash = hash_text(m->path);
+    m->number = k->number;
+    m->loaded = ++modules.sequence;
+    record_publish();
+    return k;
+}
+
+/* Caller holds the lock. */
+static uint32_t load(const struct object *o)
+{
+    struct module_record *m = record_take();
+    if (!m)
+        return 0;
+    fill(m, o);
+    struct known *k = find_unloaded(m);
+    if (k) {
+        memset(m, 0, sizeof *m); /* not needed after all */
+        m = record_own(k);
+        if (!m)
+            return 0;
+        m->bias = o->bias;
+        m->loaded = ++modules.sequence;
+        m->unloaded = 0;
+    } else if (!(k = remember(m))) {
+        return 0;
+    }
+    atomic_store_explicit(&k->handle, o->handle, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    if (k->number > count)
+        atomic_store_explicit(&modules.count, k->number, memory_order_release);
+    return k->number;
+}
+
+uint32_t modules_number(const struct object *o, bool may_grow)
+{
+    uint32_t number = find_loaded(o);
+    if (number || !may_grow)
+        return number;
+    lock_take(&modules.lock);
+    number = find_loaded(o);
+    if (!number)
+        number = load(o);
+    lock_drop(&modules.lock);
+    return number;
+}
+
+uint32_t modules_unloaded(const void *handle)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_acquire), number = 0;
+    for (uint32_t i = 0; i < count && !number; i++) {
+        struct known *k = &modules.known[i];
+        if (atomic_load_explicit(&k->handle, memory_order_relaxed) != handle)
+            continue;
+        lock_take(&modules.lock);
+        struct module_record *m = record_own(k);
+        if (m)
+            m->unloaded = ++modules.sequence;
+        atomic_store(&k->handle, NULL);
+        number = k->number;
+        lock_drop(&modules.lock);
+    }
+    return number;
+}
+
+void modules_after_fork(bool fresh)
 {
     lock_reset(&modules.lock);
     modules.chunk = NULL; /* the parent's; its records hold for us, too */
+    uint32_t count = atomic_load(&modules.count);
+    for (uint32_t i = 0; i < count; i++) {
+        modules.known[i].inherited = true;
+        if (fresh)
+            modules.known[i].start = modules.known[i].end = 0; /* nobody can read them */
+    }
 }

@@ -280,7 +280,8 @@ void fork_retire_large(struct large_record *r, uint32_t born);
 void large_record_vacate(struct large_record *r);
 struct large_record *large_record_copy(const struct large_record *from, bool trusted);
 
-void fork_start(void);
+/* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
+void fork_start(void (*child)(bool fresh));
 /* Around a fork that we see.  prepare runs in the parent; the others on their side. */
 void fork_prepare(void);
 void fork_parent(void);
@@ -317,22 +318,24 @@ uint32_t threads_next_number(void);
 struct thread *threads_after_fork(struct thread *t);
 void threads_renew(struct thread *t);
 
-/* ---- call sites (depot.c, modules.c) -------------------------------------------------------------- */
+/* ---- stacks by number (depot.c), modules (modules.c) ------------------------------------------------ */
 
-/* The id of a stack of one frame; 0 = none (pc 0, or no room).  Lock-free when it is known. */
-uint32_t depot_put(uintptr_t pc);
+/*
+ * The id of a stack; 0: none, there was no room.  Frames are words as in depot_node.pc, innermost
+ * first.  In a handler that interrupted us without `may_grow`: then signal-safe.
+ */
+uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
+/* The same of a trace, whose frames then know their ids. */
+uint32_t depot_put_trace(struct trace *t, bool may_grow);
 uint32_t depot_next_chunk(void);
 /* In a forked child; `fresh`: forget the parent's. */
 void depot_after_fork(bool fresh);
 
-/* What the loader says of the object around a pc: <dlfcn.h>'s _dl_find_object, or NULL. */
-typedef int find_object_fn(void *pc, void *result);
-void modules_start(find_object_fn *find);
-/* Records the module of a pc that is seen for the first time. */
-void modules_note(uintptr_t pc);
-/* Records one module; `start`, `end`: its mapped range. */
-void modules_add(uintptr_t bias, uintptr_t start, uintptr_t end, const char *path);
-void modules_after_fork(void);
+/* The number of an object, recorded when it is new; 0: there is no room, or no `may_grow`. */
+uint32_t modules_number(const struct object *o, bool may_grow);
+/* The loader is about to free its handle of an object: it is unmapped.  Its number, 0 = not known. */
+uint32_t modules_unloaded(const void *handle);
+void modules_after_fork(bool fresh);
 
 /* ---- before start-up (bootstrap.c) ----------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ static const char *only_site(const struct report *r, uint32_t number)
                  frame->module == NO_MODULE ? "?" : r->modules[frame->module].path,
                  (unsigned long long)frame->offset);
     }
-    if (site->truncated)
+    if (site->end != STACK_WHOLE)
         strcat(text, "...");
     return text;
 }
@@ -460,15 +460,15 @@ static void test_deep_stacks(void **state)
     s = build_slab(&b, area, 1, 64, 4);
     for (uint32_t depth = 1; depth <= DEPOT_CHUNK_NODES; depth++) {
         id = build_node(d, 0x1000 + depth, id);
-        if (depth == STACK_FRAMES_MAX)
+        if (depth == RTC_STACK_FRAMES)
             build_block(s, 0, BLOCK_LIVE, 1, id);
     }
     build_block(s, 1, BLOCK_LIVE, 2, id);
     r = collected(&b);
     assert_int_equal(r->site_count, 2);
     for (uint32_t i = 0; i < r->site_count; i++)
-        assert_int_equal(r->sites[i].count, STACK_FRAMES_MAX);
-    assert_int_equal(r->sites[0].truncated + r->sites[1].truncated, 1);
+        assert_int_equal(r->sites[i].count, RTC_STACK_FRAMES);
+    assert_int_equal(r->sites[0].end + r->sites[1].end, STACK_WHOLE + STACK_CUT);
     finish(r, &b);
 }
 

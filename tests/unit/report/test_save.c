@@ -211,7 +211,7 @@ static struct build one_of_each(void)
 static void test_dump(void **state)
 {
     static const char *const lines[] = {
-        "run version=1.0 features=0x0 ",
+        "run version=1.1 features=0x0 ",
         "run host=testhost options=memuse=yes\n",
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",
@@ -221,9 +221,9 @@ static void test_dump(void **state)
         " items=64/64 of 16 bytes epoch=0 slot_bytes=64 units=1\n",
         "   slot 3 freed malloc flags=0 mark=1 gen=0 thread=0 size=10 stacks=1/0\n",
         "   large 0 unit=5+2 request=70000 epoch=0 live malloc ",
-        "   stack 1 pc=0x1234 parent=0\n",
+        "   stack 1 pc=0x1234 module=0 parent=0\n",
         "   thread 1 tid=101 allocs=5 frees=4 ",
-        "   module 0x1000-0x2000 bias=0x1000 build_id= /lib/\\x1b.so\n",
+        "   module 0 0x1000-0x2000 bias=0x1000 loaded=0 unloaded=0 build_id= /lib/\\x1b.so\n",
     };
     struct build b = one_of_each();
     int code;

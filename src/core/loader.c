@@ -1,0 +1,191 @@
+/*
+ * loader.c - what the dynamic loader knows, asked without its lock and without memory.
+ *
+ * libc's _dl_find_object tells the object around an address, at any time and in any context.  Even
+ * a weak reference would make the loader demand glibc 2.35 of everybody, and dlsym may allocate;
+ * so it is looked up in the loader's own symbols, in memory, at the first allocation.  Where it
+ * is missing the objects that are there when our constructor runs are known, and no others.
+ *
+ * The loader allocates and frees through us.  It allocates for every object that it maps, after
+ * mapping it and before any of its code runs; and when it has unmapped one, it frees its handle,
+ * before its lock lets anybody map another.  So these calls, told by their return address, say
+ * when rules made from an object's memory end - also for objects that libc loads for itself.
+ */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#define OBJECTS_MAX 256u
+
+struct loader_range loader_range;
+
+typedef int find_object_fn(void *pc, struct dl_find_object *out);
+
+static struct {
+    find_object_fn *find;
+    struct object object[OBJECTS_MAX]; /* where there is no such function */
+    _Atomic uint32_t objects;
+} loader;
+
+/* ---- its symbols ----------------------------------------------------------------------------- */
+
+struct symbols {
+    uintptr_t base;
+    const char *names;
+    const ElfW(Sym) *table;
+    const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+/* The loader relocates these of its own in place, or does not: both are seen. */
+static uintptr_t address_in(const struct symbols *s, ElfW(Addr) value)
+{
+    return value < s->base ? s->base + value : value;
+}
+
+static bool read_dynamic(const ElfW(Dyn) *d, struct symbols *s)
+{
+    for (; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_STRTAB)
+            s->names = (const char *)address_in(s, d->d_un.d_ptr);
+        else if (d->d_tag == DT_SYMTAB)
+            s->table = (const ElfW(Sym) *)address_in(s, d->d_un.d_ptr);
+        else if (d->d_tag == DT_GNU_HASH)
+            s->hash = (const uint32_t *)address_in(s, d->d_un.d_ptr);
+    }
+    return s->names && s->table && s->hash;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+    uint32_t h = 5381;
+    for (; *name; name++)
+        h = h * 33 + (unsigned char)*name;
+    return h;
+}
+
+static uintptr_t find_symbol(const struct symbols *s, const char *name)
+{
+    uint32_t buckets = s->hash[0], first = s->hash[1], bloom_words = s->hash[2], h = gnu_hash(name);
+    const uint32_t *bucket = s->hash + 4 + 2 * (size_t)bloom_words, *chain = bucket + buckets;
+    uint32_t i = buckets ? bucket[h % buckets] : 0;
+    if (i < first || i == 0)
+        return 0;
+    for (;; i++) {
+        uint32_t theirs = chain[i - first];
+        if ((theirs | 1) == (h | 1) && text_equal(s->names + s->table[i].st_name, name))
+            return s->base + s->table[i].st_value;
+        if (theirs & 1)
+            return 0;
+    }
+}
+
+/* Also notes where its code lies. */
+static const ElfW(Dyn) *read_headers(uintptr_t base)
+{
+    const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)base;
+    const ElfW(Phdr) *ph = (const ElfW(Phdr) *)(base + e->e_phoff);
+    const ElfW(Dyn) *dynamic = NULL;
+    for (unsigned i = 0; i < e->e_phnum; i++) {
+        if (ph[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(base + ph[i].p_vaddr);
+        if (ph[i].p_type == PT_LOAD && ph[i].p_flags & PF_X) {
+            loader_range.start = base + ph[i].p_vaddr;
+            loader_range.bytes = ph[i].p_memsz;
+        }
+    }
+    return dynamic;
+}
+
+void loader_start(void)
+{
+    struct symbols s = {.base = getauxval(AT_BASE)};
+    const ElfW(Dyn) *dynamic = s.base ? read_headers(s.base) : NULL;
+    uintptr_t f = dynamic && read_dynamic(dynamic, &s) ? find_symbol(&s, "_dl_find_object") : 0;
+    if (f && os_has(OS_FIND_OBJECT))
+        memcpy(&loader.find, &f, sizeof f);
+}
+
+/* ---- its objects ------------------------------------------------------------------------------- */
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    struct object o = {.start = UINTPTR_MAX, .bias = info->dlpi_addr, .path = info->dlpi_name};
+    for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type == PT_GNU_EH_FRAME)
+            o.index = (const uint8_t *)at;
+        if (ph->p_type != PT_LOAD)
+            continue;
+        o.start = at < o.start ? (uintptr_t)align_down(at, PAGE_BYTES) : o.start;
+        o.end = at + ph->p_memsz > o.end ? at + ph->p_memsz : o.end;
+    }
+    uint32_t n = atomic_load_explicit(&loader.objects, memory_order_relaxed);
+    if (!o.end || n == OBJECTS_MAX)
+        return 0;
+    o.handle = (const void *)o.start;
+    loader.object[n] = o;
+    atomic_store_explicit(&loader.objects, n + 1, memory_order_release);
+    return 0;
+}
+
+void loader_constructed(void)
+{
+    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* the loader was itself the program */
+        void *f = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
+        memcpy(&loader.find, &f, sizeof f);
+    }
+    if (loader.find)
+        return;
+    os_lack(OS_FIND_OBJECT);
+    dl_iterate_phdr(note_object, NULL);
+    unwind_forget(0); /* what was outside of all objects is in one now */
+}
+
+static bool find_noted(uintptr_t pc, struct object *out)
+{
+    uint32_t n = atomic_load_explicit(&loader.objects, memory_order_acquire);
+    for (uint32_t i = 0; i < n; i++) {
+        *out = loader.object[i];
+        if (pc >= out->start && pc < out->end)
+            return true;
+    }
+    return false;
+}
+
+bool loader_find(uintptr_t pc, struct object *out)
+{
+    struct dl_find_object found;
+    if (!loader.find)
+        return find_noted(pc, out);
+    if (loader.find((void *)pc, &found) != 0)
+        return false;
+    const struct link_map *map = found.dlfo_link_map;
+    *out = (struct object){.start = (uintptr_t)found.dlfo_map_start,
+                           .end = (uintptr_t)found.dlfo_map_end,
+                           .bias = map->l_addr,
+                           .index = found.dlfo_eh_frame,
+                           .path = map->l_name,
+                           .handle = map};
+    return true;
+}
+
+/* ---- its calls ----------------------------------------------------------------------------------- */
+
+void loader_allocates(void)
+{
+    unwind_forget(0);
+}
+
+void loader_frees(const void *p)
+{
+    uint32_t number = modules_unloaded(p);
+    if (number)
+        unwind_forget(number);
+}

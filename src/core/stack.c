@@ -1,0 +1,27 @@
+/*
+ * stack.c - from a call to the number of its stack: unwind finds the frames, the depot keeps them.
+ */
+#include "core.h"
+
+void stack_start(void)
+{
+    const struct unwind_setup setup = {.find = loader_find, .number = modules_number};
+    unwind_start(&setup);
+}
+
+COLD uint32_t stack_put_new(struct trace *t)
+{
+    uint32_t id = depot_put_trace(t, true);
+    struct unwind_totals totals = unwind_totals();
+    atomic_store_explicit(&image()->pc_count, totals.rules, memory_order_relaxed);
+    atomic_store_explicit(&image()->pc_bytes, totals.bytes, memory_order_relaxed);
+    return id;
+}
+
+/* A stack that cannot be kept, or nobody to keep it. */
+COLD uint32_t stack_put_walk(const struct entry *at, bool may_grow)
+{
+    struct walk walk;
+    unwind_walk(at, &walk, may_grow);
+    return depot_put(walk.word, walk.count, walk.end, may_grow);
+}
