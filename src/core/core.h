@@ -8,7 +8,7 @@
 #include <spawn.h>
 
 #include "pool.h"
-#include "unwind.h"
+#include "unwinder.h"
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 

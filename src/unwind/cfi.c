@@ -7,7 +7,7 @@
  * frame's.  The bytes are the module's own, mapped by the loader; they are believed, but never
  * read beyond the end of what a length in them says.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 #include <string.h>
 

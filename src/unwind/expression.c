@@ -4,7 +4,7 @@
  * Hand-written assembly and procedure linkage tables describe their frames so.  What an expression
  * reads must lie on the stack that it describes; one that reads elsewhere fails.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 #include <string.h>
 

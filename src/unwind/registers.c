@@ -6,7 +6,7 @@
  * every allocation for their sake would cost every allocation; so the walk begins again, with the
  * registers as they are here, through our own frames, which are described like all others.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 struct frame {
     uint64_t key;

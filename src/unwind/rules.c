@@ -12,7 +12,7 @@
  * comes back to the same place.
  */
 #include "index.h"
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 #define RULES_MAX (1u << 20)
 #define RULES_FEW (1u << 14) /* where address space is short */

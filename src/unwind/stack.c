@@ -6,7 +6,7 @@
  * and that of every other thread with the thread's control block, which %fs points to - also on
  * memory that the program brought.  Other stacks (signals', coroutines') have no known end.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 #include <sys/auxv.h>
 #include <sys/resource.h>

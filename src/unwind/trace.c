@@ -21,7 +21,7 @@
  * A stack deeper than TRACE_WALK is cut there.  When it returns so far that fewer than
  * RTC_STACK_FRAMES remain the walk begins anew.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 #define NONE (-1)
 

@@ -2,7 +2,7 @@
  * walk.c - a stack, frame by frame: for handlers, for stacks that cannot be kept, and for the
  * first of a thread; and what a frame is left by, when that is not the stack pointer alone.
  */
-#include "unwind_priv.h"
+#include "unwinder_priv.h"
 
 /* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
 static enum step step_by_chain(struct cursor *c, const struct rule *r)

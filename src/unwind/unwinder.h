@@ -1,5 +1,5 @@
 /*
- * unwind.h - the door of unwind: the full call stack of a thread that has just called us.
+ * unwinder.h - the door of unwind: the full call stack of a thread that has just called us.
  *
  * A return address tells how its frame is left: a rule, made once from call frame information
  * (.eh_frame) and kept by address.  Walking is then a few loads a frame.  And a thread's next
@@ -15,8 +15,8 @@
  * signal-safe.  Stack pointers and slots are addresses of this process; nothing is kept beyond the
  * rules and the traces.
  */
-#ifndef UNWIND_H
-#define UNWIND_H
+#ifndef UNWINDER_H
+#define UNWINDER_H
 
 #include "base.h"
 #include "os.h"

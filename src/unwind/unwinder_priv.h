@@ -1,9 +1,9 @@
-/* unwind_priv.h - what the files of unwind share. */
-#ifndef UNWIND_PRIV_H
-#define UNWIND_PRIV_H
+/* unwinder_priv.h - what the files of unwind share. */
+#ifndef UNWINDER_PRIV_H
+#define UNWINDER_PRIV_H
 
 #include "regs_x86_64.h"
-#include "unwind.h"
+#include "unwinder.h"
 
 /* ---- cfi.c ------------------------------------------------------------------------------------ */
 
