@@ -431,7 +431,7 @@ void fork_child(void)
     atomic_store(&go_page->epoch, 0);
     atomic_store(&go_page->alive, 0);
     if (is_inside())
-        image_privatise();
+        areas_privatise();
     if (heap_in_file())
         heap_copy_for_child();
     if (!forks.pending)
@@ -485,7 +485,8 @@ static void begin_child(void)
     depot_after_fork(!lease);
     modules_after_fork(!lease);
     forks.child(!lease);
-    image_after_fork();
+    areas_after_fork();
+    segments_after_fork();
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
     if (!run_header())

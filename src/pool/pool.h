@@ -205,7 +205,7 @@ void heap_copy_for_child(void);
 bool heap_in_file(void);
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
-/* ---- the run file (run_file.c), our image in it (image.c) -------------------------------------- */
+/* ---- the run file (run_file.c), our image in it (image.c, segment.c) --------------------------- */
 
 enum run_source { RUN_NONE, RUN_INHERITED, RUN_MADE };
 
@@ -251,13 +251,6 @@ void image_count(_Atomic uint64_t *counter);
 void image_end(enum image_end how, int status);
 /* An exec failed: it goes on. */
 void image_reopen(void);
-/* In a forked child: what we have belongs to the parent. */
-void image_after_fork(void);
-/* In a forked child that was forked inside a critical section: the rest of it must not write into
- * the parent's areas, so they are replaced by private copies. */
-void image_privatise(void);
-/* Does the holder, or anybody who depends on it, still read its parent's records? */
-bool lease_needed(struct lease *l);
 
 /*
  * A zeroed segment, state BUILDING; in the run file, else (full, none) private and counted.

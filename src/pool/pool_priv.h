@@ -6,6 +6,8 @@
 
 #include "pool.h"
 
+/* ---- slab.c and units.c: the private table ---------------------------------------------------- */
+
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
 /* Private table beside heap.unit, indexed the same way; meaning depends on the head's kind. */
@@ -29,5 +31,45 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
 {
     return unit_note + (u - heap.unit);
 }
+
+/* ---- image.c ------------------------------------------------------------------------------------ */
+
+uint32_t image_number(void);
+bool image_is_foreign(void); /* our pids mean nothing to the others of the run */
+
+/* ---- area.c: called under segment.c's lock, or where nobody else can be ------------------------ */
+
+/* Claims the image's first area and leaves `bytes` behind its head; false: none to be had. */
+bool area_begin(uint32_t bytes);
+char *area_base(void); /* of the current area; NULL: none */
+/* Zeros behind what is there, in this area or the next; NULL: none in the file. */
+void *area_append(uint32_t bytes);
+/* Readers see what was appended. */
+void area_publish(void);
+/* In a forked child: what we have belongs to the parent. */
+void areas_after_fork(void);
+/* In a forked child that was forked inside a critical section: the rest of it must not write into
+ * the parent's areas, so they are replaced by private copies. */
+void areas_privatise(void);
+
+/* ---- reclaim.c ---------------------------------------------------------------------------------- */
+
+/* Takes areas back where images that are over crowd the table; with a launcher: waits for it. */
+void reclaim_if_crowded(void);
+void reclaim_all(void);
+
+/* ---- segment.c ---------------------------------------------------------------------------------- */
+
+void segments_after_fork(void);
+
+/* ---- lease.c ------------------------------------------------------------------------------------ */
+
+/* Does the holder, or anybody who depends on it, still read its parent's records? */
+bool lease_needed(struct lease *l);
+/* May anybody alive read the records of this image?  depth bounds a hostile cycle of leases. */
+bool image_is_read(uint32_t number, unsigned depth);
+void leases_drop_unneeded(void);
+/* Process `pid` reads nobody's records any more. */
+void leases_leave(uint32_t pid);
 
 #endif

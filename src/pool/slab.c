@@ -5,7 +5,7 @@
  *                  --  flush, the older half -->
  *
  * A slab's free slots are bits in its note, changed under the lock of its class.  A slab whose
- * slots are all free leaves (its units to units.c, its segment to image.c) unless it is the only
+ * slots are all free leaves (its units to units.c, its segment to segment.c) unless it is the only
  * one of its class with free slots.  Slots in bins and in quarantine are not free in this sense,
  * so a slab that leaves holds no record that anybody is still to write.
  *

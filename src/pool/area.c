@@ -1,0 +1,172 @@
+/*
+ * area.c - the areas of this image: claimed from the run, filled from front to back.
+ *
+ * An area is claimed by one compare-and-swap in the run's table; free ones that were taken back
+ * come first, then the next that was never used.  Pages are made real step by step (READY_STEP)
+ * before they are touched: a full file system is an answer here, not a signal.
+ */
+#include "pool_priv.h"
+
+#include <string.h>
+
+#define READY_STEP (64u << 10)
+
+static struct {
+    uint32_t area; /* current, 0 = none */
+    char *base;    /* of it */
+    uint64_t used, ready;
+    uint32_t areas[RTC_AREA_COUNT_MAX]; /* all of ours, for a child to close */
+    uint32_t area_count;
+} mine;
+
+/* ---- claiming ------------------------------------------------------------------------------- */
+
+static bool try_claim(uint32_t index)
+{
+    struct area_entry *e = &run_areas()[index];
+    uint64_t vacant = area_owner(AREA_FREE, 0);
+    if (!atomic_compare_exchange_strong_explicit(&e->owner, &vacant,
+                                                 area_owner(AREA_CLAIMED, image_number()),
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return false; /* pairs with itself: one winner */
+    atomic_store_explicit(&e->pid, image_is_foreign() ? 0 : os_pid(), memory_order_relaxed);
+    return true;
+}
+
+/* 0 = none to be had. */
+static uint32_t area_claim(void)
+{
+    struct run_header *run = run_header();
+    uint32_t limit = run_area_limit();
+    uint32_t used = atomic_load_explicit(&run->next_area, memory_order_relaxed);
+    for (uint32_t i = 1; i < used && i < limit; i++)
+        if (!atomic_load_explicit(&run_areas()[i].owner, memory_order_relaxed) && try_claim(i))
+            return i;
+    while (used < limit) {
+        uint32_t i = atomic_fetch_add_explicit(&run->next_area, 1, memory_order_relaxed);
+        if (i < limit && try_claim(i))
+            return i;
+        used = i + 1;
+    }
+    return 0;
+}
+
+static uint32_t area_claim_hard(void)
+{
+    reclaim_if_crowded();
+    uint32_t index = area_claim();
+    if (!index) {
+        reclaim_all();
+        index = area_claim();
+    }
+    return index;
+}
+
+/* ---- filling -------------------------------------------------------------------------------- */
+
+/* Makes the front of the current area, up to `bytes`, usable. */
+static bool ready_to(uint64_t bytes)
+{
+    if (bytes <= mine.ready)
+        return true;
+    uint64_t step = mine.ready / 4 > READY_STEP ? align_up(mine.ready / 4, READY_STEP) : READY_STEP;
+    uint64_t want = align_up(bytes, READY_STEP);
+    want = mine.ready ? want + step - READY_STEP : want;
+    if (want > run_header()->area_bytes)
+        want = run_header()->area_bytes;
+    char *at = mine.base + mine.ready;
+    /* Said before it is done: whoever takes the area back must not overlook a page. */
+    atomic_store_explicit(&run_areas()[mine.area].populated_bytes, (uint32_t)want,
+                          memory_order_release);
+    if (os_allow(at, want - mine.ready) || os_populate(at, want - mine.ready))
+        return false;
+    mine.ready = want;
+    return true;
+}
+
+static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
+{
+    mine.area = index;
+    mine.base = run_area(index);
+    mine.ready = 0;
+    mine.used = RTC_AREA_HEAD_BYTES;
+    if (!ready_to(RTC_AREA_HEAD_BYTES + (ordinal ? 0 : sizeof(struct image_header)))) {
+        atomic_store(&run_areas()[index].owner, area_owner(AREA_FREE, 0));
+        mine.area = 0;
+        return false;
+    }
+    struct area_head *head = (struct area_head *)(void *)mine.base;
+    head->image = image_number();
+    head->ordinal = ordinal;
+    head->area = index;
+    head->previous = previous;
+    atomic_store_explicit(&head->used_bytes, mine.used, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    head->magic = RTC_AREA_MAGIC;
+    mine.areas[mine.area_count++ % RTC_AREA_COUNT_MAX] = index;
+    return true;
+}
+
+bool area_begin(uint32_t bytes)
+{
+    uint32_t index = area_claim_hard();
+    if (!index || !area_open(index, 0, 0))
+        return false;
+    mine.used = align_up(mine.used + bytes, RTC_SEGMENT_ALIGN);
+    return true;
+}
+
+char *area_base(void)
+{
+    return mine.area ? mine.base : NULL;
+}
+
+void *area_append(uint32_t bytes)
+{
+    if (!mine.area)
+        return NULL;
+    if (mine.used + bytes > run_header()->area_bytes) {
+        uint32_t index = area_claim_hard(), previous = mine.area;
+        if (!index || !area_open(index, previous, mine.area_count))
+            return NULL;
+    }
+    if (!ready_to(mine.used + bytes))
+        return NULL;
+    void *at = mine.base + mine.used;
+    mine.used += bytes;
+    return at;
+}
+
+void area_publish(void)
+{
+    struct area_head *head = (struct area_head *)(void *)mine.base;
+    atomic_store_explicit(&head->used_bytes, mine.used, memory_order_release);
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+void areas_after_fork(void)
+{
+    for (uint32_t i = 0; i < mine.area_count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t index = mine.areas[i];
+        uint32_t bytes = atomic_load(&run_areas()[index].populated_bytes);
+        if (bytes)
+            os_read_only(run_area(index), bytes);
+    }
+    mine.area_count = 0;
+    mine.area = 0;
+}
+
+void areas_privatise(void)
+{
+    for (uint32_t i = 0; i < mine.area_count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t bytes = atomic_load(&run_areas()[mine.areas[i]].populated_bytes);
+        char *at = run_area(mine.areas[i]), *copy = bytes ? os_map(bytes) : NULL;
+        if (!copy || os_failed(copy))
+            continue;
+        memcpy(copy, at, bytes);
+        if (!os_failed(os_replace(at, bytes)) && os_allow(at, bytes) == 0)
+            memcpy(at, copy, bytes);
+        os_unmap(copy, bytes);
+    }
+}

@@ -1,0 +1,147 @@
+/*
+ * reclaim.c - areas of images that are over, back to the run.
+ *
+ * Whoever finds the table crowded by images whose processes are gone takes their areas back, unless
+ * somebody alive may still read them.  The launcher does the same all the time, and reads them
+ * first.
+ */
+#include "pool_priv.h"
+
+#define LAUNCHER_WAITS 50u
+#define LAUNCHER_WAIT_NS 1000000u
+#define CROWDED_BY_HAND 64u /* nobody reads them before the end: their details are lost */
+#define CROWDED 28u         /* dead images in the table before a process takes back by itself */
+#define DEAD_MAX 256u
+
+/* ---- one area ------------------------------------------------------------------------------- */
+
+/* Its own blocks in use; what it inherited is its parent's. */
+static void tally_block(uint64_t word, uint64_t bytes, struct run_tally *sum)
+{
+    if (word_state(word) != BLOCK_LIVE || word_mark(word) == MARK_INHERITED)
+        return;
+    atomic_fetch_add(&sum->live_blocks, 1);
+    atomic_fetch_add(&sum->live_bytes, bytes);
+}
+
+static void tally_segment(const struct segment *s, struct run_tally *sum)
+{
+    for (uint32_t i = 0; s->state == SEGMENT_CURRENT && i < s->count; i++) {
+        const void *item = (const char *)segment_items(s) + (size_t)i * s->item_bytes;
+        const struct thread_record *thread = item;
+        const struct block_record *block = item;
+        const struct large_record *large = item;
+        if (s->kind == SEGMENT_THREADS && s->item_bytes == sizeof *thread) {
+            atomic_fetch_add(&sum->allocs, thread->allocs);
+            atomic_fetch_add(&sum->frees, thread->frees);
+        } else if (s->kind == SEGMENT_SLAB && s->item_bytes == RECORD_BYTES) {
+            tally_block(block->word, word_size(block->word), sum);
+        } else if (s->kind == SEGMENT_LARGE && s->item_bytes == sizeof *large) {
+            tally_block(large->superseded ? 0 : large->block.word, large->request, sum);
+        }
+    }
+}
+
+/* What an image did and had in use, for the tally: its details are about to go. */
+static void tally(const char *area, uint64_t bytes)
+{
+    const struct area_head *head = (const struct area_head *)(const void *)area;
+    struct run_tally *sum = &run_header()->taken_back;
+    uint64_t used = head->used_bytes < bytes ? head->used_bytes : bytes;
+    uint64_t at = RTC_AREA_HEAD_BYTES;
+    if (head->ordinal == 0) {
+        image_count(&sum->images);
+        at = align_up(at + sizeof(struct image_header), RTC_SEGMENT_ALIGN);
+    }
+    while (at + sizeof(struct segment) <= used) {
+        const struct segment *s = (const struct segment *)(const void *)(area + at);
+        if (s->bytes < sizeof *s || !range_inside(at, s->bytes, used))
+            return;
+        if (range_inside(sizeof *s, (uint64_t)s->count * s->item_bytes, s->bytes))
+            tally_segment(s, sum);
+        at += s->bytes;
+    }
+}
+
+static void take_back(uint32_t index)
+{
+    struct area_entry *e = &run_areas()[index];
+    uint64_t claimed = atomic_load_explicit(&e->owner, memory_order_relaxed);
+    uint64_t taking = area_owner(AREA_TAKING, area_owner_image(claimed));
+    if (area_owner_state(claimed) != AREA_CLAIMED || !run_area(index) ||
+        !atomic_compare_exchange_strong(&e->owner, &claimed, taking))
+        return;
+    uint32_t bytes = atomic_load_explicit(&e->populated_bytes, memory_order_acquire);
+    char *at = run_area(index);
+    if (bytes && bytes <= run_header()->area_bytes && os_allow(at, bytes) == 0) {
+        tally(at, bytes);
+        os_release_file(at, bytes);
+    }
+    atomic_store_explicit(&e->populated_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&e->owner, area_owner(AREA_FREE, 0), memory_order_release);
+}
+
+/* ---- who is over ---------------------------------------------------------------------------- */
+
+/* Areas of images that are over, up to DEAD_MAX; returns how many. */
+static uint32_t find_dead(uint32_t dead[DEAD_MAX])
+{
+    uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < used && i < run_area_limit() && count < DEAD_MAX; i++) {
+        struct area_entry *e = &run_areas()[i];
+        uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
+        uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
+        /* Another image of our own process is the one that this one replaced by exec. */
+        bool replaced = pid == os_pid() && area_owner_image(owner) != image_number();
+        if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
+            dead[count++] = i;
+    }
+    return count;
+}
+
+static void reclaim(bool must)
+{
+    uint32_t dead[DEAD_MAX], count = os_sandboxed() ? 0 : find_dead(dead);
+    if (count < CROWDED_BY_HAND && !must)
+        return;
+    leases_drop_unneeded();
+    for (uint32_t i = 0; i < count; i++)
+        if (!image_is_read(area_owner_image(atomic_load(&run_areas()[dead[i]].owner)), 4))
+            take_back(dead[i]);
+}
+
+/* A launcher that lives does it better: it reads the images first. */
+static bool launcher_takes_back(void)
+{
+    uint32_t pid = run_header()->launcher_pid;
+    return pid && !os_process_gone(pid);
+}
+
+/*
+ * Forks can come faster than the launcher reads what ended: those who fork wait for it, or the run
+ * file would grow with their number.  Bounded: it may be stopped.
+ */
+static void wait_for_launcher(void)
+{
+    uint32_t dead[DEAD_MAX];
+    for (unsigned i = 0; i < LAUNCHER_WAITS && !os_sandboxed() && find_dead(dead) > CROWDED; i++) {
+        run_ring();
+        os_wait(&run_header()->unrecorded_images, atomic_load(&run_header()->unrecorded_images),
+                LAUNCHER_WAIT_NS, true);
+    }
+}
+
+void reclaim_if_crowded(void)
+{
+    uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
+    if (used > CROWDED && !launcher_takes_back())
+        reclaim(false);
+    else if (used > CROWDED)
+        wait_for_launcher();
+}
+
+void reclaim_all(void)
+{
+    reclaim(true);
+}
