@@ -7,7 +7,7 @@
  *
  * Memory of blocks holds nothing of ours: free slots are bits in private tables, records lie in
  * the run file.  Private tables are copied by the kernel at a fork; records are copied by us, slab
- * by slab, when one side first writes (fork.c).
+ * by slab, when one side first writes (copy.c).
  *
  * Unless said otherwise a function is to be called inside a critical section (track.c enters it)
  * and is neither for signal handlers that interrupted one, nor for a thread without `self`.
@@ -99,7 +99,7 @@ ALWAYS_INLINE uintptr_t unit_address(const struct unit *u)
     return heap.base + ((uintptr_t)(u - heap.unit) << RTC_UNIT_SHIFT);
 }
 
-/* ---- the critical section's word (fork.c) --------------------------------------------------- */
+/* ---- the critical section's word (quiet.c) -------------------------------------------------- */
 
 /*
  * `epoch` is the current epoch, or 0 while nobody may write records: before start-up, while a fork
@@ -262,7 +262,7 @@ void segment_publish(struct segment *s);
 /* Nobody alive needs it: its bytes may be used again. */
 void segment_vacate(struct segment *s);
 
-/* ---- forks (fork.c) ------------------------------------------------------------------------------ */
+/* ---- forks (fork.c, copy.c, quiet.c) ------------------------------------------------------------- */
 
 /* Makes the head's records ours to write in epoch `go`. */
 void fork_own(struct unit *head, uint32_t go);

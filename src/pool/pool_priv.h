@@ -72,4 +72,31 @@ void leases_drop_unneeded(void);
 /* Process `pid` reads nobody's records any more. */
 void leases_leave(uint32_t pid);
 
+
+/* ---- copy.c: for fork.c ------------------------------------------------------------------------- */
+
+/* From here on records are ours that were written in `epoch` or later. */
+void copies_begin(uint32_t epoch);
+/* A lease for the child that is about to be made, on what is current now; NULL: none left. */
+struct lease *lease_grant(void);
+/* Forgets leases that are over, and uses again what no child can see any more. */
+void copies_sweep(void);
+void copies_after_fork(void);
+
+/* ---- quiet.c: for fork.c ------------------------------------------------------------------------ */
+
+void quiet_start(uint32_t epoch);
+/* Stops writers; true when none was left inside. */
+bool quiet_stop(void);
+void quiet_resume(uint32_t epoch);
+void quiet_after_fork(void);
+
+/* ---- fork.c: for the two above ------------------------------------------------------------------ */
+
+bool fork_is_mine(void); /* does the calling thread make the fork that is under way? */
+/* Tells the child of that fork not to believe what it inherits; false: it is too late for that. */
+bool fork_tear(void);
+/* Asked by a child: is what it inherited as it was at the fork? */
+bool fork_believes_parent(void);
+
 #endif

@@ -1,0 +1,224 @@
+/*
+ * copy.c - records in shared memory, copied a slab at a time when one side first writes one.
+ *
+ * Every record write is preceded by: head.epoch is the current one, else fork_own() first.  It
+ * copies only while somebody can see the old records: a lease in the run's table stands for each
+ * child.  When the child is gone - and all who depend on it - what was superseded is used again.
+ */
+#include "pool_priv.h"
+
+#define LEASES_MINE_MAX 1024u
+#define RETIRED_MAX 8192u
+
+/* A lease on our records, as the parent sees it. */
+struct granted {
+    uint32_t index;
+    uint32_t epoch; /* the child sees records current in this epoch */
+};
+
+/* Records superseded in `until`, first written in `born`. */
+struct retired {
+    void *records;
+    uint32_t born, until;
+    bool large;
+};
+
+static struct {
+    uint32_t first_epoch; /* records of older epochs are an ancestor's */
+    struct lock copying;
+    struct lock retiring;
+    struct granted granted[LEASES_MINE_MAX];
+    uint32_t granted_count;
+    struct retired retired[RETIRED_MAX];
+    uint32_t retired_count;
+} copies = {.copying = LOCK_INIT(RANK_COPY), .retiring = LOCK_INIT(RANK_RETIRE)};
+
+/* ---- who sees what -------------------------------------------------------------------------- */
+
+static bool granted_is_live(const struct granted *g)
+{
+    struct lease *l = &run_leases()[g->index];
+    return l->parent == image()->image && l->epoch == g->epoch &&
+           atomic_load_explicit(&l->state, memory_order_acquire) != LEASE_FREE && lease_needed(l);
+}
+
+static void prune_granted(void)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < copies.granted_count; i++)
+        if (granted_is_live(&copies.granted[i]))
+            copies.granted[kept++] = copies.granted[i];
+    copies.granted_count = kept;
+}
+
+/* Can a child see records that were current from `born` until before `until`? */
+static bool is_seen(uint32_t born, uint32_t until)
+{
+    for (uint32_t i = 0; i < copies.granted_count; i++)
+        if (born <= copies.granted[i].epoch && copies.granted[i].epoch < until)
+            return true;
+    return false;
+}
+
+struct lease *lease_grant(void)
+{
+    if (!run_header() || copies.granted_count == LEASES_MINE_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < run_header()->lease_count; i++) {
+        struct lease *l = &run_leases()[i];
+        uint32_t vacant = LEASE_FREE;
+        if (atomic_load_explicit(&l->state, memory_order_relaxed) != LEASE_FREE ||
+            !atomic_compare_exchange_strong(&l->state, &vacant, LEASE_FORKING))
+            continue;
+        atomic_store(&l->pid, 0);
+        l->parent = image()->image;
+        l->epoch = fork_epoch();
+        atomic_store(&l->torn, TORN_OPEN);
+        atomic_store(&l->child, 0);
+        atomic_store(&l->copied, 0);
+        copies.granted[copies.granted_count++] = (struct granted){i, fork_epoch()};
+        return l;
+    }
+    return NULL;
+}
+
+/* ---- superseded records --------------------------------------------------------------------- */
+
+static void let_go(const struct retired *r)
+{
+    if (r->large)
+        large_record_vacate(r->records);
+    else
+        segment_vacate(r->records);
+}
+
+/* Uses again what no child can see any more. */
+static void sweep_retired(void)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < copies.retired_count; i++)
+        if (is_seen(copies.retired[i].born, copies.retired[i].until))
+            copies.retired[kept++] = copies.retired[i];
+        else
+            let_go(&copies.retired[i]);
+    copies.retired_count = kept;
+}
+
+static void retire(void *records, uint32_t born, bool large)
+{
+    if (born < copies.first_epoch)
+        return; /* an ancestor's, not ours to use again */
+    struct retired r = {records, born, fork_epoch(), large};
+    lock_take(&copies.retiring);
+    if (!is_seen(born, fork_epoch()))
+        let_go(&r);
+    else if (copies.retired_count < RETIRED_MAX)
+        copies.retired[copies.retired_count++] = r;
+    lock_drop(&copies.retiring);
+}
+
+void fork_retire_segment(struct segment *s, uint32_t born)
+{
+    if (born >= copies.first_epoch)
+        atomic_store_explicit(&s->state, SEGMENT_SUPERSEDED, memory_order_release);
+    retire(s, born, false);
+}
+
+void fork_retire_large(struct large_record *r, uint32_t born)
+{
+    retire(r, born, true);
+}
+
+void copies_sweep(void)
+{
+    prune_granted();
+    sweep_retired();
+}
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool inherited)
+{
+    struct segment *new = segment_take(SEGMENT_SLAB, old->capacity, old->item_bytes, old->index);
+    if (!new)
+        return; /* not a page to be had: the records of this slab stay with the parent's */
+    new->slot_bytes = old->slot_bytes;
+    new->units = old->units;
+    atomic_store_explicit(&new->count, old->capacity, memory_order_relaxed);
+    atomic_store_explicit(&new->epoch, go, memory_order_relaxed);
+    block_copy(segment_items(new), segment_items(old), old->capacity, old->item_bytes, inherited);
+    /* Asked after the copy: the parent may have torn it. */
+    if (inherited && !fork_believes_parent())
+        block_distrust(segment_items(new), old->capacity, old->item_bytes);
+    segment_publish(new);
+    uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_relaxed));
+    atomic_store_explicit(&head->owner, owner_of(kind, (uintptr_t)new), memory_order_release);
+    fork_retire_segment(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
+    image_count(&image()->slab_copies);
+}
+
+static void copy_large(struct unit *head, struct large_record *old, bool inherited)
+{
+    struct large_record *new = large_record_copy(old, !inherited || fork_believes_parent());
+    if (!new)
+        return;
+    if (inherited) /* an inherited block is older than every mark of ours */
+        atomic_fetch_and_explicit(&new->block.word,
+                                  ~((uint64_t)BLOCK_MARK_MASK << BLOCK_MARK_SHIFT),
+                                  memory_order_relaxed);
+    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)new),
+                          memory_order_release);
+    if (!inherited)
+        atomic_store_explicit(&old->superseded, 1, memory_order_release);
+    fork_retire_large(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
+}
+
+/* Nobody else sees these records: they only need the new date. */
+static void restamp(struct unit *head, uint64_t owner, uint32_t go)
+{
+    if (owner_kind(owner) == UNIT_LARGE) {
+        struct large_record *r = owner_pointer(owner);
+        r->epoch = go;
+    } else {
+        struct segment *s = owner_pointer(owner);
+        atomic_store_explicit(&s->epoch, go, memory_order_relaxed);
+    }
+    atomic_store_explicit(&head->epoch, go, memory_order_release);
+}
+
+void fork_own(struct unit *head, uint32_t go)
+{
+    lock_take(&copies.copying);
+    uint32_t born = atomic_load_explicit(&head->epoch, memory_order_acquire);
+    uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
+    bool inherited = born < copies.first_epoch;
+    if (born == go) {
+        lock_drop(&copies.copying);
+        return;
+    }
+    if (inherited || is_seen(born, go)) {
+        if (owner_kind(owner) == UNIT_LARGE)
+            copy_large(head, owner_pointer(owner), inherited);
+        else
+            copy_slab(head, owner_pointer(owner), go, inherited);
+        atomic_store_explicit(&head->epoch, go, memory_order_release); /* pairs with pool_record_hot */
+    } else {
+        restamp(head, owner, go);
+    }
+    lock_drop(&copies.copying);
+}
+
+/* ---- beginnings ----------------------------------------------------------------------------- */
+
+void copies_begin(uint32_t epoch)
+{
+    copies.first_epoch = epoch;
+}
+
+void copies_after_fork(void)
+{
+    lock_reset(&copies.copying);
+    lock_reset(&copies.retiring);
+    copies.granted_count = 0;
+    copies.retired_count = 0;
+}
