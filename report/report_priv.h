@@ -21,11 +21,6 @@
 #include "report.h"
 #include "shadow.h"
 
-/* All that verify_run reads of a file. */
-#define RUN_HEAD_BYTES                                                        \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
-     RTC_LEASE_COUNT * sizeof(struct lease))
-
 /* run_header.reported of a saved copy; 1 is what the reporter of a run by hand writes. */
 #define REPORTED_SAVED 2u
 

@@ -99,7 +99,7 @@ static int refuse(char err[REPORT_ERROR_BYTES], int code, const char *format, ..
 
 static int read_head(const struct view *v, struct run_header *to)
 {
-    uint64_t bytes = v->file_bytes < RUN_HEAD_BYTES ? v->file_bytes : RUN_HEAD_BYTES;
+    uint64_t bytes = v->file_bytes < RTC_RUN_HEAD_BYTES ? v->file_bytes : RTC_RUN_HEAD_BYTES;
     return read_fully(v->fd, (char *)to, bytes, 0);
 }
 
@@ -127,8 +127,8 @@ static int view_begin(struct view *v, const struct stat *st, char err[REPORT_ERR
     int code;
 
     v->file_bytes = (uint64_t)st->st_size;
-    v->run = anonymous(RUN_HEAD_BYTES);
-    v->spare = anonymous(RUN_HEAD_BYTES);
+    v->run = anonymous(RTC_RUN_HEAD_BYTES);
+    v->spare = anonymous(RTC_RUN_HEAD_BYTES);
     if (!v->run || !v->spare)
         code = refuse(err, -ENOMEM, "no memory to read %s", v->name);
     else
@@ -181,9 +181,9 @@ int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR
 void view_close(struct view *v)
 {
     if (v->run)
-        munmap(v->run, RUN_HEAD_BYTES);
+        munmap(v->run, RTC_RUN_HEAD_BYTES);
     if (v->spare)
-        munmap(v->spare, RUN_HEAD_BYTES);
+        munmap(v->spare, RTC_RUN_HEAD_BYTES);
     if (v->fd_is_ours && v->fd >= 0)
         close(v->fd);
     free(v->name);

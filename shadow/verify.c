@@ -16,14 +16,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/*
- * All that verify_run reads: header and tables lie in the first 392 KiB, whatever the header says,
- * so a reader can have them in memory before it knows whether to believe it.
- */
-#define RUN_HEAD_BYTES                                                        \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
-     RTC_LEASE_COUNT * sizeof(struct lease))
-
 /* The furthest unit a heap below 2^47 can have. */
 #define UNIT_LIMIT (1ull << (47 - RTC_UNIT_SHIFT))
 
@@ -72,7 +64,7 @@ static bool tables_apart(const struct run_header *run)
 
 static bool verify_tables(const struct run_header *run, struct verify_error *err)
 {
-    uint64_t limit = run->area_bytes < RUN_HEAD_BYTES ? run->area_bytes : RUN_HEAD_BYTES;
+    uint64_t limit = run->area_bytes < RTC_RUN_HEAD_BYTES ? run->area_bytes : RTC_RUN_HEAD_BYTES;
 
     if (!table_fits(run->area_table_offset, run->area_count, sizeof(struct area_entry), limit))
         return fail(err, "area table outside the run's head",

@@ -50,6 +50,13 @@
 #define RTC_LEASE_COUNT 4096u
 #define RTC_UNIT_SHIFT 16 /* slabs are made of units of 64 KiB; slab number = unit number */
 #define RTC_FILE_BYTES_MAX (1ull << 42)
+/*
+ * Header and tables of every file that is read lie within these first 392 KiB, whatever the header
+ * says: a reader can have them in memory before it knows whether to believe it.
+ */
+#define RTC_RUN_HEAD_BYTES                                                    \
+    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
+     RTC_LEASE_COUNT * sizeof(struct lease))
 
 /* ---- area 0: the run -------------------------------------------------------------------- */
 

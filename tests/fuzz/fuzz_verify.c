@@ -26,18 +26,14 @@ static void check_answer(bool good, const struct verify_error *err)
 
 /* ---- the head ------------------------------------------------------------------------------ */
 
-#define HEAD_BYTES                                                            \
-    (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
-     RTC_LEASE_COUNT * sizeof(struct lease))
-
 /* Zeros, exactly as long as what verify_run may read; the same memory every time. */
 static struct run_header *head_begin(void)
 {
     static struct run_header *run;
 
-    run = run ? run : malloc(HEAD_BYTES);
+    run = run ? run : malloc(RTC_RUN_HEAD_BYTES);
     must(run != NULL, "there is memory");
-    return memset(run, 0, HEAD_BYTES);
+    return memset(run, 0, RTC_RUN_HEAD_BYTES);
 }
 
 static const struct run_shape shape = {
@@ -78,9 +74,10 @@ static void fuzz_head(struct input *in, bool fix)
     must(run_header_init(run, &shape) == 0, "a header can be made");
     if (input_number(in, 1) & 1)
         file_bytes = input_number(in, 8);
-    table = RTC_AREA_TABLE_OFFSET + input_number(in, 2) * 8 % (HEAD_BYTES - RTC_AREA_TABLE_OFFSET);
+    table = RTC_AREA_TABLE_OFFSET +
+            input_number(in, 2) * 8 % (RTC_RUN_HEAD_BYTES - RTC_AREA_TABLE_OFFSET);
     input_copy(in, run, offsetof(struct run_header, reserved));
-    input_copy(in, (char *)run + table, HEAD_BYTES - table);
+    input_copy(in, (char *)run + table, RTC_RUN_HEAD_BYTES - table);
     if (fix) {
         run->magic = RTC_RUN_MAGIC;
         run->version_major = RTC_VERSION_MAJOR;
@@ -287,7 +284,7 @@ static void fuzz_file(struct input *in)
     struct verify_error err;
 
     run_file_spoil(fd, in, base);
-    must(pread(fd, run, HEAD_BYTES, 0) >= 0, "the file can be read");
+    must(pread(fd, run, RTC_RUN_HEAD_BYTES, 0) >= 0, "the file can be read");
     check_answer(verify_run(run, (uint64_t)lseek(fd, 0, SEEK_END), &err), &err);
     if (!err.what) {
         touch_tables(run);
