@@ -83,10 +83,14 @@ static void dump_image(const struct image_header *h, FILE *out)
             ull(h->heap_bytes), h->first_thread, h->first_depot_chunk, h->lease);
     fprintf(out,
             " image private_segments=%llu forks=%llu slab_copies=%llu handler_allocs=%llu "
-            "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx\n",
+            "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx",
             ull(h->private_segments), ull(h->fork_count), ull(h->slab_copies),
             ull(h->handler_allocs), ull(h->bootstrap_allocs), ull(h->unchecked_children),
             ull(h->lost_features));
+    for (unsigned n = 0; feature_name(n); n++)
+        if (h->lost_features >> n & 1)
+            fprintf(out, ",%s", feature_name(n));
+    fputc('\n', out);
     fprintf(out, " image depot nodes=%llu stacks=%llu bytes=%llu pcs=%llu pc_bytes=%llu\n",
             ull(h->depot_nodes), ull(h->depot_stacks), ull(h->depot_bytes), ull(h->pc_count),
             ull(h->pc_bytes));

@@ -240,6 +240,17 @@ static void print_limits(struct json *j, const struct image *image)
     close_array(j);
 }
 
+/* Those that this rtcheck has names for; the mask has them all. */
+static void print_lost_features(struct json *j, uint64_t mask)
+{
+    put_hex(j, "lost_features", mask);
+    open_array(j, "lost_feature_names");
+    for (unsigned n = 0; feature_name(n); n++)
+        if (mask >> n & 1)
+            put_text(j, NULL, feature_name(n));
+    close_array(j);
+}
+
 static void print_argv(struct json *j, const struct image *image)
 {
     const char *arg = NULL;
@@ -282,7 +293,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
                                                  : "the program's malloc was not seen to be ours");
     print_limits(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
-    put_hex(j, "lost_features", image->lost_features);
+    print_lost_features(j, image->lost_features);
     put_number(j, "allocs", image->allocs);
     put_number(j, "frees", image->frees);
     put_number(j, "bytes", image->live_bytes);

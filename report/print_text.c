@@ -251,18 +251,43 @@ static void note_file(const struct report *r, struct notes *notes)
                  r->view.owner);
 }
 
+/* "populate, noreplace"; a bit of a later version by its number. */
+static char *feature_list(uint64_t mask)
+{
+    char *list = NULL;
+    size_t bytes;
+    FILE *out = must_have(open_memstream(&list, &bytes));
+
+    for (unsigned n = 0, more = 0; n < 64; n++) {
+        const char *name = feature_name(n);
+        if (!(mask >> n & 1))
+            continue;
+        fputs(more++ ? ", " : "", out);
+        if (name)
+            fputs(name, out);
+        else
+            fprintf(out, "number %u", n);
+    }
+    fclose(out);
+    return must_have(list);
+}
+
 static void note_machine(const struct report *r, struct notes *notes)
 {
     uint64_t lost = 0;
+    char *list;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         lost |= image->lost_features;
-    if (lost != 0)
-        note_add(notes, false, "%s missing here and replaced: mask 0x%llx",
-                 count_text((unsigned)__builtin_popcountll(lost), "system feature is",
-                            "system features are")
-                     .text,
-                 (unsigned long long)lost);
+    if (lost == 0)
+        return;
+    list = feature_list(lost);
+    note_add(notes, false, "%s missing here and replaced: %s",
+             count_text((unsigned)__builtin_popcountll(lost), "system feature is",
+                        "system features are")
+                 .text,
+             list);
+    free(list);
 }
 
 static struct notes notes_make(const struct report *r, const struct image *main)

@@ -319,6 +319,9 @@ const char *how_name(uint32_t how);
 const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
 
+/* Name of bit n of lost_features; NULL: one that this rtcheck does not know. */
+const char *feature_name(unsigned n);
+
 /* How many of the bytes at `text`, 1..4, are one character in good UTF-8; 0: not good. */
 unsigned utf8_length(const char *text);
 

@@ -54,6 +54,16 @@ const char *end_name(const struct report *r, const struct image *image)
     return image_seems_alive(r, image) ? "running" : "killed";
 }
 
+const char *feature_name(unsigned n)
+{
+    static const char *const names[] = {
+#define FEATURE(id, name) name,
+#include "rtcheck/features.def"
+#undef FEATURE
+    };
+    return n < countof(names) ? names[n] : NULL;
+}
+
 static bool is_continued(const char *s, unsigned bytes)
 {
     for (unsigned i = 1; i < bytes; i++)

@@ -204,7 +204,7 @@ struct image_header {
     _Atomic uint64_t unchecked_children; /* exec without our entries, seen */
     uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
     uint32_t pad;
-    uint64_t lost_features; /* mask by enum os_feature: what the machine lacks */
+    uint64_t lost_features; /* what the machine lacks: bit n = line n of features.def */
     _Atomic uint64_t depot_nodes;  /* made by this image */
     _Atomic uint64_t depot_stacks; /* of them, those that are the end of a stack */
     _Atomic uint64_t depot_bytes;  /* nodes and what finds them */

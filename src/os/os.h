@@ -19,21 +19,9 @@
 
 /* ---- features: what a kernel or libc may lack --------------------------------------------- */
 
-/* FEATURE(id, name): name is what RTCHECK_TEST_WITHOUT takes; order = bits of lost_features. */
-#define OS_FEATURES(FEATURE)        \
-    FEATURE(POPULATE, "populate")       \
-    FEATURE(WIPEONFORK, "wipeonfork")   \
-    FEATURE(MEMBARRIER, "membarrier")   \
-    FEATURE(FIND_OBJECT, "find_object") \
-    FEATURE(NOREPLACE, "noreplace")     \
-    FEATURE(HUGEPAGE, "hugepage")       \
-    FEATURE(DONTDUMP, "dontdump")       \
-    FEATURE(RUN_FILE, "run_file")       \
-    FEATURE(QUIESCE, "quiesce")
-
 enum os_feature {
 #define FEATURE(id, name) OS_##id,
-    OS_FEATURES(FEATURE)
+#include "rtcheck/features.def"
 #undef FEATURE
     OS_FEATURE_COUNT
 };

@@ -25,7 +25,7 @@ static _Atomic bool sandboxed;
 
 static const char *const feature_name[] = {
 #define FEATURE(id, name) name,
-    OS_FEATURES(FEATURE)
+#include "rtcheck/features.def"
 #undef FEATURE
 };
 static_assert(countof(feature_name) == OS_FEATURE_COUNT, "one name each");

@@ -121,6 +121,8 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
         run->mode = RUN_BY_HAND;
     else if (strcmp(word, "open") == 0)
         build_image_header(b, root)->state = IMAGE_OPEN;
+    else if ((value = value_of(word, "lost")))
+        build_image_header(b, child)->lost_features = strtoull(value, NULL, 0);
     else if (strcmp(word, "damaged") == 0)
         build_head(b, child)->used_bytes -= 64;
     else

@@ -120,6 +120,15 @@ def json_report():
 
 
 @check
+def json_of_lost_features():
+    report = report_of(rtcheck("report", "--json=run.json", make("run.pool", "lost=0x10000000022")), "run.json")
+    root, child = report["processes"][:2]
+    must(root["lost_features"] == "0x0" and root["lost_feature_names"] == [], root)
+    must(child["lost_features"] == "0x10000000022", child)
+    must(child["lost_feature_names"] == ["wipeonfork", "hugepage"], child)
+
+
+@check
 def json_of_damage():
     report = report_of(rtcheck("report", "--json=run.json", make("run.pool", "damaged", "open")), "run.json")
     must(not report["run"]["complete"])

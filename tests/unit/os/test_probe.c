@@ -15,7 +15,7 @@
 
 static const char *const names[] = {
 #define FEATURE(id, name) name,
-    OS_FEATURES(FEATURE)
+#include "rtcheck/features.def"
 #undef FEATURE
 };
 

@@ -271,7 +271,7 @@ static void damaged(struct build *b, uint32_t area)
 
 static void lacking(struct build *b, uint32_t area)
 {
-    header(b, area)->lost_features = 0x11;
+    header(b, area)->lost_features = 0x11 | 1ull << 63;
 }
 
 static void later_features(struct build *b, uint32_t area)
@@ -323,7 +323,8 @@ static const struct note_case notes[] = {
                  "their ends", false},
     {damaged, "area 2 of the run file is damaged, the rest was used: area without its predecessor "
               "at 0x80000", true},
-    {lacking, "2 system features are missing here and replaced: mask 0x11", false},
+    {lacking, "3 system features are missing here and replaced: populate, noreplace, "
+              "number 63", false},
     {later_features, "the file has features that this rtcheck does not know: 0x4", false},
     {killed_child, "process 2000000002 (prog2): killed, or ended unseen; counted as it was then",
      false},

@@ -200,6 +200,7 @@ static struct build one_of_each(void)
 
     build_block(s, 3, BLOCK_FREED, 10, build_node(d, 0x1234, 0));
     build_large(l, 5, 2, 70000, 1);
+    build_image_header(&b, area)->lost_features = 0x101;
     build_thread(t, 1, 5, 4);
     build_module(m, "/lib/\x1b.so", 0x1000, 0x1000);
     lease->parent = 1;
@@ -216,6 +217,7 @@ static void test_dump(void **state)
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",
         " image 1 parent=0 pid=4711 ppid=1 how=root state=ending flags=0x1\n",
+        " lost_features=0x101,populate,quiesce\n",
         " image exe=/usr/bin/prog1 argv=prog1 (1)\n",
         " slab #1 current image=1 ",
         " items=64/64 of 16 bytes epoch=0 slot_bytes=64 units=1\n",
