@@ -81,6 +81,7 @@ static void start(char **envp)
     large_start();
     loader_start();
     stack_start();
+    image_note_losses();
     environment_take(envp);
 }
 
@@ -123,5 +124,6 @@ void core_constructed(char **envp)
     next_resolve();
     thread_keys_ready();
     loader_constructed();
+    image_note_losses();
     test_control();
 }

@@ -81,6 +81,11 @@ static void copy_command(struct image_header *h, const struct image_header *from
     h->argc = from->argc;
 }
 
+void image_note_losses(void)
+{
+    __atomic_store_n(&own.header->lost_features, os_lost_features(), __ATOMIC_RELAXED);
+}
+
 static void fill_header(struct image_header *h, const struct image_request *request,
                         const struct image_header *parent)
 {
@@ -97,7 +102,6 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->first_thread = request->first_thread;
     h->first_depot_chunk = request->first_depot_chunk;
     h->lease = request->lease;
-    h->lost_features = os_lost_features();
     atomic_store_explicit(&h->flags, request->flags, memory_order_relaxed);
     os_thread_name(h->name);
     if (parent)
@@ -140,6 +144,7 @@ void image_start(const struct image_request *request)
     struct image_header *h = header_place();
     fill_header(h, request, h == parent ? NULL : parent);
     own.header = h;
+    image_note_losses();
     if (area_base())
         area_publish();
     run_ring();
@@ -153,6 +158,7 @@ void image_end(enum image_end how, int status)
     uint32_t open = IMAGE_OPEN;
     if (!h || atomic_load_explicit(&h->state, memory_order_relaxed) != open)
         return;
+    image_note_losses();
     h->end_ns = os_wall_clock_ns();
     h->end_how = how;
     h->end_status = status;

@@ -247,6 +247,8 @@ void image_start(const struct image_request *request);
 struct image_header *image(void); /* never NULL after image_start */
 void image_flag(uint32_t flag);
 void image_count(_Atomic uint64_t *counter);
+/* Some of what the machine lacks is found out when the image has begun: says it in its header. */
+void image_note_losses(void);
 /* Says goodbye; the first caller wins. */
 void image_end(enum image_end how, int status);
 /* An exec failed: it goes on. */

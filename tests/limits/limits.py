@@ -357,6 +357,19 @@ def missing_features(stage):
         must(said_so(run), feature, 'nothing was said:', run.log, run.err)
 
 
+def late_losses(stage):
+    """What is found missing after the image has its header is said, too."""
+    names = set()
+    for n in range(1, 80):
+        run = Run(stage, [stage.program('limits/needs'), '1'], env={'RTCHECK_TEST_FAIL': str(n)}).wait()
+        if os.path.exists(run.json_file):
+            for process in run.report.images:
+                names |= set(process['lost_feature_names'])
+        run.forget()
+    must('wipeonfork' in names, 'of all that can fail, said were only', sorted(names))
+    return ', '.join(sorted(names))
+
+
 def shape_of(run):
     """What a run without losses has in common with another one."""
     if not os.path.exists(run.json_file):
@@ -380,6 +393,6 @@ if __name__ == '__main__':
           ('closed_descriptors', closed_descriptors),
           ('all_descriptors_closed', all_descriptors_closed),
           ('core_dump', core_dump),
-          ('missing_features', missing_features),
+          ('missing_features', missing_features), ('late_losses', late_losses),
           ('failing_calls', failing_calls('launcher')),
           ('failing_calls_by_hand', failing_calls('hand'))] + as_root)
