@@ -110,6 +110,19 @@ static int by_number(const struct image *a, const struct image *b)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+static void image_drop_map(struct image *image)
+{
+    struct depot_chunk *chunk, *next;
+
+    HASH_ITER (hh, image->depot, chunk, next) {
+        HASH_DEL(image->depot, chunk);
+        free(chunk);
+    }
+    free(image->ranges);
+    image->ranges = NULL;
+    image->range_count = 0;
+}
+
 /* Absorbed and not needed for anybody's stacks any more: out of the way of the next round. */
 static void image_move_to_done(struct report *r, struct image *image)
 {
@@ -337,19 +350,6 @@ void images_retire(struct report *r)
 }
 
 /* ---- end of life -------------------------------------------------------------------------- */
-
-void image_drop_map(struct image *image)
-{
-    struct depot_chunk *chunk, *next;
-
-    HASH_ITER (hh, image->depot, chunk, next) {
-        HASH_DEL(image->depot, chunk);
-        free(chunk);
-    }
-    free(image->ranges);
-    image->ranges = NULL;
-    image->range_count = 0;
-}
 
 void image_free(struct image *image)
 {

@@ -246,7 +246,6 @@ struct image *image_elder(const struct report *r, const struct image *image);
 void images_retire(struct report *r);
 /* All images back in r->images, ascending. */
 void images_join(struct report *r);
-void image_drop_map(struct image *image);
 void image_free(struct image *image);
 
 /* ---- read.c ------------------------------------------------------------------------------- */

@@ -216,9 +216,3 @@ int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERR
     out->is_checkable = check_file(&look, out->path);
     return 0;
 }
-
-void inspection_free(struct inspection *in)
-{
-    free(in->path);
-    in->path = NULL;
-}

@@ -163,7 +163,7 @@ int fds_hand_down(int fd);
 /* ---- inspect.c: can this program be checked? --------------------------------------------- */
 
 struct inspection {
-    char *path;        /* what execve gets; freed by inspection_free */
+    char *path;        /* what execve gets; stays */
     bool is_checkable; /* false: why not, in reason */
     char reason[256];
 };
@@ -174,7 +174,6 @@ struct inspection {
  * the sentence, a shell's line without the prefix.
  */
 int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERROR_BYTES]);
-void inspection_free(struct inspection *in);
 
 /* needed.c: does the ELF program behind fd bring a sanitizer's runtime?  Its name goes to `name`. */
 bool needs_sanitizer(int fd, char *name, size_t room);

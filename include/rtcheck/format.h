@@ -75,7 +75,7 @@ struct run_header {
     uint64_t magic; /* RTC_RUN_MAGIC; written last */
     uint32_t version_major;
     uint32_t version_minor;
-    uint64_t features; /* mask of run_feature; unknown bits make a reader of this version say so */
+    uint64_t features; /* none yet; unknown bits make a reader of this version say so */
     uint64_t file_bytes;
     uint64_t area_bytes;
     uint32_t area_count; /* including area 0 */

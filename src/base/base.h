@@ -24,7 +24,6 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define PAGE_BYTES 4096u
-#define CACHE_LINE 64u
 
 /* An object (program, library) that the loader has mapped. */
 struct object {
@@ -81,7 +80,6 @@ struct thread {
     uint32_t lease_plus_1;  /* of the fork this thread is making */
     uint32_t family_plus_1; /* operator new's retry through the C++ library: whose block it is */
     bool limbo;             /* the struct shared by threads past their end: locked by the user */
-    bool key_set;           /* the end of this thread will be announced */
     struct thread *next;    /* list of all, or of the free ones */
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];

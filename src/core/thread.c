@@ -32,11 +32,10 @@ static void thread_end(void *rounds)
     threads_gone(t);
 }
 
+/* The main thread, which is there already, ends with the process. */
 void thread_keys_ready(void)
 {
     key_ready = pthread_key_create(&key, thread_end) == 0;
-    if (self)
-        self->key_set = true; /* the main thread ends with the process */
 }
 
 struct thread *thread_register(void)
@@ -46,6 +45,6 @@ struct thread *thread_register(void)
     struct thread *t = threads_register();
     os_restore_signals(&signals);
     if (t && key_ready)
-        t->key_set = pthread_setspecific(key, (void *)1) == 0;
+        pthread_setspecific(key, (void *)1); /* without it: its struct is not used again */
     return t;
 }

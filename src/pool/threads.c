@@ -103,7 +103,6 @@ struct thread *threads_register(void)
     if (t) {
         t->tid = os_tid();
         t->record = record_take(&t->number);
-        t->key_set = false;
         t->family_plus_1 = 0;
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
     }
