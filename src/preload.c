@@ -13,6 +13,8 @@
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
+const struct core_hooks core_hooks = {.finish = leave_finish};
+
 static void ending(int status, void *unused)
 {
     (void)unused;
@@ -28,7 +30,6 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
 {
     (void)argc;
     (void)argv;
-    core_hooks.finish = leave_finish;
     core_constructed(envp);
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     on_exit(ending, NULL);

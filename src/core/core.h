@@ -203,6 +203,8 @@ struct next {
 extern struct next next;
 /* Fills `next`; may be called again, any time libc works. */
 void next_resolve(void);
+/* One of them, also for a library's constructor that runs before ours. */
+#define NEXT(name) (likely(next.name) ? (void)0 : next_resolve(), next.name)
 
 /* ---- leave (finish.c), handed down by the composition root ------------------------------------------- */
 
@@ -216,6 +218,7 @@ struct core_hooks {
     void (*finish)(enum image_end how, int status);
 };
 
-extern struct core_hooks core_hooks;
+/* Defined by the composition root: there before any constructor runs. */
+extern const struct core_hooks core_hooks;
 
 #endif

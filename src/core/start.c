@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 struct runtime rt = {.options = {.trace_children = true, .heap_bytes = 256ull << 20}};
-struct core_hooks core_hooks;
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;

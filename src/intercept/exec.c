@@ -9,7 +9,6 @@
 
 #include <alloca.h>
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -58,7 +57,7 @@ static void count_unchecked(const char *path)
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
 static bool farewell(void)
 {
-    if (!core_is_started() || fork_shares_memory())
+    if (!core_start() || fork_shares_memory()) /* start: what exec must find is known only then */
         return false;
     core_hooks.finish(END_EXEC, 0);
     return true;
@@ -94,12 +93,8 @@ EXPORT int execv(const char *path, char *const argv[])
 
 static int exec_in_path(const char *file, char *const argv[], char *const envp[])
 {
-    if (!next.execvpe) {
-        errno = ENOSYS;
-        return -1;
-    }
     bool said = farewell();
-    return stayed(said, next.execvpe(file, argv, WITH_OURS(envp)));
+    return stayed(said, NEXT(execvpe)(file, argv, WITH_OURS(envp)));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -114,12 +109,8 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    if (!next.fexecve) {
-        errno = ENOSYS;
-        return -1;
-    }
     bool said = farewell();
-    return stayed(said, next.fexecve(fd, argv, WITH_OURS(envp)));
+    return stayed(said, NEXT(fexecve)(fd, argv, WITH_OURS(envp)));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -186,10 +177,8 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                        char *const envp[restrict])
 {
-    if (!next.posix_spawn)
-        next_resolve();
     count_unchecked(path);
-    return next.posix_spawn(pid, path, actions, attributes, argv, WITH_OURS(envp));
+    return NEXT(posix_spawn)(pid, path, actions, attributes, argv, WITH_OURS(envp));
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -197,9 +186,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const argv[restrict], char *const envp[restrict])
 {
-    if (!next.posix_spawnp)
-        next_resolve();
-    return next.posix_spawnp(pid, file, actions, attributes, argv, WITH_OURS(envp));
+    return NEXT(posix_spawnp)(pid, file, actions, attributes, argv, WITH_OURS(envp));
 }
 
 /*
@@ -226,10 +213,8 @@ static void take_back(const struct lent *l)
 
 EXPORT int system(const char *command)
 {
-    if (!next.system)
-        next_resolve();
     LEND_ENVIRONMENT(l);
-    int status = next.system(command);
+    int status = NEXT(system)(command);
     take_back(&l);
     return status;
 }
@@ -237,10 +222,8 @@ EXPORT int system(const char *command)
 EXPORT void *popen(const char *command, const char *mode);
 EXPORT void *popen(const char *command, const char *mode)
 {
-    if (!next.popen)
-        next_resolve();
     LEND_ENVIRONMENT(l);
-    void *f = next.popen(command, mode);
+    void *f = NEXT(popen)(command, mode);
     take_back(&l);
     return f;
 }
@@ -248,10 +231,8 @@ EXPORT void *popen(const char *command, const char *mode)
 EXPORT int wordexp(const char *words, void *out, int flags);
 EXPORT int wordexp(const char *words, void *out, int flags)
 {
-    if (!next.wordexp)
-        next_resolve();
     LEND_ENVIRONMENT(l);
-    int err = next.wordexp(words, out, flags);
+    int err = NEXT(wordexp)(words, out, flags);
     take_back(&l);
     return err;
 }

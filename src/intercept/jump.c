@@ -19,8 +19,6 @@ static uintptr_t target_of(const uintptr_t *registers)
 
 static void prepare(const void *buffer)
 {
-    if (!next.siglongjmp)
-        next_resolve();
     section_leave_by_jump(target_of(buffer));
 }
 
@@ -29,7 +27,7 @@ static void prepare(const void *buffer)
     EXPORT _Noreturn void name(void *buffer, int value)  \
     {                                                    \
         prepare(buffer);                                 \
-        next.real(buffer, value);                        \
+        NEXT(real)(buffer, value);                       \
     }
 
 DEFINE_JUMP(longjmp, siglongjmp)

@@ -26,20 +26,16 @@ EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
                              void *dso)
 {
     static _Atomic bool registered;
-    if (!next.register_atfork)
-        next_resolve();
     if (!atomic_exchange(&registered, true))
-        next.register_atfork(fork_prepare, fork_parent, fork_child, NULL);
+        NEXT(register_atfork)(fork_prepare, fork_parent, fork_child, NULL);
     if (!prepare && !parent && !child)
         return 0;
-    return next.register_atfork(prepare, parent, child, dso);
+    return NEXT(register_atfork)(prepare, parent, child, dso);
 }
 
 EXPORT pid_t fork(void)
 {
-    if (!next.fork)
-        next_resolve();
-    pid_t pid = next.fork();
+    pid_t pid = NEXT(fork)();
     if (pid != 0)
         fork_pid(pid);
     return pid;
@@ -47,10 +43,9 @@ EXPORT pid_t fork(void)
 
 EXPORT pid_t _Fork(void)
 {
-    if (!next._Fork)
-        next_resolve();
+    pid_t (*real)(void) = NEXT(_Fork); /* asked before anything stops */
     fork_prepare();
-    pid_t pid = next._Fork();
+    pid_t pid = real();
     if (pid == 0) {
         fork_child();
         return 0;
@@ -68,8 +63,9 @@ static bool is_fork(long nr, unsigned long flags)
 
 static long forking_call(long nr, const long a[6])
 {
+    long (*real)(long, ...) = NEXT(syscall);
     fork_prepare();
-    long pid = next.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    long pid = real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (pid == 0) {
         fork_child();
         return 0;
@@ -95,13 +91,11 @@ EXPORT long syscall(long nr, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (!next.syscall)
-        next_resolve();
     if (is_fork(nr, (unsigned long)a[0]))
         return forking_call(nr, a);
     if (nr == SYS_seccomp || (nr == SYS_prctl && a[0] == PR_SET_SECCOMP))
         note_sandbox();
-    return next.syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return NEXT(syscall)(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 EXPORT int prctl(int option, ...)
@@ -112,11 +106,9 @@ EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (!next.prctl)
-        next_resolve();
     if (option == PR_SET_SECCOMP)
         note_sandbox();
-    return next.prctl(option, a[0], a[1], a[2], a[3]);
+    return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import clean_environment, main, must, read_text
+from harness import NOT_IN_CONTROL, clean_environment, main, must, read_text
 
 LIBRARY = '/lib/x86_64-linux-gnu/libm.so.6'
 
@@ -136,6 +136,20 @@ def moved(stage):
     must(run.returncode == 125 and b'librtcheck.so' in run.stderr, 'no library:', run)
 
 
+def early(stage):
+    """Library constructors that run before ours may already become another program."""
+    library = stage.program('launcher/early.so')
+    for way in ('execlp', 'execve', 'fexecve', 'malloc, execlp', 'malloc, _exit'):
+        argv = ['env', 'EARLY=' + way, 'LD_PRELOAD=' + library, 'true']
+        ended = way.endswith('_exit')  # before we could ask whose its malloc is
+        for before in ([], [stage.rtcheck]):
+            run = subprocess.run([*before, *argv], capture_output=True, env=clean_environment(),
+                                 timeout=60)
+            must(run.stdout == b'early\n', way, before, run)
+            must(run.returncode == (NOT_IN_CONTROL if ended and before else 5), way, before, run)
+        must(ended or b'rtcheck: in control' in run.stderr, way, run.stderr)
+
+
 def many_at_once(stage):
     """Launchers do not get into each other's way."""
     room = stage.room()
@@ -149,4 +163,4 @@ def many_at_once(stage):
 
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (as_usual, signals, descriptors, limits, without, moved,
-                                    many_at_once)])
+                                    early, many_at_once)])
