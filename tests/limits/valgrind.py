@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""Under valgrind the runtime works as it does anywhere, and no option has to allow it.
+
+A tool that leaves malloc alone (none, callgrind, cachegrind, lackey) runs the runtime as a part of
+the program: everything is recorded.  One that brings a malloc of its own (memcheck, helgrind, drd,
+massif, dhat) is a program with an allocator of its own, found out as always, by calling malloc:
+not in control, which is said and is status 120.  Neither the program nor the tool is harmed in
+either case, so there is nothing to choose.  --full: all of them, instead of two of each kind.
+"""
+# rtc-test: limits_valgrind ci 120
+# rtc-test: limits_valgrind_full full 300 --full
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import NOT_IN_CONTROL, Run, main, must, run_plain, same_as_plain
+
+LOADS = (('pair', '1000', '64'), ('replace', '2000', '500'), ('large', '50', '8'),
+         ('threads', '8000', '800'), ('handover', '4000', '0'), ('forks', '3', '2'))
+LEAVE_MALLOC = ('none', 'callgrind', 'cachegrind', 'lackey')
+BRING_MALLOC = ('memcheck', 'massif', 'helgrind', 'drd', 'dhat')
+
+
+def under(tool):
+    words = ['valgrind', '-q', '--log-file=/dev/null', '--tool=' + tool]
+    if tool in ('callgrind', 'cachegrind', 'massif', 'dhat'):
+        words.append('--%s-out-file=/dev/null' % tool)
+    return words
+
+
+def run(stage, tool, how, load, **more):
+    argv = [stage.program('bench/load')] + list(load)
+    return Run(stage, under(tool) + argv, how=how, **more).wait()
+
+
+def program(report):
+    """The processes that ran the workload, not valgrind's starter."""
+    return [i for i in report.images if i['exe'].endswith('/load')]
+
+
+def workloads(stage):
+    """As many allocations, frees and blocks in use as without valgrind, and a good file."""
+    for load in LOADS:
+        argv = [stage.program('bench/load')] + list(load)
+        plain, native = run_plain(stage, argv), Run(stage, argv, how='hand').wait().report
+        got = run(stage, 'none', 'hand', load, keep=True)
+        same_as_plain(got, plain)
+        for key in ('allocs', 'frees', 'blocks', 'bytes'):
+            sums = [sum(i[key] for i in program(r)) for r in (got.report, native)]
+            must(sums[0] == sums[1], load, key, sums[0], 'under valgrind,', sums[1], 'without')
+        must(got.report.in_control and got.report.bad_frees() == 0, load, 'log:', got.log)
+        must(len(program(got.report)) == len(program(native)), load, 'processes are missing')
+
+
+def launched(stage):
+    plain = run_plain(stage, [stage.program('bench/load'), *LOADS[0]])
+    for tool in stage.sample(LEAVE_MALLOC[:2], LEAVE_MALLOC):
+        got = run(stage, tool, 'launcher', LOADS[0], keep=True)
+        same_as_plain(got, plain)
+        must([i['allocs'] for i in program(got.report)] == [1001], tool, 'allocs', got.log)
+        must(all(i['checked'] for i in program(got.report)), tool, 'not in control', got.log)
+        got.verify()
+
+
+def without_features(stage):
+    """What an older valgrind does not pass on to the kernel."""
+    for feature in ('populate', 'wipeonfork', 'membarrier', 'find_object', 'dontdump', 'noreplace'):
+        got = run(stage, 'none', 'hand', LOADS[-1], env={'RTCHECK_TEST_WITHOUT': feature})
+        must(got.status == 0 and got.report.in_control, feature, 'status', got.status, got.log)
+
+
+def replaced(stage):
+    plain = run_plain(stage, [stage.program('bench/load'), *LOADS[0]])
+    for tool in stage.sample(BRING_MALLOC[:2], BRING_MALLOC):
+        got = run(stage, tool, 'launcher', LOADS[0])
+        must(got.out == plain.out and got.status == NOT_IN_CONTROL, tool, 'status', got.status)
+        must('not in control: the program brought a malloc of its own' in got.log, tool, got.log)
+        must([i['checked'] for i in program(got.report)] == [False], tool, 'seen as checked')
+        got = run(stage, tool, 'hand', LOADS[0])
+        must(got.out == plain.out and got.status == 0, tool, 'by hand: status', got.status)
+        must('not in control' in got.log, tool, 'by hand:', got.log)
+
+
+main([(f.__name__, f) for f in (workloads, launched, without_features, replaced)])
