@@ -138,6 +138,9 @@ static COLD void *no_memory(void)
 
 ALWAYS_INLINE void *alloc(struct order *o)
 {
+#ifdef RTC_SLOWER /* what tests/bench/instructions must notice */
+    __asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
+#endif
     if (unlikely(o->request > PTRDIFF_MAX))
         return no_memory();
     struct section s;
