@@ -203,14 +203,16 @@ struct image_header {
     _Atomic uint64_t bad_frees[LOST_COUNT];
     _Atomic uint64_t unchecked_children; /* exec without our entries, seen */
     uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
-    uint32_t pad;
+    uint16_t malloc_fill; /* byte that new blocks are filled with, + 1; 0 = they are not */
+    uint16_t free_fill;   /* the same of freed ones */
     uint64_t lost_features; /* what the machine lacks: bit n = line n of features.def */
     _Atomic uint64_t depot_nodes;  /* made by this image */
     _Atomic uint64_t depot_stacks; /* of them, those that are the end of a stack */
     _Atomic uint64_t depot_bytes;  /* nodes and what finds them */
     _Atomic uint64_t pc_count;     /* return addresses seen, when the depot grew last */
     _Atomic uint64_t pc_bytes;     /* what is kept of them in the process */
-    uint64_t reserved[19];
+    uint64_t quarantine_bytes;     /* of each thread */
+    uint64_t reserved[18];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;

@@ -102,6 +102,9 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->first_thread = request->first_thread;
     h->first_depot_chunk = request->first_depot_chunk;
     h->lease = request->lease;
+    h->quarantine_bytes = pool_knobs.quarantine_bytes;
+    h->malloc_fill = (uint16_t)(pool_knobs.malloc_fill + 1);
+    h->free_fill = (uint16_t)(pool_knobs.free_fill + 1);
     atomic_store_explicit(&h->flags, request->flags, memory_order_relaxed);
     os_thread_name(h->name);
     if (parent)
