@@ -1,0 +1,55 @@
+"""columns.py - what is put side by side: glibc, rtcheck, other allocators, other tools."""
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+
+SOURCE = pathlib.Path(os.environ.get("RTC_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+BUILD = pathlib.Path(os.environ.get("RTC_BUILD") or SOURCE / "build")
+RTCHECK = [str(BUILD / "bin/rtcheck"), "-q"]
+INTERPOSER = str(BUILD / "tests/bench/backtrace.so")
+
+# Variables that bring it in, words in front of the command.  sound: it must end well and print what
+# the program prints; of others a failure is a cell that says so.  slow: programs only (these, if any
+# are named), one round.
+Front = collections.namedtuple("Front", "variables words sound slow names", defaults=(True, False, ()))
+
+
+def installed(library):
+    listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
+    return next((line.split()[-1] for line in listed.splitlines() if library in line), None)
+
+
+def preloaded(library, *variables, **more):
+    return Front([f"LD_PRELOAD={library}", *variables], [], **more)
+
+
+def lsan():
+    """Walks frame pointers: fast, and the wrong stack where there are none.  Behind it, so that it
+    is set up by a first allocation, the interposer; else it crashes programs that call signal()."""
+    path = installed("liblsan.so.0")
+    return {"LSan": preloaded(f"{path}:{INTERPOSER}", "LSAN_OPTIONS=exitcode=0:symbolize=0",
+                              sound=False)} if path else {}
+
+
+def unwinders():
+    """Those that take a stack for each allocation or free, all of it or not."""
+    found = {"rtcheck": Front([], RTCHECK + ["--"])}
+    if installed("libunwind.so.8"):
+        found["unw_backtrace"] = preloaded(INTERPOSER, "BENCH_BACKTRACE=yes")
+    return {**found, **lsan()}
+
+
+def columns(place, slow_names=()):
+    """By name, glibc first.  What is not installed has no column."""
+    found = {"glibc": Front([], []), **unwinders()}
+    if shutil.which("heaptrack"):
+        found["heaptrack -r"] = Front([], ["heaptrack", "-r", "-o", str(place / "heaptrack")], False)
+    if shutil.which("valgrind"):
+        found["memcheck"] = Front([], ["valgrind", "-q", "--log-file=/dev/null"], True, True, slow_names)
+    for name, library in (("mimalloc", "libmimalloc.so.2"), ("jemalloc", "libjemalloc.so.2")):
+        path = installed(library)
+        if path:
+            found[name] = preloaded(path)
+    return found

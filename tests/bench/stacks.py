@@ -1,0 +1,84 @@
+"""stacks.py - what taking the stack of each malloc and free adds, at several depths.
+
+calls.c makes pairs of malloc and free in a loop: always from the same place, or through four levels
+of calls that are others each time; 1, 2 and 8 threads.  Added is (x - interposed) / 2: what a pair
+takes beyond one that is passed through to glibc, for each of its two operations.  For rtcheck that is
+all it does - records, redzones, quarantine, fills -, for unw_backtrace the walk alone: nothing is kept.
+"""
+import collections
+import itertools
+import subprocess
+
+from columns import BUILD, INTERPOSER, preloaded, unwinders
+from tables import spread
+
+Place = collections.namedtuple("Place", "threads depth kind")
+PLACES = [Place(*p) for p in itertools.product((1, 2, 8), (4, 16, 64), ("pair", "levels"))]
+PASSED = "interposed"
+WALK = "unw_backtrace"
+
+
+def fronts():
+    return {PASSED: preloaded(INTERPOSER), **unwinders()}
+
+
+def words(place):
+    path = {"pair": "same path", "levels": "4 changed"}[place.kind]
+    threads = f"{place.threads} thread{'s' if place.threads > 1 else ''}"
+    return f"depth {place.depth}, {path}, {threads}"
+
+
+# ---- measuring --------------------------------------------------------------------------------
+
+def time_pair(place, front, milliseconds):
+    """ns of the least rep; None: it failed."""
+    command = [str(BUILD / "tests/bench/calls"), "time", place.kind, str(place.depth), str(place.threads),
+               str(max(1, milliseconds // min(place.threads, 2)))]
+    done = subprocess.run(["env"] + front.variables + front.words + command, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    return float(done.stdout.split()[0]) if done.returncode == 0 and done.stdout else None
+
+
+def measure(places, rounds, milliseconds):
+    """{place: {column: [ns a pair of each round]}}, interleaved."""
+    table = {place: {name: [] for name in fronts()} for place in places}
+    for _, place in itertools.product(range(rounds), places):
+        for name, front in fronts().items():
+            table[place][name].append(time_pair(place, front, milliseconds))
+    return table
+
+
+# ---- figures ----------------------------------------------------------------------------------
+
+def added(mine, passed):
+    """Of the least of all rounds, and of each round; a figure below the clock's grain is no figure."""
+    each = [(x - p) / 2 for x, p in zip(mine, passed) if x is not None and p is not None]
+    if not each:
+        return None
+    least = (min(x for x in mine if x is not None) - min(p for p in passed if p is not None)) / 2
+    return {"of_least": max(least, 0.1), **spread(each)}
+
+
+def figures(table):
+    for place, columns in table.items():
+        figure = {**place._asdict(), "name": words(place), "pair_ns": columns,
+                  "added_ns": {name: added(ns, columns[PASSED]) for name, ns in columns.items() if name != PASSED}}
+        walk, ours = figure["added_ns"].get(WALK), figure["added_ns"]["rtcheck"]
+        figure["ratio"] = walk["of_least"] / ours["of_least"] if walk and ours else None
+        yield figure
+
+
+def cell(one):
+    return f"{one['of_least']:.1f} ({one['min']:.1f}–{one['median']:.1f}–{one['max']:.1f})" if one else "failed"
+
+
+def markdown(found):
+    names = [name for name in fronts() if name != PASSED]
+    lines = ["**ns added to each malloc and free: of the least of all rounds (least, median, most of the rounds)**",
+             "", f"| | {PASSED}, ns a pair | " + " | ".join(names) + f" | {WALK} / rtcheck |",
+             "|---" * (len(names) + 3) + "|"]
+    for f in found:
+        cells = [f["name"], f"{min(n for n in f['pair_ns'][PASSED] if n):.1f}"]
+        cells += [cell(f["added_ns"][name]) for name in names]
+        lines.append("| " + " | ".join(cells + [f"{f['ratio']:.1f}" if f["ratio"] else "–"]) + " |")
+    return "\n".join(lines)

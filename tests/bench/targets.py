@@ -1,0 +1,47 @@
+"""targets.py - what we want the figures to be.  Printed beside what they are, judged by no test."""
+
+# Of stacks.py: the least ratio of unw_backtrace to rtcheck, by depth and path.
+FASTER = {(16, "pair"): 6, (64, "pair"): 10, (16, "levels"): 4, (64, "levels"): 4}
+# Of the programs: CPU time, ratio to glibc, at most.
+PROGRAMS = {"python3": 1.8, "cc1 -O1": 1.35, "sqlite3": 1.3}
+PER_STACK, PER_PC = 64, 40 # bytes
+THREADS_SHARE = 0.95 # of one thread's ratio: what is as good
+
+
+def line(what, got, want, at_least):
+    good = got is not None and (got >= want if at_least else got <= want)
+    return {"what": what, "got": got, "want": want, "at_least": at_least, "met": good if got is not None else None}
+
+
+def of_stacks(found):
+    ratio = {(f["threads"], f["depth"], f["kind"]): f["ratio"] for f in found}
+    for (depth, kind), want in FASTER.items():
+        path = "same path" if kind == "pair" else "4 changed"
+        alone = ratio.get((1, depth, kind))
+        yield line(f"unw_backtrace / rtcheck, depth {depth}, {path}", alone, want, True)
+        for threads in (2, 8):
+            got = ratio.get((threads, depth, kind))
+            share = got / alone if got and alone else None
+            yield line(f"the same with {threads} threads, to one", share, THREADS_SHARE, True)
+
+
+def of_programs(found):
+    for f in found:
+        if f["name"] in PROGRAMS:
+            got = f["columns"].get("rtcheck", {}).get("cpu_ratio")
+            yield line(f"{f['name']}: CPU time to glibc's", got, PROGRAMS[f["name"]], False)
+
+
+def of_memory(memory):
+    yield line("bytes of a distinct stack", memory["bytes_per_stack"], PER_STACK, False)
+    yield line("bytes of a distinct pc", memory["bytes_per_pc"], PER_PC, False)
+
+
+def markdown(lines):
+    text = ["**Targets**", "", "| | wanted | is | |", "|---|---|---|---|"]
+    for one in lines:
+        sign = "≥" if one["at_least"] else "≤"
+        got = "n/a" if one["got"] is None else f"{one['got']:.2f}"
+        met = {None: "", True: "met", False: "missed"}[one["met"]]
+        text.append(f"| {one['what']} | {sign} {one['want']} | {got} | {met} |")
+    return "\n".join(text)
