@@ -86,6 +86,7 @@ struct section {
 
 #define SECTION_MARK 0x5ec7104e5ec7104eull
 
+void stack_compare(void); /* stack_oracle.c */
 bool section_begin_slow(struct section *s);
 void section_end_slow(struct section *s);
 
@@ -116,6 +117,9 @@ ALWAYS_INLINE void section_end(struct section *s)
     atomic_store_explicit(&t->crit, 0, memory_order_release);
     if (unlikely(t->limbo || atomic_load_explicit(&t->deferred.count, memory_order_relaxed)))
         section_end_slow(s);
+#ifdef RTC_ORACLE
+    stack_compare();
+#endif
 }
 
 /* ---- loader.c ----------------------------------------------------------------------------------------- */
@@ -147,13 +151,22 @@ void stack_start(void);
 uint32_t stack_put_new(struct trace *t);
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
+#ifdef RTC_ORACLE /* stack_oracle.c */
+uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id);
+uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t id);
+#else
+#define stack_note_trace(t, at, id) (id)
+#define stack_note_walk(w, at, id) (id)
+#endif
+
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
     if (unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
     uint32_t id = t->trace.id[t->trace.count - 1];
-    return likely(id) ? id : stack_put_new(&t->trace);
+    id = likely(id) ? id : stack_put_new(&t->trace);
+    return stack_note_trace(&t->trace, at, id);
 }
 
 /* ---- track.c: the front desk ------------------------------------------------------------------------ */

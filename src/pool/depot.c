@@ -246,6 +246,14 @@ uint32_t depot_put_trace(struct trace *t, bool may_grow)
     return t->id[last];
 }
 
+uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room)
+{
+    uint32_t n = 0;
+    for (; !depot_is_root(id) && n < room; id = node_of(id)->parent)
+        pc[n++] = atomic_load_explicit(&node_of(id)->pc, memory_order_relaxed);
+    return n;
+}
+
 uint32_t depot_next_chunk(void)
 {
     return (atomic_load(&depot.next) + DEPOT_CHUNK_NODES - 1) / DEPOT_CHUNK_NODES;

@@ -322,6 +322,8 @@ void threads_renew(struct thread *t);
 uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
 /* The same of a trace, whose frames then know their ids. */
 uint32_t depot_put_trace(struct trace *t, bool may_grow);
+/* The frames of a stack, innermost first; how many there are of them. */
+uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
 uint32_t depot_next_chunk(void);
 /* In a forked child; `fresh`: forget the parent's. */
 void depot_after_fork(bool fresh);

@@ -134,7 +134,7 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
     out->count = 0;
     while (out->count < RTC_STACK_FRAMES) {
         r = rule_of(f.key, r, &spare, false);
-        out->word[out->count++] = word_of(f.key, r);
+        walk_add(out, word_of(f.key, r), f.regs.value[REG_RSP]);
         enum step s = step_with_registers(&f);
         if (s != STEP_ON) {
             out->end = end_of(s);

@@ -51,6 +51,9 @@ struct walk {
     uint32_t count;
     uint32_t end;                /* enum stack_end */
     uint64_t word[RTC_STACK_FRAMES]; /* innermost first, as the depot has them */
+#ifdef RTC_ORACLE
+    uintptr_t sp[RTC_STACK_FRAMES];
+#endif
 };
 
 /* The same stack without a trace. */

@@ -182,6 +182,15 @@ static inline uint32_t end_of(enum step s)
     return s == STEP_END ? STACK_WHOLE : s == STEP_NO_INFO ? STACK_NO_INFO : STACK_ASTRAY;
 }
 
+static inline void walk_add(struct walk *out, uint64_t word, uintptr_t sp)
+{
+#ifdef RTC_ORACLE
+    out->sp[out->count] = sp;
+#endif
+    (void)sp;
+    out->word[out->count++] = word;
+}
+
 /* ---- registers.c ------------------------------------------------------------------------------------- */
 
 /* The same stack with all registers, from our own frames on. */

@@ -60,7 +60,7 @@ void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
     struct cursor c = cursor_at(at);
     for (out->count = 0; out->count < RTC_STACK_FRAMES;) {
         r = rule_of(c.key, r, &spare, may_grow);
-        out->word[out->count++] = word_of(c.key, r);
+        walk_add(out, word_of(c.key, r), c.sp);
         enum step s = step(&c, r);
         if (s == STEP_ON || s == STEP_SIGNAL)
             continue;

@@ -1,0 +1,58 @@
+/*
+ * stack_oracle.c - builds for the oracle's tests (RTC_ORACLE) only: each stack that was taken is
+ * handed to tests/oracle, when its operation is over and the thread outside of us again.
+ */
+#ifdef RTC_ORACLE
+#include "core.h"
+#include "oracle.h"
+
+static __thread struct {
+    const struct entry *at;
+    uint32_t id, count, end;
+    bool kept;
+    struct oracle_frame frame[TRACE_FRAMES];
+} last;
+
+static void note_frame(uint64_t word, uintptr_t sp)
+{
+    last.frame[last.count++] = (struct oracle_frame){depot_address(word), sp};
+}
+
+uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id)
+{
+    last.count = 0;
+    for (uint32_t i = t->count; i-- > 0;)
+        note_frame(t->word[i], t->frame[i].sp);
+    last.at = at;
+    last.id = id;
+    last.end = t->end;
+    last.kept = true;
+    return id;
+}
+
+uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t id)
+{
+    last.count = 0;
+    for (uint32_t i = 0; i < w->count; i++)
+        note_frame(w->word[i], w->sp[i]);
+    last.at = at;
+    last.id = id;
+    last.end = w->end;
+    last.kept = false;
+    return id;
+}
+
+void stack_compare(void)
+{
+    static const enum oracle_end ends[] = {ORACLE_OUTERMOST, ORACLE_CUT_DEPTH, ORACLE_NO_INFO,
+                                           ORACLE_LEFT_STACK, ORACLE_OTHER};
+    uint64_t word[RTC_STACK_FRAMES];
+    if (!last.at)
+        return;
+    uint32_t n = depot_get(last.id, word, RTC_STACK_FRAMES);
+    for (uint32_t i = 0; i < n; i++)
+        word[i] = depot_address(word[i]);
+    last.at = NULL;
+    oracle_check(last.frame, last.count, ends[last.end], last.kept, word, n);
+}
+#endif
