@@ -13,6 +13,7 @@
 
 #define TRACE_WALK 96u   /* so many are walked: outer ones may return, and enough must remain */
 #define TRACE_FRAMES 128u
+#define TRACE_RECENT 128u
 
 /*
  * What `push %rbp; mov %rsp,%rbp` leaves of a call into us: the program's frame pointer (or
@@ -26,6 +27,16 @@ struct entry {
 struct trace_frame {
     uintptr_t sp;
     uintptr_t pc;
+};
+
+/* What else is known of a frame. */
+struct trace_more {
+    uint64_t hash; /* of all frames up to this one */
+    uint64_t word; /* its pc as the depot has it */
+    uintptr_t bp;  /* rbp in it, where needs_bp */
+    uint32_t rule;
+    uint32_t id; /* depot id of the frames up to this one; 0 = not asked for yet */
+    bool needs_bp;
 };
 
 /* A word of the stack beside return addresses that an outer frame was found by. */
@@ -53,14 +64,15 @@ struct trace {
     uint32_t checks;
     uint32_t end; /* enum stack_end: why there are no more */
     struct trace_frame frame[TRACE_FRAMES];
-    uint64_t word[TRACE_FRAMES]; /* pc as the depot has it */
-    uint64_t hash[TRACE_FRAMES]; /* of all frames up to this one */
-    uint32_t id[TRACE_FRAMES];   /* depot id of the same; 0 = not asked for yet */
-    uint32_t rule[TRACE_FRAMES];
-    uintptr_t bp[TRACE_FRAMES]; /* rbp in this frame, where needs_bp */
-    bool needs_bp[TRACE_FRAMES];
+    struct trace_more more[TRACE_FRAMES];
     struct trace_check check[2 * TRACE_FRAMES + 1];
     struct trace_fresh fresh[TRACE_FRAMES];
+    /* Direct-mapped, and only hints: what was found last by a pc, and by a hash. */
+    uint32_t rule_of[TRACE_RECENT];
+    struct trace_recent {
+        uint64_t hash;
+        uint64_t id;
+    } recent[TRACE_RECENT];
 };
 
 #endif

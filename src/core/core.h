@@ -164,9 +164,13 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
     if (unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
-    uint32_t id = t->trace.id[t->trace.count - 1];
-    id = likely(id) ? id : stack_put_new(&t->trace);
-    return stack_note_trace(&t->trace, at, id);
+    struct trace_more *last = &t->trace.more[t->trace.count - 1];
+    if (!last->id) {
+        struct trace_recent *recent = &t->trace.recent[last->hash % TRACE_RECENT];
+        last->id = likely(recent->hash == last->hash) ? (uint32_t)recent->id
+                                                      : stack_put_new(&t->trace);
+    }
+    return stack_note_trace(&t->trace, at, last->id);
 }
 
 /* ---- track.c: the front desk ------------------------------------------------------------------------ */

@@ -11,7 +11,9 @@ void stack_start(void)
 
 COLD uint32_t stack_put_new(struct trace *t)
 {
+    uint64_t hash = t->more[t->count - 1].hash;
     uint32_t id = depot_put_trace(t, true);
+    t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
     struct unwind_totals totals = unwind_totals();
     atomic_store_explicit(&image()->pc_count, totals.rules, memory_order_relaxed);
     atomic_store_explicit(&image()->pc_bytes, totals.bytes, memory_order_relaxed);

@@ -22,7 +22,7 @@ uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_
 {
     last.count = 0;
     for (uint32_t i = t->count; i-- > 0;)
-        note_frame(t->word[i], t->frame[i].sp);
+        note_frame(t->more[i].word, t->frame[i].sp);
     last.at = at;
     last.id = id;
     last.end = t->end;

@@ -213,7 +213,8 @@ uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_gr
 
 static struct wanted wanted_of(const struct trace *t, uint32_t i)
 {
-    return (struct wanted){t->word[i], t->hash[i], i ? t->hash[i - 1] : depot_root(t->end)};
+    return (struct wanted){t->more[i].word, t->more[i].hash,
+                           i ? t->more[i - 1].hash : depot_root(t->end)};
 }
 
 /* No room for all of its frames: the innermost, as long as there is room for those. */
@@ -222,7 +223,7 @@ static uint32_t put_short(const struct trace *t, bool may_grow)
     uint64_t pc[SHORT_FRAMES];
     uint32_t count = t->count < SHORT_FRAMES ? t->count : SHORT_FRAMES;
     for (uint32_t i = 0; i < count; i++)
-        pc[i] = t->word[t->count - 1 - i];
+        pc[i] = t->more[t->count - 1 - i].word;
     return depot_put(pc, count, STACK_BUDGET, may_grow);
 }
 
@@ -230,20 +231,20 @@ uint32_t depot_put_trace(struct trace *t, bool may_grow)
 {
     uint32_t last = t->count - 1, i = last;
     struct wanted w = wanted_of(t, i);
-    while (!t->id[i] && !(t->id[i] = find(&w)) && i > 0)
+    while (!t->more[i].id && !(t->more[i].id = find(&w)) && i > 0)
         w = wanted_of(t, --i);
-    if (t->id[last])
-        return t->id[last];
+    if (t->more[last].id)
+        return t->more[last].id;
     if (is_nearly_full())
         return put_short(t, may_grow);
     atomic_fetch_add_explicit(&image()->depot_stacks, 1, memory_order_relaxed);
-    for (i += t->id[i] != 0; i <= last; i++) {
+    for (i += t->more[i].id != 0; i <= last; i++) {
         w = wanted_of(t, i);
-        t->id[i] = add(&w, i ? t->id[i - 1] : depot_root(t->end), may_grow);
-        if (!t->id[i])
+        t->more[i].id = add(&w, i ? t->more[i - 1].id : depot_root(t->end), may_grow);
+        if (!t->more[i].id)
             return put_short(t, may_grow);
     }
-    return t->id[last];
+    return t->more[last].id;
 }
 
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room)

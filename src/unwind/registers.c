@@ -91,9 +91,12 @@ static enum step step_by_guess(struct frame *f)
 {
     struct rule chain = {.kind = RULE_CHAIN};
     struct cursor c = {f->key, f->regs.value[REG_RSP], &f->regs.value[REG_RBP], f->high, f->known};
-    enum step s = regs_know(&f->regs, REG_RBP) ? step_slow(&c, &chain) : STEP_NO_INFO;
-    if (s != STEP_ON)
-        return s;
+    if (!regs_know(&f->regs, REG_RBP))
+        return STEP_NO_INFO;
+    struct stepped s = step_slow(c, &chain);
+    if (s.step != STEP_ON)
+        return s.step;
+    c = s.c;
     uintptr_t bp = *c.bp;
     f->regs.known = 0;
     regs_set(&f->regs, REG_RBP, bp);
@@ -125,7 +128,6 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
 {
     struct frame f = {.key = 0};
     struct rule spare;
-    const struct rule *r = &rules[0];
     regs_capture(&f.regs);
     f.key = (f.regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
     f.high = stack_high(f.regs.value[REG_RSP], &f.known);
@@ -133,8 +135,7 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
         return; /* what the other walk found must do */
     out->count = 0;
     while (out->count < RTC_STACK_FRAMES) {
-        r = rule_of(f.key, r, &spare, false);
-        walk_add(out, word_of(f.key, r), f.regs.value[REG_RSP]);
+        walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]);
         enum step s = step_with_registers(&f);
         if (s != STEP_ON) {
             out->end = end_of(s);

@@ -21,7 +21,7 @@
 #define DROPPED (1ull << 63)
 
 static struct rule nothing[1] = {{.key = DROPPED}};
-struct rule *rules = nothing; /* rules[0] is nobody's: `next` of a rule that knows no better */
+struct rule *rules = nothing; /* rules[0] is nobody's: what hints that know no better lead to */
 _Atomic uint32_t rules_epoch;
 
 static struct {
@@ -272,17 +272,12 @@ static uint32_t add(const struct rule *r, bool may_grow)
     return x ? keep(x, r) : 0;
 }
 
-COLD const struct rule *rule_look_up(uint64_t key, struct rule *from, struct rule *spare,
-                                     bool may_grow)
+const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)
 {
     uint32_t n = find(key);
     if (!n && make(key, spare, may_grow))
         n = add(spare, may_grow);
-    if (!n)
-        return spare;
-    if (from != rules) /* what all threads begin with would go from cache to cache */
-        atomic_store_explicit(&from->next, n, memory_order_relaxed);
-    return &rules[n];
+    return n ? &rules[n] : spare;
 }
 
 /* ---- beginning, dropping -------------------------------------------------------------------------- */

@@ -86,7 +86,7 @@ enum rule_kind {
 /* Never changes once it can be found, but for `next` and the key of one that is dropped. */
 struct rule {
     _Atomic uint64_t key;
-    _Atomic uint32_t next; /* the rule of the caller that was seen last: a guess */
+    _Atomic uint32_t next; /* the rule of the caller that was seen last: a hint */
     int32_t offset;
     uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: it is still in rbp */
     uint16_t kind;     /* enum rule_kind */
@@ -97,16 +97,12 @@ static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every f
 extern struct rule *rules;
 extern _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
 
-/* Of a key not guessed by from->next; `*spare` is filled and returned if it could not be kept. */
-const struct rule *rule_look_up(uint64_t key, struct rule *from, struct rule *spare, bool may_grow);
+/* The rule of a key, made if need be; `*spare` is filled and returned if it could not be kept. */
+const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
 
-ALWAYS_INLINE const struct rule *rule_of(uint64_t key, const struct rule *from, struct rule *spare,
-                                         bool may_grow)
+ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 {
-    struct rule *guess = &rules[atomic_load_explicit(&from->next, memory_order_relaxed)];
-    if (likely(atomic_load_explicit(&guess->key, memory_order_relaxed) == key))
-        return guess;
-    return rule_look_up(key, (struct rule *)(uintptr_t)from, spare, may_grow);
+    return atomic_load_explicit(&r->key, memory_order_relaxed) == key;
 }
 
 ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
@@ -120,9 +116,28 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer);
 
 /* ---- stack.c: where stacks end ------------------------------------------------------------------- */
 
+struct stacks {
+    uintptr_t main_high;
+    uintptr_t bytes; /* no stack of known end is larger */
+};
+
+extern struct stacks stacks;
 void stacks_start(void);
+
+#define STACK_UNKNOWN_BYTES (1ull << 20) /* that are believed of a stack of unknown end */
+
 /* The end of the stack that sp lies on; a guess, never far, where it is not known: *known. */
-uintptr_t stack_high(uintptr_t sp, bool *known);
+ALWAYS_INLINE uintptr_t stack_high(uintptr_t sp, bool *known)
+{
+    uintptr_t control = (uintptr_t)__builtin_thread_pointer();
+    *known = true;
+    if (stacks.main_high - sp < stacks.bytes)
+        return stacks.main_high;
+    if (control - sp < stacks.bytes)
+        return control;
+    *known = false;
+    return sp + STACK_UNKNOWN_BYTES;
+}
 
 /* ---- walk.c: one frame ------------------------------------------------------------------------------ */
 
@@ -151,8 +166,13 @@ static inline struct cursor cursor_at(const struct entry *at)
     return c;
 }
 
-/* From a frame to its caller, for all kinds of rules but RULE_SP. */
-enum step step_slow(struct cursor *c, const struct rule *r);
+/* From a frame to its caller, for all kinds of rules but RULE_SP.  The cursor goes by value, so
+ * that those who call this seldom can keep theirs in registers. */
+struct stepped {
+    struct cursor c;
+    enum step step;
+};
+struct stepped step_slow(struct cursor c, const struct rule *r);
 
 ALWAYS_INLINE bool is_on_stack(const struct cursor *c, uintptr_t cfa)
 {
@@ -174,7 +194,9 @@ ALWAYS_INLINE enum step step(struct cursor *c, const struct rule *r)
 {
     if (likely(r->kind == RULE_SP))
         return step_to(c, c->sp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
-    return step_slow(c, r);
+    struct stepped s = step_slow(*c, r);
+    *c = s.c;
+    return s.step;
 }
 
 static inline uint32_t end_of(enum step s)

@@ -39,7 +39,7 @@ static enum step step_by_signal(struct cursor *c)
     return STEP_SIGNAL;
 }
 
-enum step step_slow(struct cursor *c, const struct rule *r)
+static enum step step_by_kind(struct cursor *c, const struct rule *r)
 {
     switch ((enum rule_kind)r->kind) {
     case RULE_BP:
@@ -53,13 +53,19 @@ enum step step_slow(struct cursor *c, const struct rule *r)
     }
 }
 
+struct stepped step_slow(struct cursor c, const struct rule *r)
+{
+    struct stepped s = {.c = c};
+    s.step = step_by_kind(&s.c, r);
+    return s;
+}
+
 void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
 {
     struct rule spare = {.key = 0};
-    const struct rule *r = &rules[0];
     struct cursor c = cursor_at(at);
     for (out->count = 0; out->count < RTC_STACK_FRAMES;) {
-        r = rule_of(c.key, r, &spare, may_grow);
+        const struct rule *r = rule_of(c.key, &spare, may_grow);
         walk_add(out, word_of(c.key, r), c.sp);
         enum step s = step(&c, r);
         if (s == STEP_ON || s == STEP_SIGNAL)
