@@ -7,6 +7,7 @@ all it does - records, redzones, quarantine, fills -, for unw_backtrace the walk
 """
 import collections
 import itertools
+import statistics
 import subprocess
 
 from columns import BUILD, INTERPOSER, preloaded, unwinders
@@ -51,20 +52,27 @@ def measure(places, rounds, milliseconds):
 # ---- figures ----------------------------------------------------------------------------------
 
 def added(mine, passed):
-    """Of the least of all rounds, and of each round; a figure below the clock's grain is no figure."""
+    """Of the least of all rounds, and of each round."""
     each = [(x - p) / 2 for x, p in zip(mine, passed) if x is not None and p is not None]
     if not each:
         return None
     least = (min(x for x in mine if x is not None) - min(p for p in passed if p is not None)) / 2
-    return {"of_least": max(least, 0.1), **spread(each)}
+    return {"of_least": least, **spread(each), "rounds": each}
+
+
+def ratio(over, under):
+    """Of two columns' added ns: the median of the rounds, for a machine's speed is a round's own."""
+    each = [a / max(b, 0.1) for a, b in zip(over["rounds"], under["rounds"])]
+    return statistics.median(each) if each else None
 
 
 def figures(table):
     for place, columns in table.items():
         figure = {**place._asdict(), "name": words(place), "pair_ns": columns,
-                  "added_ns": {name: added(ns, columns[PASSED]) for name, ns in columns.items() if name != PASSED}}
+                  "added_ns": {name: added(ns, columns[PASSED])
+                               for name, ns in columns.items() if name != PASSED}}
         walk, ours = figure["added_ns"].get(WALK), figure["added_ns"]["rtcheck"]
-        figure["ratio"] = walk["of_least"] / ours["of_least"] if walk and ours else None
+        figure["ratio"] = ratio(walk, ours) if walk and ours else None
         yield figure
 
 
