@@ -3,8 +3,8 @@
  *
  * libc's _dl_find_object tells the object around an address, at any time and in any context.  Even
  * a weak reference would make the loader demand glibc 2.35 of everybody, and dlsym may allocate;
- * so it is looked up in the loader's own symbols, in memory, at the first allocation.  Where it
- * is missing the objects that are there when our constructor runs are known, and no others.
+ * so it is looked up at the first allocation, in memory, as a debugger does.  Where it is missing
+ * the objects that are there when our constructor runs are known, and no others.
  *
  * The loader allocates and frees through us.  It allocates for every object that it maps, after
  * mapping it and before any of its code runs; and when it has unmapped one, it frees its handle,
@@ -31,7 +31,7 @@ static struct {
     _Atomic uint32_t objects;
 } loader;
 
-/* ---- its symbols ----------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 struct symbols {
     uintptr_t base;
@@ -40,7 +40,7 @@ struct symbols {
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* The loader relocates these of its own in place, or does not: both are seen. */
+/* The loader relocates what a dynamic section points to in place, but not the vdso's. */
 static uintptr_t address_in(const struct symbols *s, ElfW(Addr) value)
 {
     return value < s->base ? s->base + value : value;
@@ -83,28 +83,53 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
     }
 }
 
-/* Also notes where its code lies. */
-static const ElfW(Dyn) *read_headers(uintptr_t base)
+/* ---- the list of objects, as debuggers find it --------------------------------------------------- */
+
+static const ElfW(Dyn) *program_dynamic(void)
+{
+    const ElfW(Phdr) *ph = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    unsigned long n = getauxval(AT_PHNUM);
+    uintptr_t bias = 0, at = 0;
+    for (unsigned long i = 0; ph && i < n; i++) {
+        if (ph[i].p_type == PT_PHDR)
+            bias = (uintptr_t)ph - ph[i].p_vaddr;
+        else if (ph[i].p_type == PT_DYNAMIC)
+            at = ph[i].p_vaddr;
+    }
+    return at ? (const ElfW(Dyn) *)(bias + at) : NULL;
+}
+
+static const struct r_debug *debug_of(const ElfW(Dyn) *d)
+{
+    for (; d && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_DEBUG)
+            return (const struct r_debug *)d->d_un.d_ptr;
+    return NULL;
+}
+
+static void find_code(uintptr_t base)
 {
     const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)base;
     const ElfW(Phdr) *ph = (const ElfW(Phdr) *)(base + e->e_phoff);
-    const ElfW(Dyn) *dynamic = NULL;
-    for (unsigned i = 0; i < e->e_phnum; i++) {
-        if (ph[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(base + ph[i].p_vaddr);
-        if (ph[i].p_type == PT_LOAD && ph[i].p_flags & PF_X) {
-            loader_range.start = base + ph[i].p_vaddr;
-            loader_range.bytes = ph[i].p_memsz;
-        }
-    }
-    return dynamic;
+    for (unsigned i = 0; i < e->e_phnum; i++)
+        if (ph[i].p_type == PT_LOAD && ph[i].p_flags & PF_X)
+            loader_range = (struct loader_range){base + ph[i].p_vaddr, ph[i].p_memsz};
 }
 
+/* Only what was loaded with the program is in the list as yet, and nothing of that goes away. */
 void loader_start(void)
 {
-    struct symbols s = {.base = getauxval(AT_BASE)};
-    const ElfW(Dyn) *dynamic = s.base ? read_headers(s.base) : NULL;
-    uintptr_t f = dynamic && read_dynamic(dynamic, &s) ? find_symbol(&s, "_dl_find_object") : 0;
+    const struct r_debug *debug = debug_of(program_dynamic());
+    uintptr_t f = 0;
+    if (!debug)
+        return;
+    if (debug->r_ldbase)
+        find_code(debug->r_ldbase);
+    for (const struct link_map *m = debug->r_map; m && !f; m = m->l_next) {
+        struct symbols s = {.base = m->l_addr};
+        if (m->l_ld && read_dynamic(m->l_ld, &s))
+            f = find_symbol(&s, "_dl_find_object");
+    }
     if (f && os_has(OS_FIND_OBJECT))
         memcpy(&loader.find, &f, sizeof f);
 }
@@ -137,7 +162,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 void loader_constructed(void)
 {
-    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* the loader was itself the program */
+    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* a program that debuggers cannot look into */
         void *f = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
         memcpy(&loader.find, &f, sizeof f);
     }
