@@ -86,7 +86,8 @@ static uint64_t reg_value(struct evaluation *e, uint64_t reg)
 static void load(struct evaluation *e, unsigned bytes)
 {
     uint64_t at = pop(e), v = 0;
-    if (e->bad || bytes > 8 || at < e->regs->value[REG_RSP] || at >= e->high || e->high - at < 8) {
+    if (e->bad || bytes > 8 || at < e->regs->value[REG_RSP] - BELOW_SP_BYTES ||
+        at >= e->high || e->high - at < 8) {
         e->bad = true;
         return;
     }

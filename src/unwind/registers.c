@@ -17,7 +17,7 @@ struct frame {
 
 static bool is_readable(const struct frame *f, uintptr_t at)
 {
-    return at >= f->regs.value[REG_RSP] && at < f->high && f->high - at >= sizeof at &&
+    return at >= f->regs.value[REG_RSP] - BELOW_SP_BYTES && at < f->high && f->high - at >= sizeof at &&
            at % sizeof at == 0;
 }
 

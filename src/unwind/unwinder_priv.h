@@ -54,11 +54,17 @@ bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out);
 /* The row that holds at pc; false: not understood. */
 bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row);
 
+/*
+ * An epilogue has popped what its row says is saved, and a signal comes: the word is still there,
+ * below the stack pointer.
+ */
+#define BELOW_SP_BYTES 1024u
+
 /* ---- expression.c ------------------------------------------------------------------------------ */
 
 /*
  * Evaluates a DWARF expression over the registers of a frame; `initial` (the CFA) is on its stack
- * to begin with unless it is 0.  Reads memory only in [sp of regs, high).
+ * to begin with unless it is 0.  Reads memory only in [sp of regs - BELOW_SP_BYTES, high).
  */
 bool expression_value(const struct column *c, const struct regs *r, uintptr_t initial,
                       uintptr_t high, uintptr_t *out);
