@@ -34,7 +34,7 @@ struct trace_more {
     uint64_t hash; /* of all frames up to this one */
     uint64_t word; /* its pc as the depot has it */
     uintptr_t bp;  /* rbp in it, where needs_bp */
-    uint32_t rule;
+    struct rule *rule;
     uint32_t id; /* depot id of the frames up to this one; 0 = not asked for yet */
     bool needs_bp;
 };
@@ -44,7 +44,7 @@ struct trace_check {
     const uintptr_t *slot;
     uintptr_t value;
     uint16_t frame; /* that is needed to leave it */
-    uint16_t saver; /* the frame whose function saved it there; the trace's count: our caller's rbp */
+    uint16_t saver; /* the frame whose function saved it there; beyond the last: our caller's rbp */
 };
 
 /* A frame on its way into the trace, innermost first. */
@@ -52,23 +52,23 @@ struct trace_fresh {
     uintptr_t sp;
     uintptr_t pc;
     const uintptr_t *bp; /* where rbp, as it was in this frame, has been saved */
-    uint32_t rule;
-    uint16_t saver; /* the fresh frame that did; FRESH_ENTRY: our caller's rbp */
+    struct rule *rule;
 };
 
-#define FRESH_ENTRY UINT16_MAX
+struct rule; /* unwind's */
 
 struct trace {
     uint32_t epoch; /* of the rules that it was made by */
     uint32_t count; /* frames; 0 = none to go by */
     uint32_t checks;
     uint32_t end; /* enum stack_end: why there are no more */
-    struct trace_frame frame[TRACE_FRAMES];
-    struct trace_more more[TRACE_FRAMES];
+    /* From 1 on, outermost first; 0 is a wall: no stack pointer is higher, and its hash is a root. */
+    struct trace_frame frame[TRACE_FRAMES + 1];
+    struct trace_more more[TRACE_FRAMES + 1];
     struct trace_check check[2 * TRACE_FRAMES + 1];
     struct trace_fresh fresh[TRACE_FRAMES];
     /* Direct-mapped, and only hints: what was found last by a pc, and by a hash. */
-    uint32_t rule_of[TRACE_RECENT];
+    uint32_t rule_at[TRACE_RECENT];
     struct trace_recent {
         uint64_t hash;
         uint64_t id;

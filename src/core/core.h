@@ -164,7 +164,7 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
     if (unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
-    struct trace_more *last = &t->trace.more[t->trace.count - 1];
+    struct trace_more *last = &t->trace.more[t->trace.count];
     if (!last->id) {
         struct trace_recent *recent = &t->trace.recent[last->hash % TRACE_RECENT];
         last->id = likely(recent->hash == last->hash) ? (uint32_t)recent->id

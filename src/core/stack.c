@@ -11,7 +11,7 @@ void stack_start(void)
 
 COLD uint32_t stack_put_new(struct trace *t)
 {
-    uint64_t hash = t->more[t->count - 1].hash;
+    uint64_t hash = t->more[t->count].hash;
     uint32_t id = depot_put_trace(t, true);
     t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
     struct unwind_totals totals = unwind_totals();

@@ -34,7 +34,7 @@ static void note_frame(uint64_t word, uintptr_t sp)
 uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id)
 {
     if (note(at, id, t->end, true))
-        for (uint32_t i = t->count; i-- > 0;)
+        for (uint32_t i = t->count; i > 0; i--)
             note_frame(t->more[i].word, t->frame[i].sp);
     return id;
 }

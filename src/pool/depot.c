@@ -213,8 +213,7 @@ uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_gr
 
 static struct wanted wanted_of(const struct trace *t, uint32_t i)
 {
-    return (struct wanted){t->more[i].word, t->more[i].hash,
-                           i ? t->more[i - 1].hash : depot_root(t->end)};
+    return (struct wanted){t->more[i].word, t->more[i].hash, t->more[i - 1].hash};
 }
 
 /* No room for all of its frames: the innermost, as long as there is room for those. */
@@ -223,28 +222,37 @@ static uint32_t put_short(const struct trace *t, bool may_grow)
     uint64_t pc[SHORT_FRAMES];
     uint32_t count = t->count < SHORT_FRAMES ? t->count : SHORT_FRAMES;
     for (uint32_t i = 0; i < count; i++)
-        pc[i] = t->more[t->count - 1 - i].word;
+        pc[i] = t->more[t->count - i].word;
     return depot_put(pc, count, STACK_BUDGET, may_grow);
+}
+
+/* The innermost frame whose id is known or can be found; 0: none. */
+static uint32_t find_known(struct trace *t)
+{
+    uint32_t i = t->count;
+    for (; i > 0 && !t->more[i].id; i--) {
+        struct wanted w = wanted_of(t, i);
+        t->more[i].id = find(&w);
+        if (t->more[i].id)
+            break;
+    }
+    return i;
 }
 
 uint32_t depot_put_trace(struct trace *t, bool may_grow)
 {
-    uint32_t last = t->count - 1, i = last;
-    struct wanted w = wanted_of(t, i);
-    while (!t->more[i].id && !(t->more[i].id = find(&w)) && i > 0)
-        w = wanted_of(t, --i);
-    if (t->more[last].id)
-        return t->more[last].id;
-    if (is_nearly_full())
+    uint32_t i = find_known(t), parent = i ? t->more[i].id : depot_root(t->end);
+    if (i < t->count && is_nearly_full())
         return put_short(t, may_grow);
-    atomic_fetch_add_explicit(&image()->depot_stacks, 1, memory_order_relaxed);
-    for (i += t->more[i].id != 0; i <= last; i++) {
-        w = wanted_of(t, i);
-        t->more[i].id = add(&w, i ? t->more[i - 1].id : depot_root(t->end), may_grow);
-        if (!t->more[i].id)
+    if (i < t->count)
+        atomic_fetch_add_explicit(&image()->depot_stacks, 1, memory_order_relaxed);
+    while (i < t->count) {
+        struct wanted w = wanted_of(t, ++i);
+        parent = t->more[i].id = add(&w, parent, may_grow);
+        if (!parent)
             return put_short(t, may_grow);
     }
-    return t->more[last].id;
+    return parent;
 }
 
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room)

@@ -76,7 +76,7 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
         !takes_bp(row, r))
         return RULE_COMPLEX;
     r->offset = (int32_t)cfa->offset;
-    if (cfa->reg == REG_RSP)
+    if (cfa->reg == REG_RSP && cfa->offset > 0)
         return RULE_SP;
     return cfa->reg == REG_RBP ? RULE_BP : RULE_COMPLEX;
 }

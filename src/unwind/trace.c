@@ -23,8 +23,6 @@
  */
 #include "unwinder_priv.h"
 
-#define NONE (-1)
-
 enum progress {
     GO_ON,
     ARRIVED, /* the rest stands, or there is none */
@@ -39,14 +37,23 @@ enum progress {
 struct update {
     struct trace *t;
     struct cursor c;
-    struct rule *rule; /* of the last frame */
-    int32_t old;       /* innermost frame of the last stack that may still stand, or NONE */
-    uint32_t fresh;    /* frames found inside of it */
-    uint16_t saver;    /* the fresh frame that saved rbp as it is now: see trace_fresh */
+    struct rule *rule;             /* of the last frame */
+    const struct trace_frame *old; /* innermost of the last stack that may still stand, or the wall */
+    struct trace_fresh *fresh;     /* behind the last of the frames found inside of it */
     bool may_grow;
     uint32_t end;
     enum progress progress;
 };
+
+ALWAYS_INLINE uint32_t fresh_count(const struct update *u)
+{
+    return (uint32_t)(u->fresh - u->t->fresh);
+}
+
+ALWAYS_INLINE uint32_t index_of(const struct trace *t, const struct trace_frame *f)
+{
+    return (uint32_t)(f - t->frame);
+}
 
 /* ---- 1. inner frames ------------------------------------------------------------------------- */
 
@@ -56,40 +63,33 @@ static struct rule *find_rule(struct update u)
     const struct rule *r = rule_of(u.c.key, &spare, u.may_grow);
     if (r == &spare)
         return NULL;
-    uint32_t n = (uint32_t)(r - rules);
-    u.t->rule_of[u.c.key % TRACE_RECENT] = n;
+    uint32_t place = rule_place(r);
+    u.t->rule_at[u.c.key % TRACE_RECENT] = place;
     if (u.rule != rules) /* what all begin with would go from cache to cache */
-        atomic_store_explicit(&u.rule->next, n, memory_order_relaxed);
-    return &rules[n];
+        atomic_store_explicit(&u.rule->next, place, memory_order_relaxed);
+    return rule_at(place);
 }
 
 /* Two hints: whom the last frame's caller was last time, and what this pc was last time. */
 ALWAYS_INLINE struct rule *rule_here(const struct update *u)
 {
-    struct rule *r = &rules[atomic_load_explicit(&u->rule->next, memory_order_relaxed)];
+    struct rule *r = rule_at(atomic_load_explicit(&u->rule->next, memory_order_relaxed));
     if (likely(rule_is(r, u->c.key)))
         return r;
-    r = &rules[u->t->rule_of[u->c.key % TRACE_RECENT]];
+    r = rule_at(u->t->rule_at[u->c.key % TRACE_RECENT]);
     return likely(rule_is(r, u->c.key)) ? r : find_rule(*u);
-}
-
-/* Is the frame that we have come to the last stack's `old`? */
-ALWAYS_INLINE bool is_old(const struct update *u)
-{
-    const struct trace_frame *f = &u->t->frame[u->old];
-    const struct trace_more *m = &u->t->more[u->old];
-    return f->sp == u->c.sp && f->pc == u->c.key && (likely(!m->needs_bp) || m->bp == *u->c.bp);
 }
 
 ALWAYS_INLINE enum step add_and_step(struct update *u, struct rule *r)
 {
-    const uintptr_t *bp = u->c.bp;
     u->rule = r;
-    u->t->fresh[u->fresh++] =
-        (struct trace_fresh){u->c.sp, u->c.key, bp, (uint32_t)(r - rules), u->saver};
-    enum step s = step(&u->c, r);
-    u->saver = u->c.bp != bp ? (uint16_t)(u->fresh - 1) : u->saver;
-    return s;
+    *u->fresh++ = (struct trace_fresh){u->c.sp, u->c.key, u->c.bp, r};
+    return step(&u->c, r);
+}
+
+static uint32_t end_reason(enum step s)
+{
+    return s == STEP_ON ? STACK_CUT : end_of(s);
 }
 
 /* One frame further out. */
@@ -99,10 +99,10 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
     if (unlikely(!r))
         return NOT_SO;
     enum step s = add_and_step(u, r);
-    u->end = s == STEP_ON ? STACK_CUT : end_of(s);
-    if (likely(s == STEP_ON && u->fresh < TRACE_WALK))
+    if (likely(s == STEP_ON && u->fresh < u->t->fresh + TRACE_WALK))
         return GO_ON;
-    u->old = NONE;
+    u->end = end_reason(s);
+    u->old = u->t->frame;
     return s == STEP_SIGNAL || s == STEP_COMPLEX ? NOT_SO : ARRIVED;
 }
 
@@ -117,7 +117,8 @@ ALWAYS_INLINE bool slot_holds(const struct trace_frame *f)
 ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace_frame *f,
                                                      const struct trace_frame *stop)
 {
-    for (; f - stop >= 4; f -= 4) { /* in this order: an address is right when inner ones were */
+    const struct trace_frame *four = stop + 4;
+    for (; f >= four; f -= 4) { /* in this order: an address is right when inner ones were */
         if (!slot_holds(f - 1))
             return f;
         if (!slot_holds(f - 2))
@@ -132,50 +133,57 @@ ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace_frame *f
     return f;
 }
 
-/* A saver's place in the trace to be: the fresh frames follow `old`, the innermost last. */
-ALWAYS_INLINE uint16_t index_of_saver(const struct update *u, uint16_t saver)
+/*
+ * The place, in the trace to be, of the frame that saved rbp as it was in a fresh frame (or, `f`
+ * behind them, as it is now): the fresh frames follow `old`, the innermost last.
+ */
+static uint16_t saver_of(const struct update *u, const struct trace_fresh *f)
 {
-    return (uint16_t)((uint32_t)u->old + (saver == FRESH_ENTRY ? u->fresh + 1 : u->fresh - saver));
+    const uintptr_t *bp = f == u->fresh ? u->c.bp : f->bp;
+    while (f > u->t->fresh && f[-1].bp == bp)
+        f--;
+    uint32_t inner = (uint32_t)(f - u->t->fresh); /* 0: none of them, our caller's rbp */
+    return (uint16_t)(index_of(u->t, u->old) + fresh_count(u) + 1 - inner);
 }
 
 /* What rbp is found by from here on may have moved: its value was compared by is_old. */
 static void move_check(struct update u, struct trace_check *check)
 {
     check->slot = u.c.bp;
-    check->saver = index_of_saver(&u, u.saver);
+    check->saver = saver_of(&u, u.fresh);
 }
 
 #ifdef RTC_MUTATE_STOP /* what the tests of stacks must notice */
-#define STOP_AT(old) ((old) > 4 ? (old) - 4 : 0)
+#define OUTERMOST(t, f) ((f) - (t)->frame > 5 ? (f) - 4 : (t)->frame + 1)
 #else
-#define STOP_AT(old) 0
+#define OUTERMOST(t, f) ((t)->frame + 1)
 #endif
 
 /*
- * The outermost frame that stands: 0, all do; else that frame's caller is another one, or in
- * another state.
+ * The outermost frame that stands: the first, when all do; else that frame's caller is another
+ * one, or in another state.
  */
-ALWAYS_INLINE int32_t verify(const struct update *u)
+ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
 {
     struct trace *t = u->t;
-    const struct trace_frame *f = &t->frame[u->old];
-    uint32_t n = t->checks;
-    while (n && t->check[n - 1].frame > u->old)
+    const struct trace_frame *f = u->old;
+    uint32_t n = t->checks, old = index_of(t, f);
+    while (n && t->check[n - 1].frame > old)
         n--;
     t->checks = n;
-    for (;;) {
-        const struct trace_frame *stop = &t->frame[n ? t->check[n - 1].frame : STOP_AT(u->old)];
-        f = verify_slots(f, stop);
-        if (unlikely(f > stop))
-            return (int32_t)(f - t->frame);
-        if (likely(!n))
-            return 0;
+    while (unlikely(n)) {
         struct trace_check *check = &t->check[--n];
-        if (check->saver > u->old)
+        const struct trace_frame *stop = &t->frame[check->frame];
+        f = verify_slots(f, stop);
+        if (f > stop)
+            return f;
+        if (check->saver > old)
             move_check(*u, check);
         else if (*check->slot != check->value)
-            return (int32_t)(f - t->frame) + 1;
+            return f + 1;
     }
+    f = verify_slots(f, OUTERMOST(t, u->old));
+    return f == OUTERMOST(t, u->old) ? &t->frame[1] : f;
 }
 
 /* ---- 3. frames that stand, though what is outside of them does not -------------------------------- */
@@ -184,61 +192,61 @@ ALWAYS_INLINE int32_t verify(const struct update *u)
  * Goes on from `last`, the outermost one: the frames from u.old to it become fresh ones.  They
  * are stepped over as if for the first time, so what has changed meanwhile is not kept either.
  */
-static struct update go_on_from(struct update u, int32_t last)
+ALWAYS_INLINE enum progress go_on_from(struct update *u, const struct trace_frame *last)
 {
-    u.progress = GO_ON;
-    for (int32_t i = u.old; i >= last && u.progress == GO_ON; i--)
-        if (u.fresh == TRACE_WALK || add_and_step(&u, &rules[u.t->more[i].rule]) != STEP_ON)
-            u.progress = ANEW;
-    u.old = last - 1;
-    return u;
+    for (; u->old >= last; u->old--)
+        if (u->fresh >= u->t->fresh + TRACE_WALK ||
+            add_and_step(u, u->t->more[index_of(u->t, u->old)].rule) != STEP_ON)
+            return ANEW;
+    return GO_ON;
+}
+
+/* Is the frame that we have come to the last stack's `old`? */
+ALWAYS_INLINE bool is_old(const struct update *u)
+{
+    if (u->old->sp != u->c.sp || u->old->pc != u->c.key)
+        return false;
+    const struct trace_more *m = &u->t->more[index_of(u->t, u->old)];
+    return likely(!m->needs_bp) || m->bp == *u->c.bp;
 }
 
 ALWAYS_INLINE enum progress meet(struct update *u)
 {
-    int32_t last = verify(u);
-    if (likely(last == 0))
+    const struct trace_frame *last = verify(u);
+    if (likely(last == &u->t->frame[1]))
         return ARRIVED;
-    if (last > u->old)
-        return ANEW;
-    *u = go_on_from(*u, last);
-    return u->progress;
+    return last > u->old ? ANEW : go_on_from(u, last);
 }
 
 /* ---- keeping it --------------------------------------------------------------------------------- */
 
 /* The words, beside its return address, that a frame is left by. */
-static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f,
-                       const struct rule *r)
+static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f)
 {
     struct trace *t = u.t;
-    if (r->kind == RULE_DRAP) { /* first, for the list is read backwards */
-        const uintptr_t *slot = (const uintptr_t *)(*f->bp + (uintptr_t)(intptr_t)r->offset);
+    if (f->rule->kind == RULE_DRAP) { /* first, for the list is read backwards */
+        const uintptr_t *slot = (const uintptr_t *)(*f->bp + (uintptr_t)(intptr_t)f->rule->offset);
         t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
     }
-    t->check[t->checks++] =
-        (struct trace_check){f->bp, *f->bp, (uint16_t)i, index_of_saver(&u, f->saver)};
+    t->check[t->checks++] = (struct trace_check){f->bp, *f->bp, (uint16_t)i, saver_of(&u, f)};
 }
 
-ALWAYS_INLINE uint64_t keep_frame(const struct update *u, uint32_t i, const struct trace_fresh *f,
-                                  uint64_t outer)
+ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct trace_fresh *f)
 {
     struct trace *t = u->t;
     struct trace_more *m = &t->more[i];
-    const struct rule *r = &rules[f->rule];
-    bool uses_bp = r->kind != RULE_SP && r->kind != RULE_END;
+    struct rule *r = f->rule;
     t->frame[i] = (struct trace_frame){f->sp, f->pc};
     m->word = word_of(f->pc, r);
-    m->hash = depot_hash(outer, m->word);
-    m->rule = f->rule;
+    m->hash = depot_hash(m[-1].hash, m->word);
+    m->rule = r;
     m->id = 0;
-    m->needs_bp = uses_bp || (!r->saved_bp && i && m[-1].needs_bp);
-    if (unlikely(m->needs_bp)) {
-        m->bp = *f->bp;
-        if (uses_bp)
-            add_checks(*u, i, f, r);
-    }
-    return m->hash;
+    m->needs_bp = rule_uses_bp(r) || (!r->saved_bp && m[-1].needs_bp);
+    if (likely(!m->needs_bp))
+        return;
+    m->bp = *f->bp;
+    if (rule_uses_bp(r))
+        add_checks(*u, i, f);
 }
 
 /*
@@ -249,25 +257,23 @@ static void begin_anew(struct update u)
 {
     const uintptr_t *slot = (const uintptr_t *)u.c.sp - 1;
     u.t->end = u.end;
+    u.t->more[0].hash = depot_root(u.end);
     u.t->checks = u.rule->kind != RULE_END;
-    u.t->check[0] = (struct trace_check){slot, *slot, 0, 0};
+    u.t->check[0] = (struct trace_check){slot, *slot, 1, 0};
 }
 
 ALWAYS_INLINE enum progress keep(const struct update *u)
 {
     struct trace *t = u->t;
-    uint32_t from = (uint32_t)(u->old + 1), count = from + u->fresh;
-    if (u->fresh == 0 && count == t->count)
-        return ARRIVED;
+    uint32_t old = index_of(t, u->old), count = old + fresh_count(u);
     t->count = 0; /* until it is whole: this thread may leave us by siglongjmp */
     atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(u->old == NONE))
+    if (unlikely(!old))
         begin_anew(*u);
     if (unlikely(count > TRACE_FRAMES || (t->end == STACK_CUT && count < RTC_STACK_FRAMES)))
         return ANEW;
-    uint64_t hash = from ? t->more[from - 1].hash : depot_root(t->end);
-    for (uint32_t i = from; i < count; i++)
-        hash = keep_frame(u, i, &t->fresh[count - 1 - i], hash);
+    for (const struct trace_fresh *f = u->fresh; f > t->fresh;)
+        keep_frame(u, ++old, --f);
     atomic_signal_fence(memory_order_seq_cst);
     t->count = count;
     return ARRIVED;
@@ -275,26 +281,21 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
-ALWAYS_INLINE enum progress walk(struct update *u)
-{
-    enum progress p;
-    do {
-        while (u->old >= 0 && u->t->frame[u->old].sp < u->c.sp)
-            u->old--;
-        p = u->old >= 0 && is_old(u) ? meet(u) : walk_on(u);
-    } while (p == GO_ON);
-    return p;
-}
-
 static enum progress try(struct trace *t, const struct entry *at, bool may_grow)
 {
     struct update u = {.t = t,
                        .c = cursor_at(at),
                        .rule = rules,
-                       .old = (int32_t)t->count - 1,
-                       .saver = FRESH_ENTRY,
+                       .old = &t->frame[t->count],
+                       .fresh = t->fresh,
                        .may_grow = may_grow};
-    enum progress p = walk(&u);
+    enum progress p;
+    t->frame[0].sp = UINTPTR_MAX;
+    do {
+        while (u.old->sp < u.c.sp)
+            u.old--;
+        p = is_old(&u) ? meet(&u) : walk_on(&u);
+    } while (p == GO_ON);
     return likely(p == ARRIVED) ? keep(&u) : p;
 }
 
@@ -307,12 +308,71 @@ static COLD bool try_anew(struct trace *t, const struct entry *at, bool may_grow
     return false;
 }
 
+static inline bool try_all(struct trace *t, const struct entry *at, bool may_grow)
+{
+    return likely(try(t, at, may_grow) == ARRIVED) || try_anew(t, at, may_grow);
+}
+
+/* ---- the commonest case -------------------------------------------------------------------------- */
+
+/* Do all words hold, seen from frame `f`, if it saves no rbp but as it did? */
+ALWAYS_INLINE bool all_hold(const struct trace *t, const struct trace_frame *f)
+{
+    uint32_t inner = index_of(t, f);
+    for (uint32_t n = t->checks; unlikely(n); n--) {
+        const struct trace_check *check = &t->check[n - 1];
+        const struct trace_frame *stop = &t->frame[check->frame];
+        if (check->saver >= inner || stop > f)
+            return false;
+        f = verify_slots(f, stop);
+        if (f > stop || *check->slot != check->value)
+            return false;
+    }
+    return verify_slots(f, OUTERMOST(t, f)) == OUTERMOST(t, f);
+}
+
+/* Does this call's rule lead to the same caller as that of the last call from the same frame? */
+ALWAYS_INLINE bool is_same_caller(const struct trace_frame *f, const struct trace_more *m,
+                                  const struct rule *r)
+{
+    return r->kind == RULE_SP && f->sp + (uintptr_t)(intptr_t)r->offset == f[-1].sp &&
+           !m->needs_bp && !m[-1].needs_bp;
+}
+
+ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct rule *r, uint64_t key)
+{
+    f->pc = 0; /* until it is whole: this thread may leave us by siglongjmp */
+    atomic_signal_fence(memory_order_seq_cst);
+    m->word = word_of(key, r);
+    m->hash = depot_hash(m[-1].hash, m->word);
+    m->rule = r;
+    m->id = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->pc = key;
+}
+
+/*
+ * Most calls are made by the function activation that made the last one, from the same place or
+ * from another in it: then the innermost frame is all that can differ, if all words hold.
+ */
 bool trace_update(struct trace *t, const struct entry *at, bool may_grow)
 {
+    uint64_t key = at->pc & KEY_PC;
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
+    struct trace_frame *f = &t->frame[t->count];
     if (unlikely(t->epoch != epoch)) {
         t->epoch = epoch;
         t->count = 0;
+        return try_all(t, at, may_grow);
     }
-    return likely(try(t, at, may_grow) == ARRIVED) || try_anew(t, at, may_grow);
+    if (unlikely(t->count < 2) || f->sp != (uintptr_t)(at + 1))
+        return try_all(t, at, may_grow);
+    struct trace_more *m = &t->more[t->count];
+    if (f->pc == key && likely(!m->needs_bp))
+        return likely(all_hold(t, f)) || try_all(t, at, may_grow);
+    struct rule *r = rule_at(t->rule_at[key % TRACE_RECENT]);
+    if (!rule_is(r, key) || !is_same_caller(f, m, r) || unlikely(!all_hold(t, f)))
+        return try_all(t, at, may_grow);
+    replace(f, m, r, key);
+    return true;
 }

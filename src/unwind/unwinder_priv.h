@@ -79,12 +79,12 @@ bool expression_value(const struct column *c, const struct regs *r, uintptr_t in
 #define KEY_PC (KEY_EXACT - 1)
 
 enum rule_kind {
-    RULE_SP,      /* CFA = sp + offset */
-    RULE_BP,      /* CFA = rbp + offset */
+    RULE_SP,      /* CFA = sp + offset, which is positive */
+    RULE_END,     /* nobody called */
+    RULE_BP,      /* from here on rbp is used.  CFA = rbp + offset */
     RULE_CHAIN,   /* no information: as if rbp were a frame pointer */
     RULE_DRAP,    /* CFA = *(rbp + offset), the caller's rbp at *rbp: realigned stacks */
     RULE_SIGNAL,  /* the frame of a signal: the interrupted registers lie above sp */
-    RULE_END,     /* nobody called */
     RULE_NONE,    /* before there are rules */
     RULE_COMPLEX, /* needs other registers, or an expression: registers.c */
 };
@@ -92,7 +92,7 @@ enum rule_kind {
 /* Never changes once it can be found, but for `next` and the key of one that is dropped. */
 struct rule {
     _Atomic uint64_t key;
-    _Atomic uint32_t next; /* the rule of the caller that was seen last: a hint */
+    _Atomic uint32_t next; /* the place of the caller's rule that was seen last: a hint */
     int32_t offset;
     uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: it is still in rbp */
     uint16_t kind;     /* enum rule_kind */
@@ -105,6 +105,22 @@ extern _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
 
 /* The rule of a key, made if need be; `*spare` is filled and returned if it could not be kept. */
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
+
+/* A hint is a place: the distance from rules[0] in bytes. */
+ALWAYS_INLINE struct rule *rule_at(uint32_t place)
+{
+    return (struct rule *)((uintptr_t)rules + place);
+}
+
+ALWAYS_INLINE uint32_t rule_place(const struct rule *r)
+{
+    return (uint32_t)((uintptr_t)r - (uintptr_t)rules);
+}
+
+ALWAYS_INLINE bool rule_uses_bp(const struct rule *r)
+{
+    return r->kind > RULE_END;
+}
 
 ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 {
@@ -180,14 +196,10 @@ struct stepped {
 };
 struct stepped step_slow(struct cursor c, const struct rule *r);
 
-ALWAYS_INLINE bool is_on_stack(const struct cursor *c, uintptr_t cfa)
-{
-    return cfa > c->sp && cfa <= c->high && cfa % sizeof(uintptr_t) == 0;
-}
-
+/* `cfa` is above the stack pointer, and aligned. */
 ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
-    if (unlikely(!is_on_stack(c, cfa)))
+    if (unlikely(cfa > c->high))
         return STEP_ASTRAY;
     c->key = ((const uintptr_t *)cfa)[-1] & KEY_PC;
     c->sp = cfa;

@@ -4,6 +4,12 @@
  */
 #include "unwinder_priv.h"
 
+/* To a CFA that memory told, and not the stack pointer. */
+static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
+{
+    return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_ASTRAY;
+}
+
 /* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
 static enum step step_by_chain(struct cursor *c, const struct rule *r)
 {
@@ -22,7 +28,7 @@ static enum step step_by_drap(struct cursor *c, const struct rule *r)
     if (bp < c->sp || bp >= c->high || slot < c->sp || slot >= c->high || slot % sizeof slot ||
         bp % sizeof bp)
         return STEP_ASTRAY;
-    enum step s = step_to(c, *(const uintptr_t *)slot, 0);
+    enum step s = step_far(c, *(const uintptr_t *)slot, 0);
     c->bp = (const uintptr_t *)bp;
     return s;
 }
@@ -43,7 +49,7 @@ static enum step step_by_kind(struct cursor *c, const struct rule *r)
 {
     switch ((enum rule_kind)r->kind) {
     case RULE_BP:
-        return step_to(c, *c->bp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
+        return step_far(c, *c->bp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
     case RULE_CHAIN: return step_by_chain(c, r);
     case RULE_DRAP: return step_by_drap(c, r);
     case RULE_SIGNAL: return step_by_signal(c);
