@@ -94,8 +94,9 @@ static void dump_image(const struct image_header *h, FILE *out)
     fprintf(out, " image depot nodes=%llu stacks=%llu bytes=%llu pcs=%llu pc_bytes=%llu\n",
             ull(h->depot_nodes), ull(h->depot_stacks), ull(h->depot_bytes), ull(h->pc_count),
             ull(h->pc_bytes));
-    fprintf(out, " image quarantine_bytes=%llu malloc_fill=%d free_fill=%d\n",
-            ull(h->quarantine_bytes), h->malloc_fill - 1, h->free_fill - 1);
+    fprintf(out, " image quarantine_bytes=%llu malloc_fill=%d free_fill=%d frames=%u\n",
+            ull(h->quarantine_bytes), h->malloc_fill - 1, h->free_fill - 1,
+            h->stack_frames);
     fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
             ull(h->bad_frees[LOST_DUPLICATE]), ull(h->bad_frees[LOST_MISALIGNED]),
             ull(h->bad_frees[LOST_BAD]), ull(h->bad_frees[LOST_FOREIGN]));

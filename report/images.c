@@ -95,6 +95,8 @@ static void image_add(struct report *r, uint32_t number, const struct image_head
     image->parent = h->parent < number ? h->parent : 0;
     image->how = h->how;
     image->first_depot_chunk = h->first_depot_chunk;
+    image->stack_frames = h->stack_frames > 0 && h->stack_frames < RTC_STACK_FRAMES ? h->stack_frames
+                                                                                   : RTC_STACK_FRAMES;
     image->start_ns = h->start_ns;
     image->lost_features = h->lost_features;
     image->wait_status = -1;

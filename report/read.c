@@ -408,11 +408,11 @@ static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
 
 static uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
 {
-    uint32_t frames[RTC_STACK_FRAMES], count = 0;
+    uint32_t frames[RTC_STACK_FRAMES], count = 0, most = image->stack_frames;
 
     if (id != 0 && depot_is_root(id)) /* no node's: nobody's record says so */
         return site_intern(r, frames, 0, SITE_LOST);
-    while (!depot_is_root(id) && count < RTC_STACK_FRAMES) {
+    while (!depot_is_root(id) && count < most) {
         const struct depot_node *node = stack_node(r, image, id);
         if (!node)
             return site_intern(r, frames, count, SITE_LOST);

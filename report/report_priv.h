@@ -119,6 +119,7 @@ struct image {
     uint32_t end_how;
     int32_t end_status;
     uint32_t first_depot_chunk;
+    uint32_t stack_frames;
     uint32_t lease;
     uint32_t argc;
     uint64_t start_ns;

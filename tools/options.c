@@ -15,7 +15,7 @@
 #include "rtcheck/bits.h"
 #include "tools.h"
 
-enum option_kind { KIND_FLAG, KIND_SIZE, KIND_PATH, KIND_BYTE, KIND_HEAP };
+enum option_kind { KIND_FLAG, KIND_SIZE, KIND_PATH, KIND_BYTE, KIND_HEAP, KIND_FRAMES };
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
 #define OPTION(name, kind, initial, where, help) \
@@ -93,6 +93,13 @@ static bool parse_byte(const char *text, uint64_t *out)
     return parse_number(text, is_hex ? 16 : 10, out, &end) && *end == '\0' && *out <= UINT8_MAX;
 }
 
+static bool parse_frames(const char *text, uint64_t *out)
+{
+    char *end;
+    return parse_number(text, 10, out, &end) && *end == '\0' && *out >= 1 &&
+           *out <= RTC_STACK_FRAMES;
+}
+
 static const char *kind_wish(int kind)
 {
     switch (kind) {
@@ -104,6 +111,8 @@ static const char *kind_wish(int kind)
         return "a byte (0..255, 0x.., or no)";
     case KIND_HEAP:
         return "private or file";
+    case KIND_FRAMES:
+        return "a number from 1 to 64";
     default:
         return "a path";
     }
@@ -122,6 +131,11 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
         return true;
     case KIND_SIZE:
         if (!parse_size(given, &number))
+            return false;
+        snprintf(out, room, "%llu", (unsigned long long)number);
+        return true;
+    case KIND_FRAMES:
+        if (!parse_frames(given, &number))
             return false;
         snprintf(out, room, "%llu", (unsigned long long)number);
         return true;
@@ -313,7 +327,7 @@ static bool is_size(int kind)
 
 static bool is_text(int kind)
 {
-    return kind == KIND_PATH || kind == KIND_HEAP || kind == KIND_BYTE;
+    return kind == KIND_PATH || kind == KIND_HEAP || kind == KIND_BYTE || kind == KIND_FRAMES;
 }
 
 bool option_flag(const struct options *o, const char *name)
@@ -408,7 +422,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
-        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file",
+        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);

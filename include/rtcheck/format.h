@@ -212,7 +212,9 @@ struct image_header {
     _Atomic uint64_t pc_count;     /* return addresses seen, when the depot grew last */
     _Atomic uint64_t pc_bytes;     /* what is kept of them in the process */
     uint64_t quarantine_bytes;     /* of each thread */
-    uint64_t reserved[18];
+    uint32_t stack_frames;         /* that are kept of each stack; the depot may hold more */
+    uint32_t pad;
+    uint64_t reserved[17];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;

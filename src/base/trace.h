@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRACE_WALK 96u   /* so many are walked: outer ones may return, and enough must remain */
+#define TRACE_MORE 32u /* so many more than are wanted are walked: outer ones may return */
 #define TRACE_FRAMES 128u
 #define TRACE_RECENT 128u
 

@@ -17,6 +17,7 @@ struct options {
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
+    uint32_t frames; /* of a stack, 1 to RTC_STACK_FRAMES */
     char pool_dir[256];
 };
 
@@ -162,7 +163,7 @@ uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t 
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
-    if (unlikely(!trace_update(&t->trace, at, true)))
+    if (unlikely(rt.options.frames == 1) || unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
     struct trace_more *last = &t->trace.more[t->trace.count];
     if (!last->id) {

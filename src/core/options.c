@@ -69,6 +69,15 @@ static void read_byte(int *out, struct value v)
         *out = (int)n;
 }
 
+static void read_frames(uint32_t *out, struct value v)
+{
+    const char *s = v.at;
+    uint64_t n;
+    if (text_parse_decimal(&s, &n) && (size_t)(s - v.at) == v.length && n >= 1 &&
+        n <= RTC_STACK_FRAMES)
+        *out = (uint32_t)n;
+}
+
 /* What does not fit is as good as not given: half a path would be another one. */
 static void read_text(char *out, size_t room, struct value v)
 {
@@ -95,6 +104,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_size(&o->heap_bytes, v);
     else if (key_is(key, n, "freelist-vol"))
         read_size(&pool_knobs.quarantine_bytes, v);
+    else if (key_is(key, n, "frames"))
+        read_frames(&o->frames, v);
     else if (key_is(key, n, "malloc-fill"))
         read_byte(&pool_knobs.malloc_fill, v);
     else if (key_is(key, n, "free-fill"))

@@ -5,7 +5,8 @@
 
 void stack_start(void)
 {
-    const struct unwind_setup setup = {.find = loader_find, .number = modules_number};
+    const struct unwind_setup setup = {
+        .find = loader_find, .number = modules_number, .frames = rt.options.frames};
     unwind_start(&setup);
 }
 

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct runtime rt = {.options = {.trace_children = true, .heap_bytes = 256ull << 20}};
+struct runtime rt = {.options = {
+                         .trace_children = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;
@@ -68,6 +69,7 @@ static void start(char **envp)
         heap_start(&setup);
     }
     struct image_request request = {
+        .frames = rt.options.frames,
         .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
         .first_thread = 1,
         .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |

@@ -204,6 +204,7 @@ static void begin_child(void)
         .parent = image()->image,
         .lease = lease ? (uint32_t)(lease - run_leases()) + 1 : 0,
         .first_thread = threads_next_number(),
+        .frames = image()->stack_frames,
         .flags = atomic_load(&image()->flags) &
                  (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_SANDBOXED | IMAGE_BY_HAND |
                   IMAGE_RECORD_WIDE),

@@ -101,6 +101,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     atomic_store_explicit(&h->heap_bytes, atomic_load(&heap.bytes), memory_order_relaxed);
     h->first_thread = request->first_thread;
     h->first_depot_chunk = request->first_depot_chunk;
+    h->stack_frames = request->frames;
     h->lease = request->lease;
     h->quarantine_bytes = pool_knobs.quarantine_bytes;
     h->malloc_fill = (uint16_t)(pool_knobs.malloc_fill + 1);

@@ -239,6 +239,7 @@ struct image_request {
     uint32_t lease; /* index + 1 */
     uint32_t first_thread;
     uint32_t first_depot_chunk;
+    uint32_t frames; /* that stacks have at most */
     uint32_t flags;
 };
 

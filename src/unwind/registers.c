@@ -134,7 +134,7 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
     if (!leave_ours(&f, at))
         return; /* what the other walk found must do */
     out->count = 0;
-    while (out->count < RTC_STACK_FRAMES) {
+    while (out->count < frames_wanted) {
         walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]);
         enum step s = step_with_registers(&f);
         if (s != STEP_ON) {

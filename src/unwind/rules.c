@@ -23,6 +23,7 @@
 static struct rule nothing[1] = {{.key = DROPPED}};
 struct rule *rules = nothing; /* rules[0] is nobody's: what hints that know no better lead to */
 _Atomic uint32_t rules_epoch;
+uint32_t frames_wanted = RTC_STACK_FRAMES;
 
 static struct {
     struct unwind_setup setup;
@@ -297,6 +298,7 @@ void unwind_start(const struct unwind_setup *setup)
     rules = (struct rule *)(void *)at;
     rules[0] = (struct rule){.key = DROPPED};
     table.setup = *setup;
+    frames_wanted = setup->frames;
     stacks_start();
     grow();
 }

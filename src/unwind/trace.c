@@ -18,8 +18,8 @@
  * rbp is watched only where a frame needs it (needs_bp): most code has it for a general register,
  * and its value there says nothing about frames.
  *
- * A stack deeper than TRACE_WALK is cut there.  When it returns so far that fewer than
- * RTC_STACK_FRAMES remain the walk begins anew.
+ * A stack deeper than TRACE_MORE beyond what is wanted is cut there.  When it returns so far that
+ * fewer remain than are wanted the walk begins anew.
  */
 #include "unwinder_priv.h"
 
@@ -99,7 +99,7 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
     if (unlikely(!r))
         return NOT_SO;
     enum step s = add_and_step(u, r);
-    if (likely(s == STEP_ON && u->fresh < u->t->fresh + TRACE_WALK))
+    if (likely(s == STEP_ON && u->fresh < u->t->fresh + frames_wanted + TRACE_MORE))
         return GO_ON;
     u->end = end_reason(s);
     u->old = u->t->frame;
@@ -195,7 +195,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
 ALWAYS_INLINE enum progress go_on_from(struct update *u, const struct trace_frame *last)
 {
     for (; u->old >= last; u->old--)
-        if (u->fresh >= u->t->fresh + TRACE_WALK ||
+        if (u->fresh >= u->t->fresh + frames_wanted + TRACE_MORE ||
             add_and_step(u, u->t->more[index_of(u->t, u->old)].rule) != STEP_ON)
             return ANEW;
     return GO_ON;
@@ -270,7 +270,7 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(!old))
         begin_anew(*u);
-    if (unlikely(count > TRACE_FRAMES || (t->end == STACK_CUT && count < RTC_STACK_FRAMES)))
+    if (unlikely(count > TRACE_FRAMES || (t->end == STACK_CUT && count < frames_wanted)))
         return ANEW;
     for (const struct trace_fresh *f = u->fresh; f > t->fresh;)
         keep_frame(u, ++old, --f);

@@ -100,6 +100,8 @@ struct rule {
 };
 static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every frame");
 
+extern uint32_t frames_wanted; /* of a stack; sealed after the start */
+
 extern struct rule *rules;
 extern _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
 

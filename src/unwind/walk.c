@@ -70,7 +70,7 @@ void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
 {
     struct rule spare = {.key = 0};
     struct cursor c = cursor_at(at);
-    for (out->count = 0; out->count < RTC_STACK_FRAMES;) {
+    for (out->count = 0; out->count < frames_wanted;) {
         const struct rule *r = rule_of(c.key, &spare, may_grow);
         walk_add(out, word_of(c.key, r), c.sp);
         enum step s = step(&c, r);

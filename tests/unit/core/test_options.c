@@ -36,6 +36,7 @@ static bool changes_nothing(const char *text)
     return e.options.trace_children == initial.options.trace_children &&
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
+           e.options.frames == initial.options.frames &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
            e.knobs.malloc_fill == initial.knobs.malloc_fill &&
@@ -52,6 +53,7 @@ enum where { L, R };
 #define OTHER_PATH(initial) "/some/where"
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
+#define OTHER_FRAMES(initial) "17"
 
 /* "name=value" as RTCHECK_OPTIONS has it: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -96,6 +98,17 @@ static void flags(void **state)
     }
     if (!after_reading("trace_children=no:trace_children").options.trace_children)
         fail_msg("a bare flag is no yes");
+}
+
+static void frames(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"frames=0", "frames=65", "frames=", "frames=8k", "frames=-1"};
+    for (size_t i = 0; i < countof(bad); i++)
+        if (!changes_nothing(bad[i]))
+            fail_msg("%s is taken", bad[i]);
+    assert_int_equal(after_reading("frames=1").options.frames, 1);
+    assert_int_equal(after_reading("frames=8:frames=64").options.frames, 64);
 }
 
 static void sizes(void **state)
@@ -208,7 +221,7 @@ static int remember(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table), cmocka_unit_test(flags),      cmocka_unit_test(sizes),
+        cmocka_unit_test(table), cmocka_unit_test(flags),      cmocka_unit_test(frames), cmocka_unit_test(sizes),
         cmocka_unit_test(bytes), cmocka_unit_test(paths),      cmocka_unit_test(separators),
         cmocka_unit_test(bad_values),
     };

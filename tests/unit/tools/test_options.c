@@ -66,6 +66,11 @@ static void texts(void **state)
         {"free_fill=0x-1", NULL, "is not a byte"},
         {"free_fill=0x0xf", NULL, "is not a byte"},
         {"free_fill=yes", NULL, "is not a byte"},
+        {"frames=08", "frames=8", NULL},
+        {"frames=64", "frames=64", NULL},
+        {"frames=0", NULL, "is not a number from 1 to 64"},
+        {"frames=65", NULL, "is not a number from 1 to 64"},
+        {"frames=all", NULL, "is not a number from 1 to 64"},
         {"heap=file", "heap=file", NULL},
         {"heap=files", NULL, "is not private or file"},
         {"keep=maybe", NULL, "keep: 'maybe' is not yes or no"},
@@ -155,7 +160,8 @@ static void command_lines(void **state)
 /* Names of which one abbreviation means both: longest such abbreviation, by pair. */
 static const char *const confusable[] = {
     "help heap he",       "help heap-size he",           "memuse malloc-fill m",
-    "heap heap-size hea", "freelist-vol free-fill free",
+    "heap heap-size hea", "freelist-vol frames fr",     "freelist-vol free-fill free",
+    "frames free-fill fr",
 };
 
 /* Writes "a b longest" when an abbreviation of both exists that is the name of neither. */
