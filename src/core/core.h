@@ -163,7 +163,7 @@ uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t 
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
-    if (unlikely(rt.options.frames == 1) || unlikely(!trace_update(&t->trace, at, true)))
+    if (unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
     struct trace_more *last = &t->trace.more[t->trace.count];
     if (!last->id) {

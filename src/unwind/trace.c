@@ -57,16 +57,16 @@ ALWAYS_INLINE uint32_t index_of(const struct trace *t, const struct trace_frame 
 
 /* ---- 1. inner frames ------------------------------------------------------------------------- */
 
-static struct rule *find_rule(struct update u)
+static struct rule *find_rule(struct trace *t, struct rule *inner, uint64_t key, bool may_grow)
 {
     struct rule spare;
-    const struct rule *r = rule_of(u.c.key, &spare, u.may_grow);
+    const struct rule *r = rule_of(key, &spare, may_grow);
     if (r == &spare)
         return NULL;
     uint32_t place = rule_place(r);
-    u.t->rule_at[u.c.key % TRACE_RECENT] = place;
-    if (u.rule != rules) /* what all begin with would go from cache to cache */
-        atomic_store_explicit(&u.rule->next, place, memory_order_relaxed);
+    t->rule_at[key % TRACE_RECENT] = place;
+    if (inner != rules) /* what all begin with would go from cache to cache */
+        atomic_store_explicit(&inner->next, place, memory_order_relaxed);
     return rule_at(place);
 }
 
@@ -77,7 +77,7 @@ ALWAYS_INLINE struct rule *rule_here(const struct update *u)
     if (likely(rule_is(r, u->c.key)))
         return r;
     r = rule_at(u->t->rule_at[u->c.key % TRACE_RECENT]);
-    return likely(rule_is(r, u->c.key)) ? r : find_rule(*u);
+    return likely(rule_is(r, u->c.key)) ? r : find_rule(u->t, u->rule, u->c.key, u->may_grow);
 }
 
 ALWAYS_INLINE enum step add_and_step(struct update *u, struct rule *r)
@@ -308,8 +308,38 @@ static COLD bool try_anew(struct trace *t, const struct entry *at, bool may_grow
     return false;
 }
 
+ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct rule *r, uint64_t key)
+{
+    f->pc = 0; /* until it is whole: this thread may leave us by siglongjmp */
+    atomic_signal_fence(memory_order_seq_cst);
+    m->word = word_of(key, r);
+    m->hash = depot_hash(m[-1].hash, m->word);
+    m->rule = r;
+    m->id = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->pc = key;
+}
+
+/* One frame is wanted: nothing is walked. */
+static bool only_caller(struct trace *t, const struct entry *at, bool may_grow)
+{
+    uint64_t key = at->pc & KEY_PC;
+    struct rule *r = rule_at(t->rule_at[key % TRACE_RECENT]);
+    if (!rule_is(r, key))
+        r = find_rule(t, rules, key, may_grow);
+    if (!r)
+        return false;
+    t->end = STACK_CUT;
+    t->more[0].hash = depot_root(STACK_CUT);
+    replace(&t->frame[1], &t->more[1], r, key);
+    t->count = 1;
+    return true;
+}
+
 static inline bool try_all(struct trace *t, const struct entry *at, bool may_grow)
 {
+    if (unlikely(frames_wanted == 1))
+        return only_caller(t, at, may_grow);
     return likely(try(t, at, may_grow) == ARRIVED) || try_anew(t, at, may_grow);
 }
 
@@ -337,18 +367,6 @@ ALWAYS_INLINE bool is_same_caller(const struct trace_frame *f, const struct trac
 {
     return r->kind == RULE_SP && f->sp + (uintptr_t)(intptr_t)r->offset == f[-1].sp &&
            !m->needs_bp && !m[-1].needs_bp;
-}
-
-ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct rule *r, uint64_t key)
-{
-    f->pc = 0; /* until it is whole: this thread may leave us by siglongjmp */
-    atomic_signal_fence(memory_order_seq_cst);
-    m->word = word_of(key, r);
-    m->hash = depot_hash(m[-1].hash, m->word);
-    m->rule = r;
-    m->id = 0;
-    atomic_signal_fence(memory_order_seq_cst);
-    f->pc = key;
 }
 
 /*
