@@ -91,7 +91,9 @@ static void dump_image(const struct image_header *h, FILE *out)
         if (h->lost_features >> n & 1)
             fprintf(out, ",%s", feature_name(n));
     fputc('\n', out);
-    fprintf(out, " image depot nodes=%llu stacks=%llu bytes=%llu pcs=%llu pc_bytes=%llu\n",
+    fprintf(out,
+            " image depot_nodes=%llu depot_stacks=%llu depot_bytes=%llu pc_count=%llu "
+            "pc_bytes=%llu\n",
             ull(h->depot_nodes), ull(h->depot_stacks), ull(h->depot_bytes), ull(h->pc_count),
             ull(h->pc_bytes));
     fprintf(out, " image quarantine_bytes=%llu malloc_fill=%d free_fill=%d frames=%u\n",
