@@ -13,7 +13,7 @@
 
 #define TRACE_MORE 32u /* so many more than are wanted are walked: outer ones may return */
 #define TRACE_FRAMES 128u
-#define TRACE_RECENT 128u
+#define TRACE_RECENT 1024u
 
 /*
  * What `push %rbp; mov %rsp,%rbp` leaves of a call into us: the program's frame pointer (or
@@ -62,6 +62,7 @@ struct trace {
     uint32_t count; /* frames; 0 = none to go by */
     uint32_t checks;
     uint32_t end; /* enum stack_end: why there are no more */
+    bool known;   /* they lie on a stack that is there as long as the thread */
     /* From 1 on, outermost first; 0 is a wall: no stack pointer is higher, and its hash is a root. */
     struct trace_frame frame[TRACE_FRAMES + 1];
     struct trace_more more[TRACE_FRAMES + 1];

@@ -149,7 +149,7 @@ void loader_frees(const void *p);
 /* ---- stack.c ------------------------------------------------------------------------------------------- */
 
 void stack_start(void);
-uint32_t stack_put_new(struct trace *t);
+uint32_t stack_put_trace(struct trace *t);
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
@@ -169,7 +169,7 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
     if (!last->id) {
         struct trace_recent *recent = &t->trace.recent[last->hash % TRACE_RECENT];
         last->id = likely(recent->hash == last->hash) ? (uint32_t)recent->id
-                                                      : stack_put_new(&t->trace);
+                                                      : stack_put_trace(&t->trace);
     }
     return stack_note_trace(&t->trace, at, last->id);
 }

@@ -10,14 +10,21 @@ void stack_start(void)
     unwind_start(&setup);
 }
 
-COLD uint32_t stack_put_new(struct trace *t)
+static COLD uint32_t put_new(struct trace *t)
 {
-    uint64_t hash = t->more[t->count].hash;
-    uint32_t id = depot_put_trace(t, true);
-    t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
     struct unwind_totals totals = unwind_totals();
     atomic_store_explicit(&image()->pc_count, totals.rules, memory_order_relaxed);
     atomic_store_explicit(&image()->pc_bytes, totals.bytes, memory_order_relaxed);
+    return depot_put_trace(t, true);
+}
+
+uint32_t stack_put_trace(struct trace *t)
+{
+    uint64_t hash = t->more[t->count].hash;
+    uint32_t id = depot_find_trace(t);
+    if (unlikely(!id))
+        id = put_new(t);
+    t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
     return id;
 }
 

@@ -239,6 +239,12 @@ static uint32_t find_known(struct trace *t)
     return i;
 }
 
+uint32_t depot_find_trace(const struct trace *t)
+{
+    struct wanted w = wanted_of(t, t->count);
+    return find(&w);
+}
+
 uint32_t depot_put_trace(struct trace *t, bool may_grow)
 {
     uint32_t i = find_known(t), parent = i ? t->more[i].id : depot_root(t->end);

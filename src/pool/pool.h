@@ -321,8 +321,9 @@ void threads_renew(struct thread *t);
  * first.  In a handler that interrupted us without `may_grow`: then signal-safe.
  */
 uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
-/* The same of a trace, whose frames then know their ids. */
+/* The same of a trace, whose frames then know their ids; and: if it is known, 0 if it is not. */
 uint32_t depot_put_trace(struct trace *t, bool may_grow);
+uint32_t depot_find_trace(const struct trace *t);
 /* The frames of a stack, innermost first; how many there are of them. */
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
 uint32_t depot_next_chunk(void);

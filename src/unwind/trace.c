@@ -57,6 +57,11 @@ ALWAYS_INLINE uint32_t index_of(const struct trace *t, const struct trace_frame 
 
 /* ---- 1. inner frames ------------------------------------------------------------------------- */
 
+ALWAYS_INLINE uint32_t recent_of(uint64_t key)
+{
+    return (uint32_t)(key ^ key >> 10) % TRACE_RECENT;
+}
+
 static struct rule *find_rule(struct trace *t, struct rule *inner, uint64_t key, bool may_grow)
 {
     struct rule spare;
@@ -64,7 +69,7 @@ static struct rule *find_rule(struct trace *t, struct rule *inner, uint64_t key,
     if (r == &spare)
         return NULL;
     uint32_t place = rule_place(r);
-    t->rule_at[key % TRACE_RECENT] = place;
+    t->rule_at[recent_of(key)] = place;
     if (inner != rules) /* what all begin with would go from cache to cache */
         atomic_store_explicit(&inner->next, place, memory_order_relaxed);
     return rule_at(place);
@@ -76,7 +81,7 @@ ALWAYS_INLINE struct rule *rule_here(const struct update *u)
     struct rule *r = rule_at(atomic_load_explicit(&u->rule->next, memory_order_relaxed));
     if (likely(rule_is(r, u->c.key)))
         return r;
-    r = rule_at(u->t->rule_at[u->c.key % TRACE_RECENT]);
+    r = rule_at(u->t->rule_at[recent_of(u->c.key)]);
     return likely(rule_is(r, u->c.key)) ? r : find_rule(u->t, u->rule, u->c.key, u->may_grow);
 }
 
@@ -108,29 +113,44 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
 
 /* ---- 2. the rest, word by word ------------------------------------------------------------------ */
 
-ALWAYS_INLINE bool slot_holds(const struct trace_frame *f)
+ALWAYS_INLINE uint64_t slot_differs(const struct trace_frame *f)
 {
-    return likely(((const uintptr_t *)f->sp)[-1] == f->pc);
+    return ((const uintptr_t *)f->sp)[-1] ^ f->pc;
 }
 
-/* Down to `stop`; the frame whose return address is another, else `stop`. */
-ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace_frame *f,
-                                                     const struct trace_frame *stop)
+ALWAYS_INLINE bool four_hold(const struct trace_frame *f)
 {
-    const struct trace_frame *four = stop + 4;
-    for (; f >= four; f -= 4) { /* in this order: an address is right when inner ones were */
-        if (!slot_holds(f - 1))
-            return f;
-        if (!slot_holds(f - 2))
-            return f - 1;
-        if (!slot_holds(f - 3))
-            return f - 2;
-        if (!slot_holds(f - 4))
-            return f - 3;
-    }
-    while (f > stop && slot_holds(f - 1))
+    return likely(!(slot_differs(f) | slot_differs(f + 1) | slot_differs(f + 2) |
+                    slot_differs(f + 3)));
+}
+
+/* One after the other: an address is right when the words inside of it were. */
+static const struct trace_frame *find_difference(const struct trace_frame *f,
+                                                 const struct trace_frame *stop)
+{
+    while (f > stop && !slot_differs(f - 1))
         f--;
     return f;
+}
+
+/*
+ * Down to `stop`; the frame whose return address is another, else `stop`.
+ *
+ * Four at once, and the last four twice if need be: what costs is not the words, it is every
+ * branch that cannot be guessed.  The price is to read up to three words further out than one that
+ * differs; so only where the whole stack is known to be there.
+ */
+ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace *t,
+                                                     const struct trace_frame *from,
+                                                     const struct trace_frame *stop)
+{
+    const struct trace_frame *f = from;
+    if (unlikely(!t->known) || from < stop + 4)
+        return find_difference(from, stop);
+    for (; f >= stop + 4; f -= 4)
+        if (!four_hold(f - 4))
+            return find_difference(f, stop);
+    return four_hold(stop) ? stop : find_difference(f, stop);
 }
 
 /*
@@ -174,7 +194,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
     while (unlikely(n)) {
         struct trace_check *check = &t->check[--n];
         const struct trace_frame *stop = &t->frame[check->frame];
-        f = verify_slots(f, stop);
+        f = verify_slots(t, f, stop);
         if (f > stop)
             return f;
         if (check->saver > old)
@@ -182,7 +202,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
         else if (*check->slot != check->value)
             return f + 1;
     }
-    f = verify_slots(f, OUTERMOST(t, u->old));
+    f = verify_slots(t, f, OUTERMOST(t, u->old));
     return f == OUTERMOST(t, u->old) ? &t->frame[1] : f;
 }
 
@@ -204,7 +224,7 @@ ALWAYS_INLINE enum progress go_on_from(struct update *u, const struct trace_fram
 /* Is the frame that we have come to the last stack's `old`? */
 ALWAYS_INLINE bool is_old(const struct update *u)
 {
-    if (u->old->sp != u->c.sp || u->old->pc != u->c.key)
+    if ((u->old->sp ^ u->c.sp) | (u->old->pc ^ u->c.key))
         return false;
     const struct trace_more *m = &u->t->more[index_of(u->t, u->old)];
     return likely(!m->needs_bp) || m->bp == *u->c.bp;
@@ -241,7 +261,7 @@ ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct t
     m->hash = depot_hash(m[-1].hash, m->word);
     m->rule = r;
     m->id = 0;
-    m->needs_bp = rule_uses_bp(r) || (!r->saved_bp && m[-1].needs_bp);
+    m->needs_bp = rule_uses_bp(r) | (!r->saved_bp & m[-1].needs_bp); /* no branch to guess */
     if (likely(!m->needs_bp))
         return;
     m->bp = *f->bp;
@@ -257,6 +277,7 @@ static void begin_anew(struct update u)
 {
     const uintptr_t *slot = (const uintptr_t *)u.c.sp - 1;
     u.t->end = u.end;
+    u.t->known = u.c.known;
     u.t->more[0].hash = depot_root(u.end);
     u.t->checks = u.rule->kind != RULE_END;
     u.t->check[0] = (struct trace_check){slot, *slot, 1, 0};
@@ -324,7 +345,7 @@ ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct r
 static bool only_caller(struct trace *t, const struct entry *at, bool may_grow)
 {
     uint64_t key = at->pc & KEY_PC;
-    struct rule *r = rule_at(t->rule_at[key % TRACE_RECENT]);
+    struct rule *r = rule_at(t->rule_at[recent_of(key)]);
     if (!rule_is(r, key))
         r = find_rule(t, rules, key, may_grow);
     if (!r)
@@ -354,11 +375,12 @@ ALWAYS_INLINE bool all_hold(const struct trace *t, const struct trace_frame *f)
         const struct trace_frame *stop = &t->frame[check->frame];
         if (check->saver >= inner || stop > f)
             return false;
-        f = verify_slots(f, stop);
+        f = verify_slots(t, f, stop);
         if (f > stop || *check->slot != check->value)
             return false;
     }
-    return verify_slots(f, OUTERMOST(t, f)) == OUTERMOST(t, f);
+    const struct trace_frame *outermost = OUTERMOST(t, f);
+    return verify_slots(t, f, outermost) == outermost;
 }
 
 /* Does this call's rule lead to the same caller as that of the last call from the same frame? */
@@ -388,7 +410,7 @@ bool trace_update(struct trace *t, const struct entry *at, bool may_grow)
     struct trace_more *m = &t->more[t->count];
     if (f->pc == key && likely(!m->needs_bp))
         return likely(all_hold(t, f)) || try_all(t, at, may_grow);
-    struct rule *r = rule_at(t->rule_at[key % TRACE_RECENT]);
+    struct rule *r = rule_at(t->rule_at[recent_of(key)]);
     if (!rule_is(r, key) || !is_same_caller(f, m, r) || unlikely(!all_hold(t, f)))
         return try_all(t, at, may_grow);
     replace(f, m, r, key);
