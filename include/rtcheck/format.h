@@ -129,6 +129,8 @@ enum lease_torn {
     TORN_CLOSED = 2, /* it did not, and cannot any more */
 };
 
+#define COPIED_ALL UINT32_MAX /* the parent's heap is the parent's again */
+
 /* "Child `pid` of image `parent` may read every copy of the parent's up to `epoch`." */
 struct lease {
     _Atomic uint32_t state;
@@ -137,7 +139,7 @@ struct lease {
     uint32_t epoch;
     _Atomic uint32_t torn;  /* enum lease_torn */
     _Atomic uint32_t child; /* image number once the child has one */
-    _Atomic uint32_t copied; /* heap=file: futex, the child has a heap of its own */
+    _Atomic uint32_t copied; /* heap=file: grows while the child copies the heap, then COPIED_ALL */
     uint32_t reserved;
 };
 

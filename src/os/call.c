@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 
 /* Test switch: the n-th call of start-up fails (RTCHECK_TEST_FAIL); 0 = none does. */
@@ -142,6 +143,15 @@ bool os_process_gone(uint32_t pid)
     if (os_sandboxed() || foreign_pids)
         return false;
     return CALL2(SYS_kill, pid, 0) == -3; /* ESRCH */
+}
+
+bool os_child_ended(uint32_t pid)
+{
+    siginfo_t info = {.si_pid = 0}; /* stays 0 while it runs */
+    if (os_sandboxed())
+        return false;
+    long err = CALL6(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL, 0);
+    return err == 0 ? info.si_pid != 0 : CALL2(SYS_kill, pid, 0) == -3; /* ESRCH: already reaped */
 }
 
 _Noreturn void os_exit_now(int status)

@@ -97,6 +97,7 @@ void os_wake(_Atomic uint32_t *word, bool shared);
 bool os_barrier_ready(void);
 void os_barrier(void);
 bool os_process_gone(uint32_t pid); /* false when in doubt */
+bool os_child_ended(uint32_t pid);  /* the same of a child of ours, which may be a zombie */
 uint32_t os_pid_namespace(void);    /* 0 = not known */
 /* From now on pids are those of another namespace: nobody is known to be gone. */
 void os_pids_are_foreign(bool foreign);

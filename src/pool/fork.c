@@ -17,6 +17,9 @@
  */
 #include "pool_priv.h"
 
+#define STALLED_NS 2000000000ull
+#define COPY_LOOK_NS 10000000ull
+
 static struct {
     void (*child)(bool fresh);
     uint32_t pid;   /* ours */
@@ -122,11 +125,22 @@ void fork_parent(void)
     lock_drop(&forks.forking);
 }
 
-/* heap=file: the child copies a heap that this thread could change. */
+/*
+ * heap=file: the child copies a heap that this thread could change.  Its end is seen, but in a
+ * sandbox, where it may not be asked for: there a child that comes no further is given up.
+ */
 static void wait_for_copy(struct lease *l, uint32_t pid)
 {
-    for (unsigned i = 0; i < 1000 && !atomic_load(&l->copied) && !os_process_gone(pid); i++)
-        os_wait(&l->copied, 0, 10000000, true);
+    uint32_t seen = 0, now;
+    uint64_t since = os_clock_ns();
+    while ((now = atomic_load_explicit(&l->copied, memory_order_acquire)) != COPIED_ALL) {
+        if (now != seen)
+            since = os_clock_ns();
+        else if (os_clock_ns() - since > STALLED_NS || os_child_ended(pid))
+            return;
+        seen = now;
+        os_wait(&l->copied, now, COPY_LOOK_NS, true);
+    }
 }
 
 void fork_pid(int32_t pid)
@@ -148,6 +162,16 @@ void fork_pid(int32_t pid)
 
 /* ---- the child's side ------------------------------------------------------------------------- */
 
+static void take_heap_along(void)
+{
+    _Atomic uint32_t nobody_waits = 0;
+    _Atomic uint32_t *copied = forks.pending ? &forks.pending->copied : &nobody_waits;
+    void *copy = heap_copy_out(copied);
+    atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
+    os_wake(copied, true);
+    heap_put_back(copy);
+}
+
 void fork_child(void)
 {
     if (!forks.epoch)
@@ -160,14 +184,11 @@ void fork_child(void)
     if (is_inside())
         areas_privatise();
     if (heap_in_file())
-        heap_copy_for_child();
+        take_heap_along();
     if (!forks.pending)
         return;
     atomic_store(&forks.pending->pid, os_pid());
     atomic_store(&forks.pending->state, LEASE_HELD);
-    atomic_store(&forks.pending->copied, 1);
-    if (run_header()->heap_bytes)
-        os_wake(&forks.pending->copied, true);
 }
 
 bool fork_believes_parent(void)

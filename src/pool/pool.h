@@ -200,8 +200,12 @@ void units_give(struct unit *first, uint64_t n, bool dirty);
 /* Takes the n units at `first` if they are free. */
 bool units_take_at(struct unit *first, uint64_t n, bool *clean);
 void units_after_fork(bool trusted);
-/* heap=file: after this the child's heap is its own copy.  Called in the child before anything. */
-void heap_copy_for_child(void);
+/*
+ * heap=file, in the child before anything: what is in use goes out into private memory, of which
+ * *progress tells the waiting parent, and then into the place of the heap.  NULL: no memory.
+ */
+void *heap_copy_out(_Atomic uint32_t *progress);
+void heap_put_back(void *copy);
 bool heap_in_file(void);
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 

@@ -29,6 +29,7 @@
 #define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
 #define DIRTY_BYTES_MIN (16ull << 20)
 #define DIRTY_SHARE 8u
+#define PROGRESS_UNITS 64u /* copied between two signs of life */
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
 
@@ -426,31 +427,43 @@ void units_after_fork(bool trusted)
 }
 
 /* The units that hold something; free runs are left out, clean or dirty. */
-static void copy_in_use(char *to, const char *from)
+static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
 {
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    uint32_t copied = 0;
     for (uint64_t i = 1; i < end;) {
         uint64_t length = run_length(heap.unit + i);
-        if (!length)
+        if (!length) {
             memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
+            if (++copied % PROGRESS_UNITS == 0)
+                atomic_fetch_add_explicit(progress, 1, memory_order_relaxed);
+        }
         i += length ? length : 1;
     }
 }
 
 /*
- * heap=file: the mapping is shared with the parent.  The child copies what is in use into memory
- * of its own and puts that in its place; the parent waits (fork.c).
+ * heap=file: the mapping is shared with the parent, which waits (fork.c) until all is out.  Copied
+ * twice, because moving pages is a system call of its own kind.
  */
-void heap_copy_for_child(void)
+void *heap_copy_out(_Atomic uint32_t *progress)
 {
-    uint64_t bytes = space.ready_bytes;
-    char *at = (char *)heap.base, *copy = os_map(bytes);
+    char *copy = os_map(space.ready_bytes);
     if (os_failed(copy))
+        return NULL;
+    copy_in_use(copy, (char *)heap.base, progress);
+    return copy;
+}
+
+void heap_put_back(void *copy)
+{
+    _Atomic uint32_t nobody_waits = 0;
+    uint64_t bytes = space.ready_bytes;
+    char *at = (char *)heap.base;
+    if (!copy || os_failed(os_replace(at, space.usable_units << RTC_UNIT_SHIFT)) ||
+        os_allow(at, bytes))
         os_exit_now(127); /* the shared heap must not be written by two */
-    copy_in_use(copy, at);
-    if (os_failed(os_replace(at, space.usable_units << RTC_UNIT_SHIFT)) || os_allow(at, bytes))
-        os_exit_now(127);
-    copy_in_use(at, copy); /* twice, because moving pages is a system call of its own kind */
+    copy_in_use(at, copy, &nobody_waits);
     os_unmap(copy, bytes);
     space.in_file = false;
 }

@@ -197,6 +197,22 @@ def handler_allocates(stage):
         must(run.report.bad_frees() == 0, run.report.bad_frees(), 'bad frees')
 
 
+def killed_while_copying(stage):
+    """heap=file: a child that dies over its copy of the heap must not hold up its parent."""
+    said = []
+    for sandbox, most in ([], 1000), (['sandbox'], 6000):
+        run = Run(stage, [stage.program('stress/copy_killed'), '300'] + sandbox,
+                  options=['heap=file', 'heap-size=512m']).wait(60)
+        must(run.status == 0, 'status', run.status, run.err[-300:])
+        numbers_said = numbers(run.out)
+        must(numbers_said['killed'] == 1, 'the child lived')
+        took = numbers_said['in']
+        must(took < most, 'the parent waited', took, 'ms')
+        must(run.report.bad_frees() == 0, run.report.bad_frees(), 'bad frees')
+        said.append('%d ms' % took)
+    return ', '.join(said)
+
+
 def static_child(stage):
     """A static program cannot be checked: it runs, and the report says that there was one."""
     program = stage.program('stress/static_program')
@@ -214,6 +230,7 @@ if __name__ == '__main__':
           ('torn_is_found', torn_is_found),
           ('kinds_by_launcher', kinds('launcher')), ('kinds_by_hand', kinds('hand')),
           ('handler_allocates', handler_allocates), ('static_child', static_child),
+          ('killed_while_copying', killed_while_copying),
           ('bash_subshells', bash_loop(FORK_LOOP, 1, 1000, 20000)),
           ('bash_pipelines', bash_loop(PIPE_LOOP, 3, 250, 20000)),
           ('bash_background', bash_loop(BACK_LOOP, 3, 250, 20000))])
