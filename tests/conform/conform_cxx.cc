@@ -75,16 +75,17 @@ void every_form_of_one_module()
 
 /* ---- each form of new with each form of delete that may free it ----------------------------- */
 
-template <typename New, typename Delete> void pair(New make, Delete drop, size_t alignment = 16)
+template <typename New, typename Delete>
+void pair(New make, Delete drop, size_t alignment = 16, size_t largest = 20000000)
 {
     for (size_t n = 1; n < 300000; n += 1 + n / 3) {
         void *p = make(n);
         expect_block(p, n, alignment);
         drop(p, n);
     }
-    void *first = make(20000000);
-    expect_block(first, 20000000, alignment);
-    drop(first, 20000000);
+    void *large = make(largest);
+    expect_block(large, largest, alignment);
+    drop(large, largest);
 }
 
 template <typename New, typename Delete> void aligned_pair(New make, Delete drop)
@@ -92,7 +93,7 @@ template <typename New, typename Delete> void aligned_pair(New make, Delete drop
     for (size_t alignment = 1; alignment <= 4096; alignment *= 2)
         pair([=](size_t n) { return make(n, align(alignment)); },
              [=](void *p, size_t n) { drop(p, n, align(alignment)); },
-             alignment < 16 ? 16 : alignment);
+             alignment < 16 ? 16 : alignment, static_cast<size_t>(rounds(20)) * 1000000);
 }
 
 void new_delete()

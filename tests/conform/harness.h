@@ -37,14 +37,15 @@ extern const size_t conform_row_count;
 extern const char *const conform_library; /* whose malloc it is without us */
 
 /*
- * conform [--ours] [--heap-in-file] [--sandbox] [--list] [ROW...]: all rows, or those named, or only
- * their names.
+ * conform [--ours] [--heap-in-file] [--sandbox] [--brief] [--list] [ROW...]: all rows, or those
+ * named, or only their names; brief: a fifth of the rounds.
  * Status 0, or 1 when a row's expectation did not hold, 124 no sandbox, 125 usage.
  */
 int conform_main(int argc, char **argv);
 
 bool is_ours(void); /* the runtime is preloaded, by the word of the command line */
 bool is_heap_in_file(void); /* with heap=file, by the same word */
+int rounds(int full); /* how often a row does what it does many times; 1 or more */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void expect_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

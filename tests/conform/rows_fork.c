@@ -163,7 +163,7 @@ void row_fork_child_writes_its_own_copy(void)
 /* Freed before the fork, freed by the parent after it, freed by the child: each once. */
 void row_fork_parent_goes_on(void)
 {
-    for (uint32_t round = 0; round < 20; round++) {
+    for (uint32_t round = 0; round < (uint32_t)rounds(20); round++) {
         blocks_make(inherited, round);
         pid_t pid = fork();
         if (pid == 0) {
@@ -242,8 +242,8 @@ static void *allocate_until_stopped(void *argument)
 
 static void *fork_children(void *argument)
 {
-    int rounds = (int)(intptr_t)argument, wrong = 0;
-    for (int i = 0; i < rounds; i++) {
+    int children = (int)(intptr_t)argument, wrong = 0;
+    for (int i = 0; i < children; i++) {
         int status;
         pid_t pid = fork();
         if (pid == 0)
@@ -256,19 +256,19 @@ static void *fork_children(void *argument)
 static void fork_beside_threads(bool from_thread)
 {
     pthread_t threads[3], forker;
-    void *wrong;
+    void *wrong, *children = (void *)(intptr_t)rounds(30);
     stop_threads = false;
     for (intptr_t i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, allocate_until_stopped, (void *)i);
     if (from_thread) {
-        pthread_create(&forker, NULL, fork_children, (void *)(intptr_t)30);
+        pthread_create(&forker, NULL, fork_children, children);
         pthread_join(forker, &wrong);
     } else
-        wrong = fork_children((void *)(intptr_t)30);
+        wrong = fork_children(children);
     stop_threads = true;
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    say("%d of 30 children wrong", (int)(intptr_t)wrong);
+    say("%d of %d children wrong", (int)(intptr_t)wrong, (int)(intptr_t)children);
 }
 
 void row_fork_while_threads_allocate(void)
@@ -333,7 +333,7 @@ void row_fork_by_raw_clone(void)
 void row_vfork_exec(void)
 {
     blocks_make(inherited, 11);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < rounds(5); i++) {
         pid_t pid = vfork();
         if (pid == 0) {
             execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
@@ -350,7 +350,7 @@ void row_vfork_exec(void)
 void row_vfork_exit(void)
 {
     blocks_make(inherited, 12);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < rounds(5); i++) {
         pid_t pid = vfork();
         if (pid == 0)
             _exit(4);
@@ -365,7 +365,7 @@ void row_vfork_exit(void)
 void row_posix_spawn(void)
 {
     char *arguments[] = { "sh", "-c", "exit 5", NULL };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < rounds(3); i++) {
         pid_t pid;
         int status, error = posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ);
         expect(error == 0, "error %d", error);
@@ -485,7 +485,7 @@ static int exit_in_thread(void *unused)
 
 void row_exit_while_threads_allocate(void)
 {
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < rounds(10); i++)
         say_child("child", exit_in_thread, NULL);
 }
 

@@ -174,7 +174,7 @@ void row_phases(void)
 /* Large blocks come and go: what is given back can be had again, for ever. */
 void row_large_again_and_again(void)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < rounds(2000); i++) {
         size_t n = (1u << 20) + (size_t)i * 4096;
         char *p = malloc(n);
         expect(p != NULL, "round %d: no block of %zu bytes", i, n);

@@ -156,7 +156,7 @@ static void *touch_heap(void *argument)
 void row_threads_short_lived(void)
 {
     void *block = NULL;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < rounds(1000); i++) {
         pthread_t thread;
         expect(pthread_create(&thread, NULL, touch_heap, block) == 0, "no thread %d", i);
         pthread_join(thread, &block);
