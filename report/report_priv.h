@@ -9,6 +9,7 @@
  *   collect.c   the rest of them, at the end
  *   group.c     records: blocks in use by site, sorted
  *   symbolize.c module + offset -> function, file, line
+ *   lines.c     the line, where there is no table of addresses
  *   print_*.c   words
  */
 #ifndef REPORT_PRIV_H
@@ -202,6 +203,7 @@ struct exit_fact {
 
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
+struct lines;    /* lines.c */
 
 struct report {
     struct view view;
@@ -306,6 +308,13 @@ struct image *image_main(const struct report *r);
 /* Fills in what is known of a site's frames: once, later calls do nothing. */
 void symbolize_site(struct report *r, uint32_t site);
 void symbols_free(struct report *r);
+
+/* ---- lines.c ------------------------------------------------------------------------------- */
+
+struct Dwfl_Module;
+/* The file, and *number in it; NULL: not known.  *lines is made when it is needed. */
+const char *lines_find(struct lines **lines, struct Dwfl_Module *module, uint64_t address, int *number);
+void lines_free(struct lines *lines);
 /* The name as its source has it; NULL: it is that already.  The caller frees it. */
 char *demangle(const char *name);
 

@@ -24,6 +24,7 @@ struct symbols {
     Dwfl *dwfl; /* NULL: no symbols of this module */
     Dwfl_Module *module;
     GElf_Addr bias; /* from addresses in the file to libdwfl's */
+    struct lines *lines;
 };
 
 static int find_debuginfo_here(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -118,10 +119,9 @@ static struct symbols *symbols_of(struct report *r, uint32_t module)
 
 /* ---- one frame ---------------------------------------------------------------------------- */
 
-static void frame_take_line(struct frame *frame, const struct symbols *s, Dwarf_Addr address)
+static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)
 {
-    Dwfl_Line *line = dwfl_module_getsrc(s->module, address);
-    const char *file = line ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL) : NULL;
+    const char *file = lines_find(&s->lines, s->module, address, &frame->line);
 
     if (file)
         frame->file = must_have(strdup(file));
@@ -162,8 +162,10 @@ void symbolize_site(struct report *r, uint32_t site)
 
 void symbols_free(struct report *r)
 {
-    for (uint32_t i = 0; i < r->symbols_count; i++)
+    for (uint32_t i = 0; i < r->symbols_count; i++) {
+        lines_free(r->symbols[i].lines);
         if (r->symbols[i].dwfl)
             dwfl_end(r->symbols[i].dwfl);
+    }
     free(r->symbols);
 }
