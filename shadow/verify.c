@@ -382,8 +382,10 @@ static bool first_segment(const struct look *l, const struct area_head *head, ui
     *first = RTC_AREA_HEAD_BYTES;
     if (head->ordinal != 0)
         return true;
-    if (!range_inside(RTC_AREA_HEAD_BYTES, sizeof *h, bytes))
-        return bad(l, head, "area too short for an image header");
+    if (!range_inside(RTC_AREA_HEAD_BYTES, sizeof *h, bytes)) {
+        *first = 0; /* a copy of what is used of it: it may not have got there */
+        return used == RTC_AREA_HEAD_BYTES || bad(l, head, "area too short for an image header");
+    }
     if (h->magic == 0) {
         *first = 0;
         return true;

@@ -333,6 +333,9 @@ static void test_areas_not_begun_are_nothing(void **state)
     build_claim(&b, 7); /* an image that has nothing yet */
     young = build_image(&b, 8, 0, 100, IMAGE_ROOT);
     build_image_header(&b, young)->magic = 0;
+    young = build_image(&b, 10, 0, 100, IMAGE_ROOT); /* its length does not have the header yet */
+    build_image_header(&b, young)->magic = 0;
+    build_head(&b, young)->used_bytes = RTC_AREA_HEAD_BYTES;
     build_entry(&b, build_image(&b, 9, 0, 100, IMAGE_ROOT))->owner = area_owner(AREA_TAKING, 9);
     r = collected(&b);
     assert_int_equal(r->bad_count, 0);
