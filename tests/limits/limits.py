@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import (NOT_IN_CONTROL, Failure, Run, main, must, read_text, run_plain,
+from harness import (NOT_IN_CONTROL, Failure, Run, main, must, needs_scene, read_text, run_plain,
                      same_as_plain)
 
 MIB = 1 << 20
@@ -36,6 +36,7 @@ def shell(script):
 
 def namespace(script):
     """The same in a user and mount namespace of its own: needs no privileges."""
+    needs_scene('unshare', '-Urm')
     return ['unshare', '-Urm', 'sh', '-c', 'set -e\n' + script + '\nexec "$@"', 'sh']
 
 

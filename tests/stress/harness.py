@@ -170,6 +170,13 @@ class Run:
         shutil.rmtree(self.room, ignore_errors=True)
 
 
+def needs_scene(*scene):
+    """Is the machine able to set it?  A container may forbid its users namespaces of their own."""
+    run = subprocess.run([*scene, 'true'], capture_output=True)
+    if run.returncode != 0:
+        raise Lacking(run.stderr.decode(errors='replace').strip())
+
+
 def run_plain(stage, argv, **more):
     return Run(stage, argv, how='plain', **more).wait()
 
