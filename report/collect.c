@@ -84,6 +84,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
         snprintf(err, REPORT_ERROR_BYTES, "%s: the run's tables are damaged", r->view.name);
         return code;
     }
+    images_drop_taken(r);
     images_mark_gone(r);
     for (struct image *image = r->images; image; image = image->hh.next)
         image->map_tried = false;

@@ -247,6 +247,8 @@ void images_mark_needed(struct report *r);
 struct image *image_elder(const struct report *r, const struct image *image);
 /* Absorbed images that no other's stacks refer to: to r->done, without their maps. */
 void images_retire(struct report *r);
+/* Forgets those that other processes took back before we read anything of them but the header. */
+void images_drop_taken(struct report *r);
 /* All images back in r->images, ascending. */
 void images_join(struct report *r);
 void image_free(struct image *image);

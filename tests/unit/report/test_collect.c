@@ -775,6 +775,32 @@ static void test_taken_back_by_others(void **state)
     finish(r, &b);
 }
 
+/* Listed in passing, and taken back before anybody read it: it is in the tally, and nowhere else. */
+static void test_taken_back_before_it_was_read(void **state)
+{
+    struct build b = build_begin();
+    uint32_t old = build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    const struct area_entry vacant = {.owner = area_owner(AREA_FREE, 0)};
+    off_t at = (off_t)(RTC_AREA_TABLE_OFFSET + old * sizeof vacant);
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd;
+
+    (void)state;
+    build_image(&b, 2, 1, 100, IMAGE_EXEC);
+    fd = build_fd(&b);
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    assert_int_equal(images_refresh(r), 0);
+    assert_int_equal(HASH_COUNT(r->images), 2);
+    assert_int_equal(pwrite(fd, &vacant, sizeof vacant, at), sizeof vacant);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(HASH_COUNT(r->images), 1);
+    assert_int_equal(image_main(r)->number, 2);
+    close(fd);
+    r->view.fd = -1;
+    finish(r, &b);
+}
+
 /* ---- files that are refused ---------------------------------------------------------------- */
 
 static int open_error(const struct build *b, uint64_t bytes, char err[REPORT_ERROR_BYTES])
@@ -875,6 +901,7 @@ int main(void)
         cmocka_unit_test(test_mad_tables),
         cmocka_unit_test(test_equal_names_are_told_apart),
         cmocka_unit_test(test_taken_back_by_others),
+        cmocka_unit_test(test_taken_back_before_it_was_read),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_things_that_are_no_files),
         cmocka_unit_test(test_anothers_file),
