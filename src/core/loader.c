@@ -27,6 +27,8 @@ typedef int find_object_fn(void *pc, struct dl_find_object *out);
 
 static struct {
     find_object_fn *find;
+    struct object program; /* start and end: asked about it, libc tells a segment if there are gaps */
+    const ElfW(Dyn) *dynamic; /* the program's */
     struct object object[OBJECTS_MAX]; /* where there is no such function */
     _Atomic uint32_t objects;
 } loader;
@@ -85,18 +87,34 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
 
 /* ---- the list of objects, as debuggers find it --------------------------------------------------- */
 
-static const ElfW(Dyn) *program_dynamic(void)
+static struct object extent_of(const ElfW(Phdr) *ph, size_t n, uintptr_t bias)
+{
+    struct object o = {.start = UINTPTR_MAX, .bias = bias};
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t at = bias + ph[i].p_vaddr;
+        if (ph[i].p_type == PT_GNU_EH_FRAME)
+            o.index = (const uint8_t *)at;
+        if (ph[i].p_type != PT_LOAD)
+            continue;
+        o.start = at < o.start ? (uintptr_t)align_down(at, PAGE_BYTES) : o.start;
+        o.end = at + ph[i].p_memsz > o.end ? at + ph[i].p_memsz : o.end;
+    }
+    return o;
+}
+
+static void find_program(void)
 {
     const ElfW(Phdr) *ph = (const ElfW(Phdr) *)getauxval(AT_PHDR);
-    unsigned long n = getauxval(AT_PHNUM);
+    size_t n = ph ? getauxval(AT_PHNUM) : 0;
     uintptr_t bias = 0, at = 0;
-    for (unsigned long i = 0; ph && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (ph[i].p_type == PT_PHDR)
             bias = (uintptr_t)ph - ph[i].p_vaddr;
         else if (ph[i].p_type == PT_DYNAMIC)
             at = ph[i].p_vaddr;
     }
-    return at ? (const ElfW(Dyn) *)(bias + at) : NULL;
+    loader.program = extent_of(ph, n, bias);
+    loader.dynamic = at ? (const ElfW(Dyn) *)(bias + at) : NULL;
 }
 
 static const struct r_debug *debug_of(const ElfW(Dyn) *d)
@@ -119,7 +137,8 @@ static void find_code(uintptr_t base)
 /* Only what was loaded with the program is in the list as yet, and nothing of that goes away. */
 void loader_start(void)
 {
-    const struct r_debug *debug = debug_of(program_dynamic());
+    find_program();
+    const struct r_debug *debug = debug_of(loader.dynamic);
     uintptr_t f = 0;
     if (!debug)
         return;
@@ -140,17 +159,8 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    struct object o = {.start = UINTPTR_MAX, .bias = info->dlpi_addr, .path = info->dlpi_name};
-    for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
-        if (ph->p_type == PT_GNU_EH_FRAME)
-            o.index = (const uint8_t *)at;
-        if (ph->p_type != PT_LOAD)
-            continue;
-        o.start = at < o.start ? (uintptr_t)align_down(at, PAGE_BYTES) : o.start;
-        o.end = at + ph->p_memsz > o.end ? at + ph->p_memsz : o.end;
-    }
+    struct object o = extent_of(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr);
+    o.path = info->dlpi_name;
     uint32_t n = atomic_load_explicit(&loader.objects, memory_order_relaxed);
     if (!o.end || n == OBJECTS_MAX)
         return 0;
@@ -198,6 +208,10 @@ bool loader_find(uintptr_t pc, struct object *out)
                            .index = found.dlfo_eh_frame,
                            .path = map->l_name,
                            .handle = map};
+    if (map->l_ld == loader.dynamic) {
+        out->start = loader.program.start;
+        out->end = loader.program.end;
+    }
     return true;
 }
 
