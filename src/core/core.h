@@ -155,9 +155,11 @@ uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 #ifdef RTC_ORACLE /* stack_oracle.c */
 uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id);
 uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t id);
+uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 #else
 #define stack_note_trace(t, at, id) (id)
 #define stack_note_walk(w, at, id) (id)
+#define stack_compare_walk(w, id) (id)
 #endif
 
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */

@@ -33,5 +33,6 @@ COLD uint32_t stack_put_walk(const struct entry *at, bool may_grow)
 {
     struct walk walk;
     unwind_walk(at, &walk, may_grow);
-    return stack_note_walk(&walk, at, depot_put(walk.word, walk.count, walk.end, may_grow));
+    uint32_t id = depot_put(walk.word, walk.count, walk.end, may_grow);
+    return may_grow ? stack_note_walk(&walk, at, id) : stack_compare_walk(&walk, id);
 }

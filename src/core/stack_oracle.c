@@ -6,6 +6,8 @@
 #include "core.h"
 #include "oracle.h"
 
+#include <sys/single_threaded.h>
+
 static __thread struct {
     const struct entry *at;
     uint32_t id, count, end;
@@ -47,19 +49,45 @@ uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t 
     return id;
 }
 
-void stack_compare(void)
+static void compare(const struct oracle_frame *frame, uint32_t count, uint32_t end, bool kept,
+                    uint32_t id)
 {
     static const enum oracle_end ends[] = {ORACLE_OUTERMOST, ORACLE_CUT_DEPTH, ORACLE_NO_INFO,
                                            ORACLE_LEFT_STACK, ORACLE_OTHER};
     uint64_t word[RTC_STACK_FRAMES];
+    uint32_t n = depot_get(id, word, RTC_STACK_FRAMES);
+    for (uint32_t i = 0; i < n; i++)
+        word[i] = depot_address(word[i]);
+    oracle_check(frame, count, ends[end], kept, word, n);
+}
+
+void stack_compare(void)
+{
     if (!last.at || last.busy)
         return;
     last.busy = true;
-    uint32_t n = depot_get(last.id, word, RTC_STACK_FRAMES);
-    for (uint32_t i = 0; i < n; i++)
-        word[i] = depot_address(word[i]);
+    atomic_signal_fence(memory_order_seq_cst); /* a handler may have taken its place until here */
+    if (last.at)
+        compare(last.frame, last.count, last.end, last.kept, last.id);
     last.at = NULL;
-    oracle_check(last.frame, last.count, ends[last.end], last.kept, word, n);
+    atomic_signal_fence(memory_order_seq_cst);
     last.busy = false;
+}
+
+/*
+ * A handler's, which has interrupted us: compared at once, for `last` is what it may have
+ * interrupted.  We may hold locks, so libunwind must not wait: not where there are other threads.
+ */
+uint32_t stack_compare_walk(const struct walk *w, uint32_t id)
+{
+    struct oracle_frame frame[RTC_STACK_FRAMES];
+    if (last.busy || !__libc_single_threaded || !id)
+        return id; /* 0: there was no room left that needs no growing */
+    for (uint32_t i = 0; i < w->count; i++)
+        frame[i] = (struct oracle_frame){depot_address(w->word[i]), w->sp[i]};
+    last.busy = true;
+    compare(frame, w->count, w->end, false, id);
+    last.busy = false;
+    return id;
 }
 #endif
