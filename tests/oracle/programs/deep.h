@@ -16,7 +16,7 @@
 static NOINLINE void churn(unsigned blocks)
 {
     for (unsigned i = 0; i < blocks; i++) {
-        char *volatile p = malloc(16 + i % 7 * 24);
+        char *volatile p = (char *)malloc(16 + i % 7 * 24);
         p[0] = 1;
         free(p);
     }
