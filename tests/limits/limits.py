@@ -229,6 +229,22 @@ def all_descriptors_closed(stage):
         must(blocks == want, how, blocks, 'blocks left instead of', want)
 
 
+# ---- no system calls -----------------------------------------------------------------------
+
+def strict(stage):
+    """A stack that was seen before is taken without a system call: a million and more of them."""
+    blocks = stage.sample(1000000, 4000000)
+    argv = [stage.program('limits/strict'), str(blocks)]
+    plain = run_plain(stage, argv)
+    must(plain.status == 0, 'plain status', plain.status)
+    for how in ('launcher', 'hand'):
+        run = Run(stage, argv, how=how, keep=True).wait()
+        same_as_plain(run, plain)
+        # Nobody says goodbye under such a filter.
+        report = run.report if how == 'launcher' else run.reread()
+        must(report.in_control and report.allocs > blocks, how, 'only', report.allocs, 'seen')
+
+
 # ---- what needs root -----------------------------------------------------------------------
 
 def jail(stage):
@@ -393,7 +409,7 @@ if __name__ == '__main__':
           ('read_only_root', read_only_root), ('no_proc', no_proc),
           ('closed_descriptors', closed_descriptors),
           ('all_descriptors_closed', all_descriptors_closed),
-          ('core_dump', core_dump),
+          ('core_dump', core_dump), ('strict', strict),
           ('missing_features', missing_features), ('late_losses', late_losses),
           ('failing_calls', failing_calls('launcher')),
           ('failing_calls_by_hand', failing_calls('hand'))] + as_root)

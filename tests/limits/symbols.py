@@ -6,13 +6,14 @@ symbols-undefined.txt (what we ask of libc).  A name that is missing in the libr
 much as one that is missing in the list.
 """
 # rtc-test: limits_symbols ci 30
+import glob
 import os
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import main, must
+from harness import BUILD, main, must
 
 NEEDED = {'libc.so.6'}
 NEEDED_OR_NOT = {'ld-linux-x86-64.so.2'}
@@ -72,6 +73,37 @@ def undefined(stage):
     return compare(found, 'symbols-undefined')
 
 
+BYTES = {'memcmp', 'memcpy', 'memset', '_GLOBAL_OFFSET_TABLE_'}
+# What single files ask of others beside that: to grow and to begin.
+MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_reserve',
+                  'index_make', 'index_retire', 'index_bytes'},
+        'stack': {'getauxval', 'os_limit'},
+        'verify': {'memchr'}}
+
+
+def symbols_of(path):
+    """(defined, undefined) of an object file."""
+    lines = subprocess.run(['nm', path], check=True, text=True, capture_output=True).stdout
+    words = [line.split()[-2:] for line in lines.splitlines()]
+    return ({name for kind, name in words if kind not in 'Uw'},
+            {name for kind, name in words if kind in 'Uw'})
+
+
+def path_of_a_stack(stage):
+    """What takes a stack needs nothing but its own room: no memory, no lock, no kernel."""
+    found = 0
+    for room, folder in (('unwind', 'src/unwind'), ('shadow', 'shadow')):
+        objects = glob.glob('%s/CMakeFiles/%s.dir/%s/*.o' % (BUILD, room, folder))
+        symbols = {os.path.basename(o).split('.')[0]: symbols_of(o) for o in objects}
+        own = set().union(*(defined for defined, _ in symbols.values()))
+        for name, (_, undefined) in symbols.items():
+            foreign = undefined - own - BYTES - MORE.get(name, set())
+            must(not foreign, '%s/%s.c asks for' % (folder, name), sorted(foreign))
+        found += len(objects)
+    must(found >= 10, 'only', found, 'objects in', BUILD)
+    return '%d objects' % found
+
+
 def versions(stage):
     """No libc newer than 2.34 is asked for, and we define no version: a named one would hide our
     names from references that carry libc's."""
@@ -113,4 +145,5 @@ def thread_storage(stage):
 
 if __name__ == '__main__':
     main([('needed', needed), ('defined', defined), ('undefined', undefined),
+          ('path_of_a_stack', path_of_a_stack),
           ('versions', versions), ('flags', flags), ('thread_storage', thread_storage)])
