@@ -96,12 +96,16 @@ static uintptr_t take_pointer(struct bytes *b, uint8_t encoding, uintptr_t data)
         v += data;
     else if (encoding & PE_RELATIVE)
         b->bad = true;
-    if (encoding & PE_INDIRECT && !b->bad)
-        memcpy(&v, (const void *)(uintptr_t)v, sizeof v);
+    b->bad = b->bad || encoding & PE_INDIRECT; /* of no use here: nobody writes it */
     return (uintptr_t)v;
 }
 
 /* ---- entries ------------------------------------------------------------------------------------- */
+
+static bool is_inside(const struct object *o, const uint8_t *at)
+{
+    return (uintptr_t)at >= o->start && (uintptr_t)at < o->end;
+}
 
 /* The body of the entry at `at`; false: its length is absurd.  A terminator has an empty body. */
 static bool entry_body(const uint8_t *at, const struct object *o, struct bytes *body)
@@ -119,11 +123,11 @@ static bool entry_body(const uint8_t *at, const struct object *o, struct bytes *
 static void take_augmentation(struct bytes *b, const char *letters, struct cfi *f)
 {
     uint64_t bytes = uleb(b);
-    const uint8_t *end = b->at + bytes;
     if (bytes > (uint64_t)(b->end - b->at)) {
         b->bad = true;
         return;
     }
+    const uint8_t *end = b->at + bytes;
     for (letters++; *letters; letters++) {
         if (*letters == 'R')
             f->encoding = (uint8_t)take(b, 1);
@@ -142,13 +146,14 @@ static void take_augmentation(struct bytes *b, const char *letters, struct cfi *
 static bool read_cie(const uint8_t *at, const struct object *o, struct cfi *f)
 {
     struct bytes b;
-    if ((uintptr_t)at < o->start || (uintptr_t)at >= o->end || !entry_body(at, o, &b) ||
-        take(&b, 4) != 0)
+    if (!is_inside(o, at) || !entry_body(at, o, &b) || take(&b, 4) != 0)
         return false;
     uint8_t version = (uint8_t)take(&b, 1);
     const char *letters = (const char *)b.at;
-    while (take(&b, 1) && !b.bad)
+    while (take(&b, 1))
         continue;
+    if (b.bad)
+        return false; /* they have no end */
     if (version >= 4)
         take(&b, 2); /* sizes of addresses and of segment selectors */
     f->code_align = uleb(&b);
@@ -195,17 +200,24 @@ struct pair {
     int32_t start, entry;
 };
 
-static const uint8_t *search(const struct pair *table, uint64_t count, uintptr_t base, uintptr_t pc)
+static struct pair pair_at(const uint8_t *table, uint64_t i)
+{
+    struct pair p;
+    memcpy(&p, table + i * sizeof p, sizeof p); /* what stands before it may have any length */
+    return p;
+}
+
+static const uint8_t *search(const uint8_t *table, uint64_t count, uintptr_t base, uintptr_t pc)
 {
     uint64_t low = 0, high = count;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (base + (uintptr_t)(intptr_t)table[middle].start <= pc)
+        if (base + (uintptr_t)(intptr_t)pair_at(table, middle).start <= pc)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? (const uint8_t *)(base + (uintptr_t)(intptr_t)table[low - 1].entry) : NULL;
+    return low ? (const uint8_t *)(base + (uintptr_t)(intptr_t)pair_at(table, low - 1).entry) : NULL;
 }
 
 static bool holds(const struct cfi *f, uintptr_t pc)
@@ -217,6 +229,8 @@ static bool holds(const struct cfi *f, uintptr_t pc)
 static bool scan(const uint8_t *at, const struct object *o, uintptr_t pc, struct cfi *out)
 {
     struct bytes body;
+    if (!is_inside(o, at))
+        return false;
     while (entry_body(at, o, &body) && body.at != body.end) {
         if (read_fde(at, o, out) && holds(out, pc))
             return true;
@@ -228,7 +242,7 @@ static bool scan(const uint8_t *at, const struct object *o, uintptr_t pc, struct
 bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out)
 {
     uintptr_t base = (uintptr_t)o->index;
-    if (base < o->start || base >= o->end)
+    if (!is_inside(o, o->index))
         return false;
     struct bytes b = {o->index, (const uint8_t *)o->end, false};
     if (take(&b, 1) != 1)
@@ -243,9 +257,8 @@ bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out)
         return scan(frames, o, pc, out);
     if (count > (uint64_t)(b.end - b.at) / sizeof(struct pair))
         return false;
-    const uint8_t *entry = search((const struct pair *)(const void *)b.at, count, base, pc);
-    return entry && (uintptr_t)entry >= o->start && (uintptr_t)entry < o->end &&
-           read_fde(entry, o, out) && holds(out, pc);
+    const uint8_t *entry = search(b.at, count, base, pc);
+    return is_inside(o, entry) && read_fde(entry, o, out) && holds(out, pc);
 }
 
 /* ---- the machine --------------------------------------------------------------------------------- */
@@ -267,24 +280,34 @@ static void set(struct row *row, uint64_t reg, enum column_kind kind, int64_t of
         row->column[reg] = (struct column){.offset = offset, .kind = (uint8_t)kind};
 }
 
-static void set_expression(struct row *row, uint64_t reg, enum column_kind kind, struct bytes *b)
+static struct column take_expression(struct bytes *b, enum column_kind kind)
 {
     uint64_t bytes = uleb(b);
-    if (bytes > (uint64_t)(b->end - b->at)) {
-        b->bad = true;
-        return;
-    }
     struct column c = {.expression = b->at, .bytes = (uint32_t)bytes, .kind = (uint8_t)kind};
-    if (reg == ROW_CFA)
-        row->cfa = c;
-    else if (reg < REG_COUNT)
+    if (bytes > (uint64_t)(b->end - b->at))
+        b->bad = true;
+    else
+        b->at += bytes;
+    return c;
+}
+
+static void set_expression(struct row *row, uint64_t reg, enum column_kind kind, struct bytes *b)
+{
+    struct column c = take_expression(b, kind);
+    if (reg < REG_COUNT)
         row->column[reg] = c;
-    b->at += bytes;
+}
+
+/* Of registers that nobody knows one is like the other. */
+static uint8_t known_register(uint64_t reg)
+{
+    return (uint8_t)(reg < REG_COUNT ? reg : REG_COUNT);
 }
 
 static void define_cfa(struct row *row, uint64_t reg, int64_t offset)
 {
-    row->cfa = (struct column){.offset = offset, .kind = COLUMN_AT_REGISTER, .reg = (uint8_t)reg};
+    row->cfa = (struct column){
+        .offset = offset, .kind = COLUMN_AT_REGISTER, .reg = known_register(reg)};
 }
 
 static void restore(struct machine *m, uint64_t reg)
@@ -322,9 +345,27 @@ static bool advance(struct machine *m, uint8_t op, struct bytes *b)
     }
 }
 
+/* Numbers from outside: what no word holds wraps. */
+static int64_t factored(uint64_t n, int64_t align)
+{
+    return (int64_t)(n * (uint64_t)align);
+}
+
+static bool change_cfa(struct row *row, uint8_t op, struct bytes *b, int64_t align)
+{
+    if (row->cfa.kind != COLUMN_AT_REGISTER) /* an expression has neither register nor offset */
+        b->bad = true;
+    else if (op == 0x0d)
+        row->cfa.reg = known_register(uleb(b));
+    else
+        row->cfa.offset = op == 0x0e ? (int64_t)uleb(b) : factored((uint64_t)sleb(b), align);
+    return true;
+}
+
 static bool about_cfa(struct machine *m, uint8_t op, struct bytes *b)
 {
     struct row *row = m->row;
+    int64_t align = m->f->data_align;
     uint64_t reg;
     switch (op) {
     case 0x0c: /* def_cfa */
@@ -333,12 +374,12 @@ static bool about_cfa(struct machine *m, uint8_t op, struct bytes *b)
         return true;
     case 0x12: /* def_cfa_sf */
         reg = uleb(b);
-        define_cfa(row, reg, sleb(b) * m->f->data_align);
+        define_cfa(row, reg, factored((uint64_t)sleb(b), align));
         return true;
-    case 0x0d: row->cfa.reg = (uint8_t)uleb(b); return true;
-    case 0x0e: row->cfa.offset = (int64_t)uleb(b); return true;
-    case 0x13: row->cfa.offset = sleb(b) * m->f->data_align; return true;
-    case 0x0f: set_expression(row, ROW_CFA, COLUMN_IS_EXPRESSION, b); return true;
+    case 0x0d: /* def_known_register, def_cfa_offset, def_cfa_offset_sf */
+    case 0x0e:
+    case 0x13: return change_cfa(row, op, b, align);
+    case 0x0f: row->cfa = take_expression(b, COLUMN_IS_EXPRESSION); return true;
     default: return false;
     }
 }
@@ -348,15 +389,15 @@ static bool about_register(struct machine *m, uint8_t op, struct bytes *b)
     uint64_t reg = uleb(b);
     int64_t align = m->f->data_align;
     switch (op) {
-    case 0x05: set(m->row, reg, COLUMN_AT_CFA, (int64_t)uleb(b) * align); return true;
-    case 0x11: set(m->row, reg, COLUMN_AT_CFA, sleb(b) * align); return true;
-    case 0x2f: set(m->row, reg, COLUMN_AT_CFA, -(int64_t)uleb(b) * align); return true;
+    case 0x05: set(m->row, reg, COLUMN_AT_CFA, factored(uleb(b), align)); return true;
+    case 0x11: set(m->row, reg, COLUMN_AT_CFA, factored((uint64_t)sleb(b), align)); return true;
+    case 0x2f: set(m->row, reg, COLUMN_AT_CFA, factored(-uleb(b), align)); return true;
     case 0x06: restore(m, reg); return true;
     case 0x07: set(m->row, reg, COLUMN_UNDEFINED, 0); return true;
     case 0x08: set(m->row, reg, COLUMN_SAME, 0); return true;
-    case 0x09: set(m->row, reg, COLUMN_IN_REGISTER, (int64_t)uleb(b)); return true;
-    case 0x14: set(m->row, reg, COLUMN_IS_CFA, (int64_t)uleb(b) * align); return true;
-    case 0x15: set(m->row, reg, COLUMN_IS_CFA, sleb(b) * align); return true;
+    case 0x09: set(m->row, reg, COLUMN_IN_REGISTER, known_register(uleb(b))); return true;
+    case 0x14: set(m->row, reg, COLUMN_IS_CFA, factored(uleb(b), align)); return true;
+    case 0x15: set(m->row, reg, COLUMN_IS_CFA, factored((uint64_t)sleb(b), align)); return true;
     case 0x10: set_expression(m->row, reg, COLUMN_AT_EXPRESSION, b); return true;
     case 0x16: set_expression(m->row, reg, COLUMN_IS_EXPRESSION, b); return true;
     default: return false;
@@ -368,7 +409,7 @@ static bool execute(struct machine *m, uint8_t op, struct bytes *b)
     uint8_t low = op & 0x3f;
     switch (op & 0xc0) {
     case 0x40: m->at += low * m->f->code_align; return true;
-    case 0x80: set(m->row, low, COLUMN_AT_CFA, (int64_t)uleb(b) * m->f->data_align); return true;
+    case 0x80: set(m->row, low, COLUMN_AT_CFA, factored(uleb(b), m->f->data_align)); return true;
     case 0xc0: restore(m, low); return true;
     default: break;
     }

@@ -42,8 +42,6 @@ struct column {
     uint8_t reg;
 };
 
-#define ROW_CFA REG_COUNT /* the column that is no register */
-
 struct row {
     struct column cfa;
     struct column column[REG_COUNT];

@@ -1,0 +1,584 @@
+/*
+ * test_cfi.c - call frame information made by hand: each instruction, each way to write a pointer
+ * and an entry, each way to find one; and what is damaged, which must be refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "frames.h"
+
+#include <cmocka.h>
+
+static struct frames frames;
+
+/* ---- one function ------------------------------------------------------------------------------- */
+
+#define FUNCTION_BYTES 1000u
+
+static bool row_with(const struct cie_shape *cie, const uint8_t *program, size_t n, unsigned at,
+                     struct row *row)
+{
+    struct cfi f;
+    frames_begin(&frames);
+    uint32_t cie_at = put_cie(&frames, cie);
+    put_fde(&frames, cie, cie_at, frames_code(&frames), FUNCTION_BYTES, program, n);
+    struct object o = frames_end(&frames, true);
+    return cfi_find(&o, frames_code(&frames) + at, &f) && cfi_row(&f, frames_code(&frames) + at, row);
+}
+
+static bool row_at(const uint8_t *program, size_t n, unsigned at, struct row *row)
+{
+    const struct cie_shape usual = CIE_USUAL;
+    return row_with(&usual, program, n, at, row);
+}
+
+static void is_column(struct column c, enum column_kind kind, int64_t offset)
+{
+    assert_int_equal(c.kind, kind);
+    assert_int_equal(c.offset, offset);
+}
+
+static void is_cfa(const struct row *row, unsigned reg, int64_t offset)
+{
+    assert_int_equal(row->cfa.reg, reg);
+    is_column(row->cfa, COLUMN_AT_REGISTER, offset);
+}
+
+static struct row row_here(const uint8_t *program, size_t n)
+{
+    struct row row;
+    assert_true(row_at(program, n, 0, &row));
+    return row;
+}
+
+static void test_beginning(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM(""));
+    is_cfa(&row, REG_RSP, 8);
+    is_column(row.column[REG_RA], COLUMN_AT_CFA, -8);
+    for (unsigned i = 0; i < REG_RA; i++)
+        assert_int_equal(row.column[i].kind, COLUMN_SAME);
+}
+
+/* ---- instructions: places ------------------------------------------------------------------------- */
+
+static void changes_at(const struct cie_shape *cie, const uint8_t *program, size_t n, unsigned at)
+{
+    struct row row;
+    assert_true(row_with(cie, program, n, at - 1, &row));
+    is_cfa(&row, REG_RSP, 8);
+    assert_true(row_with(cie, program, n, at, &row));
+    is_cfa(&row, REG_RSP, 16);
+}
+
+static void test_advance(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    changes_at(&cie, PROGRAM("\x45\x0e\x10"), 5);
+    changes_at(&cie, PROGRAM("\x7f\x0e\x10"), 63);
+    changes_at(&cie, PROGRAM("\x02\xc8\x0e\x10"), 200);
+    changes_at(&cie, PROGRAM("\x03\x2c\x01\x0e\x10"), 300);
+    changes_at(&cie, PROGRAM("\x04\x90\x01\0\0\x0e\x10"), 400);
+    changes_at(&cie, PROGRAM("\x45\0\x02\x05\0\0\x41\x0e\x10"), 11);
+    cie.code_align = 4;
+    changes_at(&cie, PROGRAM("\x45\x0e\x10"), 20);
+    changes_at(&cie, PROGRAM("\x02\x32\x0e\x10"), 200);
+    changes_at(&cie, PROGRAM("\x03\x4b\0\x0e\x10"), 300);
+    changes_at(&cie, PROGRAM("\x04\x64\0\0\0\x0e\x10"), 400);
+}
+
+static void test_set_location(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    uint8_t program[11] = {0x01};
+    uint64_t place = frames_code(&frames) + 77;
+    cie.encoding = 0x04; /* eight bytes, absolute */
+    memcpy(program + 1, &place, sizeof place);
+    program[9] = 0x0e;
+    program[10] = 0x10;
+    changes_at(&cie, program, sizeof program, 77);
+}
+
+/* ---- instructions: the CFA ------------------------------------------------------------------------- */
+
+static void test_cfa(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\x0c\x06\x10"));
+    is_cfa(&row, REG_RBP, 16);
+    row = row_here(PROGRAM("\x0c\x06\x80\x10"));
+    is_cfa(&row, REG_RBP, 2048);
+    row = row_here(PROGRAM("\x12\x06\x7e"));
+    is_cfa(&row, REG_RBP, 16);
+    row = row_here(PROGRAM("\x12\x06\x02"));
+    is_cfa(&row, REG_RBP, -16);
+    row = row_here(PROGRAM("\x0d\x03"));
+    is_cfa(&row, REG_RBX, 8);
+    row = row_here(PROGRAM("\x0e\x28"));
+    is_cfa(&row, REG_RSP, 40);
+    row = row_here(PROGRAM("\x13\x7b"));
+    is_cfa(&row, REG_RSP, 40);
+}
+
+static void test_cfa_expression(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\x0f\x03\x76\x78\x06"));
+    assert_int_equal(row.cfa.kind, COLUMN_IS_EXPRESSION);
+    assert_int_equal(row.cfa.bytes, 3);
+    assert_memory_equal(row.cfa.expression, "\x76\x78\x06", 3);
+    row = row_here(PROGRAM("\x0f\x03\x76\x78\x06\x0c\x07\x10"));
+    is_cfa(&row, REG_RSP, 16);
+}
+
+/* A register or an offset of what has neither. */
+static void test_cfa_nonsense(void **state)
+{
+    (void)state;
+    struct row row;
+    assert_false(row_at(PROGRAM("\x0f\x03\x76\x78\x06\x0e\x10"), 0, &row));
+    assert_false(row_at(PROGRAM("\x0f\x03\x76\x78\x06\x13\x10"), 0, &row));
+    assert_false(row_at(PROGRAM("\x0f\x03\x76\x78\x06\x0d\x07"), 0, &row));
+    row = row_here(PROGRAM("\x0c\x87\x02\x10")); /* register 263 is not 7 */
+    assert_true(row.cfa.reg >= REG_COUNT);
+    row = row_here(PROGRAM("\x0d\x87\x02"));
+    assert_true(row.cfa.reg >= REG_COUNT);
+    row = row_here(PROGRAM("\x09\x03\x83\x80\x80\x80\x10")); /* 2^32 + 3 is not 3 */
+    assert_true(row.column[3].offset >= REG_COUNT);
+}
+
+/* ---- instructions: registers ------------------------------------------------------------------------- */
+
+static void test_registers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        size_t bytes;
+        enum column_kind kind;
+        int64_t offset;
+    } each[] = {
+        {"\x83\x02", 2, COLUMN_AT_CFA, -16},
+        {"\x83\x80\x10", 3, COLUMN_AT_CFA, -16384},
+        {"\x05\x03\x02", 3, COLUMN_AT_CFA, -16},
+        {"\x11\x03\x7f", 3, COLUMN_AT_CFA, 8},
+        {"\x2f\x03\x02", 3, COLUMN_AT_CFA, 16},
+        {"\x07\x03", 2, COLUMN_UNDEFINED, 0},
+        {"\x83\x02\x08\x03", 4, COLUMN_SAME, 0},
+        {"\x09\x03\x0c", 3, COLUMN_IN_REGISTER, 12},
+        {"\x14\x03\x02", 3, COLUMN_IS_CFA, -16},
+        {"\x15\x03\x7e", 3, COLUMN_IS_CFA, 16},
+    };
+    for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
+        struct row row = row_here((const uint8_t *)each[i].program, each[i].bytes);
+        is_column(row.column[REG_RBX], each[i].kind, each[i].offset);
+        is_cfa(&row, REG_RSP, 8);
+        for (unsigned k = 0; k < REG_RA; k++)
+            assert_true(k == REG_RBX || row.column[k].kind == COLUMN_SAME);
+    }
+}
+
+static void test_register_expressions(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\x10\x03\x02\x77\x08"));
+    assert_int_equal(row.column[3].kind, COLUMN_AT_EXPRESSION);
+    assert_int_equal(row.column[3].bytes, 2);
+    assert_memory_equal(row.column[3].expression, "\x77\x08", 2);
+    row = row_here(PROGRAM("\x16\x03\x02\x77\x08"));
+    assert_int_equal(row.column[3].kind, COLUMN_IS_EXPRESSION);
+    assert_memory_equal(row.column[3].expression, "\x77\x08", 2);
+}
+
+/* Those that the walk does not know: vector registers, flags. */
+static void test_other_registers(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\x91\x02\x05\x30\x02\xd1\x07\x31\x10\x11\x01\x30"
+                                      "\x16\x90\x01\x01\x30\x16\x11\x01\x30\x0a\x0b\x06\x80\x20\xc0"));
+    struct row usual = row_here(PROGRAM(""));
+    assert_memory_equal(&row, &usual, sizeof row);
+}
+
+static void test_restore(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    cie.more = (const uint8_t *)"\x83\x02";
+    cie.more_bytes = 2;
+    struct row row;
+    assert_true(row_with(&cie, PROGRAM("\x83\x05\x86\x03"), 0, &row));
+    is_column(row.column[3], COLUMN_AT_CFA, -40);
+    is_column(row.column[6], COLUMN_AT_CFA, -24);
+    assert_true(row_with(&cie, PROGRAM("\x83\x05\x86\x03\xc3\xc6"), 0, &row));
+    is_column(row.column[3], COLUMN_AT_CFA, -16);
+    is_column(row.column[6], COLUMN_SAME, 0);
+    assert_true(row_with(&cie, PROGRAM("\x83\x05\x86\x03\x06\x03\x06\x06"), 0, &row));
+    is_column(row.column[3], COLUMN_AT_CFA, -16);
+    is_column(row.column[6], COLUMN_SAME, 0);
+}
+
+/* Each level has an offset of its own; they come back in turn. */
+static void test_remember(void **state)
+{
+    (void)state;
+    for (unsigned depth = 1; depth <= 4; depth++) {
+        uint8_t program[64];
+        size_t n = 0;
+        for (unsigned i = 0; i < depth; i++) {
+            memcpy(program + n, "\x0a\x0e\0\x83\0", 5);
+            program[n + 2] = (uint8_t)(16 * (i + 1));
+            program[n + 4] = (uint8_t)(i + 2);
+            n += 5;
+        }
+        struct row row;
+        if (depth == 4) {
+            assert_false(row_at(program, n, 0, &row));
+            break;
+        }
+        for (unsigned back = 0; back <= depth; back++) {
+            assert_true(row_at(program, n, 0, &row));
+            is_cfa(&row, REG_RSP, back == depth ? 8 : 16 * (depth - back));
+            is_column(row.column[3], back == depth ? COLUMN_SAME : COLUMN_AT_CFA,
+                      back == depth ? 0 : -8 * (int64_t)(depth - back + 1));
+            program[n++] = 0x0b;
+        }
+        assert_false(row_at(program, n, 0, &row)); /* once more than remembered */
+    }
+}
+
+static void test_no_matter(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\0\0\x2e\x80\x01\0"));
+    struct row usual = row_here(PROGRAM(""));
+    assert_memory_equal(&row, &usual, sizeof row);
+}
+
+/* ---- programs that are damaged -------------------------------------------------------------------------- */
+
+static void test_unknown_instructions(void **state)
+{
+    (void)state;
+    static const uint8_t known[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
+                                    0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13,
+                                    0x14, 0x15, 0x16, 0x2e, 0x2f};
+    for (uint8_t op = 0; op < 0x40; op++) {
+        uint8_t program[17] = {op};
+        struct row row;
+        if (!memchr(known, op, sizeof known))
+            assert_false(row_at(program, sizeof program, 0, &row));
+    }
+}
+
+/* Cut short, at each of their bytes. */
+static void test_cut_instructions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        size_t bytes;
+    } each[] = {
+        {"\x02\x01", 2},         {"\x03\x01\0", 3},       {"\x04\x01\0\0\0", 5},
+        {"\x01\x01\0\0\0", 5},   {"\x0c\x86\0\x90\0", 5}, {"\x12\x86\0\x90\0", 5},
+        {"\x0d\x86\0", 3},       {"\x0e\x90\0", 3},       {"\x13\x90\0", 3},
+        {"\x0f\x02\x77\x08", 4}, {"\x83\x82\0", 3},       {"\x05\x83\0\x82\0", 5},
+        {"\x11\x83\0\x82\0", 5}, {"\x2f\x83\0\x82\0", 5}, {"\x07\x83\0", 3},
+        {"\x08\x83\0", 3},       {"\x09\x83\0\x82\0", 5}, {"\x14\x83\0\x82\0", 5},
+        {"\x15\x83\0\x82\0", 5}, {"\x06\x83\0", 3},       {"\x10\x03\x02\x77\x08", 5},
+        {"\x2e\x80\0", 3},       {"\x16\x03\x02\x77\x08", 5},
+    };
+    for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
+        struct row row;
+        const uint8_t *program = (const uint8_t *)each[i].program;
+        for (size_t n = 1; n < each[i].bytes; n++)
+            assert_false(row_at(program, n, 0, &row));
+        assert_true(row_at(program, each[i].bytes, 0, &row));
+    }
+}
+
+/* Numbers that no machine word holds. */
+static void test_large_numbers(void **state)
+{
+    (void)state;
+    struct row row = row_here(PROGRAM("\x83\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+    is_column(row.column[3], COLUMN_AT_CFA, 8);
+    row = row_here(PROGRAM("\x2f\x03\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"));
+    is_column(row.column[3], COLUMN_AT_CFA, 0);
+    row = row_here(PROGRAM("\x0e\x90\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\0"));
+    is_cfa(&row, REG_RSP, 16);
+    row = row_here(PROGRAM("\x12\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"));
+    is_cfa(&row, REG_RSP, 8);
+    row = row_here(PROGRAM("\x13\x80\x80\x80\x80\x80\x80\x80\x80\x80\x7f"));
+    is_cfa(&row, REG_RSP, 0);
+}
+
+/* ---- entries ------------------------------------------------------------------------------------------- */
+
+static bool usual_row(const struct cie_shape *cie, struct cfi *out)
+{
+    struct row row;
+    frames_begin(&frames);
+    uint32_t cie_at = put_cie(&frames, cie);
+    put_fde(&frames, cie, cie_at, frames_code(&frames), 100, PROGRAM("\x44\x0e\x10"));
+    struct object o = frames_end(&frames, true);
+    uintptr_t pc = frames_code(&frames) + 50;
+    if (!cfi_find(&o, pc, out) || !cfi_row(out, pc, &row))
+        return false;
+    is_cfa(&row, REG_RSP, 16);
+    assert_true(out->start == frames_code(&frames) && out->bytes == 100);
+    return true;
+}
+
+static void test_versions(void **state)
+{
+    (void)state;
+    for (unsigned version = 0; version < 7; version++) {
+        struct cie_shape cie = CIE_USUAL;
+        struct cfi f;
+        cie.version = (uint8_t)version;
+        assert_int_equal(usual_row(&cie, &f), version == 1 || version == 3 || version == 4);
+    }
+}
+
+static void test_return_register(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    struct cfi f;
+    cie.return_register = 17;
+    assert_false(usual_row(&cie, &f));
+    cie.version = 3;
+    assert_false(usual_row(&cie, &f));
+    cie.return_register = 16 + 256;
+    assert_false(usual_row(&cie, &f));
+}
+
+static void test_augmentations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *letters;
+        bool good, signal;
+    } each[] = {{"zR", true, false},   {"zPLR", true, false}, {"zRS", true, true},
+                {"", true, false},     {"zRB", true, false},  {"zPLRS", true, true},
+                {"R", false, false},   {"eh", false, false},  {"zRX", true, false}};
+    for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
+        struct cie_shape cie = CIE_USUAL;
+        struct cfi f;
+        cie.letters = each[i].letters;
+        assert_int_equal(usual_row(&cie, &f), each[i].good);
+        if (each[i].good)
+            assert_int_equal(f.signal, each[i].signal);
+    }
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    struct cfi f;
+    cie.wide = true;
+    assert_true(usual_row(&cie, &f));
+}
+
+static void test_encodings(void **state)
+{
+    (void)state;
+    for (unsigned encoding = 0; encoding < 256; encoding++) {
+        unsigned form = encoding & 0x0f, relative = encoding & 0xf0;
+        struct cie_shape cie = CIE_USUAL;
+        struct cfi f;
+        bool known = form <= 4 || (form >= 9 && form <= 12);
+        bool whole = form != 2 && form != 10 && !(relative == 0 && (form == 3 || form == 11));
+        cie.encoding = (uint8_t)encoding;
+        if (!known || (relative != 0 && relative != 0x10))
+            assert_false(usual_row(&cie, &f));
+        else if (whole) /* else the address does not fit */
+            assert_true(usual_row(&cie, &f));
+    }
+}
+
+/* Functions near the beginning of the address space, in two and four bytes. */
+static void test_small_pointers(void **state)
+{
+    (void)state;
+    static const uint8_t encodings[] = {0x02, 0x0a, 0x03, 0x0b, 0x01, 0x09};
+    for (unsigned i = 0; i < sizeof encodings; i++) {
+        struct cie_shape cie = CIE_USUAL;
+        struct cfi f;
+        cie.encoding = encodings[i];
+        frames_begin(&frames);
+        put_fde(&frames, &cie, put_cie(&frames, &cie), 0x1234, 100, PROGRAM(""));
+        struct object o = frames_end(&frames, false);
+        assert_true(cfi_find(&o, 0x1234 + 99, &f));
+        assert_false(cfi_find(&o, 0x1234 + 100, &f));
+        assert_false(cfi_find(&o, 0x1233, &f));
+    }
+}
+
+/* ---- finding ---------------------------------------------------------------------------------------------- */
+
+#define FUNCTIONS 40u
+#define DISTANCE 100u
+
+static struct object many_functions(bool table)
+{
+    const struct cie_shape cie[2] = {CIE_USUAL, {.letters = "zPLR", .version = 1, .encoding = 0x1b,
+                                     .code_align = 1, .data_align = -8, .return_register = 16}};
+    uint32_t at[2];
+    frames_begin(&frames);
+    for (unsigned i = 0; i < 2; i++)
+        at[i] = put_cie(&frames, &cie[i]);
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        put_fde(&frames, &cie[i % 2], at[i % 2], frames_code(&frames) + i * DISTANCE,
+                DISTANCE - i % 3, PROGRAM("\x41\x0e\x10\x03\x05\x01"));
+    return frames_end(&frames, table);
+}
+
+static void test_finding(void **state)
+{
+    (void)state;
+    for (unsigned table = 0; table < 2; table++) {
+        struct object o = many_functions(table);
+        uintptr_t code = frames_code(&frames);
+        struct cfi f;
+        assert_false(cfi_find(&o, code - 1, &f));
+        for (uintptr_t at = 0; at < FUNCTIONS * DISTANCE; at++) {
+            uintptr_t i = at / DISTANCE, bytes = DISTANCE - i % 3;
+            assert_int_equal(cfi_find(&o, code + at, &f), at % DISTANCE < bytes);
+            if (at % DISTANCE < bytes)
+                assert_true(f.start == code + i * DISTANCE && f.bytes == bytes);
+        }
+        assert_false(cfi_find(&o, code + FUNCTIONS * DISTANCE, &f));
+        assert_false(cfi_find(&o, 0, &f));
+        assert_false(cfi_find(&o, UINTPTR_MAX, &f));
+    }
+}
+
+static void test_no_functions(void **state)
+{
+    (void)state;
+    for (unsigned table = 0; table < 2; table++) {
+        struct cfi f;
+        frames_begin(&frames);
+        struct object o = frames_end(&frames, table);
+        assert_false(cfi_find(&o, frames_code(&frames), &f));
+    }
+}
+
+/* ---- headers and entries that are damaged -------------------------------------------------------------------- */
+
+/* Is the first function still found when the bytes at a place are others? */
+static bool found_with(bool table, uint32_t at, uint64_t value, unsigned bytes)
+{
+    struct object o = many_functions(table);
+    struct cfi f;
+    memcpy(frames.byte + at, &value, bytes);
+    return cfi_find(&o, frames_code(&frames), &f);
+}
+
+static uint32_t first_entry(void)
+{
+    many_functions(true);
+    return (uint32_t)frames.pair[0][1];
+}
+
+static void test_damaged_header(void **state)
+{
+    (void)state;
+    assert_true(found_with(true, 0, 1, 1));
+    assert_false(found_with(true, 0, 2, 1)); /* version */
+    assert_false(found_with(true, 1, 0x2b, 1));
+    assert_false(found_with(true, 2, 0x07, 1));
+    assert_true(found_with(true, 3, 0x3c, 1)); /* an unusual table: one after the other */
+    assert_false(found_with(true, 8, 0xffffffff, 4)); /* how many */
+    assert_false(found_with(true, 8, 0, 4));
+    assert_false(found_with(true, 16, 0x7fffffff, 4)); /* an entry outside of the object */
+    assert_false(found_with(true, 16, 0x80000000, 4));
+    assert_false(found_with(false, 4, 0x7fffff00, 4)); /* all of them */
+    assert_false(found_with(false, 4, 0x80000000, 4));
+    assert_false(found_with(false, 1, 0x9b, 1)); /* nobody writes a pointer to a pointer */
+}
+
+static void test_index_elsewhere(void **state)
+{
+    (void)state;
+    struct object o = many_functions(true);
+    struct cfi f;
+    o.index = (const uint8_t *)o.end;
+    assert_false(cfi_find(&o, frames_code(&frames), &f));
+    o.index = (const uint8_t *)o.start - 1;
+    assert_false(cfi_find(&o, frames_code(&frames), &f));
+}
+
+static void test_damaged_entries(void **state)
+{
+    (void)state;
+    uint32_t fde = first_entry(), cie = HEADER_BYTES;
+    assert_true(found_with(true, fde + 4, fde + 4 - cie, 4));
+    assert_false(found_with(true, fde, 0x7fffffff, 4)); /* how long */
+    assert_false(found_with(true, fde, 0, 4));
+    assert_false(found_with(true, fde, 3, 4));
+    assert_false(found_with(true, fde, 7, 4));
+    assert_false(found_with(true, fde, UINT64_MAX, 8));
+    assert_false(found_with(true, fde + 4, 0, 4)); /* a CIE itself */
+    assert_false(found_with(true, fde + 4, 0x7fffffff, 4));
+    assert_false(found_with(true, fde + 4, 0xffffffff, 4));
+    assert_false(found_with(true, fde + 4, 4, 4)); /* another FDE */
+    assert_false(found_with(true, fde + 16, 100, 1)); /* length of its augmentation */
+    assert_false(found_with(true, cie, 0x7fffffff, 4));
+    assert_false(found_with(true, cie, 8, 4));
+    assert_false(found_with(true, cie + 4, 1, 4));
+    assert_false(found_with(true, cie + 9, 'q', 1)); /* not "z..." */
+    assert_false(found_with(true, cie + 15, 100, 1)); /* length of its augmentation */
+    assert_false(found_with(true, cie + 15, 0xffff, 2));
+}
+
+/* A CIE that is too short for what must be in it. */
+static void test_cut_cie(void **state)
+{
+    (void)state;
+    for (uint32_t bytes = 0; bytes < 20; bytes++)
+        assert_int_equal(found_with(true, HEADER_BYTES, bytes, 4), bytes >= 13);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beginning),
+        cmocka_unit_test(test_advance),
+        cmocka_unit_test(test_set_location),
+        cmocka_unit_test(test_cfa),
+        cmocka_unit_test(test_cfa_expression),
+        cmocka_unit_test(test_cfa_nonsense),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_register_expressions),
+        cmocka_unit_test(test_other_registers),
+        cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_remember),
+        cmocka_unit_test(test_no_matter),
+        cmocka_unit_test(test_unknown_instructions),
+        cmocka_unit_test(test_cut_instructions),
+        cmocka_unit_test(test_large_numbers),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_return_register),
+        cmocka_unit_test(test_augmentations),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_small_pointers),
+        cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_no_functions),
+        cmocka_unit_test(test_damaged_header),
+        cmocka_unit_test(test_index_elsewhere),
+        cmocka_unit_test(test_damaged_entries),
+        cmocka_unit_test(test_cut_cie),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
