@@ -150,7 +150,7 @@ static void test_cfa_nonsense(void **state)
     row = row_here(PROGRAM("\x0d\x87\x02"));
     assert_true(row.cfa.reg >= REG_COUNT);
     row = row_here(PROGRAM("\x09\x03\x83\x80\x80\x80\x10")); /* 2^32 + 3 is not 3 */
-    assert_true(row.column[3].offset >= REG_COUNT);
+    is_column(row.column[3], COLUMN_IN_REGISTER, REG_COUNT);
 }
 
 /* ---- instructions: registers ------------------------------------------------------------------------- */
@@ -423,6 +423,21 @@ static void test_small_pointers(void **state)
     }
 }
 
+/* A function before its FDE, so near that two bytes lead to it. */
+static void test_near(void **state)
+{
+    (void)state;
+    struct cie_shape cie = CIE_USUAL;
+    struct cfi f;
+    uintptr_t start = (uintptr_t)frames.byte - 100;
+    cie.encoding = 0x1a;
+    frames_begin(&frames);
+    put_fde(&frames, &cie, put_cie(&frames, &cie), start, 100, PROGRAM(""));
+    struct object o = frames_end(&frames, true);
+    assert_true(cfi_find(&o, start, &f) && cfi_find(&o, start + 99, &f));
+    assert_false(cfi_find(&o, start - 1, &f) || cfi_find(&o, start + 100, &f));
+}
+
 /* ---- finding ---------------------------------------------------------------------------------------------- */
 
 #define FUNCTIONS 40u
@@ -573,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_encodings),
         cmocka_unit_test(test_small_pointers),
+        cmocka_unit_test(test_near),
         cmocka_unit_test(test_finding),
         cmocka_unit_test(test_no_functions),
         cmocka_unit_test(test_damaged_header),
