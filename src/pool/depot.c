@@ -132,7 +132,7 @@ static bool is_ready(uint32_t chunk)
 static bool needs_growth(void)
 {
     uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
-    return index_is_full(atomic_load_explicit(&depot.index, memory_order_relaxed),
+    return index_is_full(atomic_load_explicit(&depot.index, memory_order_acquire),
                          atomic_load_explicit(&depot.nodes, memory_order_relaxed)) ||
            !is_ready((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
 }

@@ -143,6 +143,12 @@ static uint64_t hash(uint64_t key)
     return (key & ~DROPPED) * 0x9e3779b97f4a7c15ull >> 32;
 }
 
+/* 0: it is being written, or never was to its end - by a thread that is not in this child. */
+static uint64_t key_of(uint32_t n)
+{
+    return atomic_load_explicit(&rules[n].key, memory_order_acquire);
+}
+
 /* The number of a key's rule, or 0 and where it would stand. */
 static uint32_t look(const struct index *x, uint64_t key, uint32_t *at)
 {
@@ -165,7 +171,7 @@ static void index_grow(void)
     if (!new)
         return;
     for (uint32_t n = 1; n < count; n++) {
-        uint64_t key = atomic_load_explicit(&rules[n].key, memory_order_relaxed);
+        uint64_t key = key_of(n);
         if (key && !look(new, key, &at))
             index_put(new, at, n);
     }
@@ -198,7 +204,7 @@ static void grow(void)
 static bool needs_growth(void)
 {
     uint32_t count = atomic_load_explicit(&table.count, memory_order_relaxed);
-    return index_is_full(atomic_load_explicit(&table.index, memory_order_relaxed), count) ||
+    return index_is_full(atomic_load_explicit(&table.index, memory_order_acquire), count) ||
            count + 16 >= atomic_load_explicit(&table.room, memory_order_relaxed);
 }
 
@@ -223,6 +229,17 @@ static bool take_up(uint32_t n, const struct rule *r)
            atomic_compare_exchange_strong(&old->key, &dropped, key);
 }
 
+/* The key last: whoever finds it finds the rule, also one who looks through all of them. */
+static void publish(struct rule *new, const struct rule *r)
+{
+    new->offset = r->offset;
+    new->saved_bp = r->saved_bp;
+    new->kind = r->kind;
+    new->module = r->module;
+    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
+    atomic_store_explicit(&new->key, key, memory_order_release); /* pairs with key_of */
+}
+
 /* Puts a number into the index, or finds that another thread has put one there for the same. */
 static uint32_t insert(struct index *x, uint32_t n)
 {
@@ -245,8 +262,7 @@ static uint32_t keep(struct index *x, const struct rule *r)
     uint32_t n = number_take();
     if (!n)
         return 0;
-    rules[n] = *r;
-    atomic_thread_fence(memory_order_release);
+    publish(&rules[n], r);
     return insert(x, n);
 }
 
@@ -268,9 +284,10 @@ static uint32_t add(const struct rule *r, bool may_grow)
     if (may_grow && needs_growth())
         grow();
     struct index *x = atomic_load_explicit(&table.index, memory_order_acquire);
-    if (!r->module)
-        atomic_store_explicit(&table.outside, 1, memory_order_relaxed);
-    return x ? keep(x, r) : 0;
+    uint32_t n = x ? keep(x, r) : 0;
+    if (n && !r->module) /* now, and no sooner: unwind_forget would not find it */
+        atomic_store(&table.outside, 1);
+    return n;
 }
 
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)
@@ -308,7 +325,7 @@ static void drop(bool all, uint32_t number)
 {
     uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire);
     for (uint32_t n = 1; n < count; n++)
-        if (all || rules[n].module == number)
+        if (key_of(n) && (all || rules[n].module == number))
             atomic_fetch_or_explicit(&rules[n].key, DROPPED, memory_order_relaxed);
     atomic_fetch_add_explicit(&rules_epoch, 1, memory_order_release); /* pairs with trace_update */
 }

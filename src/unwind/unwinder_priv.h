@@ -124,7 +124,7 @@ ALWAYS_INLINE bool rule_uses_bp(const struct rule *r)
 
 ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 {
-    return atomic_load_explicit(&r->key, memory_order_relaxed) == key;
+    return atomic_load_explicit(&r->key, memory_order_acquire) == key;
 }
 
 ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)

@@ -6,10 +6,14 @@
 #ifndef FRAMES_H
 #define FRAMES_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#undef REG_RBX /* libc's names of places in a ucontext: ours are DWARF's numbers */
+#undef REG_RBP
+#undef REG_RSP
 #include "unwinder_priv.h"
 
 #define FRAMES_BYTES 16384u
