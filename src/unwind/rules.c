@@ -172,8 +172,9 @@ static void index_grow(void)
         return;
     for (uint32_t n = 1; n < count; n++) {
         uint64_t key = key_of(n);
-        if (key && !look(new, key, &at))
-            index_put(new, at, n);
+        at = index_first(new, hash(key));
+        while (key && !index_put(new, at, n)) /* dropped ones of one address, each */
+            at = index_next(new, at);
     }
     atomic_store_explicit(&table.index, new, memory_order_release);
     table.index_bytes = index_bytes(new);
@@ -219,14 +220,24 @@ static uint32_t number_take(void)
     return n;
 }
 
-/* The same rule from before its object went away. */
-static bool take_up(uint32_t n, const struct rule *r)
+static bool is_same(const struct rule *a, const struct rule *b)
 {
-    struct rule *old = &rules[n];
-    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed), dropped = key | DROPPED;
-    return old->module == r->module && old->kind == r->kind && old->offset == r->offset &&
-           old->saved_bp == r->saved_bp &&
-           atomic_compare_exchange_strong(&old->key, &dropped, key);
+    return a->module == b->module && a->kind == b->kind && a->offset == b->offset &&
+           a->saved_bp == b->saved_bp;
+}
+
+/* The same rule from before its object went away; 0: there is none.  Several objects may have had
+ * rules for one address. */
+static uint32_t take_up(const struct index *x, const struct rule *r)
+{
+    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
+    for (uint32_t n, i = index_first(x, hash(key)); (n = index_at(x, i)); i = index_next(x, i)) {
+        uint64_t dropped = key | DROPPED;
+        if (key_of(n) == dropped && is_same(&rules[n], r) &&
+            atomic_compare_exchange_strong(&rules[n].key, &dropped, key))
+            return n;
+    }
+    return 0;
 }
 
 /* The key last: whoever finds it finds the rule, also one who looks through all of them. */
@@ -255,9 +266,8 @@ static uint32_t insert(struct index *x, uint32_t n)
 
 static uint32_t keep(struct index *x, const struct rule *r)
 {
-    uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
-    uint32_t at, old = look(x, key | DROPPED, &at);
-    if (old && take_up(old, r))
+    uint32_t old = take_up(x, r);
+    if (old)
         return old;
     uint32_t n = number_take();
     if (!n)

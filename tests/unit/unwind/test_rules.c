@@ -281,6 +281,25 @@ static void outside(void)
     MUST(!rule_is(r, code + 5));
 }
 
+/* Two objects take turns at one place: the rules of each are there again. */
+static void turns(void)
+{
+    struct rule spare;
+    unwind_start(&setup);
+    uint64_t rules_before = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        struct cie_shape cie = CIE_USUAL;
+        number = 10 + i % 3;
+        one_function(&cie, (const uint8_t[]){0x0e, (uint8_t)(16 + 8 * (i % 3))}, 2);
+        for (unsigned at = 1; at < 100; at++)
+            MUST(rule_of(frames_code(&frames) + at, &spare, true)->offset == 16 + 8 * (int)(i % 3));
+        unwind_forget(number);
+        if (i == 2)
+            rules_before = unwind_totals().rules;
+    }
+    MUST(unwind_totals().rules == rules_before);
+}
+
 /* ---- growing --------------------------------------------------------------------------------------------- */
 
 #define THREADS 4u
@@ -365,6 +384,7 @@ IN_CHILD(places)
 IN_CHILD(kept)
 IN_CHILD(dropped)
 IN_CHILD(outside)
+IN_CHILD(turns)
 IN_CHILD(together)
 
 int main(void)
@@ -374,7 +394,7 @@ int main(void)
         cmocka_unit_test(test_complex_kinds),  cmocka_unit_test(test_signal_kind),
         cmocka_unit_test(test_no_information), cmocka_unit_test(test_places),
         cmocka_unit_test(test_kept),           cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_outside),        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_together),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_table_full),
