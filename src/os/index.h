@@ -15,7 +15,7 @@ struct index {
     _Atomic uint32_t slot[];
 };
 
-/* All empty, for up to 7/8 of `slots` (a power of two) numbers; NULL: no memory. */
+/* All empty, made for 7/8 of `slots` (a power of two) numbers; NULL: no memory. */
 struct index *index_make(uint32_t slots);
 void index_retire(struct index *old);
 uint64_t index_bytes(const struct index *x);
@@ -43,9 +43,15 @@ ALWAYS_INLINE bool index_put(struct index *x, uint32_t at, uint32_t number)
     return atomic_compare_exchange_strong(&x->slot[at], &nobody, number);
 }
 
+/* Numbers that may be put into it, all in all: looking for one that is not there ends at a gap. */
+ALWAYS_INLINE uint32_t index_limit(const struct index *x)
+{
+    return x->mask;
+}
+
 ALWAYS_INLINE bool index_is_full(const struct index *x, uint32_t numbers)
 {
-    return !x || numbers >= x->mask - x->mask / 8;
+    return !x || numbers >= x->mask - x->mask / 8; /* time to double it */
 }
 
 #endif

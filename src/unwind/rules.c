@@ -209,12 +209,12 @@ static bool needs_growth(void)
            count + 16 >= atomic_load_explicit(&table.room, memory_order_relaxed);
 }
 
-/* A number for a new rule; 0: the table is full. */
-static uint32_t number_take(void)
+/* A number for a new rule; 0: the table is full, or the index, which could not be doubled. */
+static uint32_t number_take(const struct index *x)
 {
     uint32_t n = atomic_load_explicit(&table.count, memory_order_relaxed);
     do
-        if (n >= atomic_load_explicit(&table.room, memory_order_acquire))
+        if (n >= atomic_load_explicit(&table.room, memory_order_acquire) || n >= index_limit(x))
             return 0;
     while (!atomic_compare_exchange_weak(&table.count, &n, n + 1));
     return n;
@@ -269,7 +269,7 @@ static uint32_t keep(struct index *x, const struct rule *r)
     uint32_t old = take_up(x, r);
     if (old)
         return old;
-    uint32_t n = number_take();
+    uint32_t n = number_take(x);
     if (!n)
         return 0;
     publish(&rules[n], r);

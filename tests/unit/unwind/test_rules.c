@@ -361,6 +361,18 @@ static uint32_t use_all(void)
     return left_out;
 }
 
+/* The index cannot double any more. */
+static void index_full(void)
+{
+    unwind_start(&setup);
+    many_rules();
+    alarm(5);
+    limit_room(0);
+    MUST(use_all() > KEYS / 2);
+    MUST(use_all() > KEYS / 2);
+    MUST(unwind_totals().rules > 3000);
+}
+
 /* Little address space: a small table. */
 static void table_full(void)
 {
@@ -372,6 +384,7 @@ static void table_full(void)
     MUST(unwind_totals().rules + left_out == KEYS);
 }
 
+IN_CHILD(index_full)
 IN_CHILD(table_full)
 #endif
 
@@ -397,7 +410,7 @@ int main(void)
         cmocka_unit_test(test_outside),        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_together),
 #ifndef __SANITIZE_THREAD__
-        cmocka_unit_test(test_table_full),
+        cmocka_unit_test(test_index_full),     cmocka_unit_test(test_table_full),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
