@@ -160,19 +160,28 @@ static uint32_t place_take(void)
     return depot_id(next / DEPOT_CHUNK_NODES, next % DEPOT_CHUNK_NODES);
 }
 
+/* An id for a node that may go into the index: counted before it does, so that that is never full. */
+static uint32_t id_take(const struct index *x)
+{
+    uint32_t before = atomic_fetch_add_explicit(&depot.nodes, 1, memory_order_relaxed);
+    uint32_t id = before < index_limit(x) ? place_take() : 0;
+    if (!id)
+        atomic_fetch_sub_explicit(&depot.nodes, 1, memory_order_relaxed);
+    return id;
+}
+
 static uint32_t add(const struct wanted *w, uint32_t parent, bool may_grow)
 {
     if (may_grow && needs_growth())
         grow();
     struct index *x = atomic_load_explicit(&depot.index, memory_order_acquire);
-    uint32_t id = x ? place_take() : 0, at;
+    uint32_t id = x ? id_take(x) : 0, at;
     if (!id)
         return 0;
     struct depot_node *n = node_of(id);
     n->parent = parent;
     n->tag = depot_tag(w->hash);
     atomic_store_explicit(&n->pc, w->pc, memory_order_release); /* readers: pc 0 = not there */
-    atomic_fetch_add_explicit(&depot.nodes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&image()->depot_nodes, 1, memory_order_relaxed);
     for (;;) {
         uint32_t known = look(x, w, &at);

@@ -1,0 +1,280 @@
+/*
+ * test_depot.c - stacks by number: an id means the frames that were put, equal stacks have one id,
+ * and that holds in threads, in forked children, and where there is no room for more.
+ *
+ * What is left of the budget at its end is not tried here: 16 million nodes would have to be made.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "run_here.h"
+
+#include <cmocka.h>
+
+#ifdef __SANITIZE_THREAD__
+#define STACKS 1500u /* it takes its time */
+#else
+#define STACKS 6000u
+#endif
+#define SEED 20261121u
+
+struct stack {
+    uint32_t count, end;
+    uint64_t pc[RTC_STACK_FRAMES]; /* innermost first */
+};
+
+static struct stack stacks[STACKS];
+static uint32_t id_of[STACKS];
+
+/* Most begin as an earlier one does, at its outer end, and differ from there on. */
+static void make_stacks(uint64_t random)
+{
+    for (uint32_t i = 0; i < STACKS; i++) {
+        struct stack *s = &stacks[i], *other = &stacks[i ? chance_of(&random, i) : 0];
+        uint32_t equal = i && chance_of(&random, 4) ? chance_of(&random, other->count + 1) : 0;
+        s->end = equal ? other->end : chance_of(&random, STACK_END_COUNT);
+        s->count = equal + 1 + chance_of(&random, RTC_STACK_FRAMES - equal);
+        if (s->count > RTC_STACK_FRAMES)
+            s->count = RTC_STACK_FRAMES;
+        for (uint32_t k = 0; k < s->count; k++)
+            s->pc[s->count - 1 - k] = k < equal ? other->pc[other->count - 1 - k]
+                                                : (uint64_t)chance_of(&random, 50) * 16 +
+                                                      ((uint64_t)chance_of(&random, 3) << 48) + 1;
+    }
+}
+
+static bool is_same(const struct stack *a, const struct stack *b)
+{
+    return a->count == b->count && a->end == b->end &&
+           memcmp(a->pc, b->pc, a->count * sizeof a->pc[0]) == 0;
+}
+
+static bool means(uint32_t id, const struct stack *s)
+{
+    uint64_t pc[RTC_STACK_FRAMES + 1];
+    return depot_get(id, pc, RTC_STACK_FRAMES + 1) == s->count &&
+           memcmp(pc, s->pc, s->count * sizeof pc[0]) == 0;
+}
+
+static uint32_t put(const struct stack *s)
+{
+    return depot_put(s->pc, s->count, s->end, true);
+}
+
+/* What trace_update makes of it. */
+static void make_trace(struct trace *t, const struct stack *s)
+{
+    memset(t, 0, sizeof *t);
+    t->count = s->count;
+    t->end = s->end;
+    for (uint32_t i = 0; i < s->count; i++) {
+        t->more[i].word = s->pc[s->count - 1 - i];
+        t->more[i].hash = depot_hash(i ? t->more[i - 1].hash : depot_root(s->end), t->more[i].word);
+    }
+}
+
+/* ---- one thread ------------------------------------------------------------------------------------- */
+
+static void stacks_by_number(void)
+{
+    run_here();
+    make_stacks(SEED);
+    for (uint32_t i = 0; i < STACKS; i++) {
+        id_of[i] = put(&stacks[i]);
+        MUST(id_of[i] && means(id_of[i], &stacks[i]));
+    }
+    uint64_t nodes = image()->depot_nodes, equal = 0;
+    for (uint32_t i = 0; i < STACKS; i++) {
+        MUST(put(&stacks[i]) == id_of[i] && means(id_of[i], &stacks[i]));
+        uint32_t k = (uint32_t)(i * 7919ull % STACKS); /* of some pairs */
+        MUST((id_of[i] == id_of[k]) == is_same(&stacks[i], &stacks[k]));
+        equal += i != k && id_of[i] == id_of[k];
+    }
+    MUST(image()->depot_nodes == nodes && nodes > 4 * 4096); /* the index has doubled */
+    uint32_t last = id_of[STACKS - 1];
+    uint64_t pc[3];
+    MUST(depot_get(last, pc, 3) == (stacks[STACKS - 1].count < 3 ? stacks[STACKS - 1].count : 3));
+    MUST(depot_get(0, pc, 3) == 0);
+}
+
+static void by_trace(void)
+{
+    static struct trace t;
+    run_here();
+    make_stacks(SEED + 1);
+    for (uint32_t i = 0; i < STACKS; i++) {
+        make_trace(&t, &stacks[i]);
+        if (i % 2)
+            id_of[i] = put(&stacks[i]);
+        uint32_t id = depot_put_trace(&t, true);
+        MUST(means(id, &stacks[i]) && t.more[t.count - 1].id == id && put(&stacks[i]) == id);
+        MUST(i % 2 == 0 || id == id_of[i]);
+        for (uint32_t k = 0; k < t.count; k++) /* an outer part has the id of its own stack */
+            MUST(!t.more[k].id ||
+                 depot_put(stacks[i].pc + t.count - 1 - k, k + 1, t.end, false) == t.more[k].id);
+        t.count = 1 + t.count / 2; /* returned */
+        struct stack outer = {.count = t.count, .end = t.end};
+        memcpy(outer.pc, stacks[i].pc + stacks[i].count - t.count, t.count * sizeof outer.pc[0]);
+        MUST(means(depot_put_trace(&t, true), &outer));
+    }
+}
+
+/* A handler may not let anything grow: what fits is there all the same. */
+static void no_growth(void)
+{
+    run_here();
+    MUST(depot_put((uint64_t[]){1}, 1, STACK_WHOLE, false) == 0);
+    MUST(depot_put((uint64_t[]){1}, 1, STACK_WHOLE, true) != 0);
+    uint64_t pc = 2;
+    uint32_t id;
+    while ((id = depot_put(&pc, 1, STACK_WHOLE, false)) != 0) {
+        uint64_t back;
+        MUST(depot_get(id, &back, 1) == 1 && back == pc);
+        pc++;
+    }
+    MUST(pc - 2 >= 128 && pc - 2 <= 2 * DEPOT_CHUNK_NODES);
+    MUST(depot_put((uint64_t[]){3, 4}, 2, STACK_WHOLE, false) == 0);
+    MUST(depot_put((uint64_t[]){2}, 1, STACK_WHOLE, false) != 0); /* it is there */
+    MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------ */
+
+#define THREADS 8u
+
+static uint32_t ids[THREADS][STACKS];
+static _Atomic uint32_t ready;
+
+static void *put_all(void *number)
+{
+    uint32_t *id = ids[(uintptr_t)number];
+    for (ready++; ready < THREADS;)
+        ;
+    for (uint32_t i = 0; i < STACKS; i++) {
+        id[i] = depot_put(stacks[i].pc, stacks[i].count, stacks[i].end, true);
+        if (!means(id[i], &stacks[i]))
+            return number;
+    }
+    return NULL;
+}
+
+static void threads_together(void)
+{
+    pthread_t thread[THREADS];
+    uint32_t others = 0;
+    run_here();
+    make_stacks(SEED + 2);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        MUST(pthread_create(&thread[i], NULL, put_all, (void *)i) == 0);
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (uint32_t i = 0; i < STACKS; i++)
+        for (uint32_t k = 0; k < THREADS; k++) {
+            MUST(means(ids[k][i], &stacks[i]));
+            others += ids[k][i] != ids[0][i];
+        }
+    MUST(others < STACKS * THREADS / 20); /* made twice while the index doubled */
+}
+
+/* ---- forks -------------------------------------------------------------------------------------------- */
+
+static void after_fork(void)
+{
+    pid_t pid;
+    run_here();
+    make_stacks(SEED + 3);
+    for (uint32_t i = 0; i < STACKS / 2; i++)
+        id_of[i] = put(&stacks[i]);
+    bool child = fork_here(&pid);
+    uint32_t first = image()->first_depot_chunk;
+    MUST(child == (first > 0));
+    for (uint32_t i = STACKS; i-- > 0;) { /* at once, in both */
+        uint32_t id = put(&stacks[i]);
+        MUST(means(id, &stacks[i]));
+        MUST(i >= STACKS / 2 || id == id_of[i]);
+        id_of[i] = id;
+    }
+    if (child)
+        for (uint32_t i = STACKS / 2; i < STACKS; i++)
+            MUST(depot_chunk_of(id_of[i]) >= first || id_of[i] == put(&stacks[i]));
+    for (uint32_t i = 0; i < STACKS; i++)
+        MUST(means(id_of[i], &stacks[i]));
+    if (!child)
+        child_succeeds(pid);
+}
+
+/* Nobody can tell that child's reader about its parent. */
+static void after_unseen_fork(void)
+{
+    pid_t pid;
+    run_here();
+    make_stacks(SEED + 4);
+    for (uint32_t i = 0; i < STACKS / 2; i++)
+        id_of[i] = put(&stacks[i]);
+    bool child = fork_unseen(&pid);
+    for (uint32_t i = 0; i < STACKS; i++) {
+        uint32_t id = put(&stacks[i]);
+        MUST(means(id, &stacks[i]));
+        MUST(!child || depot_chunk_of(id) >= image()->first_depot_chunk);
+        MUST(child || i >= STACKS / 2 || id == id_of[i]);
+    }
+    if (!child)
+        child_succeeds(pid);
+    else
+        MUST(image()->first_depot_chunk > 0 && image()->lease == 0);
+}
+
+/* ---- no more room ---------------------------------------------------------------------------------------- */
+
+#ifndef __SANITIZE_THREAD__ /* it needs address space itself */
+/* The file has room for nodes, but their index cannot double. */
+static void index_full(void)
+{
+    run_here();
+    make_stacks(SEED + 5);
+    alarm(5); /* a search without an end */
+    MUST(put(&stacks[0]));
+    no_more_room();
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < STACKS; i++) {
+        id_of[i] = put(&stacks[i]);
+        MUST(!id_of[i] || means(id_of[i], &stacks[i]));
+        kept += id_of[i] != 0;
+    }
+    MUST(kept > 0 && kept < STACKS);
+    for (uint32_t i = 0; i < STACKS; i++)
+        MUST(put(&stacks[i]) == id_of[i]);
+}
+#endif
+
+#define IN_CHILD(body)                       \
+    static void test_##body(void **state)    \
+    {                                        \
+        (void)state;                         \
+        assert_int_equal(in_child(body), 0); \
+    }
+
+IN_CHILD(stacks_by_number)
+IN_CHILD(by_trace)
+IN_CHILD(no_growth)
+IN_CHILD(threads_together)
+IN_CHILD(after_fork)
+IN_CHILD(after_unseen_fork)
+#ifndef __SANITIZE_THREAD__
+IN_CHILD(index_full)
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stacks_by_number), cmocka_unit_test(test_by_trace),
+        cmocka_unit_test(test_no_growth),        cmocka_unit_test(test_threads_together),
+        cmocka_unit_test(test_after_fork),       cmocka_unit_test(test_after_unseen_fork),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test(test_index_full),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
