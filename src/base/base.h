@@ -89,7 +89,7 @@ struct thread {
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
-enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2 };
+enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_LIMBO = 4 };
 extern __thread uint32_t self_state;
 
 /* ---- locks -------------------------------------------------------------------------------- */

@@ -55,6 +55,7 @@ void locks_abandon(void)
 {
     while (self && self->locks)
         lock_drop(self->held[self->locks - 1]);
+    self_state &= ~(uint32_t)SELF_IN_LIMBO;
 }
 
 static void take(struct lock *l)

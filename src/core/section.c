@@ -51,7 +51,8 @@ COLD bool section_begin_slow(struct section *s)
         s->kind = SECTION_BOOT;
         return false;
     }
-    if (self_state & SELF_REGISTERING || fork_is_beginning())
+    if (self_state & SELF_REGISTERING || (!self && self_state & SELF_IN_LIMBO) ||
+        fork_is_beginning())
         return handler(s);
     if (self && atomic_load_explicit(&self->crit, memory_order_relaxed)) {
         if (!was_left(self, s))

@@ -123,6 +123,7 @@ void threads_gone(struct thread *t)
 
 struct thread *threads_limbo_take(void)
 {
+    self_state |= SELF_IN_LIMBO; /* before the lock: a handler must not wait for it */
     lock_take(&threads.limbo_lock);
     struct thread *t = &threads.limbo;
     if (!t->record) {
@@ -141,6 +142,7 @@ struct thread *threads_limbo_take(void)
 void threads_limbo_drop(void)
 {
     lock_drop(&threads.limbo_lock);
+    self_state &= ~(uint32_t)SELF_IN_LIMBO;
 }
 
 struct thread *threads_after_fork(struct thread *t)

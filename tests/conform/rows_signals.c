@@ -8,6 +8,7 @@
 #include "rows.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -311,6 +312,45 @@ void row_handler_at_every_instruction(void)
             free(q);
         }
     storm_end(SIGTRAP, 1000);
+}
+
+/* The same in a thread that is past its end: the last round of its keys' destructors. */
+static pthread_key_t last_key;
+
+static void step_in_last_round(void *round)
+{
+    if ((intptr_t)round < _POSIX_THREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(last_key, (void *)((intptr_t)round + 1));
+        return;
+    }
+    char *p = malloc(100);
+    for (int call = 0; call < CALLS; call++) {
+        call_allocator(call, &p, 100);
+        steps_begin();
+        call_allocator(call, &p, 100);
+        steps_end();
+        expect_block(p, 100, 16);
+    }
+    free(p);
+}
+
+static void *end_in_steps(void *argument)
+{
+    (void)argument;
+    free(malloc(10));
+    pthread_setspecific(last_key, (void *)1);
+    return NULL;
+}
+
+void row_handler_at_every_instruction_past_the_end(void)
+{
+    pthread_t thread;
+    storm_start(SIGTRAP, on_step);
+    pthread_key_create(&last_key, step_in_last_round);
+    expect(pthread_create(&thread, NULL, end_in_steps, NULL) == 0, "no thread");
+    pthread_join(thread, NULL);
+    pthread_key_delete(last_key);
+    storm_end(SIGTRAP, 300);
 }
 
 /* ---- handlers at known places: every allocator must do -------------------------------------- */
