@@ -77,7 +77,7 @@ static void link(struct thread *t)
         ; /* pairs with threads_first */
 }
 
-/* Caller holds the lock.  A struct whose thread is over, else a new one; NULL: no memory. */
+/* Caller holds the lock.  A struct whose thread is over, else one not in the list; NULL: no memory. */
 static struct thread *struct_take(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -90,9 +90,7 @@ static struct thread *struct_take(void)
         threads.spare = more;
         threads.spare_count = STRUCTS_PER_MAP;
     }
-    struct thread *t = threads.spare + --threads.spare_count;
-    link(t);
-    return t;
+    return threads.spare + --threads.spare_count;
 }
 
 struct thread *threads_register(void)
@@ -101,8 +99,11 @@ struct thread *threads_register(void)
     lock_take(&threads.lock);
     struct thread *t = struct_take();
     if (t) {
+        bool listed = t->record != NULL;
         t->tid = os_tid();
         t->record = record_take(&t->number);
+        if (!listed) /* only now: who walks the list looks at records */
+            link(t);
         t->family_plus_1 = 0;
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
     }

@@ -421,3 +421,46 @@ void row_thread_on_heap_stack(void)
         free(stack);
     }
 }
+
+/* ---- what mallinfo2 says while threads come and go ------------------------------------------- */
+
+enum { ASKED_THREADS = 60 };
+
+static struct {
+    _Atomic bool stop;
+    _Atomic int asked;
+    pthread_barrier_t all_there;
+} asking;
+
+static void *ask_again_and_again(void *argument)
+{
+    (void)argument;
+    while (!atomic_load(&asking.stop)) {
+        (void)mallinfo2();
+        atomic_fetch_add(&asking.asked, 1);
+    }
+    return NULL;
+}
+
+static void *begin_and_stay(void *argument)
+{
+    (void)argument;
+    free(malloc(10));
+    pthread_barrier_wait(&asking.all_there);
+    return NULL;
+}
+
+void row_mallinfo2_while_threads_begin(void)
+{
+    pthread_t asker;
+    asking.stop = false;
+    asking.asked = 0;
+    pthread_barrier_init(&asking.all_there, NULL, ASKED_THREADS);
+    pthread_create(&asker, NULL, ask_again_and_again, NULL);
+    while (asking.asked == 0)
+        sched_yield();
+    run_threads(ASKED_THREADS, begin_and_stay);
+    asking.stop = true;
+    pthread_join(asker, NULL);
+    pthread_barrier_destroy(&asking.all_there);
+}
