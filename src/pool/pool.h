@@ -207,6 +207,7 @@ void units_after_fork(bool trusted);
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
+/* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
 /* ---- the run file (run_file.c), our image in it (image.c, segment.c) --------------------------- */

@@ -45,7 +45,7 @@ static struct {
     uint64_t ready_bytes;  /* of the heap: readable and writable */
     uint64_t tables_ready; /* units whose table entries are */
     uint64_t dirty_bytes;
-    uint64_t free_units;
+    _Atomic uint64_t free_units; /* written under the lock */
     uint32_t list[RUN_LISTS];
 } space = {.lock = LOCK_INIT(RANK_UNITS)};
 
@@ -404,10 +404,8 @@ void units_give(struct unit *first, uint64_t n, bool dirty)
 
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes)
 {
-    lock_take(&space.lock);
     *total_bytes = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
-    *free_bytes = space.free_units << RTC_UNIT_SHIFT;
-    lock_drop(&space.lock);
+    *free_bytes = atomic_load_explicit(&space.free_units, memory_order_relaxed) << RTC_UNIT_SHIFT;
 }
 
 /* ---- forks ---------------------------------------------------------------------------------- */

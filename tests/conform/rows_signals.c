@@ -353,6 +353,33 @@ void row_handler_at_every_instruction_past_the_end(void)
     storm_end(SIGTRAP, 300);
 }
 
+static void on_step_ask(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    if (!is_inside(context))
+        return;
+    atomic_fetch_add(&storm.handled, 1);
+    atomic_fetch_add(&storm.inside, 1);
+    struct mallinfo2 now = mallinfo2();
+    atomic_fetch_add(&storm.damaged, now.uordblks > (size_t)1 << 40);
+}
+
+void row_handler_asks_at_every_instruction(void)
+{
+    storm_start(SIGTRAP, on_step_ask);
+    for (int call = 0; call < CALLS; call++)
+        for (size_t n = 100; n < 1000000; n *= 40) {
+            char *p = malloc(n);
+            call_allocator(call, &p, n);
+            steps_begin();
+            if (!is_long(call, n))
+                call_allocator(call, &p, n);
+            steps_end();
+            free(p);
+        }
+    storm_end(SIGTRAP, 1000);
+}
+
 /* ---- handlers at known places: every allocator must do -------------------------------------- */
 
 static void on_raise(int signal, siginfo_t *info, void *context)
