@@ -392,15 +392,11 @@ struct track_totals track_totals(void)
     struct track_totals sum = {0};
     if (!core_is_started())
         return sum;
-    uint64_t in = 0, out = 0;
-    for (struct thread *t = threads_first(); t; t = t->next) {
-        sum.allocs += atomic_load_explicit(&t->record->allocs, memory_order_relaxed);
-        sum.frees += atomic_load_explicit(&t->record->frees, memory_order_relaxed);
-        in += atomic_load_explicit(&t->record->alloc_bytes, memory_order_relaxed);
-        out += atomic_load_explicit(&t->record->free_bytes, memory_order_relaxed);
-    }
-    sum.live_blocks = sum.allocs > sum.frees ? sum.allocs - sum.frees : 0;
-    sum.live_bytes = in > out ? in - out : 0;
+    struct thread_totals all = threads_totals();
+    sum.allocs = all.allocs;
+    sum.frees = all.frees;
+    sum.live_blocks = all.allocs > all.frees ? all.allocs - all.frees : 0;
+    sum.live_bytes = all.alloc_bytes > all.free_bytes ? all.alloc_bytes - all.free_bytes : 0;
     heap_totals(&sum.heap_bytes, &sum.free_bytes);
     return sum;
 }

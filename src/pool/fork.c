@@ -87,8 +87,10 @@ void fork_prepare(void)
 {
     if (!forks.epoch || fork_shares_memory())
         return;
-    if (is_inside())
+    if (is_inside()) {
+        threads_note_totals();
         return; /* a handler forks: no lock may be taken here, and that child has no lease */
+    }
     if (fork_is_child())
         fork_begin_child();
     forks.nested = atomic_load(&forks.forker) == os_tid();
@@ -97,6 +99,7 @@ void fork_prepare(void)
     lock_take(&forks.forking);
     atomic_store(&forks.forker, os_tid());
     bool quiet = quiet_stop();
+    threads_note_totals();
     copies_sweep();
     forks.pending = lease_grant();
     if (forks.pending && !quiet)
@@ -213,6 +216,8 @@ static void forget_parent(void)
 static struct thread *take_over_threads(void)
 {
     struct thread *survivor = self ? self : forks.survivor;
+    if (!forks.survivor) /* a fork that we did not see: as they are by now */
+        threads_note_totals();
     return threads_after_fork(survivor);
 }
 

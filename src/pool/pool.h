@@ -312,6 +312,14 @@ uint32_t threads_alive(void);
 struct thread *threads_limbo_take(void);
 void threads_limbo_drop(void);
 uint32_t threads_next_number(void);
+/* What all threads of this image did so far, ended ones and, in a child, the parent's included. */
+struct thread_totals {
+    uint64_t allocs, frees, alloc_bytes, free_bytes;
+};
+
+struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
+/* Before a fork: what the child begins with. */
+void threads_note_totals(void);
 /*
  * In a forked child: `t` (may be NULL) is the only thread left; the list of the others is
  * returned.  threads_renew gives t a number and counters of this image.

@@ -23,6 +23,8 @@ static struct {
     uint32_t next_number; /* last given out */
     struct segment *chunk;
     struct thread limbo;
+    struct thread_totals past;    /* of threads that are over, and of what was before a fork */
+    struct thread_totals at_fork; /* of all */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
 
 /* Counters of threads that have no place in the file. */
@@ -113,9 +115,34 @@ struct thread *threads_register(void)
     return t;
 }
 
+static void totals_add(struct thread_totals *sum, struct thread_record *r)
+{
+    sum->allocs += atomic_load_explicit(&r->allocs, memory_order_relaxed);
+    sum->frees += atomic_load_explicit(&r->frees, memory_order_relaxed);
+    sum->alloc_bytes += atomic_load_explicit(&r->alloc_bytes, memory_order_relaxed);
+    sum->free_bytes += atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
+}
+
+struct thread_totals threads_totals(void)
+{
+    struct thread_totals sum = threads.past;
+    totals_add(&sum, &uncounted); /* once, whoever shares it */
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->tid && t->record != &uncounted)
+            totals_add(&sum, t->record);
+    return sum;
+}
+
+void threads_note_totals(void)
+{
+    threads.at_fork = threads_totals();
+}
+
 void threads_gone(struct thread *t)
 {
     lock_take(&threads.lock);
+    if (t->record != &uncounted)
+        totals_add(&threads.past, t->record);
     atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
     t->tid = 0;
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
@@ -152,6 +179,8 @@ struct thread *threads_after_fork(struct thread *t)
     lock_reset(&threads.limbo_lock);
     threads.chunk = NULL;
     threads.spare_count = 0;
+    threads.past = threads.at_fork;
+    memset(&uncounted, 0, sizeof uncounted);
     memset(&threads.limbo, 0, sizeof threads.limbo);
     struct thread *others = NULL, *next;
     for (struct thread *each = threads_first(); each; each = next) {

@@ -464,3 +464,58 @@ void row_mallinfo2_while_threads_begin(void)
     pthread_join(asker, NULL);
     pthread_barrier_destroy(&asking.all_there);
 }
+
+enum { LEFT_BLOCKS = 3000, LEFT_BYTES = 1000 };
+
+static void *allocate_and_end(void *argument)
+{
+    char **blocks = argument;
+    for (int i = 0; i < LEFT_BLOCKS; i++)
+        blocks[i] = malloc(LEFT_BYTES);
+    return NULL;
+}
+
+static void free_all(char **blocks)
+{
+    for (int i = 0; i < LEFT_BLOCKS; i++)
+        free(blocks[i]);
+}
+
+void row_mallinfo2_counts_blocks_of_ended_threads(void)
+{
+    static char *blocks[2][LEFT_BLOCKS];
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, allocate_and_end, blocks[i]);
+        pthread_join(thread, NULL);
+    }
+    size_t during = mallinfo2().uordblks;
+    free_all(blocks[0]);
+    free_all(blocks[1]);
+    size_t after = mallinfo2().uordblks;
+    expect(during - before >= 2 * LEFT_BLOCKS * LEFT_BYTES, "%zu bytes before, %zu with the blocks",
+           before, during);
+    expect(during - after >= 2 * LEFT_BLOCKS * LEFT_BYTES, "%zu bytes with the blocks, %zu after",
+           during, after);
+}
+
+static int ask_in_child(void *argument)
+{
+    char **blocks = argument;
+    free(malloc(10));
+    size_t before = mallinfo2().uordblks;
+    free_all(blocks);
+    size_t after = mallinfo2().uordblks;
+    expect(before - after >= LEFT_BLOCKS * LEFT_BYTES, "%zu bytes with the blocks, %zu after",
+           before, after);
+    return 0;
+}
+
+void row_mallinfo2_counts_inherited_blocks(void)
+{
+    static char *blocks[LEFT_BLOCKS];
+    allocate_and_end(blocks);
+    say_child("child", ask_in_child, blocks);
+    free_all(blocks);
+}
