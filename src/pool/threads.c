@@ -181,7 +181,6 @@ struct thread *threads_after_fork(struct thread *t)
     threads.spare_count = 0;
     threads.past = threads.at_fork;
     memset(&uncounted, 0, sizeof uncounted);
-    memset(&threads.limbo, 0, sizeof threads.limbo);
     struct thread *others = NULL, *next;
     for (struct thread *each = threads_first(); each; each = next) {
         next = each->next;
@@ -190,6 +189,7 @@ struct thread *threads_after_fork(struct thread *t)
         each->next = others;
         others = each;
     }
+    memset(&threads.limbo, 0, sizeof threads.limbo); /* now: the list led through it */
     if (t)
         t->next = NULL;
     atomic_store_explicit(&threads.all, t, memory_order_relaxed);
