@@ -33,6 +33,13 @@ static bool try_claim(uint32_t index)
     return true;
 }
 
+/* The pid first: while the next owner has not said its own, it must not be taken for a dead one. */
+void area_free(struct area_entry *e)
+{
+    atomic_store_explicit(&e->pid, 0, memory_order_relaxed);
+    atomic_store_explicit(&e->owner, area_owner(AREA_FREE, 0), memory_order_release);
+}
+
 /* 0 = none to be had. */
 static uint32_t area_claim(void)
 {
@@ -91,7 +98,7 @@ static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
     mine.ready = 0;
     mine.used = RTC_AREA_HEAD_BYTES;
     if (!ready_to(RTC_AREA_HEAD_BYTES + (ordinal ? 0 : sizeof(struct image_header)))) {
-        atomic_store(&run_areas()[index].owner, area_owner(AREA_FREE, 0));
+        area_free(&run_areas()[index]);
         mine.area = 0;
         return false;
     }

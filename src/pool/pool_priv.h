@@ -46,6 +46,8 @@ char *area_base(void); /* of the current area; NULL: none */
 void *area_append(uint32_t bytes);
 /* Readers see what was appended. */
 void area_publish(void);
+/* It is empty, and anybody's. */
+void area_free(struct area_entry *e);
 /* In a forked child: what we have belongs to the parent. */
 void areas_after_fork(void);
 /* In a forked child that was forked inside a critical section: the rest of it must not write into

@@ -63,28 +63,32 @@ static void tally(const char *area, uint64_t bytes)
     }
 }
 
-static void take_back(uint32_t index)
+/* An area of an image that is over; by the time we come to it, it may be somebody else's. */
+struct dead {
+    uint32_t area;
+    uint32_t image;
+};
+
+static void take_back(const struct dead *d)
 {
-    struct area_entry *e = &run_areas()[index];
-    uint64_t claimed = atomic_load_explicit(&e->owner, memory_order_relaxed);
-    uint64_t taking = area_owner(AREA_TAKING, area_owner_image(claimed));
-    if (area_owner_state(claimed) != AREA_CLAIMED || !run_area(index) ||
-        !atomic_compare_exchange_strong(&e->owner, &claimed, taking))
+    struct area_entry *e = &run_areas()[d->area];
+    uint64_t claimed = area_owner(AREA_CLAIMED, d->image);
+    if (!atomic_compare_exchange_strong(&e->owner, &claimed, area_owner(AREA_TAKING, d->image)))
         return;
     uint32_t bytes = atomic_load_explicit(&e->populated_bytes, memory_order_acquire);
-    char *at = run_area(index);
+    char *at = run_area(d->area);
     if (bytes && bytes <= run_header()->area_bytes && os_allow(at, bytes) == 0) {
         tally(at, bytes);
         os_release_file(at, bytes);
     }
     atomic_store_explicit(&e->populated_bytes, 0, memory_order_relaxed);
-    atomic_store_explicit(&e->owner, area_owner(AREA_FREE, 0), memory_order_release);
+    area_free(e);
 }
 
 /* ---- who is over ---------------------------------------------------------------------------- */
 
 /* Areas of images that are over, up to DEAD_MAX; returns how many. */
-static uint32_t find_dead(uint32_t dead[DEAD_MAX])
+static uint32_t find_dead(struct dead dead[DEAD_MAX])
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
     uint32_t count = 0;
@@ -95,20 +99,21 @@ static uint32_t find_dead(uint32_t dead[DEAD_MAX])
         /* Another image of our own process is the one that this one replaced by exec. */
         bool replaced = pid == os_pid() && area_owner_image(owner) != image_number();
         if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
-            dead[count++] = i;
+            dead[count++] = (struct dead){i, area_owner_image(owner)};
     }
     return count;
 }
 
 static void reclaim(bool must)
 {
-    uint32_t dead[DEAD_MAX], count = os_sandboxed() ? 0 : find_dead(dead);
+    struct dead dead[DEAD_MAX];
+    uint32_t count = os_sandboxed() ? 0 : find_dead(dead);
     if (count < CROWDED_BY_HAND && !must)
         return;
     leases_drop_unneeded();
     for (uint32_t i = 0; i < count; i++)
-        if (!image_is_read(area_owner_image(atomic_load(&run_areas()[dead[i]].owner)), 4))
-            take_back(dead[i]);
+        if (!image_is_read(dead[i].image, 4))
+            take_back(&dead[i]);
 }
 
 /* A launcher that lives does it better: it reads the images first. */
@@ -124,7 +129,7 @@ static bool launcher_takes_back(void)
  */
 static void wait_for_launcher(void)
 {
-    uint32_t dead[DEAD_MAX];
+    struct dead dead[DEAD_MAX];
     for (unsigned i = 0; i < LAUNCHER_WAITS && !os_sandboxed() && find_dead(dead) > CROWDED; i++) {
         run_ring();
         os_wait(&run_header()->unrecorded_images, atomic_load(&run_header()->unrecorded_images),

@@ -38,6 +38,25 @@ def load(how):
     return check
 
 
+# ---- areas of the dead, taken back by many at once ------------------------------------------
+
+def reclaim(how):
+    """The living keep their records, and everything that was is counted once."""
+    def check(stage):
+        workers, children = 8, stage.sample(150, 2000)
+        run = Run(stage, [stage.program('stress/reclaim'), str(workers), str(children)],
+                  how=how).wait(300)
+        must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
+        report, want = run.report, 1 + workers + workers * children
+        must(report.image_count == want, report.image_count, 'images instead of', want)
+        gone = report.data['run']['taken_back']['blocks']
+        blocks, _ = report.sites('hold')
+        must(blocks + gone == 200 * (want - 1), blocks, 'and', gone, 'blocks')
+        must(how != 'hand' or report.taken_back > 0, 'nothing was taken back')
+        return '%d images, of which %d were taken back' % (want, report.taken_back)
+    return check
+
+
 # ---- the child's records are those of the snapshot -----------------------------------------
 
 def torn_run(stage, trials, kind, twice=False, without=None):
@@ -224,6 +243,7 @@ def static_child(stage):
 
 if __name__ == '__main__':
     main([('load_by_launcher', load('launcher')), ('load_by_hand', load('hand')),
+          ('reclaim_by_launcher', reclaim('launcher')), ('reclaim_by_hand', reclaim('hand')),
           ('torn_fork', torn('fork')), ('torn_fork_twice', torn('fork', True)),
           ('torn__Fork', torn('_Fork', True)), ('torn_clone', torn('clone', True)),
           ('torn_unseen', torn('unseen', sure=False)),
