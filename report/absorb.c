@@ -80,21 +80,12 @@ static bool lease_is_over(const struct lease *lease, const struct image *image)
     return lease->parent == image->parent && atomic_load(&lease->child) == image->number;
 }
 
-/*
- * State and pid are neighbours and change here as one word: between our look and our step a lease
- * may have been freed and taken again, then for another pid.
- */
 static void free_lease_of(struct lease *lease, const struct image *image)
 {
-    typedef uint64_t __attribute__((may_alias)) lease_word;
-    static_assert(offsetof(struct lease, state) == 0 && offsetof(struct lease, pid) == 4,
-                  "one word");
-    uint32_t state = atomic_load(&lease->state);
-    uint64_t seen = (uint64_t)atomic_load(&lease->pid) << 32 | state;
+    uint32_t state = atomic_load(&lease->state), pid = atomic_load(&lease->pid);
 
-    if ((state == LEASE_HELD || state == LEASE_LEFT) && lease_is_over(lease, image))
-        __atomic_compare_exchange_n((lease_word *)(void *)lease, &seen, LEASE_FREE, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (lease_is_over(lease, image))
+        lease_let_go(lease, state, pid);
 }
 
 static void give_back(const struct view *v, const struct live_head *head, int fd,

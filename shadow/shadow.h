@@ -56,6 +56,12 @@ static inline uint32_t area_owner_image(uint64_t owner)
     return (uint32_t)owner;
 }
 
+/*
+ * HELD or LEFT -> FREE, if it is still the lease that was looked at: between look and step it may
+ * have been freed and taken again, then for another pid.
+ */
+void lease_let_go(struct lease *l, uint32_t state, uint32_t pid);
+
 /* The items of a segment. */
 static inline void *segment_items(const struct segment *s)
 {

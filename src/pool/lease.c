@@ -36,8 +36,9 @@ void leases_drop_unneeded(void)
     for (uint32_t i = 0; i < run_header()->lease_count; i++) {
         struct lease *l = &run_leases()[i];
         uint32_t state = atomic_load_explicit(&l->state, memory_order_acquire);
-        if ((state == LEASE_HELD || state == LEASE_LEFT) && !lease_needed(l))
-            atomic_store_explicit(&l->state, LEASE_FREE, memory_order_release);
+        uint32_t pid = atomic_load_explicit(&l->pid, memory_order_relaxed);
+        if (state != LEASE_FREE && !lease_needed(l))
+            lease_let_go(l, state, pid);
     }
 }
 

@@ -164,11 +164,26 @@ static void verifies(void **state)
     free(run);
 }
 
+/* Only the lease that was looked at is let go, and never one of a fork that is under way. */
+static void leases(void **state)
+{
+    (void)state;
+    for (uint32_t now = LEASE_FREE; now <= LEASE_LEFT; now++)
+        for (uint32_t seen = LEASE_FREE; seen <= LEASE_LEFT; seen++)
+            for (uint32_t pid = 7; pid <= 8; pid++) {
+                struct lease l = {.state = now, .pid = 7, .parent = 1, .child = 2};
+                bool goes = seen == now && pid == 7 && (now == LEASE_HELD || now == LEASE_LEFT);
+                lease_let_go(&l, seen, pid);
+                assert_int_equal(l.state, goes ? LEASE_FREE : now);
+                assert_int_equal(l.pid, goes ? 0 : 7);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says),     cmocka_unit_test(without_heap), cmocka_unit_test(texts),
-        cmocka_unit_test(refusals), cmocka_unit_test(verifies),
+        cmocka_unit_test(refusals), cmocka_unit_test(verifies),     cmocka_unit_test(leases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
