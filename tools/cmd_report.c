@@ -201,7 +201,7 @@ static int report_newest(const struct options *o)
 
 /* ---- files that nobody asked for ---------------------------------------------------------------- */
 
-#define FORGOTTEN_SECONDS (7 * 24 * 3600)
+#define FORGOTTEN_SECONDS (7L * 24 * 3600)
 
 /* A killed run's file waits for a week; then the next run by hand beside it takes it away. */
 static void remove_if_forgotten(const char *path, time_t now)

@@ -77,7 +77,9 @@ static char process_state(pid_t pid)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *paren = strrchr(text, ')');
-    return paren && paren[1] == ' ' ? paren[2] : '\0';
+    if (!paren || paren[1] != ' ')
+        return '\0';
+    return paren[2];
 }
 
 /* The launcher stopped with its program; somebody continued (or killed) the program alone. */

@@ -115,7 +115,9 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
 /* A value ends at a separator; in quotes, which the launcher puts where it must, at the next. */
 static const char *take_value(const char *text, struct value *v)
 {
-    char quote = *text == '\'' || *text == '"' ? *text++ : '\0';
+    char quote = '\0';
+    if (*text == '\'' || *text == '"')
+        quote = *text++;
     v->at = text;
     while (*text && (quote ? *text != quote : !is_separator(*text)))
         text++;

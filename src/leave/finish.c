@@ -22,7 +22,7 @@
 
 #define REPORT_WAIT_NS 30000000000ull
 #define POLL_NS 50000000ull
-#define STACK_BYTES 65536u
+#define STACK_BYTES 65536ul
 
 struct start {
     char path[1024]; /* of the reporter */

@@ -114,18 +114,13 @@ static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
     return true;
 }
 
-bool area_begin(uint32_t bytes)
+void *area_begin(uint32_t bytes)
 {
     uint32_t index = area_claim_hard();
     if (!index || !area_open(index, 0, 0))
-        return false;
+        return NULL;
     mine.used = align_up(mine.used + bytes, RTC_SEGMENT_ALIGN);
-    return true;
-}
-
-char *area_base(void)
-{
-    return mine.area ? mine.base : NULL;
+    return mine.base + RTC_AREA_HEAD_BYTES;
 }
 
 void *area_append(uint32_t bytes)
@@ -146,6 +141,8 @@ void *area_append(uint32_t bytes)
 
 void area_publish(void)
 {
+    if (!mine.area)
+        return;
     struct area_head *head = (struct area_head *)(void *)mine.base;
     atomic_store_explicit(&head->used_bytes, mine.used, memory_order_release);
 }

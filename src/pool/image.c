@@ -122,8 +122,9 @@ static struct image_header *header_place(void)
     static struct image_header private_header;
     if (run_header()) {
         own.number = atomic_fetch_add(&run_header()->next_image, 1) + 1;
-        if (area_begin(sizeof(struct image_header)))
-            return (struct image_header *)(void *)(area_base() + RTC_AREA_HEAD_BYTES);
+        struct image_header *h = area_begin(sizeof *h);
+        if (h)
+            return h;
         atomic_fetch_add(&run_header()->unrecorded_images, 1);
     }
     memset(&private_header, 0, sizeof private_header);
@@ -149,8 +150,7 @@ void image_start(const struct image_request *request)
     fill_header(h, request, h == parent ? NULL : parent);
     own.header = h;
     image_note_losses();
-    if (area_base())
-        area_publish();
+    area_publish();
     run_ring();
 }
 

@@ -39,9 +39,8 @@ bool image_is_foreign(void); /* our pids mean nothing to the others of the run *
 
 /* ---- area.c: called under segment.c's lock, or where nobody else can be ------------------------ */
 
-/* Claims the image's first area and leaves `bytes` behind its head; false: none to be had. */
-bool area_begin(uint32_t bytes);
-char *area_base(void); /* of the current area; NULL: none */
+/* Claims the image's first area; returns the `bytes` behind its head.  NULL: none to be had. */
+void *area_begin(uint32_t bytes);
 /* Zeros behind what is there, in this area or the next; NULL: none in the file. */
 void *area_append(uint32_t bytes);
 /* Readers see what was appended. */
