@@ -116,10 +116,18 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     __atomic_store_n(&h->magic, RTC_IMAGE_MAGIC, __ATOMIC_RELEASE);
 }
 
+/* In private memory; not over the parent's, which a child still wants to read. */
+static struct image_header *private_place(void)
+{
+    static struct image_header place[2];
+    struct image_header *h = &place[own.header == &place[0]];
+    memset(h, 0, sizeof *h);
+    return h;
+}
+
 /* Where our header goes: in a new area, else in private memory (never NULL). */
 static struct image_header *header_place(void)
 {
-    static struct image_header private_header;
     if (run_header()) {
         own.number = atomic_fetch_add(&run_header()->next_image, 1) + 1;
         struct image_header *h = area_begin(sizeof *h);
@@ -127,8 +135,7 @@ static struct image_header *header_place(void)
             return h;
         atomic_fetch_add(&run_header()->unrecorded_images, 1);
     }
-    memset(&private_header, 0, sizeof private_header);
-    return &private_header;
+    return private_place();
 }
 
 /* A child may have been put into a pid namespace of its own. */
@@ -147,7 +154,7 @@ void image_start(const struct image_request *request)
     bool forked = request->how == IMAGE_FORK || request->how == IMAGE_FORK_UNSEEN;
     const struct image_header *parent = forked ? own.header : NULL;
     struct image_header *h = header_place();
-    fill_header(h, request, h == parent ? NULL : parent);
+    fill_header(h, request, parent);
     own.header = h;
     image_note_losses();
     area_publish();
