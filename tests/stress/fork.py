@@ -175,8 +175,8 @@ def bash_loop(loop, each, ci, full):
 # ---- every kind of child -------------------------------------------------------------------
 
 KINDS = ['vfork_exit', 'vfork_exec', 'spawn', 'shell', 'daemon', 'orphan', 'threads', 'handler',
-         'atfork', 'nested']
-IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7}
+         'atfork', 'nested', 'late_exec']
+IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7, 'late_exec': 2}
 EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these make files of their own
 
 
@@ -198,6 +198,8 @@ def kinds(how):
                 must(report.images[0]['exit'] == {'how': 'exit', 'status': 0}, 'the end was',
                      report.images[0]['exit'])
                 must(how == 'hand' or not report.taken_back, report.taken_back, 'taken back')
+                ends = [i['exit']['how'] for i in report.images]
+                must(kind != 'late_exec' or 'killed' not in ends, 'ends are', ends)
                 images = {**IMAGES, **EXECED} if how == 'launcher' else IMAGES
                 want = images.get(kind, report.image_count)
                 must(report.image_count == want, report.image_count, 'images instead of', want)

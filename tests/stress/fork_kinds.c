@@ -317,6 +317,30 @@ static int nested(const char *arg)
     return 0;
 }
 
+/* A child that did nothing yet fails to exec when its parent has ended. */
+static int late_exec(const char *arg)
+{
+    (void)arg;
+    char *const argv[] = {"program", NULL};
+    int go[2], tried[2];
+    char c;
+    must(pipe(go) == 0 && pipe(tried) == 0, "pipe");
+    pid_t middle = fork();
+    if (middle == 0) {
+        keep(11); /* has records of its own */
+        if (fork() == 0) {
+            must(read(go[0], &c, 1) == 1, "no go");
+            execv("/nonexistent/program", argv);
+            must(write(tried[1], "t", 1) == 1, "write");
+            _exit(0);
+        }
+        exit(0);
+    }
+    must(ended(middle) == 0, "status of the one between");
+    must(write(go[1], "g", 1) == 1 && read(tried[0], &c, 1) == 1, "child");
+    return 0;
+}
+
 static int run_program(const char *program)
 {
     keep(10);
@@ -341,7 +365,8 @@ int main(int argc, char **argv)
         {"vfork_exit", vfork_exit}, {"vfork_exec", vfork_exec}, {"spawn", spawn},
         {"shell", shell},           {"daemon", become_daemon},  {"orphan", orphan},
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
-        {"nested", nested},         {"program", run_program},
+        {"nested", nested},         {"late_exec", late_exec},
+        {"program", run_program},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
