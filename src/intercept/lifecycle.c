@@ -79,7 +79,7 @@ static void note_sandbox(void)
 {
     fence_entries = true; /* before the barrier is given up */
     os_enter_sandbox();
-    if (core_is_started())
+    if (core_is_started() && !fork_is_child()) /* a child that is no image yet says it when it is */
         image_flag(IMAGE_SANDBOXED);
 }
 

@@ -231,9 +231,9 @@ static void begin_child(void)
         .lease = lease ? (uint32_t)(lease - run_leases()) + 1 : 0,
         .first_thread = threads_next_number(),
         .frames = image()->stack_frames,
-        .flags = atomic_load(&image()->flags) &
-                 (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_SANDBOXED | IMAGE_BY_HAND |
-                  IMAGE_RECORD_WIDE),
+        .flags = (atomic_load(&image()->flags) &
+                  (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_BY_HAND | IMAGE_RECORD_WIDE)) |
+                 (os_sandboxed() ? IMAGE_SANDBOXED : 0),
     };
     forget_parent();
     units_after_fork(whole);

@@ -175,8 +175,9 @@ def bash_loop(loop, each, ci, full):
 # ---- every kind of child -------------------------------------------------------------------
 
 KINDS = ['vfork_exit', 'vfork_exec', 'spawn', 'shell', 'daemon', 'orphan', 'threads', 'handler',
-         'atfork', 'nested', 'late_exec']
-IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7, 'late_exec': 2}
+         'atfork', 'nested', 'late_exec', 'sandbox']
+IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7, 'late_exec': 2,
+          'sandbox': 2}
 EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these make files of their own
 
 
@@ -200,6 +201,8 @@ def kinds(how):
                 must(how == 'hand' or not report.taken_back, report.taken_back, 'taken back')
                 ends = [i['exit']['how'] for i in report.images]
                 must(kind != 'late_exec' or 'killed' not in ends, 'ends are', ends)
+                limits = [i['limits'] for i in report.images]
+                must(kind != 'sandbox' or limits == [[], ['sandboxed']], 'limits are', limits)
                 images = {**IMAGES, **EXECED} if how == 'launcher' else IMAGES
                 want = images.get(kind, report.image_count)
                 must(report.image_count == want, report.image_count, 'images instead of', want)

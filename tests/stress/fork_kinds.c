@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -341,6 +344,25 @@ static int late_exec(const char *arg)
     return 0;
 }
 
+/* The child enters a sandbox before it does anything else; the parent is in none. */
+static int sandbox(const char *arg)
+{
+    (void)arg;
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog filter = {1, &allow};
+    keep(12);
+    pid_t pid = fork();
+    if (pid == 0) {
+        must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                 prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0, "sandbox");
+        free_kept(12);
+        exit(0);
+    }
+    must(ended(pid) == 0, "status of the child in its sandbox");
+    free_kept(12);
+    return 0;
+}
+
 static int run_program(const char *program)
 {
     keep(10);
@@ -366,7 +388,7 @@ int main(int argc, char **argv)
         {"shell", shell},           {"daemon", become_daemon},  {"orphan", orphan},
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
         {"nested", nested},         {"late_exec", late_exec},
-        {"program", run_program},
+        {"sandbox", sandbox},       {"program", run_program},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
