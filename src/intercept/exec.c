@@ -57,7 +57,7 @@ static void count_unchecked(const char *path)
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
 static bool farewell(void)
 {
-    /* Started here: what exec must find is known only then.  A child that is no image yet ends none. */
+    /* Started here: what exec must find is known only then.  A child that is no image ends none. */
     if (!core_start() || fork_shares_memory() || fork_is_child())
         return false;
     core_hooks.finish(END_EXEC, 0);
