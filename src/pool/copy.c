@@ -159,7 +159,7 @@ static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool 
 
 static void copy_large(struct unit *head, struct large_record *old, bool inherited)
 {
-    struct large_record *new = large_record_copy(old, !inherited || fork_believes_parent());
+    struct large_record *new = large_record_copy(head, old, !inherited || fork_believes_parent());
     if (!new)
         return;
     if (inherited) /* an inherited block is older than every mark of ours */

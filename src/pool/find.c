@@ -35,16 +35,11 @@ struct block_record *pool_record(const struct found *f, uint32_t go)
     return segment_record(owner_pointer(owner), f->slot);
 }
 
-static struct large_record *large_of(const struct found *f)
-{
-    return owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_acquire));
-}
-
 uint64_t pool_room(const struct found *f)
 {
     if (is_slab(f->kind))
         return size_class[f->kind - 1].slot_bytes - 1;
-    return (large_of(f)->units << RTC_UNIT_SHIFT) - 1;
+    return ((uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT) - 1;
 }
 
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word)

@@ -71,19 +71,22 @@ void large_record_vacate(struct large_record *r)
     lock_drop(&large.records_lock);
 }
 
-struct large_record *large_record_copy(const struct large_record *from, bool trusted)
+struct large_record *large_record_copy(const struct unit *head, const struct large_record *from,
+                                       bool trusted)
 {
     struct large_record *to = record_take();
     if (!to)
         return NULL;
-    to->unit = from->unit;
-    to->units = from->units;
-    to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
+    to->unit = unit_number(head);
+    to->units = note_of(head)->units;
     to->epoch = fork_epoch();
-    if (trusted)
+    if (trusted) {
+        to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
         block_copy(&to->block, &from->block, 1, sizeof *to, false);
-    else
+    } else {
+        to->request = (to->units << RTC_UNIT_SHIFT) - 1;
         block_distrust(&to->block, 1, sizeof *to);
+    }
     return to;
 }
 
@@ -121,6 +124,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     atomic_store_explicit(&r->request, request, memory_order_relaxed);
     set_units(head, 1, n);
     head->back = 0;
+    note_of(head)->units = (uint32_t)n;
     atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
     atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
                           memory_order_release); /* pairs with pool_find */
@@ -143,7 +147,7 @@ static void leave(void)
     struct unit *head = held->head;
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
-    uint64_t n = r->units;
+    uint64_t n = note_of(head)->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
     large.held_bytes -= resident_bytes(n);
     if (epoch == fork_epoch())
@@ -155,13 +159,12 @@ static void leave(void)
 
 void large_give(const struct found *f)
 {
-    struct large_record *r =
-        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    bool released = !resident_bytes(r->units) && !heap_in_file() &&
-                    !os_release((void *)unit_address(f->head), r->units << RTC_UNIT_SHIFT);
+    uint64_t n = note_of(f->head)->units;
+    bool released = !resident_bytes(n) && !heap_in_file() &&
+                    !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT);
     lock_take(&large.lock);
     large.held[large.tail++ % HELD_MAX] = (struct held){f->head, released};
-    large.held_bytes += resident_bytes(r->units);
+    large.held_bytes += resident_bytes(n);
     while (large.tail - large.head == HELD_MAX ||
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
         leave();
@@ -182,13 +185,14 @@ bool large_resize(const struct found *f, uint64_t request)
 {
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    uint64_t have = r->units, want = units_for(request);
+    uint64_t have = note_of(f->head)->units, want = units_for(request);
     bool clean;
     if (want > have) {
         if (!units_take_at(f->head + have, want - have, &clean))
             return false;
         set_units(f->head, have, want);
     }
+    note_of(f->head)->units = (uint32_t)want;
     r->units = want;
     atomic_store_explicit(&r->request, request, memory_order_relaxed);
     if (want < have)

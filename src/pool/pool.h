@@ -279,7 +279,9 @@ void fork_retire_segment(struct segment *s, uint32_t born);
 void fork_retire_large(struct large_record *r, uint32_t born);
 /* Puts a large record back on its list (large.c). */
 void large_record_vacate(struct large_record *r);
-struct large_record *large_record_copy(const struct large_record *from, bool trusted);
+/* `from` is the head's record; what is not trusted is taken from private tables alone. */
+struct large_record *large_record_copy(const struct unit *head, const struct large_record *from,
+                                       bool trusted);
 
 /* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
 void fork_start(void (*child)(bool fresh));

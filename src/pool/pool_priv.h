@@ -16,7 +16,10 @@ struct unit_note {
     uint16_t free_slots; /* slab: bits set below */
     uint8_t listed;      /* slab: is it in the list of its class? */
     uint8_t dirty;       /* free run: may hold other than zeros */
-    uint32_t hint;       /* slab: first word that may have a bit */
+    union {
+        uint32_t hint;  /* slab: first word that may have a bit */
+        uint32_t units; /* large block: its length; the record's belongs to readers of the file */
+    };
     uint64_t free[SLOT_WORDS]; /* slab: free slots */
 };
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -363,6 +364,69 @@ static int sandbox(const char *arg)
     return 0;
 }
 
+/* The instruction itself: no library hears of it. */
+static pid_t clone_unseen(void)
+{
+    register long tls __asm__("r8") = 0;
+    register long child_tid __asm__("r10") = 0;
+    long result = SYS_clone;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((long)SIGCHLD), "S"(0l), "d"(0l), "r"(child_tid), "r"(tls)
+                     : "rcx", "r11", "memory");
+    return (pid_t)result;
+}
+
+#define LARGE 12u
+#define LARGE_BYTES (1200u << 10)
+
+static void check_large(uint8_t *const large[LARGE], unsigned from, unsigned salt)
+{
+    for (unsigned i = from; i < LARGE; i++)
+        for (size_t j = 0; j < LARGE_BYTES; j += 512)
+            must(large[i][j] == (uint8_t)(i + salt), "a large block has changed");
+}
+
+/* Blocks of the parent's own pages, which it frees and uses again before the child looks. */
+static int unseen_large(const char *arg)
+{
+    (void)arg;
+    uint8_t *large[LARGE];
+    int go[2];
+    char c;
+    must(pipe(go) == 0, "pipe");
+    for (unsigned i = 0; i < LARGE; i++) {
+        large[i] = malloc(LARGE_BYTES);
+        must(large[i] != NULL, "out of memory");
+        memset(large[i], (int)(i + 1), LARGE_BYTES);
+    }
+    pid_t pid = clone_unseen();
+    if (pid == 0) {
+        must(read(go[0], &c, 1) == 1, "no go");
+        for (unsigned i = 0; i < LARGE; i++) {
+            check_large(large, i, 1);
+            free(large[i]);
+        }
+        for (unsigned i = 0; i < LARGE; i++) {
+            large[i] = malloc(LARGE_BYTES);
+            memset(large[i], (int)(i + 2), LARGE_BYTES);
+        }
+        check_large(large, 0, 2);
+        _exit(0);
+    }
+    for (unsigned i = 0; i < LARGE; i++)
+        free(large[i]);
+    for (unsigned i = 0; i < 300; i++) {
+        large[i % LARGE] = malloc((5 + i % 9) * LARGE_BYTES / 2);
+        if (i % LARGE == LARGE - 1)
+            for (unsigned j = 0; j < LARGE; j++)
+                free(large[j]);
+    }
+    must(write(go[1], "g", 1) == 1, "write");
+    must(ended(pid) == 0, "status of the child");
+    return 0;
+}
+
 static int run_program(const char *program)
 {
     keep(10);
@@ -388,7 +452,8 @@ int main(int argc, char **argv)
         {"shell", shell},           {"daemon", become_daemon},  {"orphan", orphan},
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
         {"nested", nested},         {"late_exec", late_exec},
-        {"sandbox", sandbox},       {"program", run_program},
+        {"sandbox", sandbox},       {"unseen_large", unseen_large},
+        {"program", run_program},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
