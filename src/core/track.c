@@ -368,23 +368,32 @@ void *track_realloc(void *p, size_t request, const struct entry *at)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
+static size_t usable_of(const struct found *f, uint32_t go)
+{
+    if (f->verdict != PTR_START)
+        return 0;
+    if (slab_is_unrecorded(f))
+        return pool_room(f);
+    const struct block_record *b = pool_look(f, go);
+    uint64_t word =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
+    bool live = word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED;
+    return live ? pool_request(f, b, word) : 0;
+}
+
 size_t track_usable(const void *p)
 {
     if (!p)
         return 0;
     if (bootstrap_owns(p))
         return bootstrap_request(p);
+    struct section s;
+    bool inside = section_begin(&s);
     struct found f = pool_find(p);
-    if (f.verdict != PTR_START)
-        return 0;
-    if (slab_is_unrecorded(&f))
-        return pool_room(&f);
-    uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_acquire);
-    struct block_record *b = is_slab(f.kind) ? segment_record(owner_pointer(owner), f.slot)
-                                             : (struct block_record *)owner_pointer(owner);
-    uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire);
-    bool live = word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED;
-    return live ? pool_request(&f, b, word) : 0;
+    size_t bytes = usable_of(&f, inside ? s.go : 0);
+    if (inside)
+        section_end(&s);
+    return bytes;
 }
 
 struct track_totals track_totals(void)

@@ -23,16 +23,28 @@ struct found pool_find(const void *p)
     return (struct found){.verdict = PTR_UNUSED};
 }
 
-struct block_record *pool_record(const struct found *f, uint32_t go)
+static struct block_record *record_of(const struct found *f)
 {
-    if (atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)
-        fork_own(f->head, go);
     uint64_t owner = atomic_load_explicit(&f->head->owner, memory_order_acquire);
     if (owner_kind(owner) == UNIT_LARGE) {
         struct large_record *large = owner_pointer(owner);
         return &large->block;
     }
     return segment_record(owner_pointer(owner), f->slot);
+}
+
+struct block_record *pool_record(const struct found *f, uint32_t go)
+{
+    if (atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)
+        fork_own(f->head, go);
+    return record_of(f);
+}
+
+const struct block_record *pool_look(const struct found *f, uint32_t go)
+{
+    if (go && fork_is_unsure(f->head))
+        fork_own(f->head, go);
+    return record_of(f);
 }
 
 uint64_t pool_room(const struct found *f)

@@ -130,6 +130,9 @@ struct found pool_find(const void *p);
 /* The record of a found block, ours to write in epoch `go` (copied first when a fork needs it). */
 struct block_record *pool_record(const struct found *f, uint32_t go);
 
+/* The same, only to be looked at; go 0: in a handler, as it is. */
+const struct block_record *pool_look(const struct found *f, uint32_t go);
+
 /* Bytes asked for, and bytes that the place has (slot or pages, redzone excluded). */
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word);
 uint64_t pool_room(const struct found *f);

@@ -77,8 +77,10 @@ void leases_drop_unneeded(void);
 void leases_leave(uint32_t pid);
 
 
-/* ---- copy.c: for fork.c ------------------------------------------------------------------------- */
+/* ---- copy.c: for fork.c, find.c ----------------------------------------------------------------- */
 
+/* Are the head's records an ancestor's, who may have changed them since the fork? */
+bool fork_is_unsure(const struct unit *head);
 /* From here on records are ours that were written in `epoch` or later. */
 void copies_begin(uint32_t epoch);
 /* A lease for the child that is about to be made, on what is current now; NULL: none left. */

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -392,17 +393,22 @@ static int unseen_large(const char *arg)
 {
     (void)arg;
     uint8_t *large[LARGE];
+    void *small[LARGE];
     int go[2];
     char c;
     must(pipe(go) == 0, "pipe");
     for (unsigned i = 0; i < LARGE; i++) {
         large[i] = malloc(LARGE_BYTES);
-        must(large[i] != NULL, "out of memory");
+        small[i] = malloc(40);
+        must(large[i] && small[i], "out of memory");
         memset(large[i], (int)(i + 1), LARGE_BYTES);
     }
     pid_t pid = clone_unseen();
     if (pid == 0) {
         must(read(go[0], &c, 1) == 1, "no go");
+        for (unsigned i = 0; i < LARGE; i++)
+            must(malloc_usable_size(large[i]) >= LARGE_BYTES && malloc_usable_size(small[i]) >= 40,
+                 "an inherited block has no size");
         for (unsigned i = 0; i < LARGE; i++) {
             check_large(large, i, 1);
             free(large[i]);
@@ -414,8 +420,10 @@ static int unseen_large(const char *arg)
         check_large(large, 0, 2);
         _exit(0);
     }
-    for (unsigned i = 0; i < LARGE; i++)
+    for (unsigned i = 0; i < LARGE; i++) {
         free(large[i]);
+        free(small[i]);
+    }
     for (unsigned i = 0; i < 300; i++) {
         large[i % LARGE] = malloc((5 + i % 9) * LARGE_BYTES / 2);
         if (i % LARGE == LARGE - 1)
