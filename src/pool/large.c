@@ -181,6 +181,15 @@ bool large_let_go(void)
     return any;
 }
 
+/* In the order in which the request fits its units at every moment: a kill may come at any. */
+static void record_resize(struct large_record *r, uint64_t request, uint64_t units)
+{
+    if (units > r->units)
+        __atomic_store_n(&r->units, units, __ATOMIC_RELEASE);
+    atomic_store_explicit(&r->request, request, memory_order_release);
+    __atomic_store_n(&r->units, units, __ATOMIC_RELEASE);
+}
+
 bool large_resize(const struct found *f, uint64_t request)
 {
     struct large_record *r =
@@ -193,8 +202,7 @@ bool large_resize(const struct found *f, uint64_t request)
         set_units(f->head, have, want);
     }
     note_of(f->head)->units = (uint32_t)want;
-    r->units = want;
-    atomic_store_explicit(&r->request, request, memory_order_relaxed);
+    record_resize(r, request, want);
     if (want < have)
         units_give(f->head + want, have - want, true);
     return true;

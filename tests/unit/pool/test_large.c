@@ -1,0 +1,79 @@
+/*
+ * test_large.c - records of large blocks are good at every instant: what a kill leaves behind
+ * passes verify.c.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool.h"
+#include "../in_child.h"
+
+#include <cmocka.h>
+
+#define UNITS(n) ((n) * UNIT_BYTES - 100)
+
+static struct found block;
+static unsigned looked, wrong;
+
+static void start(void)
+{
+    bool clean;
+    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
+    fork_start();
+    slab_start();
+    MUST(threads_register() == self && self);
+    MUST(large_take(UNITS(2), 16, &clean, &block));
+    block_publish(pool_record(&block, go_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
+}
+
+/* After each instruction: what verify.c asks of a block that is in use. */
+static void look(int signal)
+{
+    (void)signal;
+    const struct large_record *r = owner_pointer(block.head->owner);
+    looked++;
+    wrong += r->request >= r->units << RTC_UNIT_SHIFT;
+}
+
+#define SET_TRAP_FLAG(operation)                                                               \
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
+                     ::: "memory", "cc")
+
+static void resize(uint64_t request)
+{
+    looked = wrong = 0;
+    SET_TRAP_FLAG("orq $0x100, (%%rsp)");
+    bool done = large_resize(&block, request);
+    SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
+    MUST(done && looked > 20);
+    MUST(wrong == 0);
+}
+
+static void grow_and_shrink(void)
+{
+    static const uint64_t requests[] = {UNITS(9), UNITS(3), UNITS(3) - 5000, UNITS(30), UNITS(1)};
+    start();
+    signal(SIGTRAP, look);
+    for (size_t i = 0; i < countof(requests); i++) {
+        resize(requests[i]);
+        MUST(pool_room(&block) == align_up(requests[i] + 1, UNIT_BYTES) - 1);
+    }
+}
+
+static void resized_in_steps(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(grow_and_shrink), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resized_in_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
