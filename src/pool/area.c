@@ -29,7 +29,7 @@ static bool try_claim(uint32_t index)
                                                  area_owner(AREA_CLAIMED, image_number()),
                                                  memory_order_acq_rel, memory_order_relaxed))
         return false; /* pairs with itself: one winner */
-    atomic_store_explicit(&e->pid, image_is_foreign() ? 0 : os_pid(), memory_order_relaxed);
+    atomic_store_explicit(&e->pid, image_pid(), memory_order_relaxed);
     return true;
 }
 

@@ -10,6 +10,7 @@ static struct {
     struct image_header *header;
     bool foreign; /* our pids mean nothing to the others of the run */
     uint32_t number;
+    uint32_t pid; /* also in a vfork child, which is another process in our memory */
 } own;
 
 struct image_header *image(void)
@@ -22,9 +23,9 @@ uint32_t image_number(void)
     return own.number;
 }
 
-bool image_is_foreign(void)
+uint32_t image_pid(void)
 {
-    return own.foreign;
+    return own.foreign ? 0 : own.pid;
 }
 
 void image_flag(uint32_t flag)
@@ -91,7 +92,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
 {
     h->image = own.number;
     h->parent = request->how == IMAGE_EXEC ? previous_image() : request->parent;
-    h->pid = os_pid();
+    h->pid = own.pid;
     /* Not asked where it is known: a child may stand in a sandbox.  0: no pid of this run's. */
     h->ppid = own.foreign ? 0 : parent ? parent->pid : os_ppid();
     h->how = request->how;
@@ -151,6 +152,7 @@ void image_start(const struct image_request *request)
 {
     if (run_header() && !os_sandboxed())
         look_at_namespace();
+    own.pid = os_pid();
     bool forked = request->how == IMAGE_FORK || request->how == IMAGE_FORK_UNSEEN;
     const struct image_header *parent = forked ? own.header : NULL;
     struct image_header *h = header_place();

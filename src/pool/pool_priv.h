@@ -38,7 +38,7 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
 /* ---- image.c ------------------------------------------------------------------------------------ */
 
 uint32_t image_number(void);
-bool image_is_foreign(void); /* our pids mean nothing to the others of the run */
+uint32_t image_pid(void); /* as others of the run may use it; 0: it means nothing to them */
 
 /* ---- area.c: called under segment.c's lock, or where nobody else can be ------------------------ */
 

@@ -175,7 +175,8 @@ def bash_loop(loop, each, ci, full):
 # ---- every kind of child -------------------------------------------------------------------
 
 KINDS = ['vfork_exit', 'vfork_exec', 'spawn', 'shell', 'daemon', 'orphan', 'threads', 'handler',
-         'atfork', 'nested', 'late_exec', 'sandbox', 'unseen_large']
+         'atfork', 'nested', 'late_exec', 'sandbox', 'unseen_large',
+         'vfork_allocates']
 IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7, 'late_exec': 2,
           'sandbox': 2}
 EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these make files of their own

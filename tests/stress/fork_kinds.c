@@ -435,6 +435,36 @@ static int unseen_large(const char *arg)
     return 0;
 }
 
+/* In its parent's memory, a child needs so much for records that the parent gets more of them. */
+static int vfork_allocates(const char *arg)
+{
+    (void)arg;
+    enum { MANY = 600000 };
+    static void *many[2 * MANY];
+    pid_t pid = vfork();
+    if (pid == 0) {
+        for (unsigned i = 0; i < MANY; i++)
+            many[i] = malloc(1);
+        _exit(0);
+    }
+    must(ended(pid) == 0, "status of the child");
+    for (unsigned i = 0; i < 62; i++) { /* with the areas above as many as are taken back */
+        pid = fork();
+        if (pid == 0) {
+            free(malloc(10));
+            _exit(0);
+        }
+        must(ended(pid) == 0, "status of a later child");
+    }
+    for (unsigned i = MANY; i < 2 * MANY; i++)
+        many[i] = malloc(1);
+    for (unsigned i = 0; i < 2 * MANY; i++) {
+        must(malloc_usable_size(many[i]) >= 1, "a block has no size");
+        free(many[i]);
+    }
+    return 0;
+}
+
 static int run_program(const char *program)
 {
     keep(10);
@@ -461,7 +491,7 @@ int main(int argc, char **argv)
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
         {"nested", nested},         {"late_exec", late_exec},
         {"sandbox", sandbox},       {"unseen_large", unseen_large},
-        {"program", run_program},
+        {"vfork_allocates", vfork_allocates}, {"program", run_program},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
