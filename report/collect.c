@@ -29,12 +29,18 @@ int report_open_fd(struct report **out, int fd, const char *name, char err[REPOR
     return report_begin(out, r, view_open_fd(&r->view, fd, name, err));
 }
 
+/* One whose pid is surely one of our namespace comes before all others. */
+static bool is_newer(const struct image *image, const struct image *than)
+{
+    return image->pid_known != than->pid_known ? image->pid_known : image->number > than->number;
+}
+
 static struct image *newest_of_pid(struct image *images, uint32_t pid)
 {
     struct image *newest = NULL;
 
     for (struct image *image = images; image; image = image->hh.next)
-        if (image->pid == pid && (!newest || image->number > newest->number))
+        if (image->pid == pid && (!newest || is_newer(image, newest)))
             newest = image;
     return newest;
 }
@@ -49,7 +55,7 @@ static void apply_exits(struct report *r)
 }
 
 struct last_of_pid {
-    uint32_t pid;
+    uint64_t key; /* pid, twice: of those that are known, and of the others */
     struct image *image;
     UT_hash_handle hh;
 };
@@ -60,11 +66,12 @@ static void mark_succeeded(struct report *r)
     struct last_of_pid *all = NULL, *last, *next;
 
     for (struct image *image = r->images; image; image = image->hh.next) {
-        HASH_FIND(hh, all, &image->pid, sizeof image->pid, last);
+        uint64_t key = (uint64_t)image->pid_known << 32 | image->pid;
+        HASH_FIND(hh, all, &key, sizeof key, last);
         if (!last) {
             last = must_have(calloc(1, sizeof *last));
-            last->pid = image->pid;
-            HASH_ADD(hh, all, pid, sizeof last->pid, last);
+            last->key = key;
+            HASH_ADD(hh, all, key, sizeof last->key, last);
         } else if (image->how == IMAGE_EXEC) {
             last->image->succeeded = true;
         }
@@ -140,7 +147,7 @@ struct report_image_fact report_image_of_pid(struct report *r, uint32_t pid)
     images_refresh(r);
     image = newest_of_pid(r->images, pid);
     done = newest_of_pid(r->done, pid);
-    if (done && (!image || done->number > image->number))
+    if (done && (!image || is_newer(done, image)))
         image = done;
     if (image)
         image_look_again(r, image);

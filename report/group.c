@@ -33,7 +33,7 @@ struct image *image_main(const struct report *r)
     while (root && root->how != IMAGE_ROOT)
         root = root->hh.next;
     for (struct image *later = root ? root->hh.next : NULL; later; later = later->hh.next)
-        if (root->succeeded && later->how == IMAGE_EXEC && later->pid == root->pid)
+        if (root->succeeded && later->how == IMAGE_EXEC && image_is_of_process(later, root))
             root = later;
     return root ? root : r->images;
 }

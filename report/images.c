@@ -263,11 +263,16 @@ static bool pid_is_zombie(uint32_t pid)
     return threads <= 1;
 }
 
+bool image_is_of_process(const struct image *a, const struct image *b)
+{
+    return a->pid == b->pid && a->pid_known == b->pid_known;
+}
+
 /* A later image of the same process: exec has thrown the earlier one away. */
 static bool has_successor(const struct image *image)
 {
     for (const struct image *later = image->hh.next; later; later = later->hh.next)
-        if (later->pid == image->pid && later->how == IMAGE_EXEC)
+        if (image_is_of_process(later, image) && later->how == IMAGE_EXEC)
             return true;
     return false;
 }

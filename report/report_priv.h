@@ -243,6 +243,8 @@ void images_mark_gone(struct report *r);
 bool image_seems_alive(const struct report *r, const struct image *image);
 /* Sets .needed of those whose records somebody alive may still read. */
 void images_mark_needed(struct report *r);
+/* Do both speak of one process?  Of those in namespaces of their own, as far as can be told. */
+bool image_is_of_process(const struct image *a, const struct image *b);
 /* The image it shares old records, stacks and modules with, or NULL. */
 struct image *image_elder(const struct report *r, const struct image *image);
 /* Absorbed images that no other's stacks refer to: to r->done, without their maps. */

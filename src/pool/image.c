@@ -45,7 +45,9 @@ void image_count(_Atomic uint64_t *counter)
 static uint32_t previous_image(void)
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
-    uint32_t pid = os_pid(), found = 0;
+    uint32_t pid = image_pid(), found = 0;
+    if (!pid)
+        return 0; /* whoever has our number is in another namespace */
     for (uint32_t i = 1; i < used && i < run_header()->area_count; i++) {
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);

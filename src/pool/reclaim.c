@@ -97,7 +97,7 @@ static uint32_t find_dead(struct dead dead[DEAD_MAX])
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
         /* Another image of our own process is the one that this one replaced by exec. */
-        bool replaced = pid == os_pid() && area_owner_image(owner) != image_number();
+        bool replaced = pid == image_pid() && area_owner_image(owner) != image_number();
         if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
             dead[count++] = (struct dead){i, area_owner_image(owner)};
     }

@@ -247,6 +247,28 @@ def static_child(stage):
     must(unchecked == 1, unchecked, 'unchecked children')
 
 
+INNER_SCRIPT = """
+/bin/true; /bin/true; sh -c 'exec /bin/true'; for i in 1 2 3 4; do /bin/true; done; true
+"""
+
+
+def equal_pids(stage):
+    """Processes of a pid namespace within the run are not taken for those whose numbers they have."""
+    argv = ['sh', '-c', 'unshare -pf sh -c "$0"; exit 7', INNER_SCRIPT]
+    run = Run(stage, argv, wrap=['unshare', '-Urpf', '--mount-proc']).wait()
+    must(run.status == 7, 'status', run.status, run.out, run.err[-500:])
+    root, others = run.report.images[0], run.report.images[1:]
+    inner = [i for i in others if i['pid'] == root['pid']]
+    must(inner, 'no process has the number of the first', [i['pid'] for i in others])
+    must(root['exit']['how'] != 'exec' and root['exit']['status'] == 7, 'the first ended by',
+         root['exit'])
+    for image in inner:
+        must('parent' not in image, 'a parent in another namespace', image)
+        must(image['exit'].get('status') == 0, 'ended by', image['exit'])
+    must('in control; exit status 7' in run.log, run.log)
+    return '%d of %d with equal numbers' % (len(inner), len(others))
+
+
 if __name__ == '__main__':
     main([('load_by_launcher', load('launcher')), ('load_by_hand', load('hand')),
           ('reclaim_by_launcher', reclaim('launcher')), ('reclaim_by_hand', reclaim('hand')),
@@ -255,8 +277,8 @@ if __name__ == '__main__':
           ('torn_unseen', torn('unseen', sure=False)),
           ('torn_is_found', torn_is_found),
           ('kinds_by_launcher', kinds('launcher')), ('kinds_by_hand', kinds('hand')),
-          ('handler_allocates', handler_allocates), ('static_child', static_child),
-          ('killed_while_copying', killed_while_copying),
+          ('equal_pids', equal_pids), ('handler_allocates', handler_allocates),
+          ('static_child', static_child), ('killed_while_copying', killed_while_copying),
           ('bash_subshells', bash_loop(FORK_LOOP, 1, 1000, 20000)),
           ('bash_pipelines', bash_loop(PIPE_LOOP, 3, 250, 20000)),
           ('bash_background', bash_loop(BACK_LOOP, 3, 250, 20000))])
