@@ -112,6 +112,7 @@ enum lock_rank {
     RANK_DEPOT = 9,   /* growth of the depot */
     RANK_MODULES = 9, /* list of modules */
     RANK_META = 10,   /* areas and segments */
+    RANK_ENVIRONMENT = 11, /* what shells find in it */
 };
 
 struct lock {

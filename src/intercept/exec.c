@@ -2,8 +2,7 @@
  * exec.c - the program starts another program: our entries go back into its environment.
  *
  * These run in vfork children, in their parent's memory: they build on the stack and change
- * nothing.  system, popen and wordexp start their shell through hidden symbols of libc, so for
- * the time of the call the entries stand in `environ` itself.
+ * nothing.
  */
 #include "intercept.h"
 
@@ -188,52 +187,4 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         char *const argv[restrict], char *const envp[restrict])
 {
     return NEXT(posix_spawnp)(pid, file, actions, attributes, argv, WITH_OURS(envp));
-}
-
-/*
- * For the time of a call libc itself starts a program from `environ`.  When somebody changed the
- * environment meanwhile, what they made is left in place, and only our entries are taken out.
- */
-struct lent {
-    char **before;
-    char **ours;
-};
-
-#define LEND_ENVIRONMENT(l)                                     \
-    struct lent l = {.before = environ};                        \
-    l.ours = (char **)(uintptr_t)WITH_OURS(l.before);           \
-    environ = l.ours
-
-static void take_back(const struct lent *l)
-{
-    if (environ == l->ours)
-        environ = l->before;
-    else if (l->ours != l->before)
-        environment_take(environ);
-}
-
-EXPORT int system(const char *command)
-{
-    LEND_ENVIRONMENT(l);
-    int status = NEXT(system)(command);
-    take_back(&l);
-    return status;
-}
-
-EXPORT void *popen(const char *command, const char *mode);
-EXPORT void *popen(const char *command, const char *mode)
-{
-    LEND_ENVIRONMENT(l);
-    void *f = NEXT(popen)(command, mode);
-    take_back(&l);
-    return f;
-}
-
-EXPORT int wordexp(const char *words, void *out, int flags);
-EXPORT int wordexp(const char *words, void *out, int flags)
-{
-    LEND_ENVIRONMENT(l);
-    int err = NEXT(wordexp)(words, out, flags);
-    take_back(&l);
-    return err;
 }

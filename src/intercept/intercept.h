@@ -13,4 +13,8 @@
  */
 #define CALLER ((const struct entry *)__builtin_frame_address(0))
 
+
+/* In a forked child: what other threads of the parent borrowed is back. */
+void shell_after_fork(void);
+
 #endif

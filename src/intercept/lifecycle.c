@@ -38,6 +38,8 @@ EXPORT pid_t fork(void)
     pid_t pid = NEXT(fork)();
     if (pid != 0)
         fork_pid(pid);
+    else
+        shell_after_fork();
     return pid;
 }
 
@@ -48,6 +50,7 @@ EXPORT pid_t _Fork(void)
     pid_t pid = real();
     if (pid == 0) {
         fork_child();
+        shell_after_fork();
         return 0;
     }
     fork_parent();
@@ -68,6 +71,7 @@ static long forking_call(long nr, const long a[6])
     long pid = real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (pid == 0) {
         fork_child();
+        shell_after_fork();
         return 0;
     }
     fork_parent();

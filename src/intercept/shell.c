@@ -1,0 +1,126 @@
+/*
+ * shell.c - system, popen and wordexp, for which libc starts a shell by itself.
+ *
+ * It does so through hidden symbols, with what `environ` has: for the time of the call our entries
+ * stand there.  Other threads may read the environment meanwhile, without a lock and beyond the
+ * end of the call; so what is lent lies in memory that stays, and is used again many calls later.
+ */
+#include "intercept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ROOMS 16u
+
+static struct {
+    struct lock lock;
+    uint32_t borrowers;
+    char **before, **ours; /* while there are any */
+    uint32_t next;
+    struct {
+        void *at;
+        size_t bytes;
+    } room[ROOMS];
+} shell = {.lock = LOCK_INIT(RANK_ENVIRONMENT)};
+
+/* NULL: no memory. */
+static void *next_room(size_t bytes)
+{
+    uint32_t i = shell.next++ % ROOMS;
+    if (shell.room[i].bytes < bytes) {
+        void *at = os_map(align_up(bytes, PAGE_BYTES));
+        if (os_failed(at))
+            return NULL;
+        if (shell.room[i].at)
+            os_unmap(shell.room[i].at, shell.room[i].bytes);
+        shell.room[i].at = at;
+        shell.room[i].bytes = align_up(bytes, PAGE_BYTES);
+    }
+    return shell.room[i].at;
+}
+
+/* false: nothing is to be taken back. */
+static bool lend(void)
+{
+    struct section s;
+    if (!rt.by_launcher || !section_begin(&s))
+        return false;
+    lock_take(&shell.lock);
+    if (shell.borrowers++ == 0) {
+        void *room = next_room(environment_room(environ));
+        shell.before = shell.ours = environ;
+        if (room)
+            shell.ours = (char **)(uintptr_t)environment_put_back(environ, room);
+        else
+            image_count(&image()->unchecked_children);
+        environ = shell.ours;
+    }
+    lock_drop(&shell.lock);
+    section_end(&s);
+    return true;
+}
+
+/*
+ * When somebody changed the environment meanwhile, what they made is left in place, and only our
+ * entries are taken out.
+ */
+static void give_back(void)
+{
+    if (environ == shell.ours)
+        environ = shell.before;
+    else if (shell.ours != shell.before)
+        environment_take(environ);
+}
+
+/* Also where the calling thread is cancelled. */
+static void take_back(void *lent)
+{
+    struct section s;
+    if (!*(bool *)lent || !section_begin(&s))
+        return;
+    lock_take(&shell.lock);
+    if (--shell.borrowers == 0)
+        give_back();
+    lock_drop(&shell.lock);
+    section_end(&s);
+}
+
+void shell_after_fork(void)
+{
+    lock_reset(&shell.lock);
+    if (shell.borrowers) /* other threads, which are not here */
+        give_back();
+    shell.borrowers = 0;
+}
+
+#define WITH_ENVIRONMENT(result, call)          \
+    do {                                        \
+        bool lent = lend();                     \
+        pthread_cleanup_push(take_back, &lent); \
+        (result) = (call);                      \
+        pthread_cleanup_pop(1);                 \
+    } while (0)
+
+EXPORT int system(const char *command)
+{
+    int status;
+    WITH_ENVIRONMENT(status, NEXT(system)(command));
+    return status;
+}
+
+EXPORT void *popen(const char *command, const char *mode);
+EXPORT void *popen(const char *command, const char *mode)
+{
+    void *file;
+    WITH_ENVIRONMENT(file, NEXT(popen)(command, mode));
+    return file;
+}
+
+EXPORT int wordexp(const char *words, void *out, int flags);
+EXPORT int wordexp(const char *words, void *out, int flags)
+{
+    int err;
+    WITH_ENVIRONMENT(err, NEXT(wordexp)(words, out, flags));
+    return err;
+}
