@@ -236,6 +236,8 @@ static void begin_child(void)
                  (os_sandboxed() ? IMAGE_SANDBOXED : 0),
     };
     forget_parent();
+    if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
+        heap_copy_for_child();
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);

@@ -214,6 +214,14 @@ def kinds(how):
     return check
 
 
+def unseen_heap_in_file(stage):
+    """Whoever is forked without our knowledge does not go on in its parent's heap."""
+    for how in ('launcher', 'hand'):
+        run = Run(stage, [stage.program('stress/fork_kinds'), 'unseen_begins'], how=how,
+                  options=['heap=file', 'heap-size=64m']).wait(60)
+        must(run.status == 0, how, 'status', run.status, run.err[-300:])
+
+
 def handler_allocates(stage):
     """Not compared with a plain run: glibc's own allocator deadlocks here."""
     for how in ('launcher', 'hand'):
@@ -253,7 +261,7 @@ INNER_SCRIPT = """
 
 
 def equal_pids(stage):
-    """Processes of a pid namespace within the run are not taken for those whose numbers they have."""
+    """Processes of a pid namespace are not taken for those outside whose numbers they have."""
     argv = ['sh', '-c', 'unshare -pf sh -c "$0"; exit 7', INNER_SCRIPT]
     run = Run(stage, argv, wrap=['unshare', '-Urpf', '--mount-proc']).wait()
     must(run.status == 7, 'status', run.status, run.out, run.err[-500:])
@@ -277,8 +285,9 @@ if __name__ == '__main__':
           ('torn_unseen', torn('unseen', sure=False)),
           ('torn_is_found', torn_is_found),
           ('kinds_by_launcher', kinds('launcher')), ('kinds_by_hand', kinds('hand')),
-          ('equal_pids', equal_pids), ('handler_allocates', handler_allocates),
-          ('static_child', static_child), ('killed_while_copying', killed_while_copying),
+          ('unseen_heap_in_file', unseen_heap_in_file), ('equal_pids', equal_pids),
+          ('handler_allocates', handler_allocates), ('static_child', static_child),
+          ('killed_while_copying', killed_while_copying),
           ('bash_subshells', bash_loop(FORK_LOOP, 1, 1000, 20000)),
           ('bash_pipelines', bash_loop(PIPE_LOOP, 3, 250, 20000)),
           ('bash_background', bash_loop(BACK_LOOP, 3, 250, 20000))])

@@ -435,6 +435,29 @@ static int unseen_large(const char *arg)
     return 0;
 }
 
+/* After the child's first allocation what its parent writes is none of its business. */
+static int unseen_begins(const char *arg)
+{
+    (void)arg;
+    int go[2], there[2];
+    char c;
+    must(pipe(go) == 0 && pipe(there) == 0, "pipe");
+    keep(14);
+    pid_t pid = clone_unseen();
+    if (pid == 0) {
+        void *volatile first = malloc(100);
+        must(first && write(there[1], "t", 1) == 1 && read(go[0], &c, 1) == 1, "no go");
+        check_kept(14);
+        free_kept(14);
+        _exit(0);
+    }
+    must(read(there[0], &c, 1) == 1, "no child");
+    for (unsigned i = 0; i < KEPT; i++)
+        memset(kept[i], 0x77, kept_bytes(i));
+    must(write(go[1], "g", 1) == 1 && ended(pid) == 0, "status of the child");
+    return 0;
+}
+
 /* In its parent's memory, a child needs so much for records that the parent gets more of them. */
 static int vfork_allocates(const char *arg)
 {
@@ -491,7 +514,7 @@ int main(int argc, char **argv)
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
         {"nested", nested},         {"late_exec", late_exec},
         {"sandbox", sandbox},       {"unseen_large", unseen_large},
-        {"vfork_allocates", vfork_allocates}, {"program", run_program},
+        {"unseen_begins", unseen_begins},     {"vfork_allocates", vfork_allocates}, {"program", run_program},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)
