@@ -338,6 +338,8 @@ int cmd_report(int argc, char **argv)
     } else if (option_flag(&o, "help")) {
         options_print_help(stdout);
         status = 0;
+    } else if (option_flag(&o, "version")) {
+        status = print_version();
     } else if (argc - rest > 1) {
         status = complain("report takes one file");
     } else {

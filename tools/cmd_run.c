@@ -53,7 +53,7 @@ static int complain(const struct run *r, int status)
 
 /* ---- before --------------------------------------------------------------------------------- */
 
-static int print_version(void)
+int print_version(void)
 {
     struct utsname os;
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
@@ -223,9 +223,9 @@ static void print_verdict(const struct run *r, const char *why, FILE *out)
 {
     int status = r->wait_status;
     fprintf(out, "rtcheck: not in control: %s: %s; ", r->program.path, why);
+    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     if (WIFSIGNALED(status))
-        fprintf(out, "killed by signal %d (SIG%s)\n", WTERMSIG(status),
-                sigabbrev_np(WTERMSIG(status)));
+        fprintf(out, "killed by signal %d (SIG%s)\n", WTERMSIG(status), name ? name : "?");
     else
         fprintf(out, "exit status %d\n", WEXITSTATUS(status));
 }

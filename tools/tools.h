@@ -59,6 +59,7 @@ bool test_without(const char *feature);
 int cmd_run(int argc, char **argv);
 int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
 int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
+int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */
 
 /* ---- options.c: options.def as a parser -------------------------------------------------- */
 

@@ -147,6 +147,8 @@ def statically_linked(stage):
         refused(stage, path, 'statically linked')
         got = run(stage, '--allow-unchecked', path, 'x')
         expect(got, 9, 'not in control')
+    nameless = run(stage, '--allow-unchecked', stage.program('launcher/static'), 'x', 'y')
+    must('killed by signal 35 (SIG?)' in nameless[2], nameless)
     must(run(stage, '--allow-unchecked', stage.program('launcher/static'), 'x')[1] == 'static x\n',
          'it did not run')
 

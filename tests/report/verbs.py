@@ -79,6 +79,12 @@ def text_of_a_file():
 
 
 @check
+def version():
+    done = rtcheck("report", "--version")
+    must(done.returncode == 0 and done.stdout == rtcheck("--version").stdout, done.stdout, done.stderr)
+
+
+@check
 def whole_table():
     done = rtcheck("report", "--memuse", make("run.pool"))
     must(done.returncode == 0 and "processes:\n" in done.stdout, done.stdout)
