@@ -237,7 +237,7 @@ static void begin_child(void)
     };
     forget_parent();
     if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
-        heap_copy_for_child();
+        take_heap_along();
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);

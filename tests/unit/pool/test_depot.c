@@ -69,9 +69,10 @@ static void make_trace(struct trace *t, const struct stack *s)
     memset(t, 0, sizeof *t);
     t->count = s->count;
     t->end = s->end;
-    for (uint32_t i = 0; i < s->count; i++) {
-        t->more[i].word = s->pc[s->count - 1 - i];
-        t->more[i].hash = depot_hash(i ? t->more[i - 1].hash : depot_root(s->end), t->more[i].word);
+    t->more[0].hash = depot_root(s->end);
+    for (uint32_t i = 1; i <= s->count; i++) {
+        t->more[i].word = s->pc[s->count - i];
+        t->more[i].hash = depot_hash(t->more[i - 1].hash, t->more[i].word);
     }
 }
 
@@ -109,11 +110,11 @@ static void by_trace(void)
         if (i % 2)
             id_of[i] = put(&stacks[i]);
         uint32_t id = depot_put_trace(&t, true);
-        MUST(means(id, &stacks[i]) && t.more[t.count - 1].id == id && put(&stacks[i]) == id);
+        MUST(means(id, &stacks[i]) && t.more[t.count].id == id && put(&stacks[i]) == id);
         MUST(i % 2 == 0 || id == id_of[i]);
-        for (uint32_t k = 0; k < t.count; k++) /* an outer part has the id of its own stack */
+        for (uint32_t k = 1; k <= t.count; k++) /* an outer part has the id of its own stack */
             MUST(!t.more[k].id ||
-                 depot_put(stacks[i].pc + t.count - 1 - k, k + 1, t.end, false) == t.more[k].id);
+                 depot_put(stacks[i].pc + t.count - k, k, t.end, false) == t.more[k].id);
         t.count = 1 + t.count / 2; /* returned */
         struct stack outer = {.count = t.count, .end = t.end};
         memcpy(outer.pc, stacks[i].pc + stacks[i].count - t.count, t.count * sizeof outer.pc[0]);

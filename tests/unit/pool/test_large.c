@@ -23,7 +23,7 @@ static void start(void)
     bool clean;
     MUST(heap_start(&(struct heap_setup){0}) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start();
+    fork_start(NULL);
     slab_start();
     MUST(threads_register() == self && self);
     MUST(large_take(UNITS(2), 16, &clean, &block));

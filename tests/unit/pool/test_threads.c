@@ -19,7 +19,7 @@ static void start(void)
 {
     MUST(heap_start(&(struct heap_setup){0}) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start();
+    fork_start(NULL);
     MUST(threads_register() == self && self);
 }
 
