@@ -127,18 +127,46 @@ static void no_growth(void)
 {
     run_here();
     MUST(depot_put((uint64_t[]){1}, 1, STACK_WHOLE, false) == 0);
-    MUST(depot_put((uint64_t[]){1}, 1, STACK_WHOLE, true) != 0);
-    uint64_t pc = 2;
+    uint64_t pc = 1, first;
+    for (; pc < DEPOT_CHUNK_NODES - 10; pc++)
+        MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
+    first = pc;
     uint32_t id;
     while ((id = depot_put(&pc, 1, STACK_WHOLE, false)) != 0) {
         uint64_t back;
         MUST(depot_get(id, &back, 1) == 1 && back == pc);
         pc++;
     }
-    MUST(pc - 2 >= 128 && pc - 2 <= 2 * DEPOT_CHUNK_NODES);
+    MUST(pc - first >= 100 && pc - first <= 2 * DEPOT_CHUNK_NODES);
     MUST(depot_put((uint64_t[]){3, 4}, 2, STACK_WHOLE, false) == 0);
     MUST(depot_put((uint64_t[]){2}, 1, STACK_WHOLE, false) != 0); /* it is there */
     MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
+}
+
+/* What depot_hash makes `hash` of, under `outer`. */
+static uint64_t frame_of(uint64_t outer, uint64_t hash)
+{
+    uint64_t inverse = 1;
+    for (unsigned i = 0; i < 6; i++) /* of the odd factor, by Newton */
+        inverse *= 2 - 0x9e3779b97f4a7c15ull * inverse;
+    return ((hash ^ hash >> 32) * inverse) ^ outer;
+}
+
+/* Stacks of one innermost frame whose hashes agree in the half that is kept. */
+static void equal_tags(void)
+{
+    uint64_t root = depot_root(STACK_WHOLE), pc[2] = {0x1234, 0}, kept = depot_hash(root, pc[0]);
+    uint32_t id[100];
+    run_here();
+    id[0] = depot_put(pc, 1, STACK_WHOLE, true);
+    for (uint32_t i = 1; i < 100; i++) {
+        pc[1] = frame_of(root, frame_of(pc[0], (kept & ~0xffffffffull) + i));
+        MUST(depot_tag(depot_hash(depot_hash(root, pc[1]), pc[0])) == depot_tag(kept));
+        id[i] = depot_put(pc, 2, STACK_WHOLE, true);
+        struct stack s = {.count = 2, .pc = {pc[0], pc[1]}};
+        MUST(id[i] && means(id[i], &s));
+    }
+    MUST(depot_put(pc, 1, STACK_WHOLE, true) == id[0]);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------ */
@@ -188,11 +216,14 @@ static void after_fork(void)
     make_stacks(SEED + 3);
     for (uint32_t i = 0; i < STACKS / 2; i++)
         id_of[i] = put(&stacks[i]);
+    uint64_t bytes = image()->depot_bytes;
+    for (uint64_t pc = 1u << 20; image()->depot_bytes == bytes; pc++) /* until a chunk is spare */
+        MUST(depot_put(&pc, 1, STACK_WHOLE, true));
     bool child = fork_here(&pid);
     uint32_t first = image()->first_depot_chunk;
     MUST(child == (first > 0));
-    for (uint32_t i = STACKS; i-- > 0;) { /* at once, in both */
-        uint32_t id = put(&stacks[i]);
+    for (uint32_t n = 0; n < STACKS; n++) { /* at once, in both, but not the same at once */
+        uint32_t i = child ? n : STACKS - 1 - n, id = put(&stacks[i]);
         MUST(means(id, &stacks[i]));
         MUST(i >= STACKS / 2 || id == id_of[i]);
         id_of[i] = id;
@@ -260,6 +291,7 @@ static void index_full(void)
 IN_CHILD(stacks_by_number)
 IN_CHILD(by_trace)
 IN_CHILD(no_growth)
+IN_CHILD(equal_tags)
 IN_CHILD(threads_together)
 IN_CHILD(after_fork)
 IN_CHILD(after_unseen_fork)
@@ -271,8 +303,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stacks_by_number), cmocka_unit_test(test_by_trace),
-        cmocka_unit_test(test_no_growth),        cmocka_unit_test(test_threads_together),
-        cmocka_unit_test(test_after_fork),       cmocka_unit_test(test_after_unseen_fork),
+        cmocka_unit_test(test_no_growth),        cmocka_unit_test(test_equal_tags),
+        cmocka_unit_test(test_threads_together), cmocka_unit_test(test_after_fork),
+        cmocka_unit_test(test_after_unseen_fork),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_index_full),
 #endif
