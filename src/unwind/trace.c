@@ -245,8 +245,9 @@ static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f)
 {
     struct trace *t = u.t;
     if (f->rule->kind == RULE_DRAP) { /* first, for the list is read backwards */
-        const uintptr_t *slot = (const uintptr_t *)(*f->bp + (uintptr_t)(intptr_t)f->rule->offset);
-        t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
+        const uintptr_t *slot = drap_slot(*f->bp, f->sp, u.c.high, f->rule->offset);
+        if (slot) /* else this frame could not be left: its rbp, below, says so */
+            t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
     }
     t->check[t->checks++] = (struct trace_check){f->bp, *f->bp, (uint16_t)i, saver_of(&u, f)};
 }

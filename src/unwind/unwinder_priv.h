@@ -196,6 +196,15 @@ struct stepped {
 };
 struct stepped step_slow(struct cursor c, const struct rule *r);
 
+/* Where a realigned frame has its CFA, and the caller's rbp at bp; NULL: not on the stack. */
+static inline const uintptr_t *drap_slot(uintptr_t bp, uintptr_t sp, uintptr_t high, int32_t offset)
+{
+    uintptr_t slot = bp + (uintptr_t)(intptr_t)offset;
+    if (bp < sp || bp >= high || slot < sp || slot >= high || slot % sizeof slot || bp % sizeof bp)
+        return NULL;
+    return (const uintptr_t *)slot;
+}
+
 /* `cfa` is above the stack pointer, and aligned. */
 ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {

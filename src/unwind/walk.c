@@ -24,11 +24,11 @@ static enum step step_by_chain(struct cursor *c, const struct rule *r)
 
 static enum step step_by_drap(struct cursor *c, const struct rule *r)
 {
-    uintptr_t bp = *c->bp, slot = bp + (uintptr_t)(intptr_t)r->offset;
-    if (bp < c->sp || bp >= c->high || slot < c->sp || slot >= c->high || slot % sizeof slot ||
-        bp % sizeof bp)
+    uintptr_t bp = *c->bp;
+    const uintptr_t *slot = drap_slot(bp, c->sp, c->high, r->offset);
+    if (!slot)
         return STEP_ASTRAY;
-    enum step s = step_far(c, *(const uintptr_t *)slot, 0);
+    enum step s = step_far(c, *slot, 0);
     c->bp = (const uintptr_t *)bp;
     return s;
 }

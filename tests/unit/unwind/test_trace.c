@@ -1,0 +1,376 @@
+/*
+ * test_trace.c - the kept stack against the walk, on stacks that are made by hand.
+ *
+ * Frames of every kind lie in an array on the real stack; a model knows what they are.  They are
+ * called, return, and are called again from elsewhere, at random, so that the words of the last
+ * stack often stand where others mean something else.  After each step trace_update must tell what
+ * unwind_walk tells and what the model knows.  Some stacks are then smashed: the two must still
+ * agree, and live.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "frames.h"
+#include "../in_child.h"
+
+#include <cmocka.h>
+
+#ifdef __SANITIZE_THREAD__
+#define STEPS 50000u
+#else
+#define STEPS 500000u /* of each of two kinds */
+#endif
+#define MEMORY_WORDS 8192u
+#define DEEPEST 160u
+
+/* ---- functions --------------------------------------------------------------------------------- */
+
+enum kind { BY_SP, BY_BP, REALIGNED, UNKNOWN, OUTSIDE, FIRST, STRANGE };
+
+static const struct function {
+    enum kind kind;
+    uint32_t bytes; /* BY_SP: from its stack pointer to its CFA */
+    bool saves_bp;
+} functions[] = {
+    {BY_SP, 16, false}, {BY_SP, 16, false}, {BY_SP, 48, false}, {BY_SP, 24, true},
+    {BY_SP, 64, true},  {BY_BP, 0, true},   {BY_BP, 0, true},   {REALIGNED, 0, true},
+    {UNKNOWN, 0, true}, {OUTSIDE, 0, true}, {FIRST, 32, false}, {STRANGE, 32, false},
+};
+#define FUNCTIONS (sizeof functions / sizeof functions[0])
+#define USUAL_FUNCTIONS 10u /* before FIRST */
+#define FUNCTION_BYTES 256u
+#define MODULE 5u
+
+static struct frames frames;
+static struct object object;
+
+static uintptr_t function_at(uint32_t f)
+{
+    return functions[f].kind == OUTSIDE ? frames_code(&frames) + FRAMES_CODE_BYTES
+                                        : frames_code(&frames) + f * FUNCTION_BYTES;
+}
+
+static bool find(uintptr_t pc, struct object *out)
+{
+    *out = object;
+    return pc - frames_code(&frames) < FRAMES_CODE_BYTES;
+}
+
+static uint32_t number_of(const struct object *o, bool may_grow)
+{
+    (void)o;
+    (void)may_grow;
+    return MODULE;
+}
+
+static void put_function(const struct cie_shape *cie, uint32_t at, uint32_t f)
+{
+    const struct function *fn = &functions[f];
+    uint8_t by_sp[] = {0x0e, (uint8_t)fn->bytes, fn->saves_bp ? 0x86 : 0, fn->saves_bp ? 2 : 0};
+    uintptr_t code = function_at(f);
+    switch (fn->kind) {
+    case BY_SP: put_fde(&frames, cie, at, code, FUNCTION_BYTES, by_sp, sizeof by_sp); break;
+    case BY_BP:
+        put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0c\x06\x10\x86\x02"));
+        break;
+    case REALIGNED:
+        put_fde(&frames, cie, at, code, FUNCTION_BYTES,
+                PROGRAM("\x0f\x03\x76\x78\x06\x10\x06\x02\x76\0"));
+        break;
+    case FIRST: put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x07\x10")); break;
+    case STRANGE: put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0d\x03")); break;
+    default: break;
+    }
+}
+
+static void start(void)
+{
+    static const struct unwind_setup setup = {.find = find, .number = number_of};
+    const struct cie_shape cie = CIE_USUAL;
+    frames_begin(&frames);
+    uint32_t at = put_cie(&frames, &cie);
+    for (uint32_t f = 0; f < FUNCTIONS; f++)
+        put_function(&cie, at, f);
+    object = frames_end(&frames, true);
+    unwind_start(&setup);
+}
+
+/* ---- the model ------------------------------------------------------------------------------------ */
+
+struct frame {
+    uint32_t function, site;
+    uintptr_t cfa, sp, bp;
+};
+
+static struct {
+    uint64_t random;
+    uintptr_t *memory; /* MEMORY_WORDS */
+    uint32_t count;
+    struct frame frame[DEEPEST + 1]; /* outermost first */
+} model;
+
+static struct trace trace;
+
+static uint32_t chance(uint32_t n)
+{
+    model.random ^= model.random << 13;
+    model.random ^= model.random >> 7;
+    model.random ^= model.random << 17;
+    return (uint32_t)((model.random >> 32) * n >> 32);
+}
+
+static uintptr_t *word(uintptr_t at)
+{
+    return (uintptr_t *)at;
+}
+
+static uintptr_t pc_of(const struct frame *f)
+{
+    return function_at(f->function) + 16 + f->site;
+}
+
+static uint64_t word_of_frame(const struct frame *f)
+{
+    uint64_t module = functions[f->function].kind == OUTSIDE ? 0 : MODULE;
+    return pc_of(f) | module << DEPOT_MODULE_SHIFT;
+}
+
+static uintptr_t below(uintptr_t at)
+{
+    return at - 8 * (1 + chance(3));
+}
+
+/* What a function does when it begins: its frame below `cfa`, rbp as its caller has it. */
+static void enter(struct frame *f, uintptr_t bp)
+{
+    const struct function *fn = &functions[f->function];
+    f->bp = bp;
+    if (fn->saves_bp && fn->kind != REALIGNED)
+        *word(f->cfa - 16) = bp;
+    f->sp = f->cfa - fn->bytes;
+    if (fn->kind == BY_SP && fn->saves_bp) /* a register like others */
+        f->bp = chance(2) ? chance(3) : (uintptr_t)(model.memory + chance(MEMORY_WORDS));
+    if (fn->kind == BY_BP || fn->kind == UNKNOWN || fn->kind == OUTSIDE) {
+        f->bp = f->cfa - 16;
+        f->sp = chance(4) ? f->bp - 16 : below(f->bp);
+    } else if (fn->kind == REALIGNED) {
+        f->bp = below(f->cfa - 8);
+        *word(f->bp) = bp;
+        *word(f->bp - 8) = f->cfa;
+        f->sp = below(f->bp - 8);
+    }
+}
+
+static void call(uint32_t function)
+{
+    struct frame *caller = &model.frame[model.count - 1], *f = caller + 1;
+    if (model.count == DEEPEST)
+        return;
+    caller->site = chance(3);
+    *word(caller->sp - 8) = pc_of(caller);
+    *f = (struct frame){.function = function, .cfa = caller->sp};
+    enter(f, caller->bp);
+    model.count++;
+}
+
+/* A thread's first function, or a coroutine's, which returns to 0. */
+static void begin(void)
+{
+    struct frame *f = &model.frame[0];
+    *f = (struct frame){.cfa = (uintptr_t)(model.memory + MEMORY_WORDS - 16)};
+    f->function = chance(2) ? USUAL_FUNCTIONS : chance(3);
+    *word(f->cfa - 8) = 0;
+    enter(f, 0);
+    model.count = 1;
+}
+
+static const struct entry *entry(void)
+{
+    struct frame *f = &model.frame[model.count - 1];
+    struct entry *at = (struct entry *)f->sp - 1;
+    f->site = chance(3);
+    *at = (struct entry){.bp = f->bp, .pc = pc_of(f)};
+    return at;
+}
+
+/* Returns, and calls; `depth` is where it tends to. */
+static void go_on(uint32_t depth)
+{
+    uint32_t returns = chance(model.count < depth ? 3 : 6);
+    if (chance(50) == 0)
+        returns = chance(model.count);
+    model.count -= returns < model.count ? returns : model.count - 1;
+    for (uint32_t calls = chance(model.count < depth ? 6 : 3); calls; calls--)
+        call(chance(chance(200) ? USUAL_FUNCTIONS : FUNCTIONS));
+}
+
+/* ---- comparing --------------------------------------------------------------------------------------- */
+
+/* From outside in: hashes belong to their frames, and ids, given once, to their hashes. */
+static void check_trace(void)
+{
+    uint64_t hash = depot_root(trace.end);
+    for (uint32_t i = 0; i < trace.count; i++) {
+        struct trace_more *m = &trace.more[i];
+        hash = depot_hash(hash, m->word);
+        MUST(m->hash == hash);
+        MUST(!m->id || m->id == (uint32_t)hash);
+        m->id = (uint32_t)hash;
+    }
+}
+
+static void agree(const struct walk *w)
+{
+    check_trace();
+    MUST(trace.count <= TRACE_FRAMES && trace.count > 0);
+    if (trace.count < RTC_STACK_FRAMES)
+        MUST(w->count == trace.count && w->end == trace.end);
+    else
+        MUST(w->count == RTC_STACK_FRAMES);
+    for (uint32_t i = 0; i < w->count; i++)
+        MUST(trace.more[trace.count - 1 - i].word == w->word[i]);
+}
+
+/* Both ways; was it kept? */
+static bool update(const struct entry *at, struct walk *w)
+{
+    bool kept = trace_update(&trace, at, true);
+    unwind_walk(at, w, true);
+    if (kept)
+        agree(w);
+    else
+        MUST(trace.count == 0);
+    return kept;
+}
+
+static bool is_strange(void)
+{
+    for (uint32_t i = 0; i < model.count; i++)
+        if (functions[model.frame[i].function].kind == STRANGE)
+            return true;
+    return false;
+}
+
+static bool has_inner_first(void)
+{
+    for (uint32_t i = 1; i < model.count; i++)
+        if (functions[model.frame[i].function].kind == FIRST)
+            return true;
+    return false;
+}
+
+static void check_model(const struct walk *w, bool kept)
+{
+    if (is_strange() || has_inner_first())
+        return; /* what is outside of those is nobody's business */
+    MUST(kept);
+    for (uint32_t i = 0; i < w->count; i++)
+        MUST(w->word[i] == word_of_frame(&model.frame[model.count - 1 - i]));
+    MUST(w->count == (model.count < RTC_STACK_FRAMES ? model.count : RTC_STACK_FRAMES));
+    MUST(w->end == (model.count > RTC_STACK_FRAMES ? STACK_CUT : STACK_WHOLE));
+    for (uint32_t i = 0; i < trace.count; i++)
+        MUST(trace.frame[trace.count - 1 - i].sp == model.frame[model.count - 1 - i].sp);
+    MUST(trace.end == STACK_CUT || trace.count == model.count);
+}
+
+/* ---- random steps ------------------------------------------------------------------------------------- */
+
+static const uint32_t depths[] = {4, 12, 30, 62, 66, 94, 100, 126, 130, 150};
+
+static void walk_at_random(uint32_t steps, void (*more)(void))
+{
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    struct walk w;
+    model.memory = memory;
+    start();
+    begin();
+    for (uint32_t i = 0, depth = 4; i < steps; i++) {
+        if (i % 500 == 0)
+            depth = depths[i / 500 % (sizeof depths / sizeof depths[0]) / (i / 5000 % 2 + 1)];
+        if (chance(2000) == 0)
+            begin();
+        if (chance(1000) == 0)
+            unwind_forget(chance(2) ? MODULE : 0);
+        go_on(depth);
+        bool kept = update(entry(), &w);
+        check_model(&w, kept);
+        if (more)
+            more();
+    }
+}
+
+static void random_steps(void)
+{
+    model.random = 20261121;
+    walk_at_random(STEPS, NULL);
+}
+
+/* One word is another; then it is again as it was. */
+static void smash(void)
+{
+    uintptr_t low = model.frame[model.count - 1].sp, high = model.frame[0].cfa, was;
+    uintptr_t *at = word(low - 16) + chance((uint32_t)((high - low) / 8 + 2));
+    struct walk w;
+    was = *at;
+    switch (chance(6)) {
+    case 0: *at = 0; break;
+    case 1: *at += 8 * chance(5); break;
+    case 2: *at = (uintptr_t)(model.memory + chance(MEMORY_WORDS)); break;
+    case 3: *at = 0xdeadbeefdeadbeef; break;
+    case 4: *at = function_at(chance(FUNCTIONS)) + 16; break;
+    default: *at = (uintptr_t)0 - 8 * chance(4); break;
+    }
+    update((const struct entry *)low - 1, &w);
+    *at = was;
+    update((const struct entry *)low - 1, &w);
+}
+
+static void smashed_stacks(void)
+{
+    model.random = 20261122;
+    walk_at_random(STEPS / 2, smash);
+}
+
+/* ---- what cannot be kept -------------------------------------------------------------------------------- */
+
+static void strange_frames(void)
+{
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    struct walk w;
+    model.random = 20261124;
+    model.memory = memory;
+    start();
+    begin();
+    for (uint32_t i = 0; i < 10; i++)
+        call(i % 5);
+    MUST(update(entry(), &w));
+    call(FUNCTIONS - 1);
+    call(0);
+    MUST(!update(entry(), &w));
+    model.count -= 2;
+    MUST(update(entry(), &w) && w.count == 11);
+}
+
+#define IN_CHILD(body)                       \
+    static void test_##body(void **state)    \
+    {                                        \
+        (void)state;                         \
+        assert_int_equal(in_child(body), 0); \
+    }
+
+IN_CHILD(random_steps)
+IN_CHILD(smashed_stacks)
+IN_CHILD(strange_frames)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_steps),
+        cmocka_unit_test(test_smashed_stacks),
+        cmocka_unit_test(test_strange_frames),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
