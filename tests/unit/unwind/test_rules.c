@@ -42,7 +42,8 @@ static uint32_t number_of(const struct object *o, bool may_grow)
     return o->handle == &frames ? number : 0;
 }
 
-static const struct unwind_setup setup = {.find = find, .number = number_of};
+static const struct unwind_setup setup = {
+    .find = find, .number = number_of, .frames = RTC_STACK_FRAMES};
 
 static void one_function(const struct cie_shape *cie, const uint8_t *program, size_t n)
 {

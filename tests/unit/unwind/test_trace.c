@@ -88,7 +88,8 @@ static void put_function(const struct cie_shape *cie, uint32_t at, uint32_t f)
 
 static void start(void)
 {
-    static const struct unwind_setup setup = {.find = find, .number = number_of};
+    static const struct unwind_setup setup = {
+        .find = find, .number = number_of, .frames = RTC_STACK_FRAMES};
     const struct cie_shape cie = CIE_USUAL;
     frames_begin(&frames);
     uint32_t at = put_cie(&frames, &cie);
@@ -213,7 +214,7 @@ static void go_on(uint32_t depth)
 static void check_trace(void)
 {
     uint64_t hash = depot_root(trace.end);
-    for (uint32_t i = 0; i < trace.count; i++) {
+    for (uint32_t i = 1; i <= trace.count; i++) {
         struct trace_more *m = &trace.more[i];
         hash = depot_hash(hash, m->word);
         MUST(m->hash == hash);
@@ -231,7 +232,7 @@ static void agree(const struct walk *w)
     else
         MUST(w->count == RTC_STACK_FRAMES);
     for (uint32_t i = 0; i < w->count; i++)
-        MUST(trace.more[trace.count - 1 - i].word == w->word[i]);
+        MUST(trace.more[trace.count - i].word == w->word[i]);
 }
 
 /* Both ways; was it kept? */
@@ -272,7 +273,7 @@ static void check_model(const struct walk *w, bool kept)
     MUST(w->count == (model.count < RTC_STACK_FRAMES ? model.count : RTC_STACK_FRAMES));
     MUST(w->end == (model.count > RTC_STACK_FRAMES ? STACK_CUT : STACK_WHOLE));
     for (uint32_t i = 0; i < trace.count; i++)
-        MUST(trace.frame[trace.count - 1 - i].sp == model.frame[model.count - 1 - i].sp);
+        MUST(trace.frame[trace.count - i].sp == model.frame[model.count - 1 - i].sp);
     MUST(trace.end == STACK_CUT || trace.count == model.count);
 }
 
