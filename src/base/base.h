@@ -78,7 +78,6 @@ struct thread {
     uint32_t locks;         /* how many it holds */
     struct lock *held[LOCKS_HELD_MAX];
     uint32_t lease_plus_1;  /* of the fork this thread is making */
-    uint32_t family_plus_1; /* operator new's retry through the C++ library: whose block it is */
     bool limbo;             /* the struct shared by threads past their end: locked by the user */
     struct thread *next;    /* list of all, or of the free ones */
     struct deferred deferred;

@@ -190,8 +190,6 @@ void track_free(void *p, enum block_family family, const struct entry *at);
 /* A free that a handler left to be done, with the stack it was made at. */
 void track_free_deferred(void *p, uint32_t stack);
 size_t track_usable(const void *p);
-/* Until the next call: what operator new's retry through the C++ library allocates is `family`. */
-void track_family(enum block_family family, bool on);
 
 struct track_totals {
     uint64_t live_blocks, live_bytes, allocs, frees, heap_bytes, free_bytes;

@@ -55,9 +55,7 @@ struct order {
 
 static struct block_birth birth_of(const struct section *s, const struct order *o, uint32_t size)
 {
-    return (struct block_birth){.family = s->t->family_plus_1
-                                              ? (enum block_family)(s->t->family_plus_1 - 1)
-                                              : o->family,
+    return (struct block_birth){.family = o->family,
                                 .flags = o->flags,
                                 .mark = MARK_FIRST,
                                 .thread = s->t->number,
@@ -173,12 +171,6 @@ void *track_alloc_zeroed(size_t request, const struct entry *at)
     if (p && !o.clean)
         memset(p, 0, request);
     return p;
-}
-
-void track_family(enum block_family family, bool on)
-{
-    if (self)
-        self->family_plus_1 = on ? (uint32_t)family + 1 : 0;
 }
 
 /* ---- freeing -------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /*
  * heap_cxx.c - operator new and delete, every form, by their mangled names.
  *
- * Success is ours.  Failure is the C++ library's: its own operator new is called, which calls
- * malloc (ours), the new-handler, and throws, all as the standard says - and whatever block it
- * still gets is recorded as made by operator new.  A program that has no C++ library has no
- * caller of these.
+ * Success is ours, and so is the loop that asks the new-handler and tries again.  Throwing is the
+ * C++ library's: its own operator new is called with a size that nobody has, and where nothing may
+ * be thrown, its own form of that, which catches what the throwing one - ours - lets pass.  A
+ * program that has no C++ library has no caller of these.
  */
 #include "intercept.h"
 
@@ -31,63 +31,64 @@ static void find_next(void *slot, const char *name)
     memcpy(slot, &f, sizeof f);
 }
 
-/* libstdc++ rounds the size up to the alignment, and absurd ones wrap to small ones there. */
-static size_t refused(size_t bytes)
+/* More than any block has; rounded up to an alignment it is still too much. */
+#define HOPELESS ((size_t)PTRDIFF_MAX)
+
+/* Calls the new-handler, which makes room, throws or ends; false: there is none. */
+static bool ask_handler(void)
 {
-    return bytes > PTRDIFF_MAX ? PTRDIFF_MAX : bytes;
+    void (*(*get)(void))(void), (*handler)(void);
+    find_next(&get, "_ZSt15get_new_handlerv");
+    handler = get ? get() : NULL;
+    if (handler)
+        handler();
+    return handler != NULL;
 }
 
-/* The cleanup runs also when the C++ library throws through our frame. */
-static void end_retry(const int *unused)
-{
-    (void)unused;
-    track_family(FAMILY_MALLOC, false);
-}
-
-#define RETRY(type, name, family, ...)                              \
-    do {                                                            \
-        __attribute__((cleanup(end_retry))) int in_retry = 0;       \
-        (void)in_retry;                                             \
-        type *next_new;                                             \
-        find_next(&next_new, name);                                 \
-        track_family(family, true);                                 \
-        return next_new ? next_new(__VA_ARGS__) : NULL;             \
+#define GIVE_UP(type, name, ...)                        \
+    do {                                                \
+        type *next_new;                                 \
+        find_next(&next_new, name);                     \
+        return next_new ? next_new(__VA_ARGS__) : NULL; \
     } while (0)
 
-#define DEFINE_NEW(name, family)                                                   \
-    CXX(void *, name, size_t bytes)                                                \
-    {                                                                              \
-        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                   \
-        if (likely(p))                                                             \
-            return p;                                                              \
-        RETRY(new_fn, #name, family, bytes);                                       \
+#define DEFINE_NEW(name, family)                                                \
+    CXX(void *, name, size_t bytes)                                             \
+    {                                                                           \
+        void *p;                                                                \
+        while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, family, CALLER))))  \
+            if (!ask_handler())                                                 \
+                GIVE_UP(new_fn, #name, HOPELESS);                               \
+        return p;                                                               \
     }
 
-#define DEFINE_NEW_NOTHROW(name, family)                                           \
-    CXX(void *, name, size_t bytes, const void *nothrow)                           \
-    {                                                                              \
-        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                   \
-        if (likely(p))                                                             \
-            return p;                                                              \
-        RETRY(new_nothrow_fn, #name, family, bytes, nothrow);                      \
+#define DEFINE_NEW_NOTHROW(name, family)                                        \
+    CXX(void *, name, size_t bytes, const void *nothrow)                        \
+    {                                                                           \
+        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                \
+        if (likely(p))                                                          \
+            return p;                                                           \
+        GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                         \
     }
 
-#define DEFINE_NEW_ALIGNED(name, family)                                           \
-    CXX(void *, name, size_t bytes, size_t align)                                  \
-    {                                                                              \
-        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
-        if (likely(p))                                                             \
-            return p;                                                              \
-        RETRY(new_aligned_fn, #name, family, refused(bytes), align);               \
+#define DEFINE_NEW_ALIGNED(name, family)                                        \
+    CXX(void *, name, size_t bytes, size_t align)                               \
+    {                                                                           \
+        void *p = NULL;                                                         \
+        while (!is_pow2(align) ||                                               \
+               unlikely(!(p = track_alloc(bytes, align, family, CALLER))))      \
+            if (!is_pow2(align) || !ask_handler())                              \
+                GIVE_UP(new_aligned_fn, #name, HOPELESS, align);                \
+        return p;                                                               \
     }
 
-#define DEFINE_NEW_ALIGNED_NOTHROW(name, family)                                   \
-    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)             \
-    {                                                                              \
-        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL; \
-        if (likely(p))                                                             \
-            return p;                                                              \
-        RETRY(new_aligned_nothrow_fn, #name, family, refused(bytes), align, nothrow); \
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, family)                                       \
+    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                 \
+    {                                                                                  \
+        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL;   \
+        if (likely(p))                                                                 \
+            return p;                                                                  \
+        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                 \
     }
 
 DEFINE_NEW(_Znwm, FAMILY_NEW)

@@ -106,7 +106,6 @@ struct thread *threads_register(void)
         t->record = record_take(&t->number);
         if (!listed) /* only now: who walks the list looks at records */
             link(t);
-        t->family_plus_1 = 0;
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
     }
     lock_drop(&threads.lock);
