@@ -1,0 +1,19 @@
+/*
+ * A program whose segments lie far from each other: libc knows each as an object of its own.
+ *
+ * rtc-build: -g -fomit-frame-pointer -Wl,-z,max-page-size=0x200000 -Wl,--build-id
+ */
+#include <stdlib.h>
+
+static void *volatile kept;
+
+static __attribute__((noinline)) void apart_keeps(size_t bytes)
+{
+    kept = malloc(bytes);
+}
+
+int main(void)
+{
+    apart_keeps(4001);
+    return kept ? 0 : 1;
+}

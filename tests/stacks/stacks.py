@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Whose stack a block has: module, build-id and offset of every frame, named by elfutils.
+
+The programs beside this give each place a block of its own size.  What `rtcheck dump` says of it is
+put into words by eu-addr2line - from the file with the build-id that was recorded, at the offset -
+and has to be the calls that the source has, from the allocation to the start of the program.
+"""
+# rtc-test: stacks ci 60
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import BUILD, Run, main, must
+
+HERE = BUILD + '/tests/stacks/'
+CHUNK_NODES = 1020
+
+LIBC = r'(libc\.so\.6:\S+ )+'
+TEMPLATES = r'(places:\S*(std|__gnu_cxx)::\S+ )*'  # as far as they are not inlined
+CPP = r'(libstdc\+\+\.so\.6:\S+ )+'
+START = 'places:main ' + LIBC + 'places:_start $'
+LIBRARY = 'places:call_keeper places:in_libraries ' + START
+
+# By size: the stacks of those who allocated it and, if it was freed, of those who freed it.
+PLACES = {
+    1001: ['places:compare_of_qsort ' + LIBC + 'places:in_qsort ' + START],
+    1002: ['places:compare_of_search ' + LIBC + 'places:in_search ' + START],
+    1003: ['places:in_getline ' + START],
+    1440: [TEMPLATES + 'places:in_map ' + START],  # a node's head, the key, and the value
+    1005: ['places:less_of_sort ' + TEMPLATES + 'places:in_sort ' + START],
+    1006: [CPP + 'places:in_string ' + START],
+    120: [LIBC + 'places:in_getline ' + START, 'places:in_getline ' + START],
+    3001: ['places:makes places:in_drop ' + START, 'places:drops places:in_drop ' + START],
+    2001: ['closed_one.so:one_keeps ' + LIBRARY],
+    3002: ['closed_one.so:one_keeps closed_one.so:one_drops places:call_dropper places:in_libraries '
+           + START,
+           'closed_one.so:one_frees closed_one.so:one_drops places:call_dropper places:in_libraries '
+           + START],
+    2002: ['closed_two.so:two_keeps ' + LIBRARY],
+    2003: ['closed_one.so:one_keeps ' + LIBRARY],
+    2004: ['closed_one.so:one_keeps places:call_keeper places:in_child places:in_libraries ' + START],
+    2005: ['closed_two.so:two_keeps places:call_keeper places:in_child '
+           'places:in_libraries ' + START],
+}
+
+
+# ---- what a dump says ----------------------------------------------------------------------
+
+class Image:
+    """One process image: its own stacks, modules and blocks, and its parent's behind them."""
+
+    def __init__(self, parent):
+        self.parent = parent
+        self.first_chunk = 0
+        self.nodes, self.modules, self.blocks = {}, {}, {}
+
+    def node(self, stack):
+        inherited = (stack - 1) // CHUNK_NODES < self.first_chunk
+        return self.parent.node(stack) if inherited else self.nodes[stack]
+
+    def module(self, number):
+        return self.modules[number] if number in self.modules else self.parent.module(number)
+
+
+WORDS = {
+    'image': re.compile(r' image (\d+) parent=(\d+) '),
+    'chunk': re.compile(r' image .* first_depot_chunk=(\d+) '),
+    'block': re.compile(r'   (?:slot|large) .*?(live|freed) .* size=(\d+) stacks=(\w+)/(\w+)$'),
+    'module': re.compile(r'   module (\d+) (\w+)-(\w+) bias=(\w+) loaded=(\d+) unloaded=(\d+) '
+                         r'build_id=(\w*) (.*)$'),
+    'stack': re.compile(r'   stack (\w+) pc=(\w+)( exact)? module=(\d+) parent=(\w+)( \(.*\))?$'),
+}
+
+
+class Module:
+    def __init__(self, m):
+        self.number = int(m[1])
+        self.start, self.end, self.bias = (int(m[i], 16) for i in (2, 3, 4))
+        self.loaded, self.unloaded = int(m[5]), int(m[6])
+        self.build_id, self.path = m[7], m[8]
+        self.name = os.path.basename(self.path)
+
+
+def read_dump(text):
+    """{number: Image}.  Areas of one image follow each other anyhow, and name it."""
+    images = {}
+    image = None
+    for line in text.splitlines():
+        m = {word: r.match(line) for word, r in WORDS.items()}
+        if m['image']:
+            image = images[int(m['image'][1])] = Image(images.get(int(m['image'][2])))
+        elif line.startswith(' head image='):
+            image = images.get(int(line.split('=')[1].split()[0]), image)
+        elif m['chunk']:
+            image.first_chunk = int(m['chunk'][1])
+        elif m['block']:
+            state, size, *stacks = m['block'].groups()
+            image.blocks.setdefault(int(size), []).append((state, [int(s, 16) for s in stacks]))
+        elif m['module']:
+            module = Module(m['module'])
+            image.modules[module.number] = module  # of two with one number the later counts
+        elif m['stack']:
+            stack, pc, exact, number, parent, end = m['stack'].groups()
+            image.nodes[int(stack, 16)] = (int(pc, 16), int(number), int(parent, 16), end)
+    return images
+
+
+def frames_of(image, stack):
+    """[(module, offset of the call)], innermost first."""
+    frames = []
+    while stack:
+        pc, number, stack, end = image.node(stack)
+        must(not end, 'a stack ends with', end)
+        must(number, 'a frame without module: 0x%x' % pc)
+        module = image.module(number)
+        must(module.start <= pc < module.end, '0x%x is not in' % pc, module.path)
+        frames.append((module, pc - 1 - module.bias))
+    return frames
+
+
+# ---- names ---------------------------------------------------------------------------------
+
+def build_id_of(path):
+    notes = subprocess.run(['readelf', '-n', path], capture_output=True, text=True).stdout
+    return re.search(r'Build ID: (\w+)', notes)[1]
+
+
+class Names:
+    """What eu-addr2line calls places, asked once for all of a file."""
+
+    def __init__(self):
+        self.known = {}
+
+    def learn(self, frames):
+        wanted = {}
+        for module, offset in frames:
+            wanted.setdefault((module.path, module.build_id), set()).add(offset)
+        for (path, build_id), offsets in wanted.items():
+            must(build_id == build_id_of(path), path, 'is of another build than', build_id)
+            # Status 1: nothing is known of what was inlined there.
+            out = subprocess.run(['eu-addr2line', '-a', '-f', '-i', '-C', '-e', path] +
+                                 ['0x%x' % o for o in sorted(offsets)],
+                                 capture_output=True, text=True).stdout
+            for part in re.split(r'^(?=0x)', out, flags=re.MULTILINE)[1:]:
+                address, *lines = part.splitlines()
+                # Function and place by turns; what was inlined comes first.
+                self.known[path, int(address, 16)] = lines[::2][-1]
+
+    def words(self, frames):
+        named = [(m.name, re.sub(r'\s|\(.*', '', self.known[m.path, o])) for m, o in frames]
+        return ''.join('%s:%s ' % n for n in named)
+
+
+# ---- the checks ----------------------------------------------------------------------------
+
+def dump_of(stage, argv):
+    # By hand: the launcher takes back what a child that has ended had in the file.
+    run = Run(stage, argv, how='hand', keep=True).wait()
+    must(run.status == 0, 'status', run.status, run.out, run.err)
+    return read_dump(run.verify().decode())
+
+
+def places_of(stage):
+    if not hasattr(stage, 'places'):
+        stage.places = dump_of(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
+                                       HERE + 'closed_two.so'])
+    return stage.places
+
+
+def compare(images, places):
+    names = Names()
+    found = {}
+    for image in images.values():
+        for size, blocks in image.blocks.items():
+            for state, stacks in blocks if size in places else []:
+                frames = [frames_of(image, s) for s in stacks if s]
+                must(len(frames) == 1 + (state == 'freed'), size, state, stacks)
+                found.setdefault(size, []).append(frames)
+                for f in frames:
+                    names.learn(f)
+    for size, wanted in places.items():
+        must(size in found, 'no block of', size, 'bytes')
+        for stacks in found[size]:
+            said = [names.words(f) for f in stacks]
+            must(len(said) == len(wanted) and all(re.match(w, s) for w, s in zip(wanted, said)),
+                 size, 'bytes:', *('\n    ' + s for s in said), '\n  instead of',
+                 *('\n    ' + w for w in wanted))
+    return '%d places' % len(found)
+
+
+def places(stage):
+    return compare(places_of(stage), PLACES)
+
+
+def apart(stage):
+    """A program with gaps between its segments is one module."""
+    images = dump_of(stage, [stage.program('stacks/apart')])
+    numbers = [m.number for m in images[1].modules.values() if m.name == 'apart']
+    must(len(numbers) == 1, 'its modules:', numbers)
+    return compare(images, {4001: ['apart:apart_keeps apart:main ' + LIBC + 'apart:_start $']})
+
+
+def loads(stage):
+    """What was loaded and unloaded when: one, two in its place, one again; then a child."""
+    images = places_of(stage)
+    modules = [{m.name: m for m in images[i].modules.values()} for i in (1, 2)]
+    one, two = (modules[0]['closed_%s.so' % n] for n in ('one', 'two'))
+    must(len(modules[0]) == len(images[1].modules), 'a library came back under another number:',
+         sorted((m.number, m.name) for m in images[1].modules.values()))
+    calls = [frames_of(images[1], images[1].blocks[size][0][1][0])[0][1] for size in (2001, 2002)]
+    must((one.start, one.bias) == (two.start, two.bias) and calls[0] == calls[1],
+         'not in the same place')
+    must(0 < two.loaded < two.unloaded < one.loaded and one.unloaded == 0, 'order:',
+         one.loaded, one.unloaded, two.loaded, two.unloaded)
+    one_there, two_there = (modules[1]['closed_%s.so' % n] for n in ('one', 'two'))
+    must(one_there.number == one.number and two_there.number == two.number, 'numbers of the child')
+    must(one.loaded == one_there.loaded < one_there.unloaded < two_there.loaded and
+         two_there.unloaded == 0, 'order in the child:', one_there.loaded, one_there.unloaded,
+         two_there.loaded, two_there.unloaded)
+    return 'numbers %d and %d' % (one.number, two.number)
+
+
+def report(stage):
+    """The report names the closed libraries, too."""
+    run = Run(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
+                      HERE + 'closed_two.so']).wait()
+    data = run.report.data
+    path = {m['id']: os.path.basename(m['path']) for m in data['modules']}
+    frame = {f['id']: (path.get(f.get('module')), f.get('function')) for f in data['frames']}
+    stack = {s['id']: [frame[f] for f in s['frames']] for s in data['stacks']}
+    said = {r['bytes']: stack[r['stack']][0] for r in data['records']}
+    for bytes_, place in ((2001, ('closed_one.so', 'one_keeps')),
+                          (2002, ('closed_two.so', 'two_keeps')),
+                          (2003, ('closed_one.so', 'one_keeps')),
+                          (2004, ('closed_one.so', 'one_keeps')),
+                          (2005, ('closed_two.so', 'two_keeps'))):
+        must(said.get(bytes_) == place, bytes_, 'bytes of', said.get(bytes_), 'instead of', place)
+
+
+if __name__ == '__main__':
+    main([('places', places), ('apart', apart), ('loads', loads), ('report', report)])
