@@ -213,7 +213,8 @@ uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_gr
     uint32_t parent = depot_root(end);
     uint64_t outer = parent;
     while (count && parent) {
-        struct wanted w = {pc[--count], depot_hash(outer, pc[count]), outer};
+        count--;
+        struct wanted w = {pc[count], depot_hash(outer, pc[count]), outer};
         parent = find_or_add(&w, parent, may_grow);
         outer = w.hash;
     }
