@@ -222,6 +222,21 @@ def loads(stage):
     return 'numbers %d and %d' % (one.number, two.number)
 
 
+def reload(stage):
+    """What is kept of a library that is closed is taken up again, not made anew each time."""
+    kept = []
+    for times in (20, 220):
+        run = Run(stage, [stage.program('stacks/reload'), str(times), HERE + 'closed_one.so',
+                          HERE + 'closed_two.so'], keep=True).wait()
+        must(run.status == 0, 'status', run.status, run.err)
+        said = re.search(r'image depot nodes=(\d+) stacks=(\d+) bytes=\d+ pcs=(\d+) ',
+                         run.verify().decode())
+        kept.append([int(n) for n in said.groups()])
+    must(all(after < before + 20 for before, after in zip(*kept)),
+         'nodes, stacks and return addresses:', *kept)
+    return '%d return addresses' % kept[1][2]
+
+
 def report(stage):
     """The report names the closed libraries, too."""
     run = Run(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
@@ -240,4 +255,4 @@ def report(stage):
 
 
 if __name__ == '__main__':
-    main([('places', places), ('apart', apart), ('loads', loads), ('report', report)])
+    main([('places', places), ('apart', apart), ('loads', loads), ('reload', reload), ('report', report)])
