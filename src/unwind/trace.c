@@ -190,6 +190,9 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
     uint32_t n = t->checks, old = index_of(t, f);
     while (n && t->check[n - 1].frame > old)
         n--;
+    /* This thread may leave us by siglongjmp: what is inside of `old` must not stay without checks. */
+    t->count = old;
+    atomic_signal_fence(memory_order_seq_cst);
     t->checks = n;
     while (unlikely(n)) {
         struct trace_check *check = &t->check[--n];

@@ -335,6 +335,78 @@ static void smashed_stacks(void)
     walk_at_random(STEPS / 2, smash);
 }
 
+/* ---- left in the middle ----------------------------------------------------------------------------- */
+
+static sigjmp_buf out;
+static volatile uint32_t instructions;
+
+/* A handler that leaves us by siglongjmp, at one instruction or another. */
+static void trap(int signal)
+{
+    (void)signal;
+    if (--instructions == 0)
+        siglongjmp(out, 1);
+}
+
+static __attribute__((noinline)) void update_and_leave(const struct entry *at)
+{
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trace_update(&trace, at, true);
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+#ifdef __SANITIZE_THREAD__
+#define LEFT 20u
+#else
+#define LEFT 200u
+#endif
+
+/* Functions that find their callers by rbp; some are called from elsewhere than before. */
+static void call_by_bp(uint32_t calls)
+{
+    while (calls--)
+        call(5 + chance(2));
+}
+
+static void catch_traps(void)
+{
+    static char handlers_stack[65536];
+    struct sigaction action = {.sa_handler = trap, .sa_flags = SA_NODEFER | SA_ONSTACK};
+    stack_t other = {.ss_sp = handlers_stack, .ss_size = sizeof handlers_stack};
+    MUST(sigaltstack(&other, NULL) == 0 && sigaction(SIGTRAP, &action, NULL) == 0);
+}
+
+/* After a stack that was left in the middle the one before it again, but for one saved rbp. */
+static void left_in_the_middle(void)
+{
+    static uintptr_t copy[MEMORY_WORDS];
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    struct walk w;
+    model.random = 20261123;
+    model.memory = memory;
+    catch_traps();
+    start();
+    for (uint32_t i = 0; i < LEFT; i++) {
+        begin();
+        call_by_bp(10);
+        const struct entry *at = entry();
+        uint32_t count = model.count;
+        update(at, &w);
+        memcpy(copy, memory, sizeof copy);
+        model.count -= 2 + chance(5);
+        call_by_bp(1 + chance(2));
+        instructions = 1 + chance(300);
+        if (!sigsetjmp(out, 1))
+            update_and_leave(entry());
+        memcpy(memory, copy, sizeof copy);
+        model.count = count;
+        *word(model.frame[count - 1 - chance(6)].cfa - 16) = 0;
+        update(at, &w);
+        memcpy(memory, copy, sizeof copy);
+        update(at, &w);
+    }
+}
+
 /* ---- what cannot be kept -------------------------------------------------------------------------------- */
 
 static void strange_frames(void)
@@ -364,6 +436,7 @@ static void strange_frames(void)
 
 IN_CHILD(random_steps)
 IN_CHILD(smashed_stacks)
+IN_CHILD(left_in_the_middle)
 IN_CHILD(strange_frames)
 
 int main(void)
@@ -371,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_steps),
         cmocka_unit_test(test_smashed_stacks),
+        cmocka_unit_test(test_left_in_the_middle),
         cmocka_unit_test(test_strange_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
