@@ -23,7 +23,11 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 /* The compiler has to believe that the block is looked at. */
 #define USE(p) __asm__ volatile("" : : "r"(p) : "memory")
 

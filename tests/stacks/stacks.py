@@ -229,7 +229,7 @@ def reload(stage):
         run = Run(stage, [stage.program('stacks/reload'), str(times), HERE + 'closed_one.so',
                           HERE + 'closed_two.so'], keep=True).wait()
         must(run.status == 0, 'status', run.status, run.err)
-        said = re.search(r'image depot nodes=(\d+) stacks=(\d+) bytes=\d+ pcs=(\d+) ',
+        said = re.search(r'image depot_nodes=(\d+) depot_stacks=(\d+) depot_bytes=\d+ pc_count=(\d+) ',
                          run.verify().decode())
         kept.append([int(n) for n in said.groups()])
     must(all(after < before + 20 for before, after in zip(*kept)),

@@ -86,12 +86,11 @@ static void stacks_by_number(void)
         id_of[i] = put(&stacks[i]);
         MUST(id_of[i] && means(id_of[i], &stacks[i]));
     }
-    uint64_t nodes = image()->depot_nodes, equal = 0;
+    uint64_t nodes = image()->depot_nodes;
     for (uint32_t i = 0; i < STACKS; i++) {
         MUST(put(&stacks[i]) == id_of[i] && means(id_of[i], &stacks[i]));
         uint32_t k = (uint32_t)(i * 7919ull % STACKS); /* of some pairs */
         MUST((id_of[i] == id_of[k]) == is_same(&stacks[i], &stacks[k]));
-        equal += i != k && id_of[i] == id_of[k];
     }
     MUST(image()->depot_nodes == nodes && nodes > 4 * 4096); /* the index has doubled */
     uint32_t last = id_of[STACKS - 1];
