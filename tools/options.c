@@ -96,8 +96,7 @@ static bool parse_byte(const char *text, uint64_t *out)
 static bool parse_frames(const char *text, uint64_t *out)
 {
     char *end;
-    return parse_number(text, 10, out, &end) && *end == '\0' && *out >= 1 &&
-           *out <= RTC_STACK_FRAMES;
+    return parse_number(text, 10, out, &end) && *end == '\0' && *out <= RTC_STACK_FRAMES;
 }
 
 static const char *kind_wish(int kind)
@@ -112,7 +111,7 @@ static const char *kind_wish(int kind)
     case KIND_HEAP:
         return "private or file";
     case KIND_FRAMES:
-        return "a number from 1 to 64";
+        return "a number from 0 to 64";
     default:
         return "a path";
     }

@@ -17,7 +17,7 @@ struct options {
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
-    uint32_t frames; /* of a stack, 1 to RTC_STACK_FRAMES */
+    uint32_t frames; /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
     char pool_dir[256];
 };
 
@@ -165,6 +165,8 @@ uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
+    if (unlikely(!rt.options.frames))
+        return 0;
     if (unlikely(!trace_update(&t->trace, at, true)))
         return stack_put_walk(at, true);
     struct trace_more *last = &t->trace.more[t->trace.count];

@@ -73,8 +73,7 @@ static void read_frames(uint32_t *out, struct value v)
 {
     const char *s = v.at;
     uint64_t n;
-    if (text_parse_decimal(&s, &n) && (size_t)(s - v.at) == v.length && n >= 1 &&
-        n <= RTC_STACK_FRAMES)
+    if (text_parse_decimal(&s, &n) && (size_t)(s - v.at) == v.length && n <= RTC_STACK_FRAMES)
         *out = (uint32_t)n;
 }
 

@@ -24,7 +24,8 @@ uint32_t stack_put_trace(struct trace *t)
     uint32_t id = depot_find_trace(t);
     if (unlikely(!id))
         id = put_new(t);
-    t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
+    if (likely(id))
+        t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
     return id;
 }
 

@@ -14,8 +14,11 @@
 #include "index.h"
 #include "unwinder_priv.h"
 
+#include <sys/resource.h>
+
 #define RULES_MAX (1u << 20)
-#define RULES_FEW (1u << 14) /* where address space is short */
+#define RULES_FEW (1u << 13) /* where address space is short */
+#define SHARE 256u           /* of a limited address space, that this may take */
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
@@ -310,9 +313,15 @@ const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)
 
 /* ---- beginning, dropping -------------------------------------------------------------------------- */
 
+static uint32_t rules_affordable(void)
+{
+    uint64_t share = os_limit(RLIMIT_AS) / SHARE / sizeof *rules;
+    return share > RULES_MAX ? RULES_MAX : share < RULES_FEW ? RULES_FEW : (uint32_t)share;
+}
+
 void unwind_start(const struct unwind_setup *setup)
 {
-    uint32_t limit = RULES_MAX;
+    uint32_t limit = rules_affordable();
     char *at = os_reserve(NULL, (size_t)limit * sizeof *rules, false);
     if (os_failed(at)) {
         limit = RULES_FEW;

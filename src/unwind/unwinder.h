@@ -27,7 +27,7 @@ struct unwind_setup {
     bool (*find)(uintptr_t pc, struct object *out);
     /* Its number in the run file, 1..65535; 0 = it has none (yet). */
     uint32_t (*number)(const struct object *o, bool may_grow);
-    uint32_t frames; /* of a stack that are asked for, 1 to RTC_STACK_FRAMES */
+    uint32_t frames; /* of a stack that are asked for, up to RTC_STACK_FRAMES */
 };
 
 /* Without it every stack has one frame.  Once, before threads exist. */

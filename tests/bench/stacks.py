@@ -1,26 +1,34 @@
 """stacks.py - what taking the stack of each malloc and free adds, at several depths.
 
 calls.c makes pairs of malloc and free in a loop: always from the same place, or through four levels
-of calls that are others each time; 1, 2 and 8 threads.  Added is (x - interposed) / 2: what a pair
-takes beyond one that is passed through to glibc, for each of its two operations.  For rtcheck that is
-all it does - records, redzones, quarantine, fills -, for unw_backtrace the walk alone: nothing is kept.
+of calls that are others each time; 1, 2 and 8 threads.  Added is (x - its base) / 2: what stacks
+add to each of the two operations.  The base of rtcheck is rtcheck with frames=0, which takes none; of
+the others, a pair that is passed through to glibc.  rtcheck keeps what it finds and gives it a number;
+unw_backtrace only walks; LSan has its own allocator in its figure, and the wrong stack.
 """
 import collections
 import itertools
 import statistics
 import subprocess
 
-from columns import BUILD, INTERPOSER, preloaded, unwinders
+from columns import BUILD, INTERPOSER, RTCHECK, Front, preloaded, unwinders
 from tables import spread
 
 Place = collections.namedtuple("Place", "threads depth kind")
 PLACES = [Place(*p) for p in itertools.product((1, 2, 8), (4, 16, 64), ("pair", "levels"))]
 PASSED = "interposed"
+NO_STACKS = "rtcheck frames=0"
+BASES = (PASSED, NO_STACKS)
 WALK = "unw_backtrace"
 
 
 def fronts():
-    return {PASSED: preloaded(INTERPOSER), **unwinders()}
+    none = Front([], RTCHECK + ["--frames=0", "--"])
+    return {PASSED: preloaded(INTERPOSER), NO_STACKS: none, **unwinders()}
+
+
+def base_of(name):
+    return NO_STACKS if name == "rtcheck" else PASSED
 
 
 def words(place):
@@ -69,8 +77,8 @@ def ratio(over, under):
 def figures(table):
     for place, columns in table.items():
         figure = {**place._asdict(), "name": words(place), "pair_ns": columns,
-                  "added_ns": {name: added(ns, columns[PASSED])
-                               for name, ns in columns.items() if name != PASSED}}
+                  "added_ns": {name: added(ns, columns[base_of(name)])
+                               for name, ns in columns.items() if name not in BASES}}
         walk, ours = figure["added_ns"].get(WALK), figure["added_ns"]["rtcheck"]
         figure["ratio"] = ratio(walk, ours) if walk and ours else None
         yield figure
@@ -81,12 +89,12 @@ def cell(one):
 
 
 def markdown(found):
-    names = [name for name in fronts() if name != PASSED]
+    names = [name for name in fronts() if name not in BASES]
     lines = ["**ns added to each malloc and free: of the least of all rounds (least, median, most of the rounds)**",
-             "", f"| | {PASSED}, ns a pair | " + " | ".join(names) + f" | {WALK} / rtcheck |",
-             "|---" * (len(names) + 3) + "|"]
+             "", "| | " + " | ".join(f"{b}, ns a pair" for b in BASES) + " | " + " | ".join(names)
+             + f" | {WALK} / rtcheck |", "|---" * (len(names) + len(BASES) + 2) + "|"]
     for f in found:
-        cells = [f["name"], f"{min(n for n in f['pair_ns'][PASSED] if n):.1f}"]
+        cells = [f["name"]] + [f"{min(n for n in f['pair_ns'][base] if n):.1f}" for base in BASES]
         cells += [cell(f["added_ns"][name]) for name in names]
         lines.append("| " + " | ".join(cells + [f"{f['ratio']:.1f}" if f["ratio"] else "–"]) + " |")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import BUILD, Run, main, must
 
 HERE = BUILD + '/tests/stacks/'
-CHUNK_NODES = 1020
+CHUNK_SHIFT = 10
 
 LIBC = r'(libc\.so\.6:\S+ )+'
 TEMPLATES = r'(places:\S*(std|__gnu_cxx)::\S+ )*'  # as far as they are not inlined
@@ -57,7 +57,7 @@ class Image:
         self.nodes, self.modules, self.blocks = {}, {}, {}
 
     def node(self, stack):
-        inherited = (stack - 1) // CHUNK_NODES < self.first_chunk
+        inherited = stack >> CHUNK_SHIFT < self.first_chunk
         return self.parent.node(stack) if inherited else self.nodes[stack]
 
     def module(self, number):
@@ -202,6 +202,13 @@ def apart(stage):
     return compare(images, {4001: ['apart:apart_keeps apart:main ' + LIBC + 'apart:_start $']})
 
 
+def unseen(stage):
+    """A child that nobody announced begins its stacks anew."""
+    images = dump_of(stage, [stage.program('stacks/unseen')])
+    return compare(images, {size: ['unseen:keeps unseen:main ' + LIBC + 'unseen:_start $']
+                            for size in (4101, 4102, 4103)})
+
+
 def loads(stage):
     """What was loaded and unloaded when: one, two in its place, one again; then a child."""
     images = places_of(stage)
@@ -255,4 +262,5 @@ def report(stage):
 
 
 if __name__ == '__main__':
-    main([('places', places), ('apart', apart), ('loads', loads), ('reload', reload), ('report', report)])
+    main([('places', places), ('apart', apart), ('unseen', unseen),
+          ('loads', loads), ('reload', reload), ('report', report)])
