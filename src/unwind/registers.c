@@ -89,7 +89,7 @@ static enum step step_by_signal(struct frame *f)
 /* Without information: what the other walk does, with rbp as all that is known afterwards. */
 static enum step step_by_guess(struct frame *f)
 {
-    struct rule chain = {.kind = RULE_CHAIN};
+    struct rule chain = {.key = f->key, .kind = RULE_CHAIN};
     struct cursor c = {f->key, f->regs.value[REG_RSP], &f->regs.value[REG_RBP], f->high, f->known};
     if (!regs_know(&f->regs, REG_RBP))
         return STEP_NO_INFO;

@@ -49,6 +49,18 @@ static inline __attribute__((always_inline)) void regs_capture(struct regs *r)
     regs_set(r, REG_RA, rip);
 }
 
+/* Does a call end at pc, in code that begins at `start`? */
+static inline bool follows_call(uintptr_t pc, uintptr_t start)
+{
+    const uint8_t *at = (const uint8_t *)pc;
+    if (pc - start >= 5 && at[-5] == 0xe8) /* call rel32 */
+        return true;
+    for (uintptr_t n = 2; n <= 7 && n <= pc - start; n++) /* call *operand */
+        if (*(at - n) == 0xff && (*(at - n + 1) & 0x38) == 0x10)
+            return true;
+    return false;
+}
+
 /* ---- the frame of a signal ------------------------------------------------------------------- */
 
 /*

@@ -105,6 +105,7 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     struct cfi f = {.signal = false};
     struct row row;
     bool found = o->index && cfi_find(o, place_of(key), &f);
+    r->offset = o->index != NULL;
     if (found && f.signal && is_restorer(pc))
         r->kind = RULE_SIGNAL;
     else if (found)
@@ -301,6 +302,22 @@ static uint32_t add(const struct rule *r, bool may_grow)
     if (n && !r->module) /* now, and no sooner: unwind_forget would not find it */
         atomic_store(&table.outside, 1);
     return n;
+}
+
+#define NEAR_BYTES (1ull << 32) /* so close together lies what one compiler at run time makes */
+
+bool rule_may_return(const struct rule *r, uintptr_t to)
+{
+    uintptr_t from = atomic_load_explicit(&r->key, memory_order_relaxed) & KEY_PC;
+    struct object o;
+    struct cfi f;
+    if (to < 65536 || to > KEY_PC)
+        return false;
+    if (find(to))
+        return true;
+    if (!table.setup.find || !table.setup.find(to - 1, &o))
+        return r->module ? r->offset : (from < to ? to - from : from - to) < NEAR_BYTES;
+    return !o.index || !cfi_find(&o, to - 1, &f) || follows_call(to, f.start);
 }
 
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)

@@ -80,7 +80,7 @@ enum rule_kind {
     RULE_SP,      /* CFA = sp + offset, which is positive */
     RULE_END,     /* nobody called */
     RULE_BP,      /* from here on rbp is used.  CFA = rbp + offset */
-    RULE_CHAIN,   /* no information: as if rbp were a frame pointer */
+    RULE_CHAIN,   /* no information: as if rbp were a frame pointer; offset: its object has some */
     RULE_DRAP,    /* CFA = *(rbp + offset), the caller's rbp at *rbp: realigned stacks */
     RULE_SIGNAL,  /* the frame of a signal: the interrupted registers lie above sp */
     RULE_NONE,    /* before there are rules */
@@ -121,6 +121,8 @@ ALWAYS_INLINE bool rule_uses_bp(const struct rule *r)
 {
     return r->kind > RULE_END;
 }
+/* A guess about RULE_CHAIN, whose rbp may be anything: is it likely that `to` is its caller? */
+bool rule_may_return(const struct rule *r, uintptr_t to);
 
 ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 {

@@ -102,6 +102,8 @@ static void compare_end(struct walk *w, const struct stack *s, struct verdict *v
         return;
     if (walk_has_no_cfi(s->frame[n - 1].pc) && (!oracle_follows_rbp || !leads_on(w)))
         v->explained |= 1u << COUNT_NO_CFI_END;
+    else if (s->end == ORACLE_NO_INFO && !walk_has_index(s->frame[n - 1].pc))
+        v->explained |= 1u << COUNT_NO_INDEX_END;
     else
         v->wrong = "libunwind goes on behind";
 }

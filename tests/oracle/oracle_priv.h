@@ -69,6 +69,8 @@ void walk_begin(struct walk *w);
 void walk_step(struct walk *w);
 /* Nothing describes the frame at pc. */
 bool walk_has_no_cfi(uintptr_t pc);
+/* The object around pc has a .eh_frame_hdr: without it only a reader of its file finds its CFI. */
+bool walk_has_index(uintptr_t pc);
 /*
  * The last step came from a frame without CFI: makes it once more, with rbp as frame pointer.
  * false: that does not lead to `next`, and the walk is where it was.

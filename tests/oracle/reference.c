@@ -12,6 +12,7 @@
 #include "oracle_priv.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -101,6 +102,23 @@ bool walk_has_no_cfi(uintptr_t pc)
     unw_proc_info_t info;
     return unw.proc_info(*unw.space, pc - 1, &info, NULL) < 0 &&
            unw.proc_info(*unw.space, pc, &info, NULL) < 0;
+}
+
+static int note_index(struct dl_phdr_info *info, size_t size, void *pc)
+{
+    bool here = false, index = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        here |= ph->p_type == PT_LOAD && (uintptr_t)pc - info->dlpi_addr - ph->p_vaddr < ph->p_memsz;
+        index |= ph->p_type == PT_GNU_EH_FRAME;
+    }
+    return here && index;
+}
+
+bool walk_has_index(uintptr_t pc)
+{
+    return dl_iterate_phdr(note_index, (void *)pc);
 }
 
 bool walk_step_by_rbp(struct walk *w, const struct oracle_frame *next)
