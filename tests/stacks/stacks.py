@@ -6,13 +6,14 @@ put into words by eu-addr2line - from the file with the build-id that was record
 and has to be the calls that the source has, from the allocation to the start of the program.
 """
 # rtc-test: stacks ci 60
+# rtc-test: stacks_full full 600 --full
 import os
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import BUILD, Run, main, must
+from harness import BUILD, Run, main, must, run_plain, same_as_plain
 
 HERE = BUILD + '/tests/stacks/'
 CHUNK_SHIFT = 10
@@ -244,6 +245,14 @@ def reload(stage):
     return '%d return addresses' % kept[1][2]
 
 
+def smash(stage):
+    """A stack that is overwritten may be told wrong, but nothing is read that is not there."""
+    argv = [stage.program('stacks/smash'), str(stage.sample(10000, 1000000))]
+    plain = run_plain(stage, argv)
+    must(plain.status == 0, 'plain status', plain.status)
+    same_as_plain(Run(stage, argv).wait(), plain)
+
+
 def report(stage):
     """The report names the closed libraries, too."""
     run = Run(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
@@ -262,5 +271,5 @@ def report(stage):
 
 
 if __name__ == '__main__':
-    main([('places', places), ('apart', apart), ('unseen', unseen),
-          ('loads', loads), ('reload', reload), ('report', report)])
+    main([('places', places), ('apart', apart), ('unseen', unseen), ('loads', loads),
+          ('reload', reload), ('smash', smash), ('report', report)])
