@@ -42,10 +42,10 @@ static const struct function {
 #define FUNCTIONS (sizeof functions / sizeof functions[0])
 #define USUAL_FUNCTIONS 10u /* before FIRST */
 #define FUNCTION_BYTES 256u
-#define MODULE 5u
 
 static struct frames frames;
 static struct object object;
+static uint32_t module = 5;
 
 static uintptr_t function_at(uint32_t f)
 {
@@ -63,7 +63,7 @@ static uint32_t number_of(const struct object *o, bool may_grow)
 {
     (void)o;
     (void)may_grow;
-    return MODULE;
+    return module;
 }
 
 static void put_function(const struct cie_shape *cie, uint32_t at, uint32_t f)
@@ -135,8 +135,8 @@ static uintptr_t pc_of(const struct frame *f)
 
 static uint64_t word_of_frame(const struct frame *f)
 {
-    uint64_t module = functions[f->function].kind == OUTSIDE ? 0 : MODULE;
-    return pc_of(f) | module << DEPOT_MODULE_SHIFT;
+    uint64_t number = functions[f->function].kind == OUTSIDE ? 0 : module;
+    return pc_of(f) | number << DEPOT_MODULE_SHIFT;
 }
 
 static uintptr_t below(uintptr_t at)
@@ -281,6 +281,16 @@ static void check_model(const struct walk *w, bool kept)
 
 static const uint32_t depths[] = {4, 12, 30, 62, 66, 94, 100, 126, 130, 150};
 
+static void load_anew(void)
+{
+    if (chance(2)) {
+        unwind_forget(module);
+        module = 5 + chance(3);
+    } else {
+        unwind_forget(0);
+    }
+}
+
 static void walk_at_random(uint32_t steps, void (*more)(void))
 {
     uintptr_t memory[MEMORY_WORDS] = {0};
@@ -294,7 +304,7 @@ static void walk_at_random(uint32_t steps, void (*more)(void))
         if (chance(2000) == 0)
             begin();
         if (chance(1000) == 0)
-            unwind_forget(chance(2) ? MODULE : 0);
+            load_anew();
         go_on(depth);
         bool kept = update(entry(), &w);
         check_model(&w, kept);
@@ -427,6 +437,46 @@ static void strange_frames(void)
     MUST(update(entry(), &w) && w.count == 11);
 }
 
+/* ---- where stacks end ------------------------------------------------------------------------------------ */
+
+static void ends_with(uint32_t function, uintptr_t bp, uint32_t end)
+{
+    struct walk w;
+    model.count = 1;
+    model.frame[0].function = function;
+    model.frame[0].bp = bp;
+    MUST(update(entry(), &w));
+    MUST(w.count == 1 && w.end == end);
+}
+
+static void ends(void)
+{
+    enum { BP = 5, DRAP = 7, UNKNOWN_CODE = 8, OUTSIDE_CODE = 9 };
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    model.random = 20261125;
+    model.memory = memory;
+    start();
+    begin();
+    uintptr_t sp = model.frame[0].sp, high = stacks.main_high;
+    ends_with(UNKNOWN_CODE, 0, STACK_WHOLE);
+    ends_with(OUTSIDE_CODE, 0, STACK_NO_INFO);
+    for (uint32_t f = UNKNOWN_CODE; f <= OUTSIDE_CODE; f++) {
+        ends_with(f, sp - 8, STACK_NO_INFO);
+        ends_with(f, sp + 4, STACK_NO_INFO);
+        ends_with(f, high - 8, STACK_NO_INFO);
+        ends_with(f, high, STACK_NO_INFO);
+        ends_with(f, UINTPTR_MAX - 7, STACK_NO_INFO);
+    }
+    for (uint32_t f = BP; f <= DRAP; f++) {
+        ends_with(f, sp - 16, STACK_ASTRAY);
+        ends_with(f, sp + 4, STACK_ASTRAY);
+        ends_with(f, high, STACK_ASTRAY);
+        ends_with(f, high + 8, STACK_ASTRAY);
+        ends_with(f, UINTPTR_MAX - 7, STACK_ASTRAY);
+        ends_with(f, 8, STACK_ASTRAY);
+    }
+}
+
 #define IN_CHILD(body)                       \
     static void test_##body(void **state)    \
     {                                        \
@@ -438,6 +488,7 @@ IN_CHILD(random_steps)
 IN_CHILD(smashed_stacks)
 IN_CHILD(left_in_the_middle)
 IN_CHILD(strange_frames)
+IN_CHILD(ends)
 
 int main(void)
 {
@@ -446,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_smashed_stacks),
         cmocka_unit_test(test_left_in_the_middle),
         cmocka_unit_test(test_strange_frames),
+        cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
