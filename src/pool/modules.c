@@ -69,8 +69,8 @@ static void read_build_id(uintptr_t bias, uintptr_t start, uintptr_t end, struct
         return;
     const Elf64_Phdr *ph = (const Elf64_Phdr *)(start + ehdr->e_phoff);
     for (uint32_t i = 0; i < ehdr->e_phnum; i++)
-        if (ph[i].p_type == PT_NOTE && bias + ph[i].p_vaddr >= start &&
-            bias + ph[i].p_vaddr + ph[i].p_memsz <= end)
+        if (ph[i].p_type == PT_NOTE &&
+            range_inside(bias + ph[i].p_vaddr - start, ph[i].p_memsz, end - start))
             read_notes((const char *)(bias + ph[i].p_vaddr), ph[i].p_memsz, m);
 }
 
@@ -107,6 +107,7 @@ static void record_publish(void)
 
 static void fill(struct module_record *m, const struct object *o)
 {
+    memset(m, 0, sizeof *m); /* one for whom there was no number may have been here */
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
@@ -244,7 +245,9 @@ void modules_after_fork(bool fresh)
     uint32_t count = atomic_load(&modules.count);
     for (uint32_t i = 0; i < count; i++) {
         modules.known[i].inherited = true;
-        if (fresh)
-            modules.known[i].start = modules.known[i].end = 0; /* nobody can read them */
+        if (!fresh)
+            continue;
+        modules.known[i].start = modules.known[i].end = 0; /* nobody can read them */
+        atomic_store(&modules.known[i].handle, NULL);
     }
 }
