@@ -66,7 +66,7 @@ struct trace {
     /* From 1 on, outermost first; 0 is a wall: no stack pointer is higher, and its hash is a root. */
     struct trace_frame frame[TRACE_FRAMES + 1];
     struct trace_more more[TRACE_FRAMES + 1];
-    struct trace_check check[2 * TRACE_FRAMES + 1];
+    struct trace_check check[2 * TRACE_FRAMES + 2];
     struct trace_fresh fresh[TRACE_FRAMES];
     /* Direct-mapped, and only hints: what was found last by a pc, and by a hash. */
     uint32_t rule_at[TRACE_RECENT];

@@ -105,10 +105,11 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     struct cfi f = {.signal = false};
     struct row row;
     bool found = o->index && cfi_find(o, place_of(key), &f);
-    r->offset = o->index != NULL;
-    if (found && f.signal && is_restorer(pc))
+    if (!found)
+        r->offset = o->index != NULL;
+    else if (f.signal && is_restorer(pc))
         r->kind = RULE_SIGNAL;
-    else if (found)
+    else
         r->kind = cfi_row(&f, place_of(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
     MUTATE(key, r);
 }

@@ -252,6 +252,11 @@ static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f)
         if (slot) /* else this frame could not be left: its rbp, below, says so */
             t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
     }
+    if (f->rule->kind == RULE_CHAIN && i == 1) { /* it may be what this word is that ends the stack */
+        const uintptr_t *slot = chain_slot(*f->bp, &u.c, f->sp);
+        if (slot)
+            t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
+    }
     t->check[t->checks++] = (struct trace_check){f->bp, *f->bp, (uint16_t)i, saver_of(&u, f)};
 }
 

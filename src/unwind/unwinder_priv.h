@@ -207,6 +207,16 @@ static inline const uintptr_t *drap_slot(uintptr_t bp, uintptr_t sp, uintptr_t h
     return (const uintptr_t *)slot;
 }
 
+/* Where a frame without information has its return address, if rbp is a frame pointer; NULL: it is
+ * none. */
+static inline const uintptr_t *chain_slot(uintptr_t bp, const struct cursor *c, uintptr_t sp)
+{
+    uintptr_t high = c->known ? c->high : align_down(sp, PAGE_BYTES) + PAGE_BYTES;
+    if (bp < sp || bp % sizeof bp != 0 || bp > high || high - bp < 2 * sizeof bp)
+        return NULL;
+    return (const uintptr_t *)bp + 1;
+}
+
 /* `cfa` is above the stack pointer, and aligned. */
 ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {

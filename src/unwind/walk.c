@@ -14,13 +14,10 @@ static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 static enum step step_by_chain(struct cursor *c, const struct rule *r)
 {
     uintptr_t bp = *c->bp;
-    uintptr_t high = c->known ? c->high : align_down(c->sp, PAGE_BYTES) + PAGE_BYTES;
     if (bp == 0 && r->offset)
         return STEP_END; /* the ABI's mark of the outermost frame: the loader's */
-    if (bp < c->sp || bp % sizeof bp != 0 || high - bp < 2 * sizeof bp || bp > high)
-        return STEP_NO_INFO;
-    uintptr_t to = ((const uintptr_t *)bp)[1];
-    if ((to >= c->sp && to < c->high) || !rule_may_return(r, to))
+    const uintptr_t *slot = chain_slot(bp, c, c->sp);
+    if (!slot || (*slot >= c->sp && *slot < c->high) || !rule_may_return(r, *slot))
         return STEP_NO_INFO;
     return step_to(c, bp + 2 * sizeof bp, 2 * sizeof bp);
 }

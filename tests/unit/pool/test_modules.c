@@ -56,12 +56,13 @@ static struct object object_at(uint32_t i, uint8_t id, uint32_t id_bytes, const 
 static struct segment *all[64]; /* those with records, oldest first */
 static uint32_t segments;
 
-/* The segments of our image that lie in its area. */
+/* The segments of our image that lie in its first area. */
 static void read_segments(void)
 {
-    struct area_head *head = (struct area_head *)(void *)area_base();
-    char *at = area_base() + RTC_AREA_HEAD_BYTES + align_up(image()->header_bytes, RTC_SEGMENT_ALIGN);
-    char *end = area_base() + head->used_bytes;
+    char *base = (char *)image() - RTC_AREA_HEAD_BYTES;
+    struct area_head *head = (struct area_head *)(void *)base;
+    char *at = base + RTC_AREA_HEAD_BYTES + align_up(image()->header_bytes, RTC_SEGMENT_ALIGN);
+    char *end = base + head->used_bytes;
     segments = 0;
     for (struct segment *s; at < end; at += s->bytes) {
         s = (struct segment *)(void *)at;

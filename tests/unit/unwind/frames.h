@@ -194,7 +194,7 @@ static inline struct object frames_end(struct frames *f, bool table)
 
 static inline uintptr_t frames_code(const struct frames *f)
 {
-    return (uintptr_t)f->byte + FRAMES_BYTES;
+    return (uintptr_t)(f + 1);
 }
 
 #endif

@@ -43,20 +43,24 @@ static const struct function {
 #define USUAL_FUNCTIONS 10u /* before FIRST */
 #define FUNCTION_BYTES 256u
 
-static struct frames frames;
+/* Code behind it, all of it calls: where a stack goes on behind code without information is asked. */
+static struct {
+    struct frames frames;
+    uint8_t code[FRAMES_CODE_BYTES + FUNCTIONS * FUNCTION_BYTES];
+} memory;
 static struct object object;
 static uint32_t module = 5;
 
 static uintptr_t function_at(uint32_t f)
 {
-    return functions[f].kind == OUTSIDE ? frames_code(&frames) + FRAMES_CODE_BYTES
-                                        : frames_code(&frames) + f * FUNCTION_BYTES;
+    return functions[f].kind == OUTSIDE ? frames_code(&memory.frames) + FRAMES_CODE_BYTES
+                                        : frames_code(&memory.frames) + f * FUNCTION_BYTES;
 }
 
 static bool find(uintptr_t pc, struct object *out)
 {
     *out = object;
-    return pc - frames_code(&frames) < FRAMES_CODE_BYTES;
+    return pc - frames_code(&memory.frames) < FRAMES_CODE_BYTES;
 }
 
 static uint32_t number_of(const struct object *o, bool may_grow)
@@ -72,16 +76,16 @@ static void put_function(const struct cie_shape *cie, uint32_t at, uint32_t f)
     uint8_t by_sp[] = {0x0e, (uint8_t)fn->bytes, fn->saves_bp ? 0x86 : 0, fn->saves_bp ? 2 : 0};
     uintptr_t code = function_at(f);
     switch (fn->kind) {
-    case BY_SP: put_fde(&frames, cie, at, code, FUNCTION_BYTES, by_sp, sizeof by_sp); break;
+    case BY_SP: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, by_sp, sizeof by_sp); break;
     case BY_BP:
-        put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0c\x06\x10\x86\x02"));
+        put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0c\x06\x10\x86\x02"));
         break;
     case REALIGNED:
-        put_fde(&frames, cie, at, code, FUNCTION_BYTES,
+        put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES,
                 PROGRAM("\x0f\x03\x76\x78\x06\x10\x06\x02\x76\0"));
         break;
-    case FIRST: put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x07\x10")); break;
-    case STRANGE: put_fde(&frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0d\x03")); break;
+    case FIRST: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x07\x10")); break;
+    case STRANGE: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0d\x03")); break;
     default: break;
     }
 }
@@ -91,11 +95,12 @@ static void start(void)
     static const struct unwind_setup setup = {
         .find = find, .number = number_of, .frames = RTC_STACK_FRAMES};
     const struct cie_shape cie = CIE_USUAL;
-    frames_begin(&frames);
-    uint32_t at = put_cie(&frames, &cie);
+    memset(memory.code, 0xe8, sizeof memory.code);
+    frames_begin(&memory.frames);
+    uint32_t at = put_cie(&memory.frames, &cie);
     for (uint32_t f = 0; f < FUNCTIONS; f++)
         put_function(&cie, at, f);
-    object = frames_end(&frames, true);
+    object = frames_end(&memory.frames, true);
     unwind_start(&setup);
 }
 
