@@ -20,7 +20,7 @@ static void parent(void *argument)
     pid_t child = vfork();
     if (!child) {
         dive(n % 8, in_child, NULL);
-        if (n % 3 == 0)
+        if (n % 30 == 0)
             execl("/bin/true", "true", (char *)NULL);
         _exit(0);
     }
