@@ -24,8 +24,14 @@ uint32_t stack_put_trace(struct trace *t)
     uint32_t id = depot_find_trace(t);
     if (unlikely(!id))
         id = put_new(t);
-    if (likely(id))
-        t->recent[hash % TRACE_RECENT] = (struct trace_recent){hash, id};
+    if (unlikely(!id))
+        return 0;
+    struct trace_recent *recent = &t->recent[hash % TRACE_RECENT];
+    recent->hash = 0; /* this thread may leave us by siglongjmp: never a hash with another's id */
+    atomic_signal_fence(memory_order_seq_cst);
+    recent->id = id;
+    atomic_signal_fence(memory_order_seq_cst);
+    recent->hash = hash;
     return id;
 }
 

@@ -255,7 +255,7 @@ static void begin_child(void)
     if (lease)
         atomic_store(&lease->child, image()->image);
     for (struct thread *t = threads_first(); t; t = t->next)
-        threads_renew(t, !lease);
+        threads_renew(t);
     forks.survivor = NULL;
     copies_begin(++forks.epoch);
     atomic_store(&go_page->epoch, forks.epoch);

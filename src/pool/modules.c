@@ -107,7 +107,7 @@ static void record_publish(void)
 
 static void fill(struct module_record *m, const struct object *o)
 {
-    memset(m, 0, sizeof *m); /* one for whom there was no number may have been here */
+    memset(m, 0, sizeof *m); /* of one that was not published */
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
@@ -190,7 +190,6 @@ static uint32_t load(const struct object *o)
     fill(m, o);
     struct known *k = find_unloaded(m);
     if (k) {
-        memset(m, 0, sizeof *m); /* not needed after all */
         m = record_own(k);
         if (!m)
             return 0;

@@ -327,11 +327,10 @@ struct thread_totals threads_totals(void); /* takes no lock, may be called anywh
 void threads_note_totals(void);
 /*
  * In a forked child: `t` (may be NULL) is the only thread left; the list of the others is
- * returned.  threads_renew gives t a number and counters of this image; `fresh`: the parent's stacks
- * are forgotten.
+ * returned.  threads_renew gives t a number and counters of this image.
  */
 struct thread *threads_after_fork(struct thread *t);
-void threads_renew(struct thread *t, bool fresh);
+void threads_renew(struct thread *t);
 
 /* ---- stacks by number (depot.c), modules (modules.c) ------------------------------------------------ */
 

@@ -196,12 +196,8 @@ struct thread *threads_after_fork(struct thread *t)
     return others;
 }
 
-void threads_renew(struct thread *t, bool fresh)
+void threads_renew(struct thread *t)
 {
-    if (fresh) { /* ids of stacks mean nothing any more */
-        memset(t->trace.recent, 0, sizeof t->trace.recent);
-        t->trace.count = 0;
-    }
     lock_take(&threads.lock);
     t->tid = os_tid();
     t->record = record_take(&t->number);

@@ -23,6 +23,8 @@
  */
 #include "unwinder_priv.h"
 
+#include <string.h>
+
 enum progress {
     GO_ON,
     ARRIVED, /* the rest stands, or there is none */
@@ -400,6 +402,15 @@ ALWAYS_INLINE bool is_same_caller(const struct trace_frame *f, const struct trac
            !m->needs_bp && !m[-1].needs_bp;
 }
 
+/* Rules were dropped - in a child that goes without its parent's depot the ids are, too. */
+static COLD bool begin_epoch(struct trace *t, uint32_t epoch, const struct entry *at, bool may_grow)
+{
+    t->epoch = epoch;
+    t->count = 0;
+    memset(t->recent, 0, sizeof t->recent);
+    return try_all(t, at, may_grow);
+}
+
 /*
  * Most calls are made by the function activation that made the last one, from the same place or
  * from another in it: then the innermost frame is all that can differ, if all words hold.
@@ -409,11 +420,8 @@ bool trace_update(struct trace *t, const struct entry *at, bool may_grow)
     uint64_t key = at->pc & KEY_PC;
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
     struct trace_frame *f = &t->frame[t->count];
-    if (unlikely(t->epoch != epoch)) {
-        t->epoch = epoch;
-        t->count = 0;
-        return try_all(t, at, may_grow);
-    }
+    if (unlikely(t->epoch != epoch))
+        return begin_epoch(t, epoch, at, may_grow);
     if (unlikely(t->count < 2) || f->sp != (uintptr_t)(at + 1))
         return try_all(t, at, may_grow);
     struct trace_more *m = &t->more[t->count];

@@ -442,6 +442,26 @@ static void strange_frames(void)
     MUST(update(entry(), &w) && w.count == 11);
 }
 
+/* A child without its parent's depot: no id of the parent's is left. */
+static void forgotten(void)
+{
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    struct walk w;
+    model.memory = memory;
+    model.random = 20261126;
+    start();
+    begin();
+    MUST(update(entry(), &w));
+    trace.more[1].id = 77;
+    trace.recent[5] = (struct trace_recent){0x1234, 77};
+    unwind_after_fork(false);
+    MUST(trace_update(&trace, entry(), true) && trace.more[1].id == 77 && trace.recent[5].id == 77);
+    unwind_after_fork(true);
+    MUST(trace_update(&trace, entry(), true) && trace.more[1].id == 0);
+    for (uint32_t i = 0; i < TRACE_RECENT; i++)
+        MUST(!trace.recent[i].hash && !trace.recent[i].id);
+}
+
 /* ---- where stacks end ------------------------------------------------------------------------------------ */
 
 static void ends_with(uint32_t function, uintptr_t bp, uint32_t end)
@@ -493,6 +513,7 @@ IN_CHILD(random_steps)
 IN_CHILD(smashed_stacks)
 IN_CHILD(left_in_the_middle)
 IN_CHILD(strange_frames)
+IN_CHILD(forgotten)
 IN_CHILD(ends)
 
 int main(void)
@@ -502,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_smashed_stacks),
         cmocka_unit_test(test_left_in_the_middle),
         cmocka_unit_test(test_strange_frames),
+        cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
