@@ -34,6 +34,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
+    must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
     must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");
     must(r.free_fill == fill_of(o, "free-fill"), "free-fill is the same");

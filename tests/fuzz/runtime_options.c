@@ -19,6 +19,7 @@ struct options {
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
+    uint32_t frames;
     char pool_dir[256];
 };
 
@@ -34,7 +35,7 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .heap_bytes = 256u << 20};
+    struct options o = {.trace_children = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
@@ -44,6 +45,7 @@ struct runtime_options runtime_options_read(const char *text)
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,
+        .frames = o.frames,
         .quarantine_bytes = pool_knobs.quarantine_bytes,
         .malloc_fill = pool_knobs.malloc_fill,
         .free_fill = pool_knobs.free_fill,

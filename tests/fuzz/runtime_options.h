@@ -13,6 +13,7 @@ struct runtime_options {
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
+    uint32_t frames;
     char pool_dir[256];
     uint64_t quarantine_bytes;
     int malloc_fill; /* -1 = no */
