@@ -183,13 +183,15 @@ static unsigned touch_bytes(const void *at, size_t bytes)
     return sum;
 }
 
-/* Within a chunk a parent comes before its child: so a walk through one ends. */
+/* A parent comes before its child: so a walk ends.  One that was never written is led to by none. */
 static void touch_stack(const struct segment *s, uint32_t i)
 {
     const struct depot_node *n = (const void *)((char *)segment_items(s) + i * s->item_bytes);
     uint32_t chunk = depot_chunk_of(n->parent), place = depot_place_of(n->parent);
 
-    must(n->parent == 0 || chunk < s->index || (chunk == s->index && place < i), "a stack ends");
+    must(n->pc == 0 || depot_is_root(n->parent) || chunk < s->index ||
+             (chunk == s->index && place < i),
+         "a stack ends");
 }
 
 static void touch_item(const struct segment *s, uint32_t i)
