@@ -111,6 +111,14 @@ int os_populate(void *at, size_t bytes)
     return err;
 }
 
+bool os_is_readable(uintptr_t at)
+{
+    if (at >> 47) /* not a program's */
+        return false;
+    return !os_has(OS_POPULATE) || /* from the same kernel on */
+           advise((void *)align_down(at, PAGE_BYTES), PAGE_BYTES, MADV_POPULATE_READ) == 0;
+}
+
 int os_release(void *at, size_t bytes)
 {
     return advise(at, bytes, MADV_DONTNEED);

@@ -61,6 +61,8 @@ int os_read_only(void *at, size_t bytes); /* read */
  * program.  The range must be writable.
  */
 int os_populate(void *at, size_t bytes);
+/* Can the page around an address be read?  Kernels before 5.14 do not say: yes. */
+bool os_is_readable(uintptr_t at);
 int os_release(void *at, size_t bytes);      /* private memory: back to zero pages */
 int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
 void os_huge(void *at, size_t bytes);

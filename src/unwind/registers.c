@@ -82,8 +82,7 @@ static enum step step_by_signal(struct frame *f)
         return STEP_ASTRAY;
     regs_of_signal(ucontext, &f->regs);
     f->key = (f->regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
-    f->high = stack_high(f->regs.value[REG_RSP], &f->known);
-    return STEP_ON;
+    return stack_interrupted(f->regs.value[REG_RSP], &f->high, &f->known) ? STEP_ON : STEP_ASTRAY;
 }
 
 /* Without information: what the other walk does, with rbp as all that is known afterwards. */

@@ -110,7 +110,7 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
         return GO_ON;
     u->end = end_reason(s);
     u->old = u->t->frame;
-    return s == STEP_SIGNAL || s == STEP_COMPLEX ? NOT_SO : ARRIVED;
+    return s == STEP_COMPLEX || r->kind == RULE_SIGNAL ? NOT_SO : ARRIVED;
 }
 
 /* ---- 2. the rest, word by word ------------------------------------------------------------------ */

@@ -11,8 +11,8 @@
  *   rules.c       pc -> rule, kept                         stack.c   where stacks end
  *
  * Nothing here allocates, waits or asks the kernel while a stack is taken, except that making a
- * new rule may let its table grow.  What takes no `may_grow`, or takes it as false, is
- * signal-safe.  Stack pointers and slots are addresses of this process; nothing is kept beyond the
+ * new rule may let its table grow, and behind a signal that came on a stack of unknown end.  What
+ * takes no `may_grow`, or takes it as false, is signal-safe.  Stack pointers and slots are addresses of this process; nothing is kept beyond the
  * rules and the traces.
  */
 #ifndef UNWINDER_H

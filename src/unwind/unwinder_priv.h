@@ -163,6 +163,16 @@ ALWAYS_INLINE uintptr_t stack_high(uintptr_t sp, bool *known)
     return sp + STACK_UNKNOWN_BYTES;
 }
 
+/*
+ * The same of an interrupted stack; false: there is none.  What a signal came for may be that the
+ * program has lost its stack pointer, and its handler runs elsewhere: only then the kernel is asked.
+ */
+static inline bool stack_interrupted(uintptr_t sp, uintptr_t *high, bool *known)
+{
+    *high = stack_high(sp, known);
+    return *known || os_is_readable(sp);
+}
+
 /* ---- walk.c: one frame ------------------------------------------------------------------------------ */
 
 /* A frame: where its code goes on, its stack pointer, and where its rbp has been saved. */

@@ -36,12 +36,14 @@ static enum step step_by_drap(struct cursor *c, const struct rule *r)
 static enum step step_by_signal(struct cursor *c)
 {
     uintptr_t ucontext = c->sp;
+    struct cursor i = {.bp = (const uintptr_t *)(ucontext + SIGNAL_RBP)};
     if (c->known && c->high - ucontext < SIGNAL_BYTES)
         return STEP_ASTRAY;
-    c->key = (signal_word(ucontext, SIGNAL_RIP) & KEY_PC) | KEY_EXACT;
-    c->sp = signal_word(ucontext, SIGNAL_RSP);
-    c->bp = (const uintptr_t *)(ucontext + SIGNAL_RBP);
-    c->high = stack_high(c->sp, &c->known);
+    i.key = (signal_word(ucontext, SIGNAL_RIP) & KEY_PC) | KEY_EXACT;
+    i.sp = signal_word(ucontext, SIGNAL_RSP);
+    if (!stack_interrupted(i.sp, &i.high, &i.known))
+        return STEP_ASTRAY;
+    *c = i;
     return STEP_SIGNAL;
 }
 

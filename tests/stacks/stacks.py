@@ -253,6 +253,15 @@ def smash(stage):
     same_as_plain(Run(stage, argv).wait(), plain)
 
 
+def lost(stage):
+    """A handler that allocates where the program has no stack any more."""
+    for how in ('low', 'high', 'overflow'):
+        argv = [stage.program('stacks/lost'), how]
+        plain = run_plain(stage, argv)
+        must(plain.status == 3, how, 'plain status', plain.status)
+        same_as_plain(Run(stage, argv).wait(), plain)
+
+
 def report(stage):
     """The report names the closed libraries, too."""
     run = Run(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
@@ -272,4 +281,4 @@ def report(stage):
 
 if __name__ == '__main__':
     main([('places', places), ('apart', apart), ('unseen', unseen), ('loads', loads),
-          ('reload', reload), ('smash', smash), ('report', report)])
+          ('reload', reload), ('smash', smash), ('lost', lost), ('report', report)])

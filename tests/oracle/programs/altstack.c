@@ -1,9 +1,13 @@
-/* Handlers on a stack of their own, handlers that interrupt those, one that leaves by a jump. */
+/*
+ * Handlers on a stack of their own, handlers that interrupt those, one that leaves by a jump; what
+ * they interrupt runs on the main stack and on a coroutine's.
+ */
 #include "deep.h"
 
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 #define STACK_BYTES (256 * 1024)
 
@@ -58,6 +62,24 @@ static void raise_all(void *unused)
     raise(SIGUSR2);
 }
 
+static ucontext_t home, coroutines;
+
+static void coroutine(void)
+{
+    for (unsigned i = 0; i < 10; i++)
+        dive(i % 4, raise_all, NULL);
+}
+
+static void in_coroutine(void)
+{
+    static char memory[STACK_BYTES];
+    getcontext(&coroutines);
+    coroutines.uc_stack = (stack_t){.ss_sp = memory, .ss_size = sizeof memory};
+    coroutines.uc_link = &home;
+    makecontext(&coroutines, coroutine, 0);
+    swapcontext(&home, &coroutines);
+}
+
 int main(void)
 {
     stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
@@ -67,6 +89,7 @@ int main(void)
     sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_either}, NULL);
     for (unsigned i = 0; i < 60; i++)
         dive(i % 11, raise_all, NULL);
+    in_coroutine();
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, NULL);
     free(stack.ss_sp);

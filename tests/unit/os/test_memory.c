@@ -201,11 +201,24 @@ static void measuring(void **state)
         assert_true(os_limit(RLIMIT_FSIZE) == UINT64_MAX);
 }
 
+static void reading(void **state)
+{
+    (void)state;
+    char *p = os_map(BYTES);
+    assert_true(os_is_readable((uintptr_t)p + BYTES - 1));
+    assert_int_equal(mprotect(p + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    assert_false(os_is_readable((uintptr_t)p + PAGE_BYTES));
+    os_unmap(p, BYTES);
+    assert_false(os_is_readable((uintptr_t)p));
+    assert_false(os_is_readable(16));
+    assert_false(os_is_readable(UINTPTR_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
-        cmocka_unit_test(giving_back),      cmocka_unit_test(replacing),
+        cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),
         cmocka_unit_test(wiping),      cmocka_unit_test(measuring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
