@@ -75,7 +75,7 @@ def undefined(stage):
 
 BYTES = {'memcmp', 'memcpy', 'memset', '_GLOBAL_OFFSET_TABLE_'}
 # What single files ask of others beside that: to grow, to begin, behind a signal.
-MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_reserve',
+MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_limit', 'os_reserve',
                   'index_make', 'index_retire', 'index_bytes'},
         'stack': {'getauxval', 'os_limit'},
         'walk': {'os_is_readable'}, 'registers': {'os_is_readable'},  # behind a signal, at most
