@@ -25,7 +25,11 @@
 
 #include <cmocka.h>
 
+#ifdef __SANITIZE_THREAD__
+#define STEPS 2000u /* it takes its time */
+#else
 #define STEPS 10000u
+#endif
 #define WALKS 20u
 #define SEED 20261120u
 #define UNITS_MAX 16384u
