@@ -42,6 +42,7 @@ struct update {
     struct rule *rule;             /* of the last frame */
     const struct trace_frame *old; /* innermost of the last stack that may still stand, or the wall */
     struct trace_fresh *fresh;     /* behind the last of the frames found inside of it */
+    const struct trace_fresh *most; /* how far that may go */
     bool may_grow;
     uint32_t end;
     enum progress progress;
@@ -106,7 +107,7 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
     if (unlikely(!r))
         return NOT_SO;
     enum step s = add_and_step(u, r);
-    if (likely(s == STEP_ON && u->fresh < u->t->fresh + frames_wanted + TRACE_MORE))
+    if (likely(s == STEP_ON && u->fresh < u->most))
         return GO_ON;
     u->end = end_reason(s);
     u->old = u->t->frame;
@@ -220,7 +221,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
 ALWAYS_INLINE enum progress go_on_from(struct update *u, const struct trace_frame *last)
 {
     for (; u->old >= last; u->old--)
-        if (u->fresh >= u->t->fresh + frames_wanted + TRACE_MORE ||
+        if (u->fresh >= u->most ||
             add_and_step(u, u->t->more[index_of(u->t, u->old)].rule) != STEP_ON)
             return ANEW;
     return GO_ON;
@@ -320,6 +321,7 @@ static enum progress try(struct trace *t, const struct entry *at, bool may_grow)
                        .rule = rules,
                        .old = &t->frame[t->count],
                        .fresh = t->fresh,
+                       .most = t->fresh + frames_wanted + TRACE_MORE,
                        .may_grow = may_grow};
     enum progress p;
     t->frame[0].sp = UINTPTR_MAX;
