@@ -83,7 +83,7 @@ struct thread {
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
-    struct trace trace; /* its last stack */
+    struct trace trace[TRACES]; /* its last stacks: see trace_of */
 };
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */

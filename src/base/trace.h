@@ -1,5 +1,5 @@
 /*
- * trace.h - a thread's last stack, kept to tell the next one from it (unwind/trace.c).
+ * trace.h - a thread's last stacks, kept to tell the next one from them (unwind/trace.c).
  *
  * Frames lie outermost first, so that what calls and returns change is the end of the arrays.
  * sp is what the stack pointer was in that frame when it called: the return address pc lies just
@@ -14,6 +14,7 @@
 #define TRACE_MORE 32u /* so many more than are wanted are walked: outer ones may return */
 #define TRACE_FRAMES 128u
 #define TRACE_RECENT 1024u
+#define TRACES 4u /* that a thread keeps */
 
 /*
  * What `push %rbp; mov %rsp,%rbp` leaves of a call into us: the program's frame pointer (or
