@@ -237,6 +237,11 @@ ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p,
     }
     uint64_t request = pool_request(f, b, was);
     count_free(s->t, request);
+    if (unlikely(f->kind > SIZE_CLASSES) && is_slab(f->kind)) { /* handlers have few: no quarantine */
+        block_forget(b);
+        slab_give_in_handler(f->kind - 1, p);
+        return;
+    }
     quarantine_push(s->t, f, p, request, s->go);
 }
 
