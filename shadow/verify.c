@@ -255,6 +255,24 @@ static bool verify_modules(const struct look *l, const struct segment *s)
     return true;
 }
 
+static bool verify_errors(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct error_record *e = item_at(s, i);
+        if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
+            continue; /* the writer was killed on the way */
+        if (e->block_state > BLOCK_INHERITED || e->block_family >= FAMILY_COUNT)
+            return bad(l, e, "error about a block in an unknown state or family");
+        if (e->found_bytes > ERROR_BYTES_FOUND)
+            return bad(l, e, "error with more bytes than it has room for");
+        if (!is_text(e->region_path, sizeof e->region_path))
+            return bad(l, e, "path of an error's region has no end");
+    }
+    return true;
+}
+
 /* ---- segments ----------------------------------------------------------------------------- */
 
 static const struct item_rule {
@@ -266,6 +284,7 @@ static const struct item_rule {
     [SEGMENT_DEPOT] = {sizeof(struct depot_node), verify_depot},
     [SEGMENT_THREADS] = {sizeof(struct thread_record), verify_threads},
     [SEGMENT_MODULES] = {sizeof(struct module_record), verify_modules},
+    [SEGMENT_ERRORS] = {sizeof(struct error_record), verify_errors},
 };
 
 static bool verify_items(const struct look *l, const struct segment *s)

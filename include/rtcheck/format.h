@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 1u
+#define RTC_VERSION_MINOR 2u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -177,6 +177,17 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
 #define IMAGE_BY_HAND 0x80u
 
+/* image_header.checks: minor version 2; before it none was made */
+#define CHECK_MADE 0x01u     /* the field is there */
+#define CHECK_REDZONES 0x02u /* bytes behind and before blocks are compared */
+#define CHECK_FREED 0x04u    /* and the fill of freed ones */
+
+/* image_header.costs_known */
+enum cost_source {
+    COST_CLOCK = 1,  /* task_clock_ns: the process's CPU clock */
+    COST_RUSAGE = 2, /* the faults, switches and max_rss: getrusage */
+};
+
 enum free_verdict_counter { LOST_DUPLICATE, LOST_MISALIGNED, LOST_BAD, LOST_FOREIGN, LOST_COUNT };
 
 struct image_header {
@@ -215,8 +226,19 @@ struct image_header {
     _Atomic uint64_t pc_bytes;     /* what is kept of them in the process */
     uint64_t quarantine_bytes;     /* of each thread */
     uint32_t stack_frames;         /* that are kept of each stack; the depot may hold more */
-    uint32_t pad;
-    uint64_t reserved[17];
+    uint32_t checks;               /* CHECK_*: what was looked for */
+    _Atomic uint64_t errors_unrecorded; /* found beyond error_limit places, or without memory for them */
+    _Atomic uint64_t peak_bytes;   /* most that was in use at a time, asked-for bytes */
+    _Atomic uint64_t segment_bytes; /* of records in the file and beside it */
+    uint64_t task_clock_ns;        /* what the process used, when it said goodbye; of a forked */
+    uint64_t minor_faults;         /* child its own only.  See costs_known */
+    uint64_t major_faults;
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t max_rss_bytes;
+    uint32_t costs_known; /* enum cost_source of what stands above */
+    uint32_t error_limit; /* places kept of this image */
+    uint64_t reserved[7];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
@@ -234,6 +256,7 @@ enum segment_kind {
     SEGMENT_DEPOT = 3,   /* depot_nodes; index = chunk number */
     SEGMENT_THREADS = 4, /* thread_records; index = chunk number */
     SEGMENT_MODULES = 5, /* module_records; index = chunk number */
+    SEGMENT_ERRORS = 6,  /* error_records; index = chunk number */
 };
 
 enum segment_state {
@@ -367,7 +390,8 @@ struct thread_record {
     _Atomic uint64_t frees;
     _Atomic uint64_t alloc_bytes;
     _Atomic uint64_t free_bytes;
-    uint64_t reserved[8];
+    uint64_t control_block; /* lies in, or just above, the thread's stack; minor version 2 */
+    uint64_t reserved[7];
 };
 
 struct module_record {
@@ -383,17 +407,105 @@ struct module_record {
     uint32_t pad;
 };
 
+/* ---- errors ----------------------------------------------------------------------------- */
+
+enum error_kind {
+    ERROR_NONE = 0, /* being written */
+    ERROR_BAF = 1,  /* free of what no allocation gave */
+    ERROR_DUF = 2,  /* free of a block that is free */
+    ERROR_MAF = 3,  /* free of an address inside a block */
+    ERROR_MIS = 4,  /* freed by another family than made it, or with another size */
+    ERROR_WUA = 5,  /* written where nothing is allocated; found afterwards */
+    ERROR_OOM = 6,  /* more asked for than there is: a warning */
+    ERROR_FOREIGN = 7, /* freed through us, and libc's: a note */
+    ERROR_KIND_COUNT
+};
+
+/* Which function of the allocator found it: entries.def. */
+enum error_entry {
+    ENTRY_NONE = 0,
+#define ENTRY(id, name) ENTRY_##id,
+#include "entries.def"
+#undef ENTRY
+    ENTRY_COUNT
+};
+
+/* Where a damaged byte lies (ERROR_WUA). */
+enum error_damage {
+    DAMAGE_NONE = 0,
+    DAMAGE_BEHIND = 1, /* behind the block */
+    DAMAGE_BEFORE = 2, /* before it: `block` is the one that it was found by */
+    DAMAGE_INSIDE = 3, /* in a block that had been freed */
+    DAMAGE_COUNT
+};
+
+/* What an address is that belongs to no block of ours. */
+enum error_region {
+    REGION_NONE = 0,       /* there is a block, or no address at all (oom) */
+    REGION_UNKNOWN = 1,    /* could not be asked: in a sandbox */
+    REGION_NULL = 2,       /* so low that it is NULL and something */
+    REGION_UNMAPPED = 3,   /* no memory */
+    REGION_STACK = 4,      /* of the thread that called */
+    REGION_STACK_OTHER = 5, /* of another one: region_thread */
+    REGION_STACK_ENDED = 6, /* of one that is over: region_thread */
+    REGION_STACK_ALTERNATE = 7, /* the calling thread's stack for signal handlers */
+    REGION_MODULE = 8,     /* program or library: region_module, and the address minus its bias */
+    REGION_MAPPED = 9,     /* other memory of the program's: region_start, _end, region_path */
+    REGION_HEAP = 10,      /* of our heap, but of no block that there ever was */
+    REGION_LIBC = 11,      /* a block of libc's own allocator */
+    REGION_COUNT
+};
+
+#define ERROR_CHUNK 16u
+#define ERROR_BYTES_FOUND 16u
+
+/*
+ * One place at which errors of one kind happened: what is told is the first of them.  The place of a
+ * wua is where its block was allocated; of all others, the call.
+ */
+struct error_record {
+    _Atomic uint32_t kind; /* enum error_kind; published last, does not change */
+    uint32_t entry;        /* enum error_entry */
+    _Atomic uint64_t count;
+    uint64_t time_ns;      /* CLOCK_REALTIME */
+    uint64_t address;      /* that was given; wua: of the first damaged byte */
+    uint64_t bytes;        /* oom: asked for; mis: the size that was given, 0 = none; wua: from the */
+                           /* first damaged byte to behind the last */
+    uint32_t stack;        /* of the call; wua at eviction or exit: 0 */
+    uint32_t thread;       /* that called; 0 = not known */
+    uint64_t block;        /* the block that it is about or inside of; 0 = none */
+    uint64_t block_bytes;  /* asked for */
+    uint32_t block_state;  /* enum block_state before the call; FREE: its record may be of later life */
+    uint32_t block_family; /* enum block_family */
+    uint32_t block_thread; /* of its last transition: who allocated, or (freed) who freed it */
+    uint32_t alloc_stack;
+    uint32_t free_stack;   /* of the first free; 0 = not freed or not known */
+    uint32_t damage;       /* enum error_damage */
+    uint32_t region;       /* enum error_region */
+    uint32_t region_thread;
+    uint32_t region_module; /* number as in module_record, 0 = not known */
+    uint32_t found_bytes;  /* how many of found[] are valid */
+    uint64_t region_start; /* of the mapping or module; 0 = not known */
+    uint64_t region_end;
+    uint8_t found[ERROR_BYTES_FOUND]; /* wua: what is there, from the first damaged byte on */
+    char region_path[104]; /* of the mapping, NUL-terminated; its end when it is longer */
+    uint64_t region_bias;  /* module: address - bias = its offset */
+    uint64_t reserved[9];
+};
+
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
 static_assert(sizeof(struct area_entry) == 16, "on-file layout");
 static_assert(sizeof(struct lease) == 32, "on-file layout");
 static_assert(sizeof(struct area_head) == 32, "on-file layout");
-static_assert(sizeof(struct image_header) <= 4096, "on-file layout");
+static_assert(sizeof(struct image_header) == 3520, "on-file layout");
 static_assert(sizeof(struct segment) == 64, "on-file layout");
 static_assert(sizeof(struct block_record) == 16, "on-file layout");
 static_assert(sizeof(struct large_record) == 64, "on-file layout");
 static_assert(sizeof(struct depot_node) == 16, "on-file layout");
 static_assert(sizeof(struct thread_record) == 128, "on-file layout");
 static_assert(sizeof(struct module_record) == 512, "on-file layout");
+static_assert(sizeof(struct error_record) == 320, "on-file layout");
+
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 
 #endif
