@@ -192,7 +192,7 @@ static COLD void lose(const struct found *f, uint64_t word)
 static bool free_in_handler(void *p, const struct entry *at)
 {
     struct found f = pool_find(p);
-    if (f.verdict != PTR_START || !is_slab(f.kind) || f.kind <= SIZE_CLASSES)
+    if (f.verdict != PTR_START || !is_reserve(f.kind))
         return false;
     if (!slab_clear_unrecorded(&f)) {
         uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
@@ -223,26 +223,41 @@ static COLD void free_outside(const struct section *s, void *p, const struct ent
     atomic_store_explicit(&d->count, n + 1, memory_order_release);
 }
 
-ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p, uint32_t stack)
+/* NULL: it was no live block, and somebody has been told. */
+ALWAYS_INLINE struct block_record *retire(struct section *s, const struct found *f, uint32_t stack,
+                                          uint64_t *request)
 {
-    if (unlikely(f->kind > SIZE_CLASSES) && slab_clear_unrecorded(f)) {
-        slab_give_in_handler(f->kind - 1, p);
-        return;
-    }
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t was;
     if (unlikely(!block_retire(b, s->t->number, stack, &was))) {
         lose(f, was);
-        return;
+        return NULL;
     }
-    uint64_t request = pool_request(f, b, was);
-    count_free(s->t, request);
-    if (unlikely(f->kind > SIZE_CLASSES) && is_slab(f->kind)) { /* handlers have few: no quarantine */
+    *request = pool_request(f, b, was);
+    count_free(s->t, *request);
+    return b;
+}
+
+/* A handler's block that is freed outside: they have few, so it does not wait in the quarantine. */
+static COLD void free_reserve(struct section *s, const struct found *f, void *p, uint32_t stack)
+{
+    if (!slab_clear_unrecorded(f)) {
+        uint64_t request;
+        struct block_record *b = retire(s, f, stack, &request);
+        if (!b)
+            return;
         block_forget(b);
-        slab_give_in_handler(f->kind - 1, p);
-        return;
     }
-    quarantine_push(s->t, f, p, request, s->go);
+    slab_give_in_handler(f->kind - 1, p);
+}
+
+ALWAYS_INLINE void free_found(struct section *s, const struct found *f, void *p, uint32_t stack)
+{
+    uint64_t request;
+    if (unlikely(is_reserve(f->kind)))
+        free_reserve(s, f, p, stack);
+    else if (likely(retire(s, f, stack, &request)))
+        quarantine_push(s->t, f, p, request, s->go);
 }
 
 /* Inside a section. */
@@ -291,8 +306,8 @@ struct old_block {
 static bool fits_in_place(const struct found *f, uint64_t request)
 {
     if (is_slab(f->kind))
-        return f->kind <= SIZE_CLASSES ? class_of(request) == f->kind - 1
-                                       : request <= pool_room(f);
+        return is_reserve(f->kind) ? request <= pool_room(f)
+                                   : class_of(request) == f->kind - 1;
     return class_of(request) >= SIZE_CLASSES;
 }
 

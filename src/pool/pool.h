@@ -142,6 +142,12 @@ ALWAYS_INLINE bool is_slab(uint32_t kind)
     return kind - 1 < ALL_CLASSES;
 }
 
+/* A slab of those kept for handlers. */
+ALWAYS_INLINE bool is_reserve(uint32_t kind)
+{
+    return kind - 1 - SIZE_CLASSES < HANDLER_CLASSES;
+}
+
 #ifdef RTC_RECORD_WIDE
 #define RECORD_BYTES 32u
 #else

@@ -273,7 +273,7 @@ void slab_note_unrecorded(const struct found *f)
 
 bool slab_is_unrecorded(const struct found *f)
 {
-    return is_slab(f->kind) && f->kind > SIZE_CLASSES &&
+    return is_reserve(f->kind) &&
            __atomic_load_n(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64],
                            __ATOMIC_RELAXED) >> f->slot % 64 & 1;
 }
