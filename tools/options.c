@@ -15,7 +15,16 @@
 #include "rtcheck/bits.h"
 #include "tools.h"
 
-enum option_kind { KIND_FLAG, KIND_SIZE, KIND_PATH, KIND_BYTE, KIND_HEAP, KIND_FRAMES };
+enum option_kind {
+    KIND_FLAG,
+    KIND_SIZE,
+    KIND_PATH,
+    KIND_BYTE,
+    KIND_HEAP,
+    KIND_FRAMES,
+    KIND_LIMIT,
+    KIND_ON_ERROR,
+};
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
 #define OPTION(name, kind, initial, where, help) \
@@ -93,10 +102,29 @@ static bool parse_byte(const char *text, uint64_t *out)
     return parse_number(text, is_hex ? 16 : 10, out, &end) && *end == '\0' && *out <= UINT8_MAX;
 }
 
-static bool parse_frames(const char *text, uint64_t *out)
+/* What a number may be, by kind. */
+static const struct {
+    uint64_t least, most;
+} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000}};
+
+static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
     char *end;
-    return parse_number(text, 10, out, &end) && *end == '\0' && *out <= RTC_STACK_FRAMES;
+    return parse_number(text, 10, out, &end) && *end == '\0' && *out >= range_of[kind].least &&
+           *out <= range_of[kind].most;
+}
+
+/* The words that some kinds are one of. */
+static const char *const words_of[] = {[KIND_HEAP] = "private|file",
+                                       [KIND_ON_ERROR] = "continue|stop|abort|debugger"};
+
+static bool is_word_of(int kind, const char *text)
+{
+    size_t n = strlen(text);
+    for (const char *word = words_of[kind]; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+        if (n && strncmp(word, text, n) == 0 && (word[n] == '|' || !word[n]))
+            return true;
+    return false;
 }
 
 static const char *kind_wish(int kind)
@@ -112,6 +140,10 @@ static const char *kind_wish(int kind)
         return "private or file";
     case KIND_FRAMES:
         return "a number from 0 to 64";
+    case KIND_LIMIT:
+        return "a number from 1 to 10000";
+    case KIND_ON_ERROR:
+        return "continue, stop, abort or debugger";
     default:
         return "a path";
     }
@@ -134,7 +166,8 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
         snprintf(out, room, "%llu", (unsigned long long)number);
         return true;
     case KIND_FRAMES:
-        if (!parse_frames(given, &number))
+    case KIND_LIMIT:
+        if (!parse_ranged(kind, given, &number))
             return false;
         snprintf(out, room, "%llu", (unsigned long long)number);
         return true;
@@ -149,7 +182,7 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
     default:
         snprintf(out, room, "%s", given);
         return strlen(given) < room &&
-               (kind == KIND_PATH || strcmp(given, "private") == 0 || strcmp(given, "file") == 0);
+               (kind == KIND_PATH || is_word_of(kind, given));
     }
 }
 
@@ -326,7 +359,7 @@ static bool is_size(int kind)
 
 static bool is_text(int kind)
 {
-    return kind == KIND_PATH || kind == KIND_HEAP || kind == KIND_BYTE || kind == KIND_FRAMES;
+    return kind != KIND_FLAG && kind != KIND_SIZE;
 }
 
 bool option_flag(const struct options *o, const char *name)
@@ -422,6 +455,7 @@ static void print_option(FILE *out, const struct option_info *info)
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
+        [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);

@@ -60,6 +60,7 @@ struct quarantine {
 struct deferred {
     _Atomic uint32_t count;
     uint32_t stack[DEFERRED_SLOTS]; /* of the handler's call */
+    uint32_t op[DEFERRED_SLOTS];
     void *block[DEFERRED_SLOTS];
 };
 
@@ -79,12 +80,16 @@ struct thread {
     struct lock *held[LOCKS_HELD_MAX];
     uint32_t lease_plus_1;  /* of the fork this thread is making */
     bool limbo;             /* the struct shared by threads past their end: locked by the user */
+    uint8_t after;          /* AFTER_*: what is to be done behind the section */
     struct thread *next;    /* list of all, or of the free ones */
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
     struct trace trace[TRACES]; /* its last stacks: see trace_of */
 };
+
+#define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */
+#define AFTER_ERROR 2u /* an error was found: --on-error */
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
@@ -110,6 +115,7 @@ enum lock_rank {
     RANK_RULES = 9,   /* growth of the table of rules */
     RANK_DEPOT = 9,   /* growth of the depot */
     RANK_MODULES = 9, /* list of modules */
+    RANK_ERRORS = 9,  /* list of errors */
     RANK_META = 10,   /* areas and segments */
     RANK_ENVIRONMENT = 11, /* what shells find in it */
 };

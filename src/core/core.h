@@ -12,7 +12,13 @@
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 
+enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
+
+#define ERROR_LIMIT_MAX 10000u
+
 struct options {
+    enum on_error on_error;
+    uint32_t error_limit; /* places with errors that are kept of each image */
     bool trace_children;
     bool keep;
     bool heap_in_file;
@@ -116,7 +122,7 @@ ALWAYS_INLINE void section_end(struct section *s)
 {
     struct thread *t = s->t;
     atomic_store_explicit(&t->crit, 0, memory_order_release);
-    if (unlikely(t->limbo || atomic_load_explicit(&t->deferred.count, memory_order_relaxed)))
+    if (unlikely(t->after || atomic_load_explicit(&t->deferred.count, memory_order_relaxed)))
         section_end_slow(s);
 #ifdef RTC_ORACLE
     stack_compare();
@@ -189,6 +195,52 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
     return stack_note_trace(trace, at, last->id);
 }
 
+/* ---- errors.c, region.c: what the program did wrong ---------------------------------------------------- */
+
+/* What the program called: the entry, for reports, and the family of blocks that it makes or expects. */
+#define OP(entry, family) ((uint32_t)ENTRY_##entry << 8 | FAMILY_##family)
+
+ALWAYS_INLINE enum block_family op_family(uint32_t op)
+{
+    return (enum block_family)(op & 0xff);
+}
+
+ALWAYS_INLINE enum error_entry op_entry(uint32_t op)
+{
+    return (enum error_entry)(op >> 8);
+}
+
+#define SIZE_NOT_SAID UINT64_MAX
+
+struct error_call {
+    struct thread *t; /* NULL: not known */
+    uint32_t go;
+    uint32_t op;
+    uint32_t stack; /* of the call, 0 = none */
+};
+
+/*
+ * All inside a section.  error_free: p is not the start of a live block; true: it is a block of libc's
+ * own allocator, to be freed there, once we are outside.
+ */
+bool error_free(const struct error_call *call, const void *p, const struct found *f);
+/* A block that said `was` was freed, or moved, by a function for others; `said`: with this size. */
+void error_mismatch(const struct error_call *call, const void *p, const struct found *f, uint64_t was,
+                    uint64_t said);
+void error_damage(const struct error_call *call, const struct damage *d);
+void error_no_memory(const struct error_call *call, uint64_t bytes);
+void errors_start(void); /* the image has its header */
+void errors_after_fork(void);
+/* Behind the section in which an error was found: stops, aborts or goes on. */
+void errors_act(void);
+/* Looks at all blocks that are there; once, at the end.  Not in a section. */
+void errors_sweep(void);
+
+/* Fills in region and what belongs to it. */
+void region_of(uintptr_t at, struct error_record *e);
+/* A block of libc's own allocator, as far as can be seen.  Signal-safe. */
+bool region_is_libcs(const void *p);
+
 /* ---- track.c: the front desk ------------------------------------------------------------------------ */
 
 /*
@@ -196,12 +248,16 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  * has not returned yet.  Signal-safe in so far as a handler that interrupted another call is
  * served from a small reserve.
  */
-void *track_alloc(size_t request, size_t align, enum block_family family, const struct entry *at);
-void *track_alloc_zeroed(size_t request, const struct entry *at);
-void *track_realloc(void *p, size_t request, const struct entry *at);
-void track_free(void *p, enum block_family family, const struct entry *at);
+void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at);
+void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at);
+void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at);
+void track_free(void *p, uint32_t op, const struct entry *at);
+/* The same with the size that the block is said to have. */
+void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at);
+/* An allocation whose size cannot be; NULL, with errno. */
+void *track_refuse(uint64_t request, uint32_t op, const struct entry *at);
 /* A free that a handler left to be done, with the stack it was made at. */
-void track_free_deferred(void *p, uint32_t stack);
+void track_free_deferred(void *p, uint32_t stack, uint32_t op);
 size_t track_usable(const void *p);
 
 struct track_totals {
@@ -229,6 +285,10 @@ struct next {
     int (*prctl)(int, ...);
     void (*siglongjmp)(void *, int) __attribute__((noreturn));
     void (*longjmp_chk)(void *, int) __attribute__((noreturn));
+    /* libc's own heap, for blocks that came from there */
+    void (*free)(void *);
+    void *(*realloc)(void *, size_t);
+    size_t (*malloc_usable_size)(void *);
 };
 
 extern struct next next;

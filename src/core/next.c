@@ -30,6 +30,9 @@ void next_resolve(void)
     LOOK_UP(syscall);
     LOOK_UP(prctl);
     LOOK_UP(siglongjmp);
+    LOOK_UP(free);
+    LOOK_UP(realloc);
+    LOOK_UP(malloc_usable_size);
 #undef LOOK_UP
     look_up(&next.register_atfork, "__register_atfork");
     look_up(&next.longjmp_chk, "__longjmp_chk");

@@ -69,12 +69,23 @@ static void read_byte(int *out, struct value v)
         *out = (int)n;
 }
 
-static void read_frames(uint32_t *out, struct value v)
+static void read_number(uint32_t *out, struct value v, uint32_t least, uint32_t most)
 {
     const char *s = v.at;
     uint64_t n;
-    if (text_parse_decimal(&s, &n) && (size_t)(s - v.at) == v.length && n <= RTC_STACK_FRAMES)
+    if (text_parse_decimal(&s, &n) && (size_t)(s - v.at) == v.length && n >= least && n <= most)
         *out = (uint32_t)n;
+}
+
+static void read_on_error(enum on_error *out, struct value v)
+{
+    static const char *const name[] = {[ON_ERROR_CONTINUE] = "continue",
+                                       [ON_ERROR_STOP] = "stop",
+                                       [ON_ERROR_ABORT] = "abort",
+                                       [ON_ERROR_DEBUGGER] = "debugger"};
+    for (uint32_t i = 0; i < countof(name); i++)
+        if (value_is(v, name[i]))
+            *out = (enum on_error)i;
 }
 
 /* What does not fit is as good as not given: half a path would be another one. */
@@ -104,7 +115,11 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
     else if (key_is(key, n, "freelist-vol"))
         read_size(&pool_knobs.quarantine_bytes, v);
     else if (key_is(key, n, "frames"))
-        read_frames(&o->frames, v);
+        read_number(&o->frames, v, 0, RTC_STACK_FRAMES);
+    else if (key_is(key, n, "error-limit"))
+        read_number(&o->error_limit, v, 1, ERROR_LIMIT_MAX);
+    else if (key_is(key, n, "on-error"))
+        read_on_error(&o->on_error, v);
     else if (key_is(key, n, "malloc-fill"))
         read_byte(&pool_knobs.malloc_fill, v);
     else if (key_is(key, n, "free-fill"))

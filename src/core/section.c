@@ -82,19 +82,23 @@ static void do_deferred(struct thread *t)
     uint32_t n;
     while ((n = atomic_load_explicit(&d->count, memory_order_acquire)) > 0) {
         void *block = d->block[n - 1];
-        uint32_t stack = d->stack[n - 1];
+        uint32_t stack = d->stack[n - 1], op = d->op[n - 1];
         if (atomic_compare_exchange_strong(&d->count, &n, n - 1))
-            track_free_deferred(block, stack);
+            track_free_deferred(block, stack, op);
     }
 }
 
 COLD void section_end_slow(struct section *s)
 {
     struct thread *t = s->t;
+    bool error = t->after & AFTER_ERROR;
+    t->after &= (uint8_t)~AFTER_ERROR;
     if (t->limbo)
         threads_limbo_drop();
     else
         do_deferred(t);
+    if (error)
+        errors_act();
 }
 
 void section_leave_by_jump(uintptr_t target)

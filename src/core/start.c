@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 struct runtime rt = {.options = {
-                         .trace_children = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES}};
+                         .trace_children = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES,
+                         .error_limit = 1000}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;
@@ -49,6 +50,13 @@ static int start_run(char *const *envp)
     return err;
 }
 
+static void after_fork(bool fresh)
+{
+    unwind_after_fork(fresh);
+    errors_after_fork();
+    errors_start();
+}
+
 /* Only the first image of a run can have its heap in the file: there is one heap in it. */
 static bool may_use_file_heap(void)
 {
@@ -77,7 +85,8 @@ static void start(char **envp)
                  (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
     };
     image_start(&request);
-    fork_start(unwind_after_fork);
+    errors_start();
+    fork_start(after_fork);
     slab_start();
     large_start();
     loader_start();

@@ -15,22 +15,20 @@
 
 EXPORT void *malloc(size_t bytes)
 {
-    return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, CALLER);
+    return track_alloc(bytes, MIN_ALIGN, OP(MALLOC, MALLOC), CALLER);
 }
 
 EXPORT void free(void *p)
 {
-    track_free(p, FAMILY_MALLOC, CALLER);
+    track_free(p, OP(FREE, MALLOC), CALLER);
 }
 
 static void *zeroed(size_t count, size_t bytes, const struct entry *at)
 {
     uint64_t total;
-    if (!checked_mul(count, bytes, &total)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return track_alloc_zeroed(total, at);
+    if (!checked_mul(count, bytes, &total))
+        return track_refuse(UINT64_MAX, OP(CALLOC, MALLOC), at);
+    return track_alloc_zeroed(total, OP(CALLOC, MALLOC), at);
 }
 
 EXPORT void *calloc(size_t count, size_t bytes)
@@ -38,34 +36,32 @@ EXPORT void *calloc(size_t count, size_t bytes)
     return zeroed(count, bytes, CALLER);
 }
 
-static void *resized(void *p, size_t bytes, const struct entry *at)
+static void *resized(void *p, size_t bytes, uint32_t op, const struct entry *at)
 {
     if (!p)
-        return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, at);
+        return track_alloc(bytes, MIN_ALIGN, op, at);
     if (!bytes) { /* as glibc: realloc(p, 0) frees */
-        track_free(p, FAMILY_MALLOC, at);
+        track_free(p, op, at);
         return NULL;
     }
-    return track_realloc(p, bytes, at);
+    return track_realloc(p, bytes, op, at);
 }
 
 EXPORT void *realloc(void *p, size_t bytes)
 {
-    return resized(p, bytes, CALLER);
+    return resized(p, bytes, OP(REALLOC, MALLOC), CALLER);
 }
 
 EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 {
     uint64_t total;
-    if (!checked_mul(count, bytes, &total)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return resized(p, total, CALLER);
+    if (!checked_mul(count, bytes, &total))
+        return track_refuse(UINT64_MAX, OP(REALLOCARRAY, MALLOC), CALLER);
+    return resized(p, total, OP(REALLOCARRAY, MALLOC), CALLER);
 }
 
 /* As glibc: an alignment that is no power of two is rounded up to one; absurd ones are refused. */
-static void *aligned(size_t align, size_t bytes, const struct entry *at)
+static void *aligned(size_t align, size_t bytes, uint32_t op, const struct entry *at)
 {
     if (align > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
@@ -74,21 +70,19 @@ static void *aligned(size_t align, size_t bytes, const struct entry *at)
     size_t power = MIN_ALIGN;
     while (power < align)
         power *= 2;
-    if (power > PTRDIFF_MAX || bytes > PTRDIFF_MAX - power) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return track_alloc(bytes, power, FAMILY_ALIGNED, at);
+    if (power > PTRDIFF_MAX || bytes > PTRDIFF_MAX - power)
+        return track_refuse(bytes, op, at);
+    return track_alloc(bytes, power, op, at);
 }
 
 EXPORT void *memalign(size_t align, size_t bytes)
 {
-    return aligned(align, bytes, CALLER);
+    return aligned(align, bytes, OP(MEMALIGN, ALIGNED), CALLER);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t bytes)
 {
-    return aligned(align, bytes, CALLER);
+    return aligned(align, bytes, OP(ALIGNED_ALLOC, ALIGNED), CALLER);
 }
 
 EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
@@ -96,7 +90,7 @@ EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
     if (align % sizeof(void *) != 0 || !is_pow2(align / sizeof(void *)))
         return EINVAL;
     int saved = errno;
-    void *p = aligned(align, bytes, CALLER);
+    void *p = aligned(align, bytes, OP(POSIX_MEMALIGN, ALIGNED), CALLER);
     errno = saved;
     if (!p)
         return ENOMEM;
@@ -106,17 +100,15 @@ EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
 
 EXPORT void *valloc(size_t bytes)
 {
-    return aligned(PAGE_BYTES, bytes, CALLER);
+    return aligned(PAGE_BYTES, bytes, OP(VALLOC, ALIGNED), CALLER);
 }
 
 static void *whole_pages(size_t bytes, const struct entry *at)
 {
     uint64_t up;
-    if (!checked_add(bytes, PAGE_BYTES - 1, &up)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return aligned(PAGE_BYTES, align_down(up, PAGE_BYTES), at);
+    if (!checked_add(bytes, PAGE_BYTES - 1, &up))
+        return track_refuse(bytes, OP(PVALLOC, ALIGNED), at);
+    return aligned(PAGE_BYTES, align_down(up, PAGE_BYTES), OP(PVALLOC, ALIGNED), at);
 }
 
 EXPORT void *pvalloc(size_t bytes)
@@ -133,22 +125,20 @@ EXPORT size_t malloc_usable_size(void *p)
 EXPORT void cfree(void *p);
 EXPORT void cfree(void *p)
 {
-    track_free(p, FAMILY_MALLOC, CALLER);
+    track_free(p, OP(CFREE, MALLOC), CALLER);
 }
 
 EXPORT void free_sized(void *p, size_t bytes);
 EXPORT void free_sized(void *p, size_t bytes)
 {
-    (void)bytes;
-    track_free(p, FAMILY_MALLOC, CALLER);
+    track_free_sized(p, bytes, OP(FREE_SIZED, MALLOC), CALLER);
 }
 
 EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes);
 EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
 {
     (void)align;
-    (void)bytes;
-    track_free(p, FAMILY_ALIGNED, CALLER);
+    track_free_sized(p, bytes, OP(FREE_ALIGNED_SIZED, ALIGNED), CALLER);
 }
 
 /* ---- glibc's own names ---------------------------------------------------------------------- */
@@ -156,13 +146,13 @@ EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
 EXPORT void *__libc_malloc(size_t bytes);
 EXPORT void *__libc_malloc(size_t bytes)
 {
-    return track_alloc(bytes, MIN_ALIGN, FAMILY_MALLOC, CALLER);
+    return track_alloc(bytes, MIN_ALIGN, OP(MALLOC, MALLOC), CALLER);
 }
 
 EXPORT void __libc_free(void *p);
 EXPORT void __libc_free(void *p)
 {
-    track_free(p, FAMILY_MALLOC, CALLER);
+    track_free(p, OP(FREE, MALLOC), CALLER);
 }
 
 EXPORT void *__libc_calloc(size_t count, size_t bytes);
@@ -174,19 +164,19 @@ EXPORT void *__libc_calloc(size_t count, size_t bytes)
 EXPORT void *__libc_realloc(void *p, size_t bytes);
 EXPORT void *__libc_realloc(void *p, size_t bytes)
 {
-    return resized(p, bytes, CALLER);
+    return resized(p, bytes, OP(REALLOC, MALLOC), CALLER);
 }
 
 EXPORT void *__libc_memalign(size_t align, size_t bytes);
 EXPORT void *__libc_memalign(size_t align, size_t bytes)
 {
-    return aligned(align, bytes, CALLER);
+    return aligned(align, bytes, OP(MEMALIGN, ALIGNED), CALLER);
 }
 
 EXPORT void *__libc_valloc(size_t bytes);
 EXPORT void *__libc_valloc(size_t bytes)
 {
-    return aligned(PAGE_BYTES, bytes, CALLER);
+    return aligned(PAGE_BYTES, bytes, OP(VALLOC, ALIGNED), CALLER);
 }
 
 EXPORT void *__libc_pvalloc(size_t bytes);

@@ -52,84 +52,100 @@ static bool ask_handler(void)
         return next_new ? next_new(__VA_ARGS__) : NULL; \
     } while (0)
 
-#define DEFINE_NEW(name, family)                                                \
+#define DEFINE_NEW(name, op)                                                \
     CXX(void *, name, size_t bytes)                                             \
     {                                                                           \
         void *p;                                                                \
-        while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, family, CALLER))))  \
+        while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, op, CALLER))))  \
             if (!ask_handler())                                                 \
                 GIVE_UP(new_fn, #name, HOPELESS);                               \
         return p;                                                               \
     }
 
-#define DEFINE_NEW_NOTHROW(name, family)                                        \
+#define DEFINE_NEW_NOTHROW(name, op)                                        \
     CXX(void *, name, size_t bytes, const void *nothrow)                        \
     {                                                                           \
-        void *p = track_alloc(bytes, MIN_ALIGN, family, CALLER);                \
+        void *p = track_alloc(bytes, MIN_ALIGN, op, CALLER);                \
         if (likely(p))                                                          \
             return p;                                                           \
         GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                         \
     }
 
-#define DEFINE_NEW_ALIGNED(name, family)                                        \
+#define DEFINE_NEW_ALIGNED(name, op)                                        \
     CXX(void *, name, size_t bytes, size_t align)                               \
     {                                                                           \
         void *p = NULL;                                                         \
         while (!is_pow2(align) ||                                               \
-               unlikely(!(p = track_alloc(bytes, align, family, CALLER))))      \
+               unlikely(!(p = track_alloc(bytes, align, op, CALLER))))      \
             if (!is_pow2(align) || !ask_handler())                              \
                 GIVE_UP(new_aligned_fn, #name, HOPELESS, align);                \
         return p;                                                               \
     }
 
-#define DEFINE_NEW_ALIGNED_NOTHROW(name, family)                                       \
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                       \
     CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                 \
     {                                                                                  \
-        void *p = is_pow2(align) ? track_alloc(bytes, align, family, CALLER) : NULL;   \
+        void *p = is_pow2(align) ? track_alloc(bytes, align, op, CALLER) : NULL;   \
         if (likely(p))                                                                 \
             return p;                                                                  \
         GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                 \
     }
 
-DEFINE_NEW(_Znwm, FAMILY_NEW)
-DEFINE_NEW(_Znam, FAMILY_NEW_ARRAY)
-DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, FAMILY_NEW)
-DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, FAMILY_NEW_ARRAY)
-DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, FAMILY_NEW_ALIGNED)
-DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED)
-DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ALIGNED)
-DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ARRAY_ALIGNED)
+DEFINE_NEW(_Znwm, OP(NEW, NEW))
+DEFINE_NEW(_Znam, OP(NEW_ARRAY, NEW_ARRAY))
+DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, OP(NEW, NEW))
+DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, OP(NEW_ARRAY, NEW_ARRAY))
+DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, OP(NEW_ALIGNED, NEW_ALIGNED))
+DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, OP(NEW_ALIGNED, NEW_ALIGNED))
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
 
 /* delete: plain, sized, aligned, sized and aligned, and the nothrow forms of failed constructors */
 
-#define DEFINE_DELETE(name, family)             \
+#define DEFINE_DELETE(name, op)                 \
     CXX(void, name, void *p)                    \
     {                                           \
-        track_free(p, family, CALLER);          \
+        track_free(p, op, CALLER);              \
     }
-#define DEFINE_DELETE_2(name, family, second)   \
+#define DEFINE_DELETE_2(name, op, second)       \
     CXX(void, name, void *p, second unused)     \
     {                                           \
         (void)unused;                           \
-        track_free(p, family, CALLER);          \
+        track_free(p, op, CALLER);              \
     }
-#define DEFINE_DELETE_3(name, family, third)                    \
-    CXX(void, name, void *p, size_t unused, third unused_too)   \
+#define DEFINE_DELETE_3(name, op, second, third)                \
+    CXX(void, name, void *p, second unused, third unused_too)   \
     {                                                           \
         (void)unused;                                           \
         (void)unused_too;                                       \
-        track_free(p, family, CALLER);                          \
+        track_free(p, op, CALLER);                              \
+    }
+#define DEFINE_DELETE_SIZED(name, op)                   \
+    CXX(void, name, void *p, size_t bytes)              \
+    {                                                   \
+        track_free_sized(p, bytes, op, CALLER);         \
+    }
+#define DEFINE_DELETE_SIZED_2(name, op, third)                  \
+    CXX(void, name, void *p, size_t bytes, third unused)        \
+    {                                                           \
+        (void)unused;                                           \
+        track_free_sized(p, bytes, op, CALLER);                 \
     }
 
-DEFINE_DELETE(_ZdlPv, FAMILY_NEW)
-DEFINE_DELETE(_ZdaPv, FAMILY_NEW_ARRAY)
-DEFINE_DELETE_2(_ZdlPvm, FAMILY_NEW, size_t)
-DEFINE_DELETE_2(_ZdaPvm, FAMILY_NEW_ARRAY, size_t)
-DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, FAMILY_NEW, const void *)
-DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, FAMILY_NEW_ARRAY, const void *)
-DEFINE_DELETE_2(_ZdlPvSt11align_val_t, FAMILY_NEW_ALIGNED, size_t)
-DEFINE_DELETE_2(_ZdaPvSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED, size_t)
-DEFINE_DELETE_3(_ZdlPvmSt11align_val_t, FAMILY_NEW_ALIGNED, size_t)
-DEFINE_DELETE_3(_ZdaPvmSt11align_val_t, FAMILY_NEW_ARRAY_ALIGNED, size_t)
-DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ALIGNED, const void *)
-DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, FAMILY_NEW_ARRAY_ALIGNED, const void *)
+#define ONE OP(DELETE, NEW)
+#define ARRAY OP(DELETE_ARRAY, NEW_ARRAY)
+#define ONE_ALIGNED OP(DELETE_ALIGNED, NEW_ALIGNED)
+#define ARRAY_ALIGNED OP(DELETE_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED)
+
+DEFINE_DELETE(_ZdlPv, ONE)
+DEFINE_DELETE(_ZdaPv, ARRAY)
+DEFINE_DELETE_SIZED(_ZdlPvm, ONE)
+DEFINE_DELETE_SIZED(_ZdaPvm, ARRAY)
+DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, ONE, const void *)
+DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, ARRAY, const void *)
+DEFINE_DELETE_2(_ZdlPvSt11align_val_t, ONE_ALIGNED, size_t)
+DEFINE_DELETE_2(_ZdaPvSt11align_val_t, ARRAY_ALIGNED, size_t)
+DEFINE_DELETE_SIZED_2(_ZdlPvmSt11align_val_t, ONE_ALIGNED, size_t)
+DEFINE_DELETE_SIZED_2(_ZdaPvmSt11align_val_t, ARRAY_ALIGNED, size_t)
+DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, ONE_ALIGNED, size_t, const void *)
+DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, ARRAY_ALIGNED, size_t, const void *)

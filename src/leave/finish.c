@@ -177,6 +177,8 @@ void leave_finish(enum image_end how, int status)
     static _Atomic bool reported;
     if (fork_is_child())
         return; /* did nothing with memory since the fork: there is no image to end */
+    if (how != END_EXEC)
+        errors_sweep();
     image_end(how, status);
     if (how == END_EXEC && !rt.options.keep)
         run_step_aside(true);

@@ -70,6 +70,11 @@ uint64_t os_clock_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t os_cpu_clock_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t os_wall_clock_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
@@ -78,6 +83,16 @@ uint64_t os_wall_clock_ns(void)
 void os_yield(void)
 {
     CALL0(SYS_sched_yield);
+}
+
+bool os_alternate_stack(uintptr_t *start, uintptr_t *end)
+{
+    stack_t stack = {.ss_flags = SS_DISABLE};
+    if (os_sandboxed() || CALL2(SYS_sigaltstack, NULL, &stack) < 0 || stack.ss_flags & SS_DISABLE)
+        return false;
+    *start = (uintptr_t)stack.ss_sp;
+    *end = *start + stack.ss_size;
+    return true;
 }
 
 bool os_on_alternate_stack(void)
@@ -249,4 +264,29 @@ void os_thread_name(char buffer[16])
     buffer[0] = '\0';
     if (!os_sandboxed())
         CALL2(SYS_prctl, 16 /* PR_GET_NAME */, buffer);
+}
+
+void os_signal_self(int signal)
+{
+    if (!os_sandboxed())
+        CALL3(SYS_tgkill, os_pid(), os_tid(), signal);
+}
+
+bool os_is_traced(void)
+{
+    static const char field[] = "TracerPid:\t";
+    char status[2048];
+    int fd = os_sandboxed() ? -1 : os_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+    long got = fd < 0 ? 0 : os_read(fd, status, sizeof status);
+    if (fd >= 0)
+        os_close(fd);
+    for (long i = 0; i + (long)sizeof field <= got; i++)
+        if (text_starts(status + i, field))
+            return status[i + (long)sizeof field - 1] != '0';
+    return false;
+}
+
+bool os_usage(struct rusage *usage)
+{
+    return !os_sandboxed() && CALL2(SYS_getrusage, RUSAGE_SELF, usage) == 0;
 }

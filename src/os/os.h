@@ -13,6 +13,7 @@
 #ifndef OS_H
 #define OS_H
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base.h"
@@ -88,6 +89,8 @@ struct os_signals {
 };
 void os_block_signals(struct os_signals *s);
 void os_restore_signals(const struct os_signals *s);
+/* The calling thread's alternate signal stack; false: it has none, or it cannot be asked. */
+bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
 /* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
 bool os_on_alternate_stack(void);
 /* Are we there, and is `target` there, too?  In a sandbox: no. */
@@ -119,6 +122,22 @@ long os_write(int fd, const void *buffer, size_t bytes);
 long os_read_link(const char *path, char *buffer, size_t bytes);
 uint64_t os_limit(int resource); /* soft limit; UINT64_MAX = none */
 uint64_t os_data_bytes(void);    /* writable private memory of this process; 0 = not known */
+/* Stops, or ends by SIGTRAP or SIGSTOP, this process; nothing in a sandbox. */
+void os_signal_self(int signal);
+/* Is somebody debugging this process?  In a sandbox: no. */
+bool os_is_traced(void);
+/* What the process has used; false: it cannot be asked. */
+bool os_usage(struct rusage *usage);
+uint64_t os_cpu_clock_ns(void); /* of all its threads */
+
+struct mapping {
+    uintptr_t start, end;
+    bool writable;   /* and readable */
+    char path[104];  /* or "[heap]" and the like; its end when it is longer */
+};
+
+/* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
+int os_mapping_of(uintptr_t at, struct mapping *m);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 

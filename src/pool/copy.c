@@ -186,10 +186,14 @@ static void restamp(struct unit *head, uint64_t owner, uint32_t go)
     atomic_store_explicit(&head->epoch, go, memory_order_release);
 }
 
+bool fork_is_inherited(const struct unit *head)
+{
+    return atomic_load_explicit(&head->epoch, memory_order_acquire) < copies.first_epoch;
+}
+
 bool fork_is_unsure(const struct unit *head)
 {
-    return atomic_load_explicit(&head->epoch, memory_order_acquire) < copies.first_epoch &&
-           !fork_believes_parent();
+    return fork_is_inherited(head) && !fork_believes_parent();
 }
 
 void fork_own(struct unit *head, uint32_t go)

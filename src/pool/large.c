@@ -129,6 +129,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
                           memory_order_release); /* pairs with pool_find */
     *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
+    redzone_put_large(f, (void *)unit_address(head), request);
     return (void *)unit_address(head);
 }
 
@@ -150,6 +151,8 @@ static void leave(void)
     uint64_t n = note_of(head)->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
     large.held_bytes -= resident_bytes(n);
+    if (!held->released)
+        quarantine_judge_large(head, r);
     if (epoch == fork_epoch())
         large_record_vacate(r);
     else

@@ -187,6 +187,13 @@ bool large_let_go(void);
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);
 
+/* ---- redzones and fills (redzone.h) ----------------------------------------------------------- */
+
+struct damage;
+
+/* Who is told of damage that is found when nobody asked: at eviction.  Once, before the heap is used. */
+void quarantine_tell(void (*visit)(const struct damage *));
+
 /* ---- quarantine (quarantine.c) ---------------------------------------------------------------- */
 
 /* The block's record has just become FREED by this thread; fills it and keeps it for a while. */
@@ -281,6 +288,8 @@ void segment_vacate(struct segment *s);
 
 /* ---- forks (fork.c, copy.c, quiet.c) ------------------------------------------------------------- */
 
+/* Are the head's records an ancestor's?  We never wrote one of them. */
+bool fork_is_inherited(const struct unit *head);
 /* Makes the head's records ours to write in epoch `go`. */
 void fork_own(struct unit *head, uint32_t go);
 /* A segment or large record that a child may still read is let go of when none can. */
@@ -328,6 +337,14 @@ struct thread_totals {
     uint64_t allocs, frees, alloc_bytes, free_bytes;
 };
 
+/* Whose stack lies in this mapping? */
+struct thread_fact {
+    uint32_t number; /* 0: nobody's */
+    bool ended;
+};
+
+struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end); /* takes no lock */
+uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
 struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
 /* Before a fork: what the child begins with. */
 void threads_note_totals(void);
@@ -412,5 +429,7 @@ ALWAYS_INLINE void *slab_take_hot(struct thread *t, uint32_t class)
     struct cache_bin *bin = &t->bin[class];
     return likely(bin->count) ? bin->slot[--bin->count] : slab_take(t, class);
 }
+
+#include "redzone.h"
 
 #endif

@@ -20,6 +20,7 @@ struct unit_note {
         uint32_t hint;  /* slab: first word that may have a bit */
         uint32_t units; /* large block: its length; the record's belongs to readers of the file */
     };
+    uint32_t fresh;            /* slab: this slot and those above it were never taken */
     uint64_t free[SLOT_WORDS]; /* slab: free slots */
 };
 
@@ -65,6 +66,11 @@ void reclaim_all(void);
 /* ---- segment.c ---------------------------------------------------------------------------------- */
 
 void segments_after_fork(void);
+
+/* ---- quarantine.c ------------------------------------------------------------------------------- */
+
+/* A large block leaves, with its pages as they are. */
+void quarantine_judge_large(struct unit *head, struct large_record *r);
 
 /* ---- lease.c ------------------------------------------------------------------------------------ */
 

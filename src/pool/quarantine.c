@@ -5,30 +5,14 @@
  * freelist-vol option, 256 KiB), and all threads together stay below ALL_BYTES_MAX.  What a dying
  * thread holds goes to the struct of threads past their end.  Large blocks wait in large.c.
  *
- * Blocks are filled as they enter: whole up to FILL_WHOLE, head and tail beyond.
+ * Blocks are filled as they enter, and must still be when they leave (redzone.h).
  */
 #include "pool_priv.h"
 
-#include <string.h>
-
 #define ALL_BYTES_MAX (16ull << 20)
 #define THREADS_AT_FULL_SHARE 63u /* with the default budget all of them fit */
-#define FILL_WHOLE 4096u
-#define FILL_ENDS 64u
 
 struct pool_knobs pool_knobs = {256u << 10, -1, 0xfd};
-
-static void fill(void *block, uint64_t request)
-{
-    if (pool_knobs.free_fill < 0)
-        return;
-    if (request <= FILL_WHOLE) {
-        memset(block, pool_knobs.free_fill, request);
-        return;
-    }
-    memset(block, pool_knobs.free_fill, FILL_ENDS);
-    memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
-}
 
 static uint64_t budget(void)
 {
@@ -36,13 +20,49 @@ static uint64_t budget(void)
     return pool_knobs.quarantine_bytes < share ? pool_knobs.quarantine_bytes : share;
 }
 
+static void (*tell)(const struct damage *);
+
+void quarantine_tell(void (*visit)(const struct damage *))
+{
+    tell = visit;
+}
+
+static COLD void judge(const struct found *f, void *block, uint64_t word, uint32_t go)
+{
+    uint64_t request = word_size(word), now, stacks;
+    struct damage d;
+    if (!redzone_damage(f, block, request, word, go, &d) &&
+        (!block_read(pool_look(f, go), &now, &stacks) ||
+         !fill_damage(block, request, word, stacks, &d)))
+        return;
+    if (tell)
+        tell(&d);
+}
+
+void quarantine_judge_large(struct unit *head, struct large_record *r)
+{
+    const void *block = (const void *)unit_address(head);
+    uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed), word, stacks;
+    struct damage d;
+    if (!fill_is_whole(block, request) && block_read(&r->block, &word, &stacks) &&
+        fill_damage(block, request, word, stacks, &d) && tell)
+        tell(&d);
+}
+
 static void evict(struct thread *t, uint32_t go)
 {
     struct quarantine *q = &t->quarantine;
     void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
+    __builtin_prefetch(q->slot[(q->head + 1) % QUARANTINE_SLOTS]); /* leaves after the next */
     struct found f = pool_find_hot(block);
-    q->bytes -= size_class[f.kind - 1].slot_bytes;
-    block_forget(pool_record_hot(&f, go));
+    uint32_t class = f.kind - 1;
+    struct block_record *b = pool_record_hot(&f, go);
+    uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+    if (unlikely(!redzone_is_whole(block, f.slot, class, word_size(word)) ||
+                 !fill_is_whole(block, word_size(word))))
+        judge(&f, block, word, go);
+    q->bytes -= size_class[class].slot_bytes;
+    block_forget(b);
     slab_give(t, f.kind - 1, block);
 }
 
@@ -62,7 +82,7 @@ static void enter(struct thread *t, void *block, uint32_t class, uint32_t go)
 void quarantine_push(struct thread *t, const struct found *f, void *block, uint64_t request,
                      uint32_t go)
 {
-    fill(block, request);
+    fill_put(block, request);
     if (is_slab(f->kind))
         enter(t, block, f->kind - 1, go);
     else

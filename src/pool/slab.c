@@ -60,6 +60,7 @@ static void note_all_free(struct unit_note *note, uint32_t slots)
         note->free[slots / 64] = (1ull << slots % 64) - 1;
     note->free_slots = (uint16_t)slots;
     note->hint = 0;
+    note->fresh = 0;
     note->listed = 0;
 }
 
@@ -109,6 +110,18 @@ static void *slot_address(const struct unit *head, uint32_t class, uint32_t slot
     return (void *)(unit_address(head) + (uintptr_t)slot * size_class[class].slot_bytes);
 }
 
+/* Lowest come first, so all below a slot have been here: the left neighbour's last byte is set. */
+static void *slot_taken(const struct unit *head, uint32_t class, uint32_t slot)
+{
+    struct unit_note *note = note_of(head);
+    char *p = slot_address(head, class, slot);
+    if (slot >= note->fresh) {
+        note->fresh = slot + 1;
+        p[size_class[class].slot_bytes - 1] = (char)REDZONE_BYTE;
+    }
+    return p;
+}
+
 /* Takes up to `want` free slots of one slab, lowest first. */
 static uint32_t slab_pick(struct unit *head, uint32_t class, void **out, uint32_t want)
 {
@@ -120,7 +133,7 @@ static uint32_t slab_pick(struct unit *head, uint32_t class, void **out, uint32_
             uint32_t bit = (uint32_t)__builtin_ctzll(note->free[w]);
             note->free[w] &= note->free[w] - 1;
             note->free_slots--;
-            out[got++] = slot_address(head, class, w * 64 + bit);
+            out[got++] = slot_taken(head, class, w * 64 + bit);
         }
     }
     return got;

@@ -45,6 +45,14 @@ uint32_t threads_next_number(void)
     return threads.next_number + 1;
 }
 
+/* libc puts it where the thread's stack begins; the main thread's lies elsewhere. */
+static uintptr_t control_block(void)
+{
+    uintptr_t at;
+    __asm__("movq %%fs:0, %0" : "=r"(at));
+    return at;
+}
+
 /* Caller holds the lock. */
 static struct thread_record *record_take(uint32_t *number)
 {
@@ -66,6 +74,7 @@ static struct thread_record *record_take(uint32_t *number)
     *number = threads.next_number = next;
     r->number = next;
     os_thread_name(r->name);
+    r->control_block = control_block();
     atomic_store_explicit(&r->tid, os_tid(), memory_order_relaxed);
     atomic_store_explicit(&threads.chunk->count, place + 1, memory_order_release);
     return r;
@@ -132,6 +141,30 @@ struct thread_totals threads_totals(void)
     return sum;
 }
 
+struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end)
+{
+    struct thread_fact fact = {0};
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        uint64_t block = t->record->control_block;
+        if (t->limbo || block <= start || block > end)
+            continue;
+        fact.number = t->record->number;
+        fact.ended = !t->tid;
+        if (t->tid)
+            break; /* of those that had this stack one after the other, the living one */
+    }
+    return fact;
+}
+
+uint32_t threads_main(void)
+{
+    uint32_t pid = os_pid();
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->tid == pid)
+            return t->number;
+    return 0;
+}
+
 void threads_note_totals(void)
 {
     threads.at_fork = threads_totals();
@@ -155,6 +188,7 @@ struct thread *threads_limbo_take(void)
     struct thread *t = &threads.limbo;
     if (!t->record) {
         t->limbo = true;
+        t->after = AFTER_LIMBO;
         t->record = &uncounted;
         lock_take(&threads.lock);
         struct thread_record *r = record_take(&t->number);

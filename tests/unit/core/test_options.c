@@ -37,6 +37,8 @@ static bool changes_nothing(const char *text)
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
            e.options.frames == initial.options.frames &&
+           e.options.error_limit == initial.options.error_limit &&
+           e.options.on_error == initial.options.on_error &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
            e.knobs.malloc_fill == initial.knobs.malloc_fill &&
@@ -54,6 +56,8 @@ enum where { L, R };
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
 #define OTHER_FRAMES(initial) "17"
+#define OTHER_LIMIT(initial) "18"
+#define OTHER_ON_ERROR(initial) "stop"
 
 /* "name=value" as RTCHECK_OPTIONS has it: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -98,6 +102,22 @@ static void flags(void **state)
     }
     if (!after_reading("trace_children=no:trace_children").options.trace_children)
         fail_msg("a bare flag is no yes");
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=", "on_error=go"};
+    static const char *const word[] = {"continue", "stop", "abort", "debugger"};
+    for (size_t i = 0; i < countof(bad); i++)
+        if (!changes_nothing(bad[i]))
+            fail_msg("%s is taken", bad[i]);
+    assert_int_equal(after_reading("error_limit=10000").options.error_limit, 10000);
+    for (size_t i = 0; i < countof(word); i++) {
+        char text[32];
+        snprintf(text, sizeof text, "on_error=%s", word[i]);
+        assert_int_equal(after_reading(text).options.on_error, i);
+    }
 }
 
 static void frames(void **state)
@@ -221,8 +241,9 @@ static int remember(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table), cmocka_unit_test(flags),      cmocka_unit_test(frames), cmocka_unit_test(sizes),
-        cmocka_unit_test(bytes), cmocka_unit_test(paths),      cmocka_unit_test(separators),
+        cmocka_unit_test(table),      cmocka_unit_test(flags), cmocka_unit_test(errors),
+        cmocka_unit_test(frames),     cmocka_unit_test(sizes), cmocka_unit_test(bytes),
+        cmocka_unit_test(paths),      cmocka_unit_test(separators),
         cmocka_unit_test(bad_values),
     };
     return cmocka_run_group_tests(tests, remember, NULL);

@@ -1,0 +1,304 @@
+/*
+ * errors.c - what the program did wrong, written down: one record for each place and kind.
+ *
+ * Detection (track.c, pool) says what it found; here it becomes an error_record of the run file, or
+ * one more of a record that is there: the same mistake at the same place is told once, with a
+ * count.  A place is the stack of the call; of damaged memory, which nobody knows the writer of, it
+ * is the stack that allocated the block.  Words are the reporter's.
+ *
+ * Everything is called inside a critical section, and cold.
+ */
+#include "core.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_MAX ERROR_LIMIT_MAX
+#define CHUNKS_MAX (LIMIT_MAX / ERROR_CHUNK + 1)
+#define INDEX_SLOTS 32768u /* a power of two, at least twice LIMIT_MAX */
+
+static struct {
+    struct lock lock;
+    struct segment *chunk[CHUNKS_MAX];
+    uint32_t count;
+    uint16_t index[INDEX_SLOTS]; /* place + 1, by hash of the record's key */
+} errors = {.lock = LOCK_INIT(RANK_ERRORS)};
+
+static_assert(INDEX_SLOTS >= 2 * LIMIT_MAX && LIMIT_MAX < UINT16_MAX, "there is always a free one");
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const struct error_record *e)
+{
+    return e->damage ? e->alloc_stack : e->stack;
+}
+
+static bool is_same(const struct error_record *a, const struct error_record *b)
+{
+    return atomic_load_explicit(&a->kind, memory_order_relaxed) ==
+               atomic_load_explicit(&b->kind, memory_order_relaxed) &&
+           place_of(a) == place_of(b) && a->damage == b->damage &&
+           (a->damage || a->entry == b->entry);
+}
+
+static struct error_record *record_at(uint32_t place)
+{
+    return (struct error_record *)segment_items(errors.chunk[place / ERROR_CHUNK]) +
+           place % ERROR_CHUNK;
+}
+
+/* Its slot in the index: of the record that is the same, or the free one where it belongs. */
+static uint16_t *slot_of(const struct error_record *e)
+{
+    uint64_t key = (uint64_t)place_of(e) << 16 | (uint64_t)e->damage << 12 |
+                   atomic_load_explicit(&e->kind, memory_order_relaxed);
+    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
+    for (;; i++) {
+        uint16_t *slot = &errors.index[i % INDEX_SLOTS];
+        if (!*slot || is_same(record_at(*slot - 1u), e))
+            return slot;
+    }
+}
+
+/* Room for one more; NULL: there is none. */
+static struct error_record *record_take(void)
+{
+    uint32_t n = errors.count;
+    if (n >= rt.options.error_limit)
+        return NULL;
+    struct segment **chunk = &errors.chunk[n / ERROR_CHUNK];
+    if (!*chunk) {
+        *chunk =
+            segment_take(SEGMENT_ERRORS, ERROR_CHUNK, sizeof(struct error_record), n / ERROR_CHUNK);
+        if (!*chunk)
+            return NULL;
+        segment_publish(*chunk);
+    }
+    return record_at(n);
+}
+
+static void record_publish(struct error_record *to, struct error_record *from)
+{
+    enum error_kind kind = atomic_load_explicit(&from->kind, memory_order_relaxed);
+    atomic_store_explicit(&from->kind, ERROR_NONE, memory_order_relaxed);
+    memcpy((void *)to, (void *)from, sizeof *to);
+    atomic_store_explicit(&to->kind, kind, memory_order_release); /* readers outside: all of it */
+    struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
+    atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
+    errors.count++;
+}
+
+/* One more at a place that is known; false: it is new. */
+static bool count_one(const struct error_record *e)
+{
+    lock_take(&errors.lock);
+    uint16_t *slot = slot_of(e);
+    bool known = *slot;
+    if (known)
+        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
+    lock_drop(&errors.lock);
+    return known;
+}
+
+static bool add(struct error_record *e)
+{
+    bool added = false;
+    lock_take(&errors.lock);
+    uint16_t *slot = slot_of(e);
+    if (*slot) { /* another thread was quicker */
+        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
+    } else {
+        struct error_record *to = record_take();
+        if (to) {
+            record_publish(to, e);
+            *slot = (uint16_t)errors.count;
+        } else {
+            image_count(&image()->errors_unrecorded);
+        }
+        added = to != NULL;
+    }
+    lock_drop(&errors.lock);
+    return added;
+}
+
+void errors_after_fork(void)
+{
+    lock_reset(&errors.lock);
+    memset(errors.index, 0, errors.count ? sizeof errors.index : 0);
+    memset(errors.chunk, 0, sizeof errors.chunk);
+    errors.count = 0;
+}
+
+/* ---- what is told of all of them ------------------------------------------------------------------- */
+
+static struct error_record draft(const struct error_call *call, enum error_kind kind)
+{
+    return (struct error_record){.kind = kind,
+                                 .entry = op_entry(call->op),
+                                 .count = 1,
+                                 .stack = call->stack,
+                                 .thread = call->t ? call->t->number : 0};
+}
+
+static void tell_block(struct error_record *e, const void *block, uint64_t request, uint64_t word,
+                       uint64_t stacks)
+{
+    bool freed = word_state(word) != BLOCK_LIVE;
+    e->block = (uintptr_t)block;
+    e->block_bytes = request;
+    e->block_state = word_state(word);
+    e->block_family = word_family(word);
+    e->block_thread = word_thread(word);
+    e->alloc_stack = (uint32_t)(stacks >> 32);
+    e->free_stack = freed ? (uint32_t)stacks : 0;
+}
+
+static void record(const struct error_call *call, struct error_record *e)
+{
+    e->time_ns = os_wall_clock_ns();
+    if (call->t && !call->t->limbo && e->kind != ERROR_OOM && e->kind != ERROR_FOREIGN)
+        os_thread_name(call->t->record->name);
+    if (!add(e))
+        return;
+    run_ring();
+    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && e->kind != ERROR_OOM &&
+        e->kind != ERROR_FOREIGN)
+        call->t->after |= AFTER_ERROR;
+}
+
+/* ---- frees ----------------------------------------------------------------------------------------- */
+
+/* The record of the slot or block that an address belongs to; false: there never was a block. */
+static bool tell_found(struct error_record *e, const struct found *f, const void *p, uint32_t go)
+{
+    uint64_t word, stacks;
+    if ((f->verdict != PTR_START && f->verdict != PTR_INSIDE) || slab_is_unrecorded(f))
+        return false;
+    const struct block_record *b = pool_look(f, go);
+    for (unsigned tries = 0; !block_read(b, &word, &stacks) && tries < 100; tries++)
+        ;
+    if (word_state(word) == BLOCK_NEVER)
+        return false;
+    tell_block(e, (const char *)p - f->offset, pool_request(f, b, word), word, stacks);
+    return true;
+}
+
+bool error_free(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e = draft(call, ERROR_BAF);
+    e.address = (uintptr_t)p;
+    bool block = tell_found(&e, f, p, call->go);
+    if (block && f->verdict == PTR_INSIDE)
+        e.kind = ERROR_MAF;
+    else if (block && e.block_state != BLOCK_LIVE && e.block_state != BLOCK_INHERITED)
+        e.kind = ERROR_DUF;
+    bool libcs = f->verdict == PTR_FOREIGN && region_is_libcs(p);
+    if (libcs)
+        e.kind = ERROR_FOREIGN;
+    static const uint8_t counter[ERROR_KIND_COUNT] = {[ERROR_BAF] = LOST_BAD,
+                                                      [ERROR_DUF] = LOST_DUPLICATE,
+                                                      [ERROR_MAF] = LOST_MISALIGNED,
+                                                      [ERROR_FOREIGN] = LOST_FOREIGN};
+    image_count(&image()->bad_frees[counter[e.kind]]);
+    if (count_one(&e))
+        return libcs;
+    if (libcs)
+        e.region = REGION_LIBC;
+    else if (!block)
+        region_of((uintptr_t)p, &e);
+    record(call, &e);
+    return libcs;
+}
+
+void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                    uint64_t was, uint64_t said)
+{
+    struct error_record e = draft(call, ERROR_MIS);
+    uint64_t now, stacks = 0;
+    const struct block_record *b = pool_look(f, call->go);
+    if (count_one(&e))
+        return;
+    block_read(b, &now, &stacks);
+    e.address = (uintptr_t)p;
+    tell_block(&e, p, pool_request(f, b, was), was, stacks);
+    e.bytes = said == SIZE_NOT_SAID ? 0 : said;
+    record(call, &e);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------------- */
+
+void error_damage(const struct error_call *call, const struct damage *d)
+{
+    struct error_record e = draft(call, ERROR_WUA);
+    tell_block(&e, d->block, d->request, d->word, d->stacks);
+    e.damage = d->where;
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)d->first;
+    e.bytes = d->bytes;
+    e.found_bytes = d->bytes < ERROR_BYTES_FOUND ? (uint32_t)d->bytes : ERROR_BYTES_FOUND;
+    memcpy(e.found, d->first, e.found_bytes);
+    record(call, &e);
+}
+
+/* ---- memory that there is not ------------------------------------------------------------------------ */
+
+void error_no_memory(const struct error_call *call, uint64_t bytes)
+{
+    struct error_record e = draft(call, ERROR_OOM);
+    e.bytes = bytes;
+    if (!count_one(&e))
+        record(call, &e);
+}
+
+/* ---- --on-error ---------------------------------------------------------------------------------------- */
+
+/* Outside of all sections: whatever the program's handlers do is right. */
+void errors_act(void)
+{
+    switch (rt.options.on_error) {
+    case ON_ERROR_STOP:
+        os_signal_self(SIGSTOP);
+        break;
+    case ON_ERROR_ABORT:
+        abort();
+    case ON_ERROR_DEBUGGER:
+        os_signal_self(os_is_traced() ? SIGTRAP : SIGSTOP);
+        break;
+    case ON_ERROR_CONTINUE:
+        break;
+    }
+}
+
+/* ---- the sweep ----------------------------------------------------------------------------------------- */
+
+static void swept(const struct damage *d)
+{
+    struct error_call call = {.t = self, .op = OP(EXIT, MALLOC)};
+    error_damage(&call, d);
+}
+
+void errors_sweep(void)
+{
+    struct sweep sweep = {0};
+    struct section s;
+    bool more = true;
+    while (more && section_begin(&s)) { /* one at a time: a fork waits for sections */
+        more = sweep_next(&sweep, s.go, swept);
+        section_end(&s);
+    }
+}
+
+static void evicted(const struct damage *d)
+{
+    struct error_call call = {.t = self, .op = OP(EVICTION, MALLOC)};
+    error_damage(&call, d);
+}
+
+void errors_start(void)
+{
+    quarantine_tell(evicted);
+    image()->checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED);
+    image()->error_limit = rt.options.error_limit;
+}

@@ -1,0 +1,343 @@
+/*
+ * redzone.c - what was written where nobody may write: the rare side of redzone.h.
+ *
+ * Whose fault is it?  Bytes changed from the end of a block on were written behind it; bytes
+ * changed at the end of a slot's slack and not at its beginning were written before the right
+ * neighbour.  Where the slack is a few bytes, this is a guess in favour of "behind", by far the more
+ * frequent.
+ *
+ * Slack of a live block is not repaired: the program may have put there what it will read again.  So
+ * that one damage is told of once, the block that it was seen at from outside is remembered.
+ */
+#include "pool_priv.h"
+
+#include <string.h>
+
+#define FILL_WHOLE 4096u
+#define FILL_ENDS 64u
+#define TOLD 256u /* live blocks whose damage was told of; a collision tells again */
+
+struct span {
+    const char *first, *end; /* first == NULL: nothing */
+};
+
+static _Atomic uint64_t told[TOLD];
+
+static _Atomic uint64_t *told_place(const void *block)
+{
+    return &told[((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+static uint64_t told_word(const void *block, uint64_t word)
+{
+    return (uintptr_t)block << 6 | word_generation(word);
+}
+
+/* Has it not been told of?  From now on it has. */
+static bool tell_once(const void *block, uint64_t word)
+{
+    uint64_t mine = told_word(block, word);
+    return atomic_exchange_explicit(told_place(block), mine, memory_order_relaxed) != mine;
+}
+
+/* ---- patterns ------------------------------------------------------------------------------- */
+
+static struct span differ(const char *from, const char *to, uint8_t byte)
+{
+    struct span s = {0};
+    for (const char *p = from; p < to; p++)
+        if ((uint8_t)*p != byte) {
+            s.first = s.first ? s.first : p;
+            s.end = p + 1;
+        }
+    return s;
+}
+
+static struct span join(struct span a, struct span b)
+{
+    if (!a.first || !b.first)
+        return a.first ? a : b;
+    return (struct span){a.first, b.end};
+}
+
+/* What redzone_put writes besides the tail. */
+static uint64_t more_bytes(uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request;
+    if (slack <= REDZONE_TAIL)
+        return 0;
+    return slack - REDZONE_TAIL < REDZONE_REACH ? slack - REDZONE_TAIL : REDZONE_REACH;
+}
+
+void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    memset((char *)slot + request, REDZONE_BYTE, more_bytes(slot_bytes, request));
+}
+
+bool redzone_more_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    const char *p = (const char *)slot + request;
+    const char *end = p + more_bytes(slot_bytes, request);
+    for (; end - p >= 16; p += 16) {
+        __m128i same =
+            _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), redzone_pattern());
+        if (_mm_movemask_epi8(same) != 0xffff)
+            return false;
+    }
+    return !differ(p, end, REDZONE_BYTE).first;
+}
+
+static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
+{
+    const char *tail = slot + slot_bytes - REDZONE_TAIL, *end = slot + request;
+    return join(differ(end, end + more_bytes(slot_bytes, request), REDZONE_BYTE),
+                differ(end > tail ? end : tail, slot + slot_bytes, REDZONE_BYTE));
+}
+
+static void slack_repair(char *slot, uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request, tail = slack < REDZONE_TAIL ? slack : REDZONE_TAIL;
+    redzone_put_more(slot, slot_bytes, request);
+    memset(slot + slot_bytes - tail, REDZONE_BYTE, tail);
+}
+
+static uint64_t large_reach(const struct found *f, uint64_t request)
+{
+    uint64_t room = (uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT;
+    return room - request < REDZONE_REACH ? room - request : REDZONE_REACH;
+}
+
+void redzone_put_large(const struct found *f, void *block, uint64_t request)
+{
+    memset((char *)block + request, REDZONE_BYTE, large_reach(f, request));
+}
+
+void redzone_shrink(const struct found *f, void *block, uint64_t request)
+{
+    if (is_slab(f->kind))
+        slack_repair(block, size_class[f->kind - 1].slot_bytes, request);
+    else
+        redzone_put_large(f, block, request);
+}
+
+/* ---- neighbours ----------------------------------------------------------------------------- */
+
+struct neighbour {
+    bool there;
+    char *block;
+    uint64_t request, word, stacks;
+};
+
+static struct neighbour neighbour_of(const struct found *f, void *block, int step, uint32_t go)
+{
+    const struct size_class *c = &size_class[f->kind - 1];
+    struct neighbour n = {.there = step < 0 ? f->slot > 0 : f->slot + 1u < c->slots};
+    if (!n.there)
+        return n;
+    struct found g = *f;
+    g.slot = (uint32_t)((int)f->slot + step);
+    n.block = (char *)block + (ptrdiff_t)step * (ptrdiff_t)c->slot_bytes;
+    n.there = block_read(pool_look(&g, go), &n.word, &n.stacks);
+    n.request = word_size(n.word);
+    return n;
+}
+
+static void tell_of(struct damage *out, enum error_damage where, const struct neighbour *of,
+                    struct span span)
+{
+    *out = (struct damage){where,     span.first,  (uint64_t)(span.end - span.first),
+                           of->block, of->request, of->word,
+                           of->stacks};
+}
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+/* Something in the slack of `mine` is changed; was it meant for the block to the right? */
+static void judge_slack(const struct found *f, const struct neighbour *mine, struct span span,
+                        uint32_t go, struct damage *out)
+{
+    const char *slot_end = mine->block + size_class[f->kind - 1].slot_bytes;
+    struct neighbour right = neighbour_of(f, mine->block, 1, go);
+    bool from_right = span.first > mine->block + mine->request && span.end == slot_end &&
+                      right.there && word_state(right.word) == BLOCK_LIVE;
+    tell_of(out, from_right ? DAMAGE_BEFORE : DAMAGE_BEHIND, from_right ? &right : mine, span);
+}
+
+/* The byte before `mine` is changed: what does the left neighbour say to that? */
+static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go,
+                       struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    struct neighbour left = neighbour_of(f, mine->block, -1, go);
+    if (!left.there || word_state(left.word) == BLOCK_INHERITED)
+        return false;
+    if (word_state(left.word) == BLOCK_LIVE) {
+        struct span span = slack_damage(left.block, slot_bytes, left.request);
+        bool from_left = span.first == left.block + left.request;
+        if (!span.first || !tell_once(left.block, left.word))
+            return false;
+        tell_of(out, from_left ? DAMAGE_BEHIND : DAMAGE_BEFORE, from_left ? &left : mine, span);
+        return true;
+    }
+    struct span span = differ(mine->block - REDZONE_TAIL, mine->block, REDZONE_BYTE);
+    if (span.end - span.first != 1) /* what lies before the last byte may be no redzone */
+        span.first = mine->block - 1;
+    tell_of(out, DAMAGE_BEFORE, mine, span);
+    mine->block[-1] = (char)REDZONE_BYTE;
+    return true;
+}
+
+static bool look(const struct found *f, const struct neighbour *mine, uint32_t go, bool repair,
+                 struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    struct span span = slack_damage(mine->block, slot_bytes, mine->request);
+    if (span.first && tell_once(mine->block, mine->word)) {
+        judge_slack(f, mine, span, go, out);
+        if (repair)
+            slack_repair(mine->block, slot_bytes, mine->request);
+        return true;
+    }
+    if (span.first && repair)
+        slack_repair(mine->block, slot_bytes, mine->request);
+    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE && judge_left(f, mine, go, out);
+}
+
+COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
+                         uint32_t go, struct damage *out)
+{
+    struct neighbour mine = {true, block, request, was, 0};
+    uint64_t now;
+    if (!block_read(pool_look(f, go), &now, &mine.stacks))
+        mine.stacks = 0;
+    return look(f, &mine, go, true, out);
+}
+
+COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                               struct damage *out)
+{
+    const char *end = (char *)block + request;
+    struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
+    struct neighbour mine = {true, block, request, was, 0};
+    uint64_t now;
+    if (!span.first)
+        return false;
+    block_read(pool_look(f, 0), &now, &mine.stacks);
+    tell_of(out, DAMAGE_BEHIND, &mine, span);
+    return true;
+}
+
+/* ---- freed blocks --------------------------------------------------------------------------- */
+
+void fill_put(void *block, uint64_t request)
+{
+    if (pool_knobs.free_fill < 0)
+        return;
+    if (request <= FILL_WHOLE) {
+        memset(block, pool_knobs.free_fill, request);
+        return;
+    }
+    memset(block, pool_knobs.free_fill, FILL_ENDS);
+    memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
+}
+
+/* Do n bytes hold the fill?  n > 15. */
+static bool are_filled(const char *p, uint64_t n, __m128i fill)
+{
+    __m128i same =
+        _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + n - 16)), fill);
+    for (const char *end = p + n - 16; p < end; p += 16)
+        same = _mm_and_si128(
+            same, _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), fill));
+    return _mm_movemask_epi8(same) == 0xffff;
+}
+
+bool fill_is_whole(const void *block, uint64_t request)
+{
+    const char *p = block;
+    uint8_t byte = (uint8_t)pool_knobs.free_fill;
+    __m128i fill = _mm_set1_epi8((char)byte);
+    if (pool_knobs.free_fill < 0)
+        return true;
+    if (request < 16)
+        return !differ(p, p + request, byte).first;
+    if (request <= FILL_WHOLE)
+        return are_filled(p, request, fill);
+    return are_filled(p, FILL_ENDS, fill) && are_filled(p + request - FILL_ENDS, FILL_ENDS, fill);
+}
+
+COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
+                      struct damage *out)
+{
+    uint64_t ends = request <= FILL_WHOLE ? request : FILL_ENDS;
+    const char *p = block;
+    uint8_t byte = (uint8_t)pool_knobs.free_fill;
+    struct span span = differ(p, p + ends, byte);
+    struct neighbour mine = {true, (char *)(uintptr_t)block, request, word, stacks};
+    if (request > FILL_WHOLE)
+        span = join(span, differ(p + request - FILL_ENDS, p + request, byte));
+    if (!span.first)
+        return false;
+    tell_of(out, DAMAGE_INSIDE, &mine, span);
+    return true;
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------ */
+
+static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
+                       void (*visit)(const struct damage *))
+{
+    const struct size_class *c = &size_class[kind - 1];
+    char *block = (void *)unit_address(head);
+    struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire));
+    for (uint32_t slot = 0; slot < c->slots; slot++, block += c->slot_bytes) {
+        struct found f = {PTR_START, head, kind, slot, 0};
+        struct neighbour mine = {.block = block};
+        struct damage d;
+        if (!block_read(segment_record(s, slot), &mine.word, &mine.stacks))
+            continue;
+        bool live = word_state(mine.word) == BLOCK_LIVE;
+        mine.request = word_size(mine.word);
+        if ((!live && word_state(mine.word) != BLOCK_FREED) || mine.request >= c->slot_bytes)
+            continue;
+        bool found = !redzone_is_whole(block, slot, kind - 1, mine.request) &&
+                     look(&f, &mine, go, false, &d);
+        if (!found && !live && !fill_is_whole(block, mine.request))
+            found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
+        /* Still the same life?  Another thread may have been at it. */
+        uint64_t now = atomic_load_explicit(&segment_record(s, slot)->word, memory_order_acquire);
+        if (found && now == mine.word)
+            visit(&d);
+    }
+}
+
+static void visit_large(struct unit *head, void (*visit)(const struct damage *))
+{
+    struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
+    const struct block_record *b = pool_look(&f, 0);
+    struct damage d;
+    uint64_t word, stacks;
+    if (!block_read(b, &word, &stacks) || word_state(word) != BLOCK_LIVE)
+        return;
+    if (redzone_damage_large(&f, (void *)unit_address(head), pool_request(&f, b, word), word, &d))
+        visit(&d);
+}
+
+bool sweep_next(struct sweep *s, uint32_t go, void (*visit)(const struct damage *))
+{
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_acquire) >> RTC_UNIT_SHIFT;
+    for (s->unit = s->unit ? s->unit : 1; s->unit < end; s->unit++) {
+        struct unit *u = heap.unit + s->unit;
+        uint32_t kind = owner_kind(atomic_load_explicit(&u->owner, memory_order_acquire));
+        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || is_reserve(kind) ||
+            fork_is_inherited(u))
+            continue;
+        if (kind == UNIT_LARGE)
+            visit_large(u, visit);
+        else
+            visit_slab(u, kind, go, visit);
+        s->unit++;
+        return true;
+    }
+    return false;
+}
