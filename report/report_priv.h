@@ -4,6 +4,7 @@
  *   view.c      the file: checked, area by area, in copies of our own
  *   images.c    which process images there are, and which of them are still needed by the living
  *   read.c      one image's areas -> what it had in use, its depot, its modules
+ *   map.c       what its numbers mean: stacks, modules
  *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
@@ -261,6 +262,15 @@ void image_free(struct image *image);
 void image_collect(struct report *r, struct image *image);
 /* Notes what is wrong with areas of images that are not known: their first may be what is bad. */
 void orphans_check(struct report *r);
+
+/* What an image that still runs may have added to its map since it was read; once per round is enough. */
+void image_read_map(struct report *r, struct image *image);
+
+/* ---- map.c -------------------------------------------------------------------------------- */
+
+/* Takes a segment that belongs to the map; false: it does not. */
+bool map_read_segment(struct report *r, struct image *image, const struct segment *s);
+uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id);
 
 /* ---- sites.c ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,144 @@
+/*
+ * map.c - what an image's numbers mean: its stacks and its modules.
+ *
+ * A stack id means a node in the image's own depot or, below its first chunk, in that of the image
+ * it was forked from; the same for the modules that a return address may lie in.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "report_priv.h"
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static void read_depot(struct image *image, const struct segment *s)
+{
+    uint32_t chunk = (uint32_t)s->index;
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    struct depot_chunk *known;
+
+    HASH_FIND(hh, image->depot, &chunk, sizeof chunk, known);
+    if (known && known->count >= count)
+        return;
+    if (known) {
+        HASH_DEL(image->depot, known);
+        free(known);
+    }
+    known = must_have(malloc(sizeof *known + count * sizeof known->nodes[0]));
+    known->chunk = chunk;
+    known->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        known->nodes[i] = *(const struct depot_node *)segment_item(s, i);
+    HASH_ADD(hh, image->depot, chunk, sizeof known->chunk, known);
+}
+
+static bool is_same_range(const struct range *a, const struct range *b)
+{
+    return a->number == b->number && a->start == b->start && a->end == b->end &&
+           a->bias == b->bias && a->module == b->module;
+}
+
+/* A map may be read again and again while its image runs. */
+static void range_add(struct image *image, struct range range)
+{
+    for (uint32_t i = 0; i < image->range_count; i++)
+        if (is_same_range(&image->ranges[i], &range))
+            return;
+    image->ranges = grow(image->ranges, image->range_count, sizeof range);
+    image->ranges[image->range_count++] = range;
+}
+
+static void read_modules(struct report *r, struct image *image, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct module_record *m = segment_item(s, i);
+        uint32_t module = module_intern(r, m, image->number);
+        range_add(image, (struct range){m->number, m->start, m->end, m->bias, module});
+    }
+}
+
+bool map_read_segment(struct report *r, struct image *image, const struct segment *s)
+{
+    if (s->kind == SEGMENT_DEPOT)
+        read_depot(image, s);
+    else if (s->kind == SEGMENT_MODULES)
+        read_modules(r, image, s);
+    else
+        return false;
+    return true;
+}
+
+/* ---- stack ids to sites -------------------------------------------------------------------- */
+
+static const struct depot_node *depot_find(const struct image *image, uint32_t id)
+{
+    uint32_t number = depot_chunk_of(id), place = depot_place_of(id);
+    struct depot_chunk *chunk;
+
+    HASH_FIND(hh, image->depot, &number, sizeof number, chunk);
+    return chunk && place < chunk->count && chunk->nodes[place].pc ? &chunk->nodes[place] : NULL;
+}
+
+static const struct depot_node *stack_node(struct report *r, struct image *image, uint32_t id)
+{
+    const struct depot_node *node;
+
+    while (image && depot_chunk_of(id) < image->first_depot_chunk)
+        image = image_elder(r, image);
+    if (!image)
+        return NULL;
+    node = depot_find(image, id);
+    if (node)
+        return node;
+    image_read_map(r, image);
+    return depot_find(image, id);
+}
+
+/* The latest that was recorded: what is recorded anew has been loaded again. */
+static const struct range *range_of(const struct image *image, uint64_t pc)
+{
+    uint32_t number = depot_module(pc);
+    uint64_t address = depot_address(pc);
+
+    for (uint32_t i = image->range_count; i-- > 0;) {
+        const struct range *range = &image->ranges[i];
+        if (number ? range->number == number : address > range->start && address <= range->end)
+            return range;
+    }
+    return NULL;
+}
+
+/* A return address may be one past its function, even past its module: never its first byte. */
+static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
+{
+    bool exact = (pc & DEPOT_PC_EXACT) != 0;
+
+    for (; image; image = image_elder(r, image)) {
+        const struct range *range = range_of(image, pc);
+        if (!range) {
+            image_read_map(r, image);
+            range = range_of(image, pc);
+        }
+        if (range)
+            return frame_intern(r, range->module, depot_address(pc) - range->bias, exact);
+    }
+    return frame_intern(r, NO_MODULE, depot_address(pc), exact);
+}
+
+uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
+{
+    uint32_t frames[RTC_STACK_FRAMES], count = 0, most = image->stack_frames;
+
+    if (id != 0 && depot_is_root(id)) /* no node's: nobody's record says so */
+        return site_intern(r, frames, 0, SITE_LOST);
+    while (!depot_is_root(id) && count < most) {
+        const struct depot_node *node = stack_node(r, image, id);
+        if (!node)
+            return site_intern(r, frames, count, SITE_LOST);
+        frames[count++] = frame_of_pc(r, image, node->pc);
+        id = node->parent;
+    }
+    return site_intern(r, frames, count, depot_is_root(id) ? depot_end(id) : STACK_CUT);
+}
