@@ -11,7 +11,8 @@
  *   group.c     records: blocks in use by site, sorted
  *   symbolize.c module + offset -> function, file, line
  *   lines.c     the line, where there is no table of addresses
- *   print_*.c   words
+ *   words.c     names of things, and amounts
+ *   print_*.c   sentences
  */
 #ifndef REPORT_PRIV_H
 #define REPORT_PRIV_H
@@ -351,7 +352,43 @@ unsigned utf8_length(const char *text);
 /* Text out of a file on its way to a terminal: what is no printable character is written \xNN. */
 void text_put(FILE *out, const char *text);
 
+/* "9 B", "1.2 MiB": exact below 10 KiB, then three digits or so.  "1 block", "2 blocks". */
+struct amount {
+    char text[64];
+};
+
+struct amount size_text(uint64_t bytes);
+struct amount count_text(uint64_t count, const char *one, const char *many);
+struct amount block_text(uint64_t blocks);
+
+/* What a process is called: its program, as it was started. */
+const char *program_name(const struct image *image);
+
 /* The next argument behind `arg` (NULL: the first); NULL: no more. */
 const char *argv_next(const struct image *image, const char *arg);
+
+/* ---- print_notes.c ------------------------------------------------------------------------- */
+
+struct note {
+    char *text;
+    bool against; /* said even by a quiet report */
+};
+
+struct notes {
+    struct note *at;
+    uint32_t count;
+};
+
+struct notes notes_make(const struct report *r, const struct image *main);
+bool notes_against(const struct notes *notes);
+/* At most `shown` lines; the last tells of those beyond. */
+void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
+void notes_free(struct notes *notes);
+
+/* ---- print_use.c --------------------------------------------------------------------------- */
+
+/* One line each; columns as wide as the widest of the records shown. */
+void records_print(const struct report *r, const struct record *records, uint32_t count,
+                   bool with_ids, FILE *out);
 
 #endif

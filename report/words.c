@@ -120,3 +120,43 @@ const char *argv_next(const struct image *image, const char *arg)
     const char *next = arg ? arg + strlen(arg) + 1 : image->argv;
     return next < image->argv + image->argv_bytes ? next : NULL;
 }
+
+/* ---- amounts ------------------------------------------------------------------------------- */
+
+struct amount size_text(uint64_t bytes)
+{
+    static const char units[] = "KMGTPE";
+    struct amount a;
+    unsigned unit = 0;
+    double n = (double)bytes / 1024;
+
+    if (bytes < 10240) {
+        snprintf(a.text, sizeof a.text, "%u B", (unsigned)bytes);
+        return a;
+    }
+    for (; n >= 1023.95 && unit + 1 < sizeof units - 1; unit++)
+        n /= 1024;
+    snprintf(a.text, sizeof a.text, "%.1f %ciB", n, units[unit]);
+    return a;
+}
+
+struct amount count_text(uint64_t count, const char *one, const char *many)
+{
+    struct amount a;
+    snprintf(a.text, sizeof a.text, "%llu %s", (unsigned long long)count, count == 1 ? one : many);
+    return a;
+}
+
+struct amount block_text(uint64_t blocks)
+{
+    return count_text(blocks, "block", "blocks");
+}
+
+const char *program_name(const struct image *image)
+{
+    const char *arg = argv_next(image, NULL);
+
+    if (image->exe[0])
+        return base_name(image->exe);
+    return arg && arg[0] ? base_name(arg) : image->name[0] ? image->name : "?";
+}

@@ -1,0 +1,265 @@
+/*
+ * print_notes.c - one line for each thing that limits what the numbers of a report mean.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+static void note_add(struct notes *notes, bool against, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void note_add(struct notes *notes, bool against, const char *format, ...)
+{
+    struct note note = {.against = against};
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&note.text, format, args);
+    va_end(args);
+    if (n < 0)
+        note.text = must_have(NULL);
+    notes->at = grow(notes->at, notes->count, sizeof notes->at[0]);
+    notes->at[notes->count++] = note;
+}
+
+/* Processes with something in common: how many, and the first one's name. */
+struct flock {
+    uint64_t count;
+    const struct image *first;
+};
+
+static void flock_add(struct flock *flock, const struct image *image)
+{
+    if (flock->count++ == 0)
+        flock->first = image;
+}
+
+/* "process 4711 (make)" or "3 processes (first 4711, make)" */
+static struct flock_text {
+    char text[128];
+} flock_text(const struct flock *f)
+{
+    struct flock_text t;
+    const char *name = program_name(f->first);
+
+    if (f->count == 1)
+        snprintf(t.text, sizeof t.text, "process %u (%.60s)", f->first->pid, name);
+    else
+        snprintf(t.text, sizeof t.text, "%llu processes (first %u, %.60s)",
+                 (unsigned long long)f->count, f->first->pid, name);
+    return t;
+}
+
+static struct flock flock_with_flag(const struct report *r, uint32_t flag)
+{
+    struct flock f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags & flag)
+            flock_add(&f, image);
+    return f;
+}
+
+static void note_flags(const struct report *r, struct notes *notes)
+{
+    static const struct {
+        uint32_t flag;
+        bool against;
+        const char *text;
+    } said[] = {
+        {IMAGE_METADATA_PRIVATE, true,
+         "some records did not fit the run file: what was in use is not complete"},
+        {IMAGE_INHERITED_UNSURE, false,
+         "not sure what it had from its parent: frees of such blocks were believed"},
+        {IMAGE_SANDBOXED, false,
+         "entered a sandbox: only system calls in use before it were made since"},
+    };
+
+    for (size_t i = 0; i < countof(said); i++) {
+        struct flock f = flock_with_flag(r, said[i].flag);
+        if (f.count > 0)
+            note_add(notes, said[i].against, "%s: %s", flock_text(&f).text, said[i].text);
+    }
+}
+
+static void note_unchecked(const struct report *r, struct notes *notes)
+{
+    struct flock own = {0}, other = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags & IMAGE_OWN_MALLOC)
+            flock_add(&own, image);
+        else if (!image_is_checked(image))
+            flock_add(&other, image);
+    if (own.count > 0)
+        note_add(notes, true, "%s: not in control: brought a malloc of its own",
+                 flock_text(&own).text);
+    if (other.count > 0)
+        note_add(notes, true, "%s: not in control: its malloc was not seen to be ours",
+                 flock_text(&other).text);
+}
+
+static void note_bad_frees(const struct report *r, struct notes *notes)
+{
+    uint64_t lost[LOST_COUNT] = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        for (int i = 0; i < LOST_COUNT; i++)
+            lost[i] += image->bad_frees[i];
+    if (lost[LOST_DUPLICATE] + lost[LOST_MISALIGNED] + lost[LOST_BAD] > 0)
+        note_add(notes, true,
+                 "frees that were wrong, and ignored: %llu duplicate, %llu misaligned, "
+                 "%llu bad",
+                 (unsigned long long)lost[LOST_DUPLICATE],
+                 (unsigned long long)lost[LOST_MISALIGNED], (unsigned long long)lost[LOST_BAD]);
+    if (lost[LOST_FOREIGN] > 0)
+        note_add(notes, false, "%s not judged: the block came from another allocator",
+                 count_text(lost[LOST_FOREIGN], "free was", "frees were").text);
+}
+
+static void note_children(const struct report *r, const struct image *main, struct notes *notes)
+{
+    struct flock lost = {0};
+    uint64_t unchecked = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        unchecked += image->unchecked_children;
+        if (image != main && image_was_lost(r, image))
+            flock_add(&lost, image);
+    }
+    if (lost.count > 0)
+        note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
+                 flock_text(&lost).text);
+    if (unchecked > 0)
+        note_add(notes, true, "%s started without us: not checked",
+                 count_text(unchecked, "program was", "programs were").text);
+}
+
+/* Others than the program itself, whose fate the verdict tells. */
+static void note_ends(const struct report *r, const struct image *main, struct notes *notes)
+{
+    struct flock killed = {0}, running = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        const char *end = end_name(r, image);
+        if (image == main)
+            continue;
+        if (strcmp(end, "killed") == 0)
+            flock_add(&killed, image);
+        else if (strcmp(end, "running") == 0)
+            flock_add(&running, image);
+    }
+    if (killed.count > 0)
+        note_add(notes, false, "%s: killed, or ended unseen; counted as it was then",
+                 flock_text(&killed).text);
+    if (running.count > 0)
+        note_add(notes, false, "%s: still running; counted as it is now",
+                 flock_text(&running).text);
+}
+
+static void note_file(const struct report *r, struct notes *notes)
+{
+    struct totals gone = totals_elsewhere(r);
+    const struct run_header *run = r->view.run;
+
+    for (uint32_t i = 0; i < r->bad_count; i++)
+        note_add(notes, true, "area %u of the run file is damaged, the rest was used: %s at 0x%llx",
+                 r->bad[i].area, r->bad[i].what, (unsigned long long)r->bad[i].offset);
+    if (run->unrecorded_images > 0)
+        note_add(notes, true, "%s no room in the run file: not recorded",
+                 count_text(run->unrecorded_images, "process found", "processes found").text);
+    if (gone.processes > 0)
+        note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
+                 count_text(gone.processes, "process is", "processes are").text,
+                 size_text(gone.bytes).text, block_text(gone.blocks).text);
+    if (run->features != 0)
+        note_add(notes, false, "the file has features that this rtcheck does not know: 0x%llx",
+                 (unsigned long long)run->features);
+    if (r->view.foreign)
+        note_add(notes, false, "the file is user %u's: symbols were read from root's files only",
+                 r->view.owner);
+}
+
+/* "populate, noreplace"; a bit of a later version by its number. */
+static char *feature_list(uint64_t mask)
+{
+    char *list = NULL;
+    size_t bytes;
+    FILE *out = must_have(open_memstream(&list, &bytes));
+
+    for (unsigned n = 0, more = 0; n < 64; n++) {
+        const char *name = feature_name(n);
+        if (!(mask >> n & 1))
+            continue;
+        fputs(more++ ? ", " : "", out);
+        if (name)
+            fputs(name, out);
+        else
+            fprintf(out, "number %u", n);
+    }
+    fclose(out);
+    return must_have(list);
+}
+
+static void note_machine(const struct report *r, struct notes *notes)
+{
+    uint64_t lost = 0;
+    char *list;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        lost |= image->lost_features;
+    if (lost == 0)
+        return;
+    list = feature_list(lost);
+    note_add(notes, false, "%s missing here and replaced: %s",
+             count_text((unsigned)__builtin_popcountll(lost), "system feature is",
+                        "system features are")
+                 .text,
+             list);
+    free(list);
+}
+
+struct notes notes_make(const struct report *r, const struct image *main)
+{
+    struct notes notes = {0};
+
+    note_file(r, &notes);
+    note_unchecked(r, &notes);
+    note_bad_frees(r, &notes);
+    note_children(r, main, &notes);
+    note_flags(r, &notes);
+    note_ends(r, main, &notes);
+    note_machine(r, &notes);
+    return notes;
+}
+
+bool notes_against(const struct notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        if (notes->at[i].against)
+            return true;
+    return false;
+}
+
+void notes_print(const struct notes *notes, uint32_t shown, FILE *out)
+{
+    if (notes->count > shown)
+        shown--; /* its line tells of the others */
+    for (uint32_t i = 0; i < notes->count && i < shown; i++) {
+        fputs("  note: ", out);
+        text_put(out, notes->at[i].text);
+        fputc('\n', out);
+    }
+    if (notes->count > shown)
+        fprintf(out, "  note: %u more with --memuse\n", notes->count - shown);
+}
+
+void notes_free(struct notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        free(notes->at[i].text);
+    free(notes->at);
+}
