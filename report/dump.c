@@ -19,7 +19,8 @@ static const char *const area_states[] = {"free", "claimed", "taking"};
 static const char *const lease_states[] = {"free", "forking", "held", "left"};
 static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
-static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules"};
+static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
+                                            "errors"};
 static const char *const block_states[] = {"never", "live", "freed", "free", "inherited"};
 static const char *const families[] = {"malloc",  "new",         "new[]",
                                        "aligned", "new aligned", "new[] aligned"};
@@ -102,6 +103,16 @@ static void dump_image(const struct image_header *h, FILE *out)
     fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
             ull(h->bad_frees[LOST_DUPLICATE]), ull(h->bad_frees[LOST_MISALIGNED]),
             ull(h->bad_frees[LOST_BAD]), ull(h->bad_frees[LOST_FOREIGN]));
+    fprintf(out,
+            " image checks=0x%x errors_unrecorded=%llu error_limit=%u peak_bytes=%llu "
+            "segment_bytes=%llu\n",
+            h->checks, ull(h->errors_unrecorded), h->error_limit, ull(h->peak_bytes),
+            ull(h->segment_bytes));
+    fprintf(out,
+            " image costs_known=0x%x task_clock_ns=%llu faults=%llu/%llu switches=%llu/%llu "
+            "max_rss_bytes=%llu\n",
+            h->costs_known, ull(h->task_clock_ns), ull(h->minor_faults), ull(h->major_faults),
+            ull(h->voluntary_switches), ull(h->involuntary_switches), ull(h->max_rss_bytes));
     fputs(" image exe=", out);
     text_put(out, h->exe);
     fputs(" argv=", out);
@@ -190,6 +201,30 @@ static void dump_modules(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_errors(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct error_record *e = segment_item(s, i);
+        if (e->kind == ERROR_NONE)
+            continue;
+        fprintf(out,
+                "   error %u %s entry=%u count=%llu time_ns=%llu address=0x%llx bytes=%llu stacks=%x/%x/%x "
+                "thread=%u damage=%u",
+                i, error_code(e->kind), e->entry, ull(e->count), ull(e->time_ns), ull(e->address),
+                ull(e->bytes), e->stack, e->alloc_stack, e->free_stack, e->thread, e->damage);
+        fprintf(out, " block=0x%llx+%llu %s %s thread=%u region=%u 0x%llx-0x%llx bias=0x%llx module=%u "
+                "thread=%u found=",
+                ull(e->block), ull(e->block_bytes), NAME(block_states, e->block_state),
+                NAME(families, e->block_family), e->block_thread, e->region, ull(e->region_start),
+                ull(e->region_end), ull(e->region_bias), e->region_module, e->region_thread);
+        for (uint32_t k = 0; k < e->found_bytes; k++)
+            fprintf(out, "%02x", e->found[k]);
+        fputc(' ', out);
+        text_put(out, e->region_path);
+        fputc('\n', out);
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -204,6 +239,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_threads(s, out);
     else if (s->kind == SEGMENT_MODULES)
         dump_modules(s, out);
+    else if (s->kind == SEGMENT_ERRORS)
+        dump_errors(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

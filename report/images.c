@@ -71,6 +71,24 @@ static void image_take_argv(struct image *image, const struct image_header *h)
     image->argc = h->argc;
 }
 
+static void image_take_costs(struct image *image, const struct image_header *h)
+{
+    image->checks = h->checks;
+    image->error_limit = h->error_limit;
+    image->errors_unrecorded = atomic_load_explicit(&h->errors_unrecorded, memory_order_relaxed);
+    image->peak_bytes = atomic_load_explicit(&h->peak_bytes, memory_order_relaxed);
+    image->segment_bytes = atomic_load_explicit(&h->segment_bytes, memory_order_relaxed);
+    image->costs = (struct costs){
+        .known = h->costs_known,
+        .task_clock_ns = h->task_clock_ns,
+        .minor_faults = h->minor_faults,
+        .major_faults = h->major_faults,
+        .voluntary_switches = h->voluntary_switches,
+        .involuntary_switches = h->involuntary_switches,
+        .max_rss_bytes = h->max_rss_bytes,
+    };
+}
+
 void image_update(struct image *image, const struct image_header *h)
 {
     image->state = atomic_load_explicit(&h->state, memory_order_relaxed);
@@ -83,6 +101,7 @@ void image_update(struct image *image, const struct image_header *h)
     image->end_status = h->end_status;
     image->end_ns = h->end_ns;
     image->lease = h->lease;
+    image_take_costs(image, h);
 }
 
 static void image_add(struct report *r, uint32_t number, const struct image_header *h)
@@ -121,8 +140,10 @@ static void image_drop_map(struct image *image)
         free(chunk);
     }
     free(image->ranges);
+    free(image->threads);
     image->ranges = NULL;
-    image->range_count = 0;
+    image->threads = NULL;
+    image->range_count = image->thread_count = 0;
 }
 
 /* Absorbed and not needed for anybody's stacks any more: out of the way of the next round. */

@@ -1,11 +1,12 @@
 /*
- * map.c - what an image's numbers mean: its stacks and its modules.
+ * map.c - what an image's numbers mean: its stacks, modules and threads.
  *
  * A stack id means a node in the image's own depot or, below its first chunk, in that of the image
  * it was forked from; the same for the modules that a return address may lie in.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report_priv.h"
 
@@ -59,15 +60,32 @@ static void read_modules(struct report *r, struct image *image, const struct seg
     }
 }
 
+/* Of a thread that is told of twice the later word counts. */
+static void read_names(struct image *image, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct thread_record *t = segment_item(s, i);
+        uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
+        struct thread thread = {t->number, tid, atomic_load_explicit(&t->gone, memory_order_relaxed), ""};
+        if (tid == 0)
+            continue;
+        snprintf(thread.name, sizeof thread.name, "%.*s", (int)sizeof t->name, t->name);
+        image->threads = grow(image->threads, image->thread_count, sizeof thread);
+        image->threads[image->thread_count++] = thread;
+    }
+}
+
 bool map_read_segment(struct report *r, struct image *image, const struct segment *s)
 {
     if (s->kind == SEGMENT_DEPOT)
         read_depot(image, s);
     else if (s->kind == SEGMENT_MODULES)
         read_modules(r, image, s);
-    else
-        return false;
-    return true;
+    else if (s->kind == SEGMENT_THREADS)
+        read_names(image, s);
+    return s->kind == SEGMENT_DEPOT || s->kind == SEGMENT_MODULES;
 }
 
 /* ---- stack ids to sites -------------------------------------------------------------------- */
@@ -129,7 +147,7 @@ static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
 
 uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
 {
-    uint32_t frames[RTC_STACK_FRAMES], count = 0, most = image->stack_frames;
+    uint32_t frames[RTC_STACK_FRAMES] = {0}, count = 0, most = image->stack_frames;
 
     if (id != 0 && depot_is_root(id)) /* no node's: nobody's record says so */
         return site_intern(r, frames, 0, SITE_LOST);
@@ -141,4 +159,33 @@ uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
         id = node->parent;
     }
     return site_intern(r, frames, count, depot_is_root(id) ? depot_end(id) : STACK_CUT);
+}
+
+/* ---- modules and threads -------------------------------------------------------------------- */
+
+static bool range_is(const struct range *range, uint32_t number, uint64_t address)
+{
+    return number ? range->number == number : address >= range->start && address < range->end;
+}
+
+uint32_t module_of_number(struct report *r, struct image *image, uint32_t number, uint64_t address)
+{
+    for (; image; image = image_elder(r, image)) {
+        image_read_map(r, image);
+        for (uint32_t i = image->range_count; i-- > 0;)
+            if (range_is(&image->ranges[i], number, address))
+                return image->ranges[i].module;
+    }
+    return NO_MODULE;
+}
+
+struct thread thread_of_number(struct report *r, struct image *image, uint32_t number)
+{
+    for (; image && number != 0; image = image_elder(r, image)) {
+        image_read_map(r, image);
+        for (uint32_t i = image->thread_count; i-- > 0;)
+            if (image->threads[i].number == number)
+                return image->threads[i];
+    }
+    return (struct thread){.number = number};
 }

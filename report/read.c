@@ -1,5 +1,5 @@
 /*
- * read.c - one image's areas into what it had in use, and by whom.
+ * read.c - one image's areas into what it had in use, by whom, and what was found wrong.
  *
  * Areas are looked at one at a time, each in a verified copy that is dropped again: the records of
  * a large program do not have to fit our memory twice.  What is kept of a slab is how many blocks
@@ -99,6 +99,8 @@ struct reading {
     struct image *image;
     struct part *parts;
     struct counts scratch; /* of the segment being read */
+    struct error_record *errors;
+    uint32_t error_count;
 };
 
 /* The part to fill for this place, empty; NULL: a later copy of it is known. */
@@ -199,6 +201,20 @@ static void read_threads(struct reading *rd, const struct segment *s)
     }
 }
 
+/* Stacks and threads may stand in areas that come later: looked up when all are read. */
+static void read_errors(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct error_record *e = segment_item(s, i);
+        if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
+            continue;
+        rd->errors = grow(rd->errors, rd->error_count, sizeof *rd->errors);
+        memcpy(&rd->errors[rd->error_count++], e, sizeof *e);
+    }
+}
+
 /* ---- areas --------------------------------------------------------------------------------- */
 
 static void read_segment(struct reading *rd, const struct segment *s, bool map_only)
@@ -213,6 +229,8 @@ static void read_segment(struct reading *rd, const struct segment *s, bool map_o
         read_large(rd, s);
     else if (s->kind == SEGMENT_THREADS)
         read_threads(rd, s);
+    else if (s->kind == SEGMENT_ERRORS)
+        read_errors(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)
@@ -289,6 +307,7 @@ void image_read_map(struct report *r, struct image *image)
     if (image->absorbed || image->map_tried)
         return;
     image->map_tried = true;
+    image->thread_count = 0;
     read_areas(&rd, true);
 }
 
@@ -330,9 +349,12 @@ void image_collect(struct report *r, struct image *image)
         return;
     image->collected = true;
     image->map_tried = true;
+    image->thread_count = 0;
     read_areas(&rd, false);
     sum_parts(&rd, &all);
     use_stacks(r, image, &all);
+    errors_take(r, image, rd.errors, rd.error_count);
+    free(rd.errors);
     counts_free(&rd.scratch);
     counts_free(&all);
 }

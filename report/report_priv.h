@@ -5,6 +5,7 @@
  *   images.c    which process images there are, and which of them are still needed by the living
  *   read.c      one image's areas -> what it had in use, its depot, its modules
  *   map.c       what its numbers mean: stacks, modules
+ *   errors.c    what was found wrong in it
  *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
@@ -111,6 +112,25 @@ struct range {
     uint32_t module;
 };
 
+/* A thread of one image. */
+struct thread {
+    uint32_t number; /* 0: not known */
+    uint32_t tid;
+    bool gone;
+    char name[sizeof(((struct thread_record *)0)->name)];
+};
+
+/* What a process used; all of it zero where `known` lacks the bit. */
+struct costs {
+    uint32_t known; /* enum cost_source */
+    uint64_t task_clock_ns;
+    uint64_t minor_faults;
+    uint64_t major_faults;
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t max_rss_bytes;
+};
+
 struct image {
     uint32_t number;
     uint32_t pid;
@@ -131,6 +151,12 @@ struct image {
     uint64_t bad_frees[LOST_COUNT];
     uint64_t unchecked_children;
     uint64_t lost_features;
+    uint32_t checks; /* CHECK_*; without CHECK_MADE what follows is not known */
+    uint32_t error_limit;
+    uint64_t errors_unrecorded;
+    uint64_t peak_bytes;
+    uint64_t segment_bytes;
+    struct costs costs;
     char *exe;
     char *argv; /* argv_bytes, each argument NUL-terminated */
     uint32_t argv_bytes;
@@ -154,6 +180,8 @@ struct image {
     struct depot_chunk *depot;
     struct range *ranges;
     uint32_t range_count;
+    struct thread *threads;
+    uint32_t thread_count;
 
     UT_hash_handle hh; /* by number */
 };
@@ -174,6 +202,7 @@ struct module {
 };
 
 #define NO_MODULE UINT32_MAX
+#define ID_BYTES 32 /* biu-01234567; .2, .3 behind it where names alone do not tell things apart */
 
 /* A place in a program. */
 struct frame {
@@ -197,6 +226,45 @@ struct site {
 };
 
 #define SITE_LOST STACK_END_COUNT /* what the file has of it leads nowhere */
+
+#define NO_SITE UINT32_MAX
+
+/* What an address is that is no block's: error_record's, with the module looked up. */
+struct region {
+    uint32_t what; /* enum error_region */
+    uint32_t module;
+    uint64_t offset; /* of the address, in the module */
+    uint64_t start;
+    uint64_t end;
+    char path[sizeof(((struct error_record *)0)->region_path)];
+    struct thread thread;
+};
+
+/* One place of errors of one kind, in all the processes that had it: error_record, outside its file. */
+struct error {
+    char id[ID_BYTES];
+    uint32_t kind; /* enum error_kind */
+    uint32_t entry;
+    uint64_t count; /* of all processes; what follows is of the first */
+    uint64_t time_ns;
+    uint64_t address;
+    uint64_t bytes;
+    uint32_t stack; /* sites, or NO_SITE */
+    uint32_t alloc_stack;
+    uint32_t free_stack;
+    uint64_t block;
+    uint64_t block_bytes;
+    uint32_t block_state;
+    uint32_t block_family;
+    uint32_t damage;
+    struct thread thread;
+    struct thread block_thread;
+    struct region region;
+    uint32_t found_bytes;
+    uint8_t found[ERROR_BYTES_FOUND];
+    uint32_t *images; /* numbers, in the order in which they were read */
+    uint32_t image_count;
+};
 
 struct exit_fact {
     uint32_t pid;
@@ -223,7 +291,10 @@ struct report {
     uint32_t frame_count;
     struct site *sites;
     uint32_t site_count;
-    struct interned *known;  /* hash over the three tables above */
+    struct error *errors;
+    uint32_t error_count;
+    uint64_t strange_errors; /* of kinds that this version does not know */
+    struct interned *known;  /* hash over the four tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
 };
@@ -272,19 +343,31 @@ void image_read_map(struct report *r, struct image *image);
 /* Takes a segment that belongs to the map; false: it does not. */
 bool map_read_segment(struct report *r, struct image *image, const struct segment *s);
 uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id);
+/* The module with this number - or, without one, at this address; NO_MODULE. */
+uint32_t module_of_number(struct report *r, struct image *image, uint32_t number, uint64_t address);
+/* The image's thread, or the one it inherited the number from. */
+struct thread thread_of_number(struct report *r, struct image *image, uint32_t number);
+
+/* ---- errors.c ----------------------------------------------------------------------------- */
+
+/* Adds what an image's error records say to the report's table. */
+void errors_take(struct report *r, struct image *image, const struct error_record *records,
+                 uint32_t count);
 
 /* ---- sites.c ------------------------------------------------------------------------------ */
 
 uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image);
 uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact);
 uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, uint32_t end);
+/* The place of an error with the same kind, entry, damage and stacks: `error` itself, if it is new. */
+uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
 
 /* ---- group.c ------------------------------------------------------------------------------ */
 
 /* Blocks in use from one site, in all images but those that exec threw away. */
 struct record {
-    char id[32]; /* biu-01234567; .2, .3 behind it where names alone do not tell records apart */
+    char id[ID_BYTES];
     uint32_t site;
     uint64_t blocks;
     uint64_t bytes;
@@ -340,6 +423,7 @@ const char *base_name(const char *path);
 
 /* "root", "fork", "exec"; "exit", "_exit", .. "killed", "running": as in the JSON report. */
 const char *how_name(uint32_t how);
+const char *error_code(uint32_t kind); /* "duf", ..; "foreign" */
 const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
 

@@ -1,5 +1,5 @@
 /*
- * sites.c - places in programs, each kept once: modules, frames (module + offset), stacks.
+ * sites.c - places in programs, each kept once: modules, frames (module + offset), stacks, errors.
  *
  * Processes of a run load the same files at different addresses; by module and offset the same
  * place is the same in all of them.  A module is its path and build-id.
@@ -9,7 +9,7 @@
 
 #include "report_priv.h"
 
-enum { KEY_MODULE, KEY_FRAME, KEY_SITE };
+enum { KEY_MODULE, KEY_FRAME, KEY_SITE, KEY_ERROR };
 
 struct module_key {
     uint32_t what;
@@ -114,6 +114,20 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
     return r->site_count++;
 }
 
+uint32_t error_intern(struct report *r, const struct error *e)
+{
+    uint32_t key[] = {KEY_ERROR, e->kind,        e->entry,     e->damage,
+                      e->stack,  e->alloc_stack, e->free_stack};
+    struct interned *known = find(r, key, sizeof key);
+
+    if (known)
+        return known->place;
+    r->errors = grow(r->errors, r->error_count, sizeof *r->errors);
+    r->errors[r->error_count] = *e;
+    remember(r, key, sizeof key, r->error_count);
+    return r->error_count++;
+}
+
 void sites_free(struct report *r)
 {
     struct interned *known, *next;
@@ -131,6 +145,9 @@ void sites_free(struct report *r)
     }
     for (uint32_t i = 0; i < r->site_count; i++)
         free(r->sites[i].frames);
+    for (uint32_t i = 0; i < r->error_count; i++)
+        free(r->errors[i].images);
+    free(r->errors);
     free(r->modules);
     free(r->frames);
     free(r->sites);

@@ -24,6 +24,16 @@ const char *how_name(uint32_t how)
     return how < countof(names) && names[how] ? names[how] : "unknown";
 }
 
+const char *error_code(uint32_t kind)
+{
+    static const char *const codes[] = {
+        [ERROR_BAF] = "baf", [ERROR_DUF] = "duf", [ERROR_MAF] = "maf",         [ERROR_MIS] = "mis",
+        [ERROR_WUA] = "wua", [ERROR_OOM] = "oom", [ERROR_FOREIGN] = "foreign",
+    };
+    static_assert(countof(codes) == ERROR_KIND_COUNT, "each has its code");
+    return kind < countof(codes) && codes[kind] ? codes[kind] : "unknown";
+}
+
 const char *stack_end_words(uint32_t end)
 {
     static const char *const words[] = {

@@ -208,6 +208,11 @@ static void touch_item(const struct segment *s, uint32_t i)
         must(strlen(m->path) < sizeof m->path, "a module's path ends");
         must(m->build_id_bytes <= sizeof m->build_id, "a build-id fits");
     }
+    if (s->kind == SEGMENT_ERRORS) {
+        const struct error_record *e = item;
+        must(e->kind == ERROR_NONE || strlen(e->region_path) < sizeof e->region_path, "its path ends");
+        must(e->kind == ERROR_NONE || e->found_bytes <= sizeof e->found, "found bytes fit");
+    }
 }
 
 static void touch_area(const struct area *a)
@@ -225,7 +230,7 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_MODULES)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_ERRORS)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

@@ -63,6 +63,27 @@ static void add_threads(const struct build *b, uint32_t area)
     build_thread(s, 2, 5, 5)->gone = 1;
 }
 
+/* One of each kind and, as far as they go, of each region. */
+static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
+{
+    struct segment *s =
+        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), REGION_COUNT, 0);
+
+    for (uint32_t i = 0; i < REGION_COUNT; i++) {
+        struct error_record *e = build_error(s, 1 + i % ERROR_KIND_COUNT, i, stack);
+        e->address = 0x555555556345;
+        e->region = i;
+        e->region_bias = 0x555555554000;
+        e->block = 0x700000000040;
+        e->block_bytes = i;
+        e->block_state = i % (BLOCK_INHERITED + 1);
+        e->alloc_stack = stack;
+        e->damage = i % DAMAGE_COUNT;
+        e->found_bytes = i;
+        strcpy(e->region_path, "/dev/shm/\x1b]0;\xff");
+    }
+}
+
 /* All that an image of its own can have. */
 static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
                           enum image_how how, const char *program)
@@ -75,6 +96,7 @@ static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uin
     add_slab(b, area, 0, 1, stack);
     add_large(b, area, stack);
     add_threads(b, area);
+    add_errors(b, area, stack);
     return area;
 }
 

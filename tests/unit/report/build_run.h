@@ -120,6 +120,8 @@ static inline uint32_t build_image(struct build *b, uint32_t number, uint32_t pa
     snprintf(h->name, sizeof h->name, "prog%u", number);
     h->argv_bytes = (uint32_t)snprintf(h->argv, sizeof h->argv, "prog%u", number) + 1;
     h->argc = 1;
+    h->checks = CHECK_MADE | CHECK_REDZONES | CHECK_FREED;
+    h->error_limit = 1000;
     h->magic = RTC_IMAGE_MAGIC;
     head->used_bytes = RTC_AREA_HEAD_BYTES + h->header_bytes;
     return area;
@@ -226,6 +228,20 @@ static inline struct thread_record *build_thread(struct segment *s, uint32_t num
     t->allocs = allocs;
     t->frees = frees;
     return t;
+}
+
+/* An error at the call `stack`, once; the test fills in what else there is. */
+static inline struct error_record *build_error(struct segment *s, enum error_kind kind,
+                                               enum error_entry entry, uint32_t stack)
+{
+    struct error_record *e = build_item(s, s->count++);
+    e->kind = kind;
+    e->entry = entry;
+    e->count = 1;
+    e->time_ns = 1700000000000000000ull + s->count;
+    e->stack = stack;
+    e->thread = 1;
+    return e;
 }
 
 static inline struct module_record *build_module(struct segment *s, const char *path, uint64_t bias,

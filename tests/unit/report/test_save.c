@@ -196,13 +196,22 @@ static struct build one_of_each(void)
         build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
     struct segment *m =
         build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *errors =
+        build_segment(&b, area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
     struct lease *lease = build_lease(&b, 17);
+    struct error_record *e;
 
     build_block(s, 3, BLOCK_FREED, 10, build_node(d, 0x1234, 0));
     build_large(l, 5, 2, 70000, 1);
     build_image_header(&b, area)->lost_features = 0x101;
     build_thread(t, 1, 5, 4);
     build_module(m, "/lib/\x1b.so", 0x1000, 0x1000);
+    e = build_error(errors, ERROR_WUA, ENTRY_EXIT, 1);
+    e->address = 0x4010;
+    e->bytes = 2;
+    e->found_bytes = 2;
+    e->found[1] = 0xab;
+    strcpy(e->region_path, "/\x1b");
     lease->parent = 1;
     lease->pid = 77;
     lease->state = LEASE_HELD;
@@ -212,7 +221,7 @@ static struct build one_of_each(void)
 static void test_dump(void **state)
 {
     static const char *const lines[] = {
-        "run version=1.1 features=0x0 ",
+        "run version=1.2 features=0x0 ",
         "run host=testhost options=memuse=yes\n",
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",
@@ -226,6 +235,10 @@ static void test_dump(void **state)
         "   stack 1 pc=0x1234 module=0 parent=0\n",
         "   thread 1 tid=101 allocs=5 frees=4 ",
         "   module 0 0x1000-0x2000 bias=0x1000 loaded=0 unloaded=0 build_id= /lib/\\x1b.so\n",
+        " image checks=0x7 errors_unrecorded=0 error_limit=1000 ",
+        "   error 0 wua entry=23 count=1 time_ns=1700000000000000001 address=0x4010 bytes=2 "
+        "stacks=1/0/0 thread=1 damage=0 block=0x0+0 never malloc thread=0 region=0 0x0-0x0 "
+        "bias=0x0 module=0 thread=0 found=00ab /\\x1b\n",
     };
     struct build b = one_of_each();
     int code;

@@ -23,6 +23,7 @@ struct sample {
     struct segment *depot;
     struct segment *threads;
     struct segment *modules;
+    struct segment *errors;
     struct segment *last; /* in the second area */
 };
 
@@ -51,6 +52,9 @@ static void sample_begin(struct sample *s)
     s->modules = build_segment(&s->b, s->area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
     build_module(s->modules, "/usr/bin/prog", 0x400000, 0x10000);
     build_module(s->modules, "/usr/lib/lib.so", 0x7f0000000000, 0x10000);
+    s->errors = build_segment(&s->b, s->area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+    build_error(s->errors, ERROR_DUF, ENTRY_FREE, stack);
+    build_error(s->errors, ERROR_OOM, ENTRY_MALLOC, stack);
     s->last = build_slab(&s->b, s->second, 6, 16, 64);
 }
 
@@ -98,6 +102,11 @@ static struct thread_record *thread(const struct sample *s)
 static struct module_record *module(const struct sample *s)
 {
     return build_item(s->modules, 1);
+}
+
+static struct error_record *error(const struct sample *s)
+{
+    return build_item(s->errors, 1);
 }
 
 static struct run_header *run(const struct sample *s)
@@ -256,12 +265,12 @@ static void fill_area(struct sample *s)
     CASE(segment_empty, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 0, 9), "")              \
     CASE(area_full, fill_area(s), "")                                                              \
     CASE(segment_odd, s->slab->bytes += 8, "segment of an impossible length")                      \
-    CASE(segment_over_end, s->modules->bytes += 64, "segment reaches over the end")                \
-    CASE(segment_under_end, s->modules->bytes -= 64, "items do not fit the segment")               \
+    CASE(segment_over_end, s->errors->bytes += 64, "segment reaches over the end")                \
+    CASE(segment_under_end, s->errors->bytes -= 64, "items do not fit the segment")               \
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = 6; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_ERRORS + 1; s->slab->item_bytes = 3, "")                       \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
     CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
@@ -330,7 +339,22 @@ static void fill_area(struct sample *s)
     CASE(module_build_id, module(s)->build_id_bytes = 21, "build-id too long")                     \
     CASE(module_build_id_full, module(s)->build_id_bytes = 20, "")                                 \
     CASE(module_unpublished, fill(build_item(s->modules, 2), sizeof(struct module_record)), "")    \
-    CASE(module_path, fill(module(s)->path, sizeof module(s)->path), "module path has no end")
+    CASE(module_path, fill(module(s)->path, sizeof module(s)->path), "module path has no end")     \
+    /* errors */                                                                                   \
+    CASE(error_state, error(s)->block_state = BLOCK_INHERITED + 1,                                 \
+         "error about a block in an unknown state or family")                                      \
+    CASE(error_family, error(s)->block_family = FAMILY_COUNT,                                      \
+         "error about a block in an unknown state or family")                                      \
+    CASE(error_family_last, error(s)->block_family = FAMILY_COUNT - 1, "")                         \
+    CASE(error_bytes, error(s)->found_bytes = ERROR_BYTES_FOUND + 1,                               \
+         "error with more bytes than it has room for")                                             \
+    CASE(error_bytes_full, error(s)->found_bytes = ERROR_BYTES_FOUND, "")                          \
+    CASE(error_path, fill(error(s)->region_path, sizeof error(s)->region_path),                    \
+         "path of an error's region has no end")                                                   \
+    CASE(error_later_kind, error(s)->kind = error(s)->entry = error(s)->region = ~0u, "")          \
+    CASE(error_unwritten,                                                                          \
+         (fill(error(s), sizeof(struct error_record)), error(s)->kind = ERROR_NONE), "")           \
+    CASE(error_short_items, s->errors->item_bytes -= 8, "items of a strange size")
 
 #define CASE(name, spoil, want)                                                                    \
     static void spoil_##name(struct sample *s)                                                     \

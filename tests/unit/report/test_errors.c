@@ -1,0 +1,237 @@
+/*
+ * test_errors.c - error records into one table: places, threads and modules looked up, processes
+ * that did the same told as one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+#define PROG 0x560000000000ull
+#define LIB 0x7f0000000000ull
+#define NOBODYS_PID 2000000000u
+
+/* The segments of an image that errors refer to. */
+struct parts {
+    struct segment *errors, *threads, *depot, *modules;
+};
+
+static struct parts an_image(struct build *b, uint32_t number, uint32_t parent, uint64_t bias)
+{
+    enum image_how how = parent ? IMAGE_FORK : IMAGE_ROOT;
+    uint32_t area = build_image(b, number, parent, NOBODYS_PID + number, how);
+    struct parts p = {
+        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 16, 0),
+        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
+        build_depot(b, area, 0),
+        build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0),
+    };
+
+    build_module(p.modules, "/opt/prog", bias, 0x10000)->number = 1;
+    build_module(p.modules, "/opt/lib.so", LIB, 0x10000)->number = 2;
+    build_thread(p.threads, 1, 0, 0)->tid = NOBODYS_PID + number;
+    return p;
+}
+
+static struct report *collect(struct build *b)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(b);
+
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    assert_int_equal(report_collect(r, err), 0);
+    close(fd);
+    build_end(b);
+    return r;
+}
+
+static void test_all_fields(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    uint32_t outer = build_node(p.depot, PROG + 0x1010, 0);
+    uint32_t inner = build_node(p.depot, LIB + 0x2020, outer);
+    struct error_record *e = build_error(p.errors, ERROR_DUF, ENTRY_REALLOC, inner);
+    struct report *r;
+
+    (void)state;
+    snprintf(build_thread(p.threads, 3, 0, 0)->name, 16, "fifteen letters");
+    e->count = 12;
+    e->address = e->block = 0x1234;
+    e->bytes = 5;
+    e->block_bytes = 40;
+    e->block_state = BLOCK_FREED;
+    e->block_family = FAMILY_NEW;
+    e->block_thread = 3;
+    e->alloc_stack = outer;
+    e->found_bytes = 2;
+    e->found[1] = 0xab;
+    r = collect(&b);
+    assert_int_equal(r->error_count, 1);
+    const struct error *error = &r->errors[0];
+    assert_int_equal(error->kind, ERROR_DUF);
+    assert_int_equal(error->entry, ENTRY_REALLOC);
+    assert_int_equal(error->count, 12);
+    assert_int_equal(error->block_bytes, 40);
+    assert_int_equal(error->block_state, BLOCK_FREED);
+    assert_int_equal(error->block_family, FAMILY_NEW);
+    assert_int_equal(r->sites[error->stack].count, 2);
+    assert_int_equal(r->sites[error->alloc_stack].count, 1);
+    assert_int_equal(error->free_stack, NO_SITE);
+    assert_int_equal(error->thread.tid, NOBODYS_PID + 1);
+    assert_int_equal(error->block_thread.number, 3);
+    assert_string_equal(error->block_thread.name, "fifteen letters");
+    assert_int_equal(error->found[1], 0xab);
+    assert_int_equal(error->image_count, 1);
+    report_close(r);
+}
+
+/* The same mistake in parent and child, whose program lies elsewhere; what is told is the first. */
+static void test_processes_merge(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG), q = an_image(&b, 2, 0, PROG + 0x100000);
+    struct error_record *late = build_error(p.errors, ERROR_BAF, ENTRY_FREE,
+                                            build_node(p.depot, PROG + 0x1010, 0));
+    struct error_record *soon = build_error(q.errors, ERROR_BAF, ENTRY_FREE,
+                                            build_node(q.depot, PROG + 0x101010, 0));
+    struct report *r;
+
+    (void)state;
+    late->count = 3;
+    late->address = 0x8;
+    soon->count = 4;
+    soon->address = 0x9;
+    soon->time_ns = late->time_ns - 1;
+    r = collect(&b);
+    assert_int_equal(r->error_count, 1);
+    assert_int_equal(r->errors[0].count, 7);
+    assert_int_equal(r->errors[0].address, 0x9);
+    assert_int_equal(r->errors[0].image_count, 2);
+    assert_int_equal(r->errors[0].images[0], 1);
+    assert_int_equal(r->errors[0].images[1], 2);
+    report_close(r);
+}
+
+/* Its twin: what differs in one of what makes a place is another one. */
+static void test_others_do_not_merge(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    struct report *r;
+
+    (void)state;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    build_error(p.errors, ERROR_DUF, ENTRY_FREE, one);
+    build_error(p.errors, ERROR_WUA, ENTRY_REALLOC, one);
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, two);
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = two;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->free_stack = two;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->damage = DAMAGE_BEFORE;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    r = collect(&b);
+    assert_int_equal(r->error_count, 7);
+    assert_int_equal(r->errors[0].count, 2);
+    assert_int_equal(r->errors[0].image_count, 1);
+    report_close(r);
+}
+
+/* A child frees again what its parent's thread had freed: the parent's tables know both. */
+static void test_inherited(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    uint32_t place = build_node(p.depot, LIB + 0x2020, 0);
+    uint32_t area = build_image(&b, 2, 1, NOBODYS_PID + 2, IMAGE_FORK);
+    struct segment *errors =
+        build_segment(&b, area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+    struct error_record *e = build_error(errors, ERROR_BAF, ENTRY_FREE, place);
+    struct report *r;
+
+    (void)state;
+    snprintf(build_thread(p.threads, 2, 0, 0)->name, 16, "worker");
+    ((struct thread_record *)build_item(p.threads, 1))->gone = 1;
+    build_image_header(&b, area)->first_depot_chunk = 1;
+    e->block_thread = 2;
+    e->region = REGION_MODULE;
+    e->region_module = 2;
+    e->region_bias = LIB;
+    e->address = LIB + 0x4444;
+    r = collect(&b);
+    assert_int_equal(r->error_count, 1);
+    assert_string_equal(r->errors[0].block_thread.name, "worker");
+    assert_true(r->errors[0].block_thread.gone);
+    assert_int_equal(r->sites[r->errors[0].stack].count, 1);
+    assert_string_equal(r->modules[r->errors[0].region.module].path, "/opt/lib.so");
+    assert_int_equal(r->errors[0].region.offset, 0x4444);
+    report_close(r);
+}
+
+/* Numbers that lead nowhere are not known; they are no reason to refuse the rest. */
+static void test_strange_numbers(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    struct error_record *e;
+    struct report *r;
+
+    (void)state;
+    build_error(p.errors, ERROR_KIND_COUNT, ENTRY_FREE, 0);
+    build_error(p.errors, ERROR_NONE, ENTRY_FREE, 0);
+    e = build_error(p.errors, ERROR_BAF, ENTRY_COUNT, 0x12345);
+    e->count = 0;
+    e->thread = 77;
+    e->damage = 99;
+    e->region = REGION_COUNT;
+    build_error(p.errors, ERROR_BAF, ENTRY_FREE, 0)->region = REGION_MODULE;
+    r = collect(&b);
+    assert_int_equal(r->strange_errors, 1);
+    assert_int_equal(r->error_count, 2);
+    assert_int_equal(r->errors[0].entry, ENTRY_NONE);
+    assert_int_equal(r->errors[0].count, 1);
+    assert_int_equal(r->errors[0].thread.number, 77);
+    assert_int_equal(r->errors[0].thread.tid, 0);
+    assert_int_equal(r->errors[0].damage, DAMAGE_NONE);
+    assert_int_equal(r->errors[0].region.what, REGION_UNKNOWN);
+    assert_int_equal(r->sites[r->errors[0].stack].end, SITE_LOST);
+    assert_int_equal(r->errors[1].region.module, NO_MODULE);
+    report_close(r);
+}
+
+/* Without a number: where the address lies.  Its end is not in it. */
+static void test_module_by_address(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    struct error_record *in = build_error(p.errors, ERROR_BAF, ENTRY_FREE, 0);
+    struct error_record *behind = build_error(p.errors, ERROR_BAF, ENTRY_CFREE, 0);
+    struct report *r;
+
+    (void)state;
+    in->region = behind->region = REGION_MODULE;
+    in->address = PROG + 0xffff;
+    behind->address = PROG + 0x10000;
+    in->region_bias = behind->region_bias = PROG;
+    r = collect(&b);
+    assert_int_equal(r->error_count, 2);
+    assert_string_equal(r->modules[r->errors[0].region.module].path, "/opt/prog");
+    assert_int_equal(r->errors[1].region.module, NO_MODULE);
+    report_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_fields),       cmocka_unit_test(test_processes_merge),
+        cmocka_unit_test(test_others_do_not_merge), cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_strange_numbers),  cmocka_unit_test(test_module_by_address),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
