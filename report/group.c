@@ -1,12 +1,7 @@
 /*
  * group.c - what several processes had in use, as records: one per place that allocated it.
- *
- * An id is the hash of names - of modules and functions, offsets only where there is no name - so
- * that it stays the same from run to run, and from build to build as long as nobody moves the
- * allocation into another function.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "report_priv.h"
 
@@ -70,70 +65,6 @@ struct totals totals_elsewhere(const struct report *r)
     return t;
 }
 
-/* ---- ids ---------------------------------------------------------------------------------- */
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-
-    while (n-- > 0)
-        hash = (hash ^ *p++) * 0x100000001b3ull; /* FNV-1a */
-    return hash;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    return hash_bytes(hash, text, strlen(text) + 1);
-}
-
-static uint64_t hash_frame(const struct report *r, const struct frame *frame, uint64_t hash)
-{
-    if (frame->module == NO_MODULE)
-        return hash_text(hash, "?"); /* an address is of one run only */
-    hash = hash_text(hash, base_name(r->modules[frame->module].path));
-    if (frame->system_name)
-        return hash_text(hash, frame->system_name);
-    return hash_bytes(hash, &frame->offset, sizeof frame->offset);
-}
-
-static void record_name(const struct report *r, struct record *record)
-{
-    const struct site *site = &r->sites[record->site];
-    uint64_t hash = hash_text(0xcbf29ce484222325ull, "biu");
-
-    for (uint32_t i = 0; i < site->count; i++)
-        hash = hash_frame(r, &r->frames[site->frames[i]], hash);
-    snprintf(record->id, sizeof record->id, "biu-%08x", (uint32_t)(hash ^ hash >> 32));
-}
-
-struct seen_id {
-    char id[16];
-    uint32_t times;
-    UT_hash_handle hh;
-};
-
-/* Records come in the order of their size: the largest of equal names keeps the plain id. */
-static void ids_tell_apart(struct record *records, uint32_t count)
-{
-    struct seen_id *all = NULL, *seen, *next;
-
-    for (uint32_t i = 0; i < count; i++) {
-        char *id = records[i].id;
-        HASH_FIND(hh, all, id, strlen(id), seen);
-        if (!seen) {
-            seen = must_have(calloc(1, sizeof *seen));
-            snprintf(seen->id, sizeof seen->id, "%.15s", id);
-            HASH_ADD(hh, all, id, strlen(seen->id), seen);
-        }
-        if (++seen->times > 1)
-            snprintf(id, sizeof records[i].id, "%s.%u", seen->id, seen->times);
-    }
-    HASH_ITER (hh, all, seen, next) {
-        HASH_DEL(all, seen);
-        free(seen);
-    }
-}
-
 /* ---- records ------------------------------------------------------------------------------ */
 
 static void record_add(struct record *record, const struct image *image, const struct use *use)
@@ -180,10 +111,10 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
     qsort(records, *count, sizeof *records, by_size);
     for (uint32_t i = 0; i < *count && i < named; i++) {
         symbolize_site(r, records[i].site);
-        record_name(r, &records[i]);
+        id_of_site(r, "biu", records[i].site, records[i].id);
     }
     if (named >= *count)
-        ids_tell_apart(records, *count);
+        ids_tell_apart(records, *count, sizeof *records);
     return records;
 }
 

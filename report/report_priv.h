@@ -9,6 +9,7 @@
  *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
+ *   ids.c       names of findings that stay
  *   group.c     records: blocks in use by site, sorted
  *   symbolize.c module + offset -> function, file, line
  *   lines.c     the line, where there is no table of addresses
@@ -362,6 +363,16 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
 /* The place of an error with the same kind, entry, damage and stacks: `error` itself, if it is new. */
 uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
+
+/* ---- ids.c -------------------------------------------------------------------------------- */
+
+/* "duf-01234567" of a symbolized site, or of NO_SITE. */
+void id_of_site(const struct report *r, const char *code, uint32_t site, char id[ID_BYTES]);
+/*
+ * .2, .3 behind equal ids: the first keeps the plain one.  An id is what each of `items`, which lie
+ * `stride` bytes apart, begins with.
+ */
+void ids_tell_apart(void *items, uint32_t count, size_t stride);
 
 /* ---- group.c ------------------------------------------------------------------------------ */
 

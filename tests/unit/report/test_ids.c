@@ -1,0 +1,109 @@
+/*
+ * test_ids.c - names of findings: what they depend on, and what they do not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "report_priv.h"
+
+/* A report with three modules, made by hand; stacks are offsets with the module's number above. */
+static struct report a_report(void)
+{
+    static char prog[] = "/opt/prog", lib[] = "/opt/lib.so", libc[] = "/lib/libc.so.6";
+    static struct module modules[] = {{.path = prog}, {.path = lib}, {.path = libc}};
+    return (struct report){.modules = modules, .module_count = countof(modules)};
+}
+
+enum { PROG = 0x00000, LIB = 0x10000, LIBC = 0x20000, NOWHERE = 0x90000 };
+
+static uint32_t a_site(struct report *r, uint32_t count, const uint32_t *places)
+{
+    uint32_t frames[8];
+
+    for (uint32_t i = 0; i < count; i++)
+        frames[i] = frame_intern(r, places[i] == NOWHERE ? NO_MODULE : places[i] >> 16,
+                                 places[i] & 0xffff, false);
+    return site_intern(r, frames, count, STACK_WHOLE);
+}
+
+static const char *id(struct report *r, const char *code, uint32_t site)
+{
+    static char ids[16][ID_BYTES];
+    static unsigned turn;
+    char *text = ids[turn++ % 16];
+
+    id_of_site(r, code, site, text);
+    return text;
+}
+
+#define SITE(r, ...) a_site(r, sizeof(uint32_t[]){__VA_ARGS__} / 4, (uint32_t[]){__VA_ARGS__})
+
+static void test_what_makes_an_id(void **state)
+{
+    struct report r = a_report();
+    const char *one = id(&r, "duf", SITE(&r, LIB + 1, PROG + 2));
+
+    (void)state;
+    assert_int_equal(strlen(one), strlen("duf-01234567"));
+    assert_string_equal(one, id(&r, "duf", SITE(&r, LIB + 1, PROG + 2)));
+    assert_string_not_equal(one, id(&r, "baf", SITE(&r, LIB + 1, PROG + 2)));
+    assert_string_not_equal(one, id(&r, "duf", SITE(&r, LIB + 1, PROG + 3)));
+    assert_string_not_equal(one, id(&r, "duf", SITE(&r, LIB + 1)));
+    assert_string_not_equal(one, id(&r, "duf", SITE(&r, LIB + 1, LIB + 2)));
+    assert_string_not_equal(one, id(&r, "duf", NO_SITE));
+}
+
+/* Of what the C library does before main nothing; what it does in the middle counts. */
+static void test_before_main(void **state)
+{
+    struct report r = a_report();
+    const char *plain = id(&r, "duf", SITE(&r, PROG + 1));
+    uint32_t start = frame_intern(&r, 0, 7, false);
+
+    (void)state;
+    assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, LIBC + 6)));
+    r.frames[start].system_name = (char[]){"_start"};
+    assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 7)));
+    assert_string_not_equal(plain, id(&r, "duf", SITE(&r, LIBC + 5, PROG + 1)));
+    assert_string_not_equal(id(&r, "duf", SITE(&r, LIBC + 5)), id(&r, "duf", SITE(&r, LIBC + 6)));
+}
+
+/* Addresses without a module differ from run to run. */
+static void test_no_module(void **state)
+{
+    struct report r = a_report();
+
+    (void)state;
+    assert_string_equal(id(&r, "biu", a_site(&r, 1, (uint32_t[]){NOWHERE})),
+                        id(&r, "biu", site_intern(&r, &(uint32_t){frame_intern(&r, NO_MODULE, 77, false)},
+                                                  1, STACK_WHOLE)));
+}
+
+static void test_tell_apart(void **state)
+{
+    struct record records[4] = {{.id = "biu-1"}, {.id = "biu-2"}, {.id = "biu-1"}, {.id = "biu-1"}};
+
+    (void)state;
+    ids_tell_apart(records, 4, sizeof records[0]);
+    assert_string_equal(records[0].id, "biu-1");
+    assert_string_equal(records[1].id, "biu-2");
+    assert_string_equal(records[2].id, "biu-1.2");
+    assert_string_equal(records[3].id, "biu-1.3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_makes_an_id),
+        cmocka_unit_test(test_before_main),
+        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_tell_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
