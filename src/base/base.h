@@ -76,6 +76,8 @@ struct thread {
     struct thread_record *record; /* its counters, in the run file */
     uint32_t number;              /* as in block words */
     uint32_t tid;
+    int64_t balance;        /* bytes allocated less bytes freed since it last told the image, */
+    int64_t high;           /* and the most that this was */
     uint32_t locks;         /* how many it holds */
     struct lock *held[LOCKS_HELD_MAX];
     uint32_t lease_plus_1;  /* of the fork this thread is making */

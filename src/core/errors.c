@@ -238,7 +238,7 @@ void error_damage(const struct error_call *call, const struct damage *d)
     e.address = (uintptr_t)d->first;
     e.bytes = d->bytes;
     e.found_bytes = d->bytes < ERROR_BYTES_FOUND ? (uint32_t)d->bytes : ERROR_BYTES_FOUND;
-    memcpy(e.found, d->first, e.found_bytes);
+    memcpy(e.found, d->found, e.found_bytes);
     record(call, &e);
 }
 

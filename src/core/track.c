@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define MIN_ALIGN 16u
+#define BALANCE_MAX 32768 /* the peak is exact for one thread, else to so much for each */
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -30,12 +31,19 @@ static inline void count_alloc(struct thread *t, uint64_t bytes)
 {
     add(&t->record->allocs, 1);
     add(&t->record->alloc_bytes, bytes);
+    t->balance += (int64_t)bytes;
+    t->high = t->balance > t->high ? t->balance : t->high;
+    if (unlikely(t->balance > BALANCE_MAX))
+        threads_tell_balance(t);
 }
 
 static inline void count_free(struct thread *t, uint64_t bytes)
 {
     add(&t->record->frees, 1);
     add(&t->record->free_bytes, bytes);
+    t->balance -= (int64_t)bytes;
+    if (unlikely(t->balance < -BALANCE_MAX))
+        threads_tell_balance(t);
 }
 
 /* ---- allocating ----------------------------------------------------------------------------- */

@@ -167,6 +167,21 @@ void image_start(const struct image_request *request)
 
 /* ---- ending --------------------------------------------------------------------------------- */
 
+static void note_costs(struct image_header *h)
+{
+    struct rusage usage;
+    h->task_clock_ns = os_cpu_clock_ns();
+    h->costs_known = COST_CLOCK;
+    if (!os_usage(&usage))
+        return;
+    h->minor_faults = (uint64_t)usage.ru_minflt;
+    h->major_faults = (uint64_t)usage.ru_majflt;
+    h->voluntary_switches = (uint64_t)usage.ru_nvcsw;
+    h->involuntary_switches = (uint64_t)usage.ru_nivcsw;
+    h->max_rss_bytes = (uint64_t)usage.ru_maxrss << 10;
+    h->costs_known |= COST_RUSAGE;
+}
+
 void image_end(enum image_end how, int status)
 {
     struct image_header *h = own.header;
@@ -174,6 +189,9 @@ void image_end(enum image_end how, int status)
     if (!h || atomic_load_explicit(&h->state, memory_order_relaxed) != open)
         return;
     image_note_losses();
+    if (self)
+        threads_tell_balance(self);
+    note_costs(h);
     h->end_ns = os_wall_clock_ns();
     h->end_how = how;
     h->end_status = status;

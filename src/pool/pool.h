@@ -332,6 +332,8 @@ uint32_t threads_alive(void);
 struct thread *threads_limbo_take(void);
 void threads_limbo_drop(void);
 uint32_t threads_next_number(void);
+/* Adds a thread's balance to what the image has in use; its peak is in the image header. */
+void threads_tell_balance(struct thread *t);
 /* What all threads of this image did so far, ended ones and, in a child, the parent's included. */
 struct thread_totals {
     uint64_t allocs, frees, alloc_bytes, free_bytes;

@@ -145,9 +145,15 @@ static struct neighbour neighbour_of(const struct found *f, void *block, int ste
 static void tell_of(struct damage *out, enum error_damage where, const struct neighbour *of,
                     struct span span)
 {
-    *out = (struct damage){where,     span.first,  (uint64_t)(span.end - span.first),
-                           of->block, of->request, of->word,
-                           of->stacks};
+    uint64_t bytes = (uint64_t)(span.end - span.first);
+    *out = (struct damage){.where = where,
+                           .first = span.first,
+                           .bytes = bytes,
+                           .block = of->block,
+                           .request = of->request,
+                           .word = of->word,
+                           .stacks = of->stacks};
+    memcpy(out->found, span.first, bytes < sizeof out->found ? bytes : sizeof out->found);
 }
 
 /* ---- slabs ---------------------------------------------------------------------------------- */

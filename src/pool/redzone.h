@@ -66,6 +66,7 @@ struct damage {
     enum error_damage where;
     const char *first; /* damaged byte */
     uint64_t bytes;    /* from it to behind the last one */
+    uint8_t found[ERROR_BYTES_FOUND]; /* what is there, before anything is repaired */
     /* the block that it is told of */
     const void *block;
     uint64_t request;

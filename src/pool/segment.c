@@ -63,6 +63,8 @@ struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t
     bool fresh = !s && (s = area_append(bytes)) != NULL;
     if (!s)
         s = private_segment(bytes);
+    if (s && s->bytes == 0) /* not one that was used before */
+        atomic_fetch_add_explicit(&image()->segment_bytes, bytes, memory_order_relaxed);
     if (s)
         fill_segment(s, kind, bytes, capacity, item_bytes, index);
     if (fresh)

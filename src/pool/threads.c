@@ -131,6 +131,20 @@ static void totals_add(struct thread_totals *sum, struct thread_record *r)
     sum->free_bytes += atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
 }
 
+void threads_tell_balance(struct thread *t)
+{
+    static _Atomic int64_t in_use;
+    int64_t before = atomic_fetch_add_explicit(&in_use, t->balance, memory_order_relaxed);
+    int64_t high = before + t->high;
+    _Atomic uint64_t *peak = &image()->peak_bytes;
+    uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
+    while (high > (int64_t)seen &&
+           !atomic_compare_exchange_weak_explicit(peak, &seen, (uint64_t)high, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+    t->balance = t->high = 0;
+}
+
 struct thread_totals threads_totals(void)
 {
     struct thread_totals sum = threads.past;
@@ -172,6 +186,7 @@ void threads_note_totals(void)
 
 void threads_gone(struct thread *t)
 {
+    threads_tell_balance(t);
     lock_take(&threads.lock);
     if (t->record != &uncounted)
         totals_add(&threads.past, t->record);
