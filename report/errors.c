@@ -37,6 +37,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
     struct error error = {
         .kind = atomic_load_explicit(&e->kind, memory_order_relaxed),
         .entry = e->entry < ENTRY_COUNT ? e->entry : ENTRY_NONE,
+        .image = image->number,
         .time_ns = e->time_ns,
         .address = e->address,
         .bytes = e->bytes,

@@ -247,6 +247,7 @@ struct error {
     uint32_t kind; /* enum error_kind */
     uint32_t entry;
     uint64_t count; /* of all processes; what follows is of the first */
+    uint32_t image;
     uint64_t time_ns;
     uint64_t address;
     uint64_t bytes;
@@ -418,9 +419,17 @@ struct image *image_main(const struct report *r);
 void symbolize_site(struct report *r, uint32_t site);
 void symbols_free(struct report *r);
 
+struct Dwfl_Module;
+/* Its symbols and what to add to an offset in it to ask them; NULL: there are none. */
+struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *bias);
+
+/* ---- places.c ------------------------------------------------------------------------------ */
+
+/* ".data of prog: table+0x34", "libfoo.so+0x1234": what lies at an offset of a module. */
+void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
+
 /* ---- lines.c ------------------------------------------------------------------------------- */
 
-struct Dwfl_Module;
 /* The file, and *number in it; NULL: not known.  *lines is made when it is needed. */
 const char *lines_find(struct lines **lines, struct Dwfl_Module *module, uint64_t address, int *number);
 void lines_free(struct lines *lines);
@@ -461,6 +470,29 @@ const char *program_name(const struct image *image);
 
 /* The next argument behind `arg` (NULL: the first); NULL: no more. */
 const char *argv_next(const struct image *image, const char *arg);
+
+/* ---- word_errors.c ------------------------------------------------------------------------- */
+
+/* What it was, in one sentence, in the file's bytes: whoever prints it escapes it.  Freed by the caller. */
+char *error_sentence(struct report *r, const struct error *e, bool deterministic);
+
+/* A stack that tells of an error, with the thread that was there, if it was another. */
+struct error_row {
+    const char *label;
+    uint32_t site;
+    const struct thread *thread;
+};
+
+struct error_rows {
+    struct error_row at[3];
+    uint32_t count;
+};
+
+struct error_rows error_rows(const struct error *e);
+/* "thread main", "thread 3 (worker)"; freed by the caller. */
+char *thread_words(const struct report *r, const struct error *e, const struct thread *t);
+const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
+const char *family_name(uint32_t family);
 
 /* ---- print_notes.c ------------------------------------------------------------------------- */
 

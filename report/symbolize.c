@@ -117,6 +117,14 @@ static struct symbols *symbols_of(struct report *r, uint32_t module)
     return r->symbols[module].dwfl ? &r->symbols[module] : NULL;
 }
 
+struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *bias)
+{
+    struct symbols *s = symbols_of(r, module);
+
+    *bias = s ? s->bias : 0;
+    return s ? s->module : NULL;
+}
+
 /* ---- one frame ---------------------------------------------------------------------------- */
 
 static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)

@@ -1,0 +1,370 @@
+/*
+ * word_errors.c - what an error was, in one sentence: all of these sentences are here.
+ *
+ * A sentence says what is known and no more.  Of a block that has left the quarantine only the last
+ * record at its place is known, which may be of a later block: then it says "possibly".
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+/* One sentence on its way. */
+struct wording {
+    struct report *r;
+    const struct error *e;
+    bool deterministic; /* nothing that changes from run to run */
+    FILE *out;
+};
+
+/* ---- parts of speech ----------------------------------------------------------------------- */
+
+/* "an 8-byte", "an 11-byte", "an 18000-byte", "a 40-byte" */
+static const char *article(uint64_t n)
+{
+    while (n >= 1000)
+        n /= 1000;
+    if (n == 11 || n == 18)
+        return "an";
+    while (n >= 10)
+        n /= 10;
+    return n == 8 ? "an" : "a";
+}
+
+static void block_put(struct wording *w, const char *what)
+{
+    unsigned long long bytes = w->e->block_bytes;
+    fprintf(w->out, "%s %llu-byte %s", article(bytes), bytes, what);
+}
+
+static void bytes_put(struct wording *w, uint64_t n)
+{
+    fprintf(w->out, "%llu byte%s", (unsigned long long)n, n == 1 ? "" : "s");
+}
+
+const char *entry_name(uint32_t entry)
+{
+    static const char *const names[] = {
+        NULL,
+#define ENTRY(id, name) name,
+#include "rtcheck/entries.def"
+#undef ENTRY
+    };
+    return entry < countof(names) ? names[entry] : NULL;
+}
+
+static bool is_realloc(const struct error *e)
+{
+    return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
+}
+
+/* Where the sentence's verb does not say it. */
+static void entry_put(struct wording *w)
+{
+    const char *name = entry_name(w->e->entry);
+
+    if (name && w->e->entry != ENTRY_FREE && w->e->entry != ENTRY_CFREE && !is_realloc(w->e))
+        fprintf(w->out, ", by %s", name);
+}
+
+static void thread_put(struct wording *w, const struct thread *t)
+{
+    char *name = thread_words(w->r, w->e, t);
+
+    fputs(name, w->out);
+    free(name);
+}
+
+char *thread_words(const struct report *r, const struct error *e, const struct thread *t)
+{
+    const struct image *image = image_of(r, e->image);
+    char *text;
+    int n;
+
+    if (image && t->tid != 0 && t->tid == image->pid)
+        n = asprintf(&text, "thread main");
+    else if (t->number == 0)
+        n = asprintf(&text, "a thread that is not known");
+    else if (t->name[0] && (!image || strcmp(t->name, image->name) != 0))
+        n = asprintf(&text, "thread %u (%s)", t->number, t->name);
+    else
+        n = asprintf(&text, "thread %u", t->number);
+    return must_have(n < 0 ? NULL : text);
+}
+
+/* ---- what an address is -------------------------------------------------------------------- */
+
+static void mapping_put(struct wording *w)
+{
+    const struct region *region = &w->e->region;
+
+    fprintf(w->out, "in %s", region->path[0] ? region->path : "memory");
+    if (!w->deterministic && region->end > region->start)
+        fprintf(w->out, "%s mapped at 0x%llx-0x%llx", region->path[0] ? "," : "",
+                (unsigned long long)region->start, (unsigned long long)region->end);
+    else
+        fputs(region->path[0] ? ", mapped by the program" : " mapped by the program", w->out);
+    if (region->end > region->start)
+        fprintf(w->out, " (%s)", size_text(region->end - region->start).text);
+}
+
+static void module_put(struct wording *w)
+{
+    const struct region *region = &w->e->region;
+
+    if (region->module == NO_MODULE) {
+        fprintf(w->out, "in %s", region->path[0] ? base_name(region->path)
+                                                 : "a program or library that is not known");
+        return;
+    }
+    fputs("in ", w->out);
+    place_words(w->r, region->module, region->offset, w->out);
+}
+
+static void other_stack_put(struct wording *w, const char *behind)
+{
+    fputs("on the stack of ", w->out);
+    thread_put(w, &w->e->region.thread);
+    fputs(behind, w->out);
+}
+
+static void region_put(struct wording *w)
+{
+    static const char *const fixed[REGION_COUNT] = {
+        [REGION_NONE] = "that no allocation gave",
+        [REGION_UNKNOWN] = "that no allocation gave; what is there could not be asked",
+        [REGION_UNMAPPED] = "where no memory is",
+        [REGION_STACK] = "on the stack of this thread",
+        [REGION_STACK_ALTERNATE] = "on the alternate signal stack of this thread",
+        [REGION_HEAP] = "in our heap where no block was",
+        [REGION_LIBC] = "in a block of libc's own allocator",
+    };
+    uint32_t what = w->e->region.what;
+
+    if (what == REGION_MODULE)
+        module_put(w);
+    else if (what == REGION_MAPPED)
+        mapping_put(w);
+    else if (what == REGION_STACK_OTHER)
+        other_stack_put(w, "");
+    else if (what == REGION_STACK_ENDED)
+        other_stack_put(w, ", which has ended");
+    else
+        fputs(fixed[what], w->out);
+}
+
+/* ---- frees --------------------------------------------------------------------------------- */
+
+static void word_baf(struct wording *w)
+{
+    fprintf(w->out, "%s of ", is_realloc(w->e) ? "realloc" : "free");
+    if (w->e->region.what == REGION_NULL) {
+        fprintf(w->out, "NULL+%llu", (unsigned long long)w->e->address);
+    } else {
+        fputs("an address ", w->out);
+        region_put(w);
+    }
+    entry_put(w);
+}
+
+static void word_duf(struct wording *w)
+{
+    fputs(is_realloc(w->e) ? "realloc of " : "duplicate free of ", w->out);
+    block_put(w, "block");
+    if (is_realloc(w->e))
+        fputs(" that had been freed", w->out);
+    if (w->e->block_state == BLOCK_FREE)
+        fputs(", possibly of an older block at this address", w->out);
+    else if (w->e->block_state == BLOCK_INHERITED)
+        fputs(", possibly: what it was at the fork is not known", w->out);
+    entry_put(w);
+}
+
+static void word_maf(struct wording *w)
+{
+    static const char *const states[] = {
+        [BLOCK_FREED] = " (freed)",
+        [BLOCK_FREE] = " (freed; possibly an older block at this address)",
+        [BLOCK_INHERITED] = " (possibly freed: what it was at the fork is not known)",
+    };
+    const struct error *e = w->e;
+    uint64_t offset = e->address - e->block;
+
+    fprintf(w->out, "%s of an address ", is_realloc(e) ? "realloc" : "free");
+    if (e->address < e->block)
+        bytes_put(w, e->block - e->address);
+    else if (offset < e->block_bytes)
+        bytes_put(w, offset);
+    else if (offset > e->block_bytes)
+        bytes_put(w, offset - e->block_bytes);
+    fputs(e->address < e->block      ? " before "
+          : offset < e->block_bytes  ? " inside "
+          : offset == e->block_bytes ? "just behind "
+                                     : " behind the end of ",
+          w->out);
+    block_put(w, "block");
+    if (e->block_state < countof(states) && states[e->block_state])
+        fputs(states[e->block_state], w->out);
+    entry_put(w);
+}
+
+/* Which families an entry frees: a bit for each. */
+static uint32_t families_freed(uint32_t entry)
+{
+    switch (entry) {
+    case ENTRY_DELETE:
+        return 1u << FAMILY_NEW;
+    case ENTRY_DELETE_ARRAY:
+        return 1u << FAMILY_NEW_ARRAY;
+    case ENTRY_DELETE_ALIGNED:
+        return 1u << FAMILY_NEW_ALIGNED;
+    case ENTRY_DELETE_ARRAY_ALIGNED:
+        return 1u << FAMILY_NEW_ARRAY_ALIGNED;
+    default:
+        return 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED;
+    }
+}
+
+const char *family_name(uint32_t family)
+{
+    static const char *const names[] = {"malloc",  "new",         "new[]",
+                                        "memalign", "aligned new", "aligned new[]"};
+    static_assert(countof(names) == FAMILY_COUNT, "each has its name");
+    return family < countof(names) ? names[family] : "unknown";
+}
+
+static void word_mis(struct wording *w)
+{
+    const struct error *e = w->e;
+    const char *name = entry_name(e->entry);
+    bool fits = (families_freed(e->entry) >> e->block_family & 1) != 0;
+
+    if (fits && e->bytes != 0 && e->bytes != e->block_bytes) {
+        fprintf(w->out, "%s with ", name && e->entry < ENTRY_NEW ? name : "sized delete");
+        bytes_put(w, e->bytes);
+        fputs(" of ", w->out);
+        block_put(w, "block");
+        return;
+    }
+    fprintf(w->out, "%llu-byte %s block %s %s%s", (unsigned long long)e->block_bytes,
+            family_name(e->block_family), is_realloc(e) ? "given to" : "freed by",
+            name ? name : "a function that is not known",
+            name && e->entry < ENTRY_NEW ? "()" : "");
+    if (fits)
+        fputs(" with a size or alignment that is not its own", w->out);
+}
+
+/* ---- writes -------------------------------------------------------------------------------- */
+
+static void found_put(struct wording *w)
+{
+    const char *name = entry_name(w->e->entry);
+
+    if (w->e->entry == ENTRY_EVICTION)
+        fputs(" (found when it left quarantine)", w->out);
+    else if (name)
+        fprintf(w->out, " (found at %s)", name);
+}
+
+static void span_put(struct wording *w, const char *what, uint64_t first, uint64_t last)
+{
+    if (first == last)
+        fprintf(w->out, ", %s %llu", what, (unsigned long long)first);
+    else
+        fprintf(w->out, ", %ss %llu to %llu", what, (unsigned long long)first,
+                (unsigned long long)last);
+}
+
+/* Between the first and the last damaged byte some may be as they were: only one is a number. */
+static void word_wua(struct wording *w)
+{
+    static const char *const where[] = {
+        [DAMAGE_NONE] = " at ", [DAMAGE_BEHIND] = " behind ", [DAMAGE_BEFORE] = " before ",
+        [DAMAGE_INSIDE] = " inside ",
+    };
+    const struct error *e = w->e;
+    uint64_t last = e->bytes > 1 ? e->bytes - 1 : 0;
+
+    fputs(last == 0 ? "1 byte written" : "bytes written", w->out);
+    fputs(where[e->damage], w->out);
+    block_put(w, "block");
+    if (e->damage == DAMAGE_BEFORE && last == 0) {
+        fputs(", ", w->out);
+        bytes_put(w, e->block - e->address);
+        fputs(" before its start", w->out);
+    } else if (e->damage == DAMAGE_BEFORE) {
+        fprintf(w->out, ", %llu to %llu bytes before its start",
+                (unsigned long long)(e->block - e->address),
+                (unsigned long long)(e->block - e->address - last));
+    } else {
+        span_put(w, "at its byte", e->address - e->block, e->address - e->block + last);
+    }
+    if (e->damage == DAMAGE_INSIDE)
+        fputs(", after it was freed", w->out);
+    found_put(w);
+}
+
+/* ---- the others ---------------------------------------------------------------------------- */
+
+static void word_oom(struct wording *w)
+{
+    fprintf(w->out, "%s asked for", size_text(w->e->bytes).text);
+    if (entry_name(w->e->entry) && w->e->entry != ENTRY_MALLOC)
+        fprintf(w->out, ", by %s", entry_name(w->e->entry));
+    fputs(" (warning)", w->out);
+}
+
+static void word_foreign(struct wording *w)
+{
+    fputs("freed a block of libc's own allocator: passed on to libc", w->out);
+}
+
+char *error_sentence(struct report *r, const struct error *e, bool deterministic)
+{
+    static void (*const words[])(struct wording *w) = {
+        [ERROR_BAF] = word_baf, [ERROR_DUF] = word_duf, [ERROR_MAF] = word_maf,
+        [ERROR_MIS] = word_mis, [ERROR_WUA] = word_wua, [ERROR_OOM] = word_oom,
+        [ERROR_FOREIGN] = word_foreign,
+    };
+    static_assert(countof(words) == ERROR_KIND_COUNT, "each has its words");
+    char *text = NULL;
+    size_t bytes;
+    struct wording w = {r, e, deterministic, must_have(open_memstream(&text, &bytes))};
+
+    words[e->kind](&w);
+    fclose(w.out);
+    return must_have(text);
+}
+
+/* ---- its stacks ---------------------------------------------------------------------------- */
+
+static const char *call_label(const struct error *e)
+{
+    if (e->kind == ERROR_WUA)
+        return "found at";
+    if (e->kind == ERROR_DUF && !is_realloc(e))
+        return "freed again";
+    return e->kind == ERROR_MIS && !is_realloc(e) ? "freed" : "called from";
+}
+
+static void row_add(struct error_rows *rows, const char *label, uint32_t site,
+                    const struct thread *thread)
+{
+    if (site != NO_SITE)
+        rows->at[rows->count++] = (struct error_row){label, site, thread};
+}
+
+/* Whose the block's last step was is only said when it was another thread. */
+struct error_rows error_rows(const struct error *e)
+{
+    const struct thread *other =
+        e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread : NULL;
+    bool freed = e->block_state == BLOCK_FREED || e->block_state == BLOCK_FREE;
+    bool surely = e->kind == ERROR_DUF && e->block_state == BLOCK_FREED;
+    struct error_rows rows = {0};
+
+    row_add(&rows, call_label(e), e->stack, NULL);
+    row_add(&rows, surely ? "first freed" : "freed", e->free_stack, freed ? other : NULL);
+    row_add(&rows, "allocated", e->alloc_stack, freed ? NULL : other);
+    return rows;
+}
