@@ -361,7 +361,10 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
 uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image);
 uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact);
 uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, uint32_t end);
-/* The place of an error with the same kind, entry, damage and stacks: `error` itself, if it is new. */
+/*
+ * The place of an error with the same kind, damage, entry and stacks - of a wua, whose finder is
+ * chance, the stack that allocated its block alone: `error` itself, if it is new.
+ */
 uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
 

@@ -116,8 +116,14 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
 
 uint32_t error_intern(struct report *r, const struct error *e)
 {
-    uint32_t key[] = {KEY_ERROR, e->kind,        e->entry,     e->damage,
-                      e->stack,  e->alloc_stack, e->free_stack};
+    bool by_block = e->kind == ERROR_WUA;
+    uint32_t key[] = {KEY_ERROR,
+                      e->kind,
+                      e->damage,
+                      by_block ? 0 : e->entry,
+                      by_block ? 0 : e->stack,
+                      e->alloc_stack,
+                      by_block ? 0 : e->free_stack};
     struct interned *known = find(r, key, sizeof key);
 
     if (known)

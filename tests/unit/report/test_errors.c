@@ -128,18 +128,36 @@ static void test_others_do_not_merge(void **state)
     struct report *r;
 
     (void)state;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    build_error(p.errors, ERROR_MAF, ENTRY_FREE, one);
     build_error(p.errors, ERROR_DUF, ENTRY_FREE, one);
-    build_error(p.errors, ERROR_WUA, ENTRY_REALLOC, one);
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, two);
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = two;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->free_stack = two;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->damage = DAMAGE_BEFORE;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    build_error(p.errors, ERROR_MAF, ENTRY_REALLOC, one);
+    build_error(p.errors, ERROR_MAF, ENTRY_FREE, two);
+    build_error(p.errors, ERROR_MAF, ENTRY_FREE, one)->alloc_stack = two;
+    build_error(p.errors, ERROR_MAF, ENTRY_FREE, one)->free_stack = two;
+    build_error(p.errors, ERROR_MAF, ENTRY_FREE, one);
     r = collect(&b);
-    assert_int_equal(r->error_count, 7);
+    assert_int_equal(r->error_count, 6);
     assert_int_equal(r->errors[0].count, 2);
     assert_int_equal(r->errors[0].image_count, 1);
+    report_close(r);
+}
+
+/* Damage is found where chance has it: its place is where the block was allocated. */
+static void test_damage_merges(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0, PROG);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    struct report *r;
+
+    (void)state;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = one;
+    build_error(p.errors, ERROR_WUA, ENTRY_EXIT, 0)->alloc_stack = one;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = two;
+    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->damage = DAMAGE_BEFORE;
+    r = collect(&b);
+    assert_int_equal(r->error_count, 3);
+    assert_int_equal(r->errors[0].count, 2);
     report_close(r);
 }
 
@@ -231,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_fields),       cmocka_unit_test(test_processes_merge),
         cmocka_unit_test(test_others_do_not_merge), cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_damage_merges),
         cmocka_unit_test(test_strange_numbers),  cmocka_unit_test(test_module_by_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
