@@ -197,8 +197,8 @@ void quarantine_tell(void (*visit)(const struct damage *));
 /* ---- quarantine (quarantine.c) ---------------------------------------------------------------- */
 
 /* The block's record has just become FREED by this thread; fills it and keeps it for a while. */
-void quarantine_push(struct thread *t, const struct found *f, void *block, uint64_t request,
-                     uint32_t go);
+void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request, uint32_t go);
+void quarantine_push_large(const struct found *f, void *block, uint64_t request);
 /* The thread ends: what it holds goes to the shared quarantine. */
 void quarantine_drain(struct thread *t, uint32_t go);
 

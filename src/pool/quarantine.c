@@ -27,12 +27,13 @@ void quarantine_tell(void (*visit)(const struct damage *))
     tell = visit;
 }
 
-static COLD void judge(const struct found *f, void *block, uint64_t word, uint32_t go)
+static COLD void judge(void *block, uint64_t word, uint32_t go)
 {
+    struct found f = pool_find(block);
     uint64_t request = word_size(word), now, stacks;
     struct damage d;
-    if (!redzone_damage(f, block, request, word, go, &d) &&
-        (!block_read(pool_look(f, go), &now, &stacks) ||
+    if (!redzone_damage(&f, block, request, word, go, &d) &&
+        (!block_read(pool_look(&f, go), &now, &stacks) ||
          !fill_damage(block, request, word, stacks, &d)))
         return;
     if (tell)
@@ -53,14 +54,14 @@ static void evict(struct thread *t, uint32_t go)
 {
     struct quarantine *q = &t->quarantine;
     void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
-    __builtin_prefetch(q->slot[(q->head + 1) % QUARANTINE_SLOTS]); /* leaves after the next */
+    __builtin_prefetch(q->slot[(q->head + 8) % QUARANTINE_SLOTS]); /* leaves soon */
     struct found f = pool_find_hot(block);
     uint32_t class = f.kind - 1;
     struct block_record *b = pool_record_hot(&f, go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-    if (unlikely(!redzone_is_whole(block, f.slot, class, word_size(word)) ||
+    if (unlikely(!redzone_is_whole(block, 0, class, word_size(word)) ||
                  !fill_is_whole(block, word_size(word))))
-        judge(&f, block, word, go);
+        judge(block, word, go);
     q->bytes -= size_class[class].slot_bytes;
     block_forget(b);
     slab_give(t, f.kind - 1, block);
@@ -79,14 +80,16 @@ static void enter(struct thread *t, void *block, uint32_t class, uint32_t go)
         evict(t, go);
 }
 
-void quarantine_push(struct thread *t, const struct found *f, void *block, uint64_t request,
-                     uint32_t go)
+void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request, uint32_t go)
 {
     fill_put(block, request);
-    if (is_slab(f->kind))
-        enter(t, block, f->kind - 1, go);
-    else
-        large_give(f);
+    enter(t, block, class, go);
+}
+
+void quarantine_push_large(const struct found *f, void *block, uint64_t request)
+{
+    fill_put(block, request);
+    large_give(f);
 }
 
 void quarantine_drain(struct thread *t, uint32_t go)

@@ -226,7 +226,7 @@ COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t requ
     struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
     struct neighbour mine = {true, block, request, was, 0};
     uint64_t now;
-    if (!span.first)
+    if (!span.first || !tell_once(block, was))
         return false;
     block_read(pool_look(f, 0), &now, &mine.stacks);
     tell_of(out, DAMAGE_BEHIND, &mine, span);
@@ -258,7 +258,7 @@ static bool are_filled(const char *p, uint64_t n, __m128i fill)
     return _mm_movemask_epi8(same) == 0xffff;
 }
 
-bool fill_is_whole(const void *block, uint64_t request)
+bool fill_is_whole_slow(const void *block, uint64_t request)
 {
     const char *p = block;
     uint8_t byte = (uint8_t)pool_knobs.free_fill;
@@ -300,7 +300,9 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
         struct found f = {PTR_START, head, kind, slot, 0};
         struct neighbour mine = {.block = block};
         struct damage d;
-        if (!block_read(segment_record(s, slot), &mine.word, &mine.stacks))
+        struct block_record *b = segment_record(s, slot);
+        uint64_t seen = word_state(atomic_load_explicit(&b->word, memory_order_relaxed));
+        if ((seen != BLOCK_LIVE && seen != BLOCK_FREED) || !block_read(b, &mine.word, &mine.stacks))
             continue;
         bool live = word_state(mine.word) == BLOCK_LIVE;
         mine.request = word_size(mine.word);
@@ -311,8 +313,7 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
         if (!found && !live && !fill_is_whole(block, mine.request))
             found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
         /* Still the same life?  Another thread may have been at it. */
-        uint64_t now = atomic_load_explicit(&segment_record(s, slot)->word, memory_order_acquire);
-        if (found && now == mine.word)
+        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word)
             visit(&d);
     }
 }

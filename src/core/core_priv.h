@@ -1,0 +1,65 @@
+/*
+ * core_priv.h - what the three files of the front desk (track.c, free.c, resize.c) share.
+ */
+#ifndef CORE_PRIV_H
+#define CORE_PRIV_H
+
+#include "core.h"
+
+#define MIN_ALIGN 16u
+#define BALANCE_MAX 32768 /* the peak is exact for one thread, else to so much for each */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static inline void add(_Atomic uint64_t *counter, uint64_t n)
+{
+    /* One writer: the thread itself.  Readers outside see a value of some recent moment. */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+static inline void count_alloc(struct thread *t, uint64_t bytes)
+{
+    add(&t->record->allocs, 1);
+    add(&t->record->alloc_bytes, bytes);
+    t->balance += (int64_t)bytes;
+    t->high = t->balance > t->high ? t->balance : t->high;
+    if (unlikely(t->balance > BALANCE_MAX))
+        threads_tell_balance(t);
+}
+
+static inline void count_free(struct thread *t, uint64_t bytes)
+{
+    add(&t->record->frees, 1);
+    add(&t->record->free_bytes, bytes);
+    t->balance -= (int64_t)bytes;
+    if (unlikely(t->balance < -BALANCE_MAX))
+        threads_tell_balance(t);
+}
+
+/* ---- a free or a resize under way ----------------------------------------------------------- */
+
+struct release {
+    void *p;
+    uint32_t op;
+    uint32_t stack;
+    uint64_t said; /* size that the caller says it has, or SIZE_NOT_SAID */
+};
+
+/* Which families a freeing function frees: bit n = family n. */
+extern const uint8_t frees_families[FAMILY_COUNT];
+
+ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
+{
+    return frees_families[op_family(r->op)] >> word_family(was) & 1;
+}
+
+/*
+ * free.c.  Inside a section; structs by value, so that they live in registers where all is well.
+ * lose: r.p is not the start of a live block; true: libc is to do it.  complain: it is, but not all
+ * about it is right: tells what, and makes its redzone new.
+ */
+bool lose(const struct section *s, struct release r);
+void complain(const struct section *s, struct release r, uint64_t was, uint64_t request);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * free.c - every free of the program comes by here.
+ *
+ *    free    find (pool) -> record FREED: one winner -> quarantine (pool)
+ *
+ * What is lost in the second step - a block freed twice, an address inside a block or of nobody -
+ * changes nothing but the list of errors (errors.c).  The winner also compares the family of the
+ * function that made the block with that of the one that frees it, and the redzones around it.
+ */
+#include "core_priv.h"
+
+const uint8_t frees_families[FAMILY_COUNT] = {
+    [FAMILY_MALLOC] = 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED,
+    [FAMILY_NEW] = 1u << FAMILY_NEW,
+    [FAMILY_NEW_ARRAY] = 1u << FAMILY_NEW_ARRAY,
+    [FAMILY_ALIGNED] = 1u << FAMILY_ALIGNED,
+    [FAMILY_NEW_ALIGNED] = 1u << FAMILY_NEW_ALIGNED,
+    [FAMILY_NEW_ARRAY_ALIGNED] = 1u << FAMILY_NEW_ARRAY_ALIGNED,
+};
+
+/* ---- what is wrong with it ------------------------------------------------------------------ */
+
+static struct error_call call_of(const struct section *s, const struct release *r)
+{
+    return (struct error_call){s->t, s->go, r->op, r->stack};
+}
+
+COLD bool lose(const struct section *s, struct release r)
+{
+    struct error_call call = call_of(s, &r);
+    struct found f = pool_find(r.p);
+    return error_free(&call, r.p, &f);
+}
+
+COLD void complain(const struct section *s, struct release r, uint64_t was, uint64_t request)
+{
+    struct error_call call = call_of(s, &r);
+    struct found f = pool_find(r.p);
+    struct damage d;
+    if (word_state(was) == BLOCK_INHERITED)
+        return; /* nothing is known of it */
+    if (!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request))
+        error_mismatch(&call, r.p, &f, was, r.said);
+    if (is_slab(f.kind) ? redzone_damage(&f, r.p, request, was, s->go, &d)
+                        : redzone_damage_large(&f, r.p, request, was, &d))
+        error_damage(&call, &d);
+}
+
+/* ---- handlers ------------------------------------------------------------------------------- */
+
+/* A handler frees what a handler got: no list, no lock.  false: it has to wait. */
+static bool free_in_handler(struct release r, const struct entry *at)
+{
+    struct found f = pool_find(r.p);
+    if (f.verdict != PTR_START || !is_reserve(f.kind))
+        return false;
+    if (!slab_clear_unrecorded(&f)) {
+        uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+        uint64_t was;
+        if (!go || atomic_load_explicit(&f.head->epoch, memory_order_acquire) != go)
+            return false;
+        struct block_record *b = pool_record(&f, go);
+        r.stack = stack_put_walk(at, false);
+        if (!block_retire(b, self ? self->number : 0, r.stack, &was)) {
+            image_count(&image()->bad_frees[LOST_DUPLICATE]);
+            image_count(&image()->errors_unrecorded); /* to write it down takes a lock */
+            return true;
+        }
+        block_forget(b);
+    }
+    slab_give_in_handler(f.kind - 1, r.p);
+    return true;
+}
+
+static COLD void free_outside(const struct section *s, struct release r, const struct entry *at)
+{
+    if (s->kind != SECTION_HANDLER || bootstrap_owns(r.p) || free_in_handler(r, at) || !self)
+        return;
+    struct deferred *d = &self->deferred;
+    uint32_t n = atomic_load_explicit(&d->count, memory_order_relaxed);
+    if (n == DEFERRED_SLOTS)
+        return; /* a handler that frees more while it interrupts us leaks the rest */
+    d->block[n] = r.p;
+    d->stack[n] = stack_put_walk(at, false);
+    d->op[n] = r.op;
+    atomic_store_explicit(&d->count, n + 1, memory_order_release);
+}
+
+/* ---- freeing -------------------------------------------------------------------------------- */
+
+/* Handlers have few blocks: no quarantine, no redzones. */
+static COLD bool free_of_reserve(struct section *s, struct release r)
+{
+    struct found f = pool_find(r.p);
+    if (!slab_clear_unrecorded(&f)) {
+        struct block_record *b = pool_record(&f, s->go);
+        uint64_t was;
+        if (!block_retire(b, s->t->number, r.stack, &was))
+            return lose(s, r);
+        count_free(s->t, pool_request(&f, b, was));
+        block_forget(b);
+    }
+    slab_give_in_handler(f.kind - 1, r.p);
+    return false;
+}
+
+static COLD bool free_large(struct section *s, struct release r)
+{
+    struct found f = pool_find(r.p);
+    struct block_record *b = pool_record(&f, s->go);
+    uint64_t was;
+    if (!block_retire(b, s->t->number, r.stack, &was))
+        return lose(s, r);
+    uint64_t request = pool_request(&f, b, was);
+    count_free(s->t, request);
+    complain(s, r, was, request);
+    quarantine_push_large(&f, r.p, request);
+    return false;
+}
+
+/* What an inherited block was asked with is not known: from here on all of it is redzone. */
+static COLD uint32_t forget_request(void *p, uint32_t class)
+{
+    redzone_put(p, class, 0);
+    return 0;
+}
+
+ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct release r)
+{
+    uint32_t class = f->kind - 1;
+    struct block_record *b = pool_record_hot(f, s->go);
+    uint64_t was;
+    if (unlikely(!block_retire(b, s->t->number, r.stack, &was)))
+        return lose(s, r);
+    uint32_t request = word_size(was);
+    bool inherited = word_state(was) == BLOCK_INHERITED;
+    if (unlikely(inherited))
+        request = forget_request(r.p, class);
+    count_free(s->t, request);
+    if (unlikely(!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request) ||
+                 !redzone_is_whole(r.p, f->slot, class, request)) && !inherited)
+        complain(s, r, was, request);
+    quarantine_push(s->t, r.p, class, request, s->go);
+    return false;
+}
+
+/* The block's ends and its record come into the cache while the stack is taken. */
+ALWAYS_INLINE struct found find_early(void *p)
+{
+    struct found f = pool_find_hot(p);
+    if (unlikely(f.verdict != PTR_START || f.kind > SIZE_CLASSES))
+        return f;
+    uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_relaxed);
+    __builtin_prefetch(segment_record(owner_pointer(owner), f.slot), 1);
+    __builtin_prefetch((char *)p + size_class[f.kind - 1].slot_bytes - REDZONE_TAIL, 1);
+    __builtin_prefetch((char *)p - 1);
+    return f;
+}
+
+/* Inside a section; true: libc is to do it. */
+ALWAYS_INLINE bool free_inside(struct section *s, struct found f, struct release r)
+{
+    if (unlikely(f.verdict != PTR_START))
+        return !bootstrap_owns(r.p) && lose(s, r);
+    if (likely(f.kind <= SIZE_CLASSES))
+        return free_slot(s, &f, r);
+    return is_slab(f.kind) ? free_of_reserve(s, r) : free_large(s, r);
+}
+
+ALWAYS_INLINE void release(struct release r, const struct entry *at)
+{
+    struct section s;
+    if (!r.p)
+        return;
+    if (unlikely(!section_begin(&s))) {
+        free_outside(&s, r, at);
+        return;
+    }
+    if (unlikely(loader_called(at)))
+        loader_frees(r.p);
+    struct found f = find_early(r.p);
+    r.stack = stack_put(s.t, at);
+    bool libcs = free_inside(&s, f, r);
+    section_end(&s);
+    if (unlikely(libcs) && next.free)
+        next.free(r.p);
+}
+
+void track_free(void *p, uint32_t op, const struct entry *at)
+{
+    release((struct release){.p = p, .op = op, .said = SIZE_NOT_SAID}, at);
+}
+
+void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at)
+{
+    release((struct release){.p = p, .op = op, .said = said}, at);
+}
+
+void track_free_deferred(void *p, uint32_t stack, uint32_t op)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    struct release r = {.p = p, .op = op, .stack = stack, .said = SIZE_NOT_SAID};
+    bool libcs = free_inside(&s, pool_find_hot(p), r);
+    section_end(&s);
+    if (libcs && next.free)
+        next.free(p);
+}
