@@ -5,7 +5,8 @@
  * launcher does that here: the image's records become part of the report, its areas are emptied
  * and free for the next.  Only an image whose process is gone for certain, and whose records no
  * descendant can still read, is touched (images.c); what it had is also added up in the run's
- * header, for those who find the file when the launcher is killed.
+ * header, for those who find the file when the launcher is killed.  Images with errors stay, as
+ * long as they are few: a saved file would have lost what there is to show.
  *
  * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
  * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
@@ -17,6 +18,8 @@
 #include <sys/mman.h>
 
 #include "report_priv.h"
+
+#define KEPT_MAX 32u /* images with errors whose areas stay */
 
 /* The live head, shared with the run; its geometry is the verified copy's, not its own. */
 struct live_head {
@@ -111,7 +114,17 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
 
 static bool is_over(const struct image *image)
 {
-    return image->gone && !image->needed && !image->absorbed;
+    return image->gone && !image->needed && !image->absorbed && !image->kept;
+}
+
+/* Who reads the file later is to find what the errors were; of many images the first will do. */
+static bool is_to_be_kept(const struct report *r, const struct image *image)
+{
+    uint32_t kept = 0;
+
+    for (const struct image *other = r->images; other; other = other->hh.next)
+        kept += other->kept;
+    return image->error_places > 0 && kept < KEPT_MAX;
 }
 
 static uint32_t count_over(const struct report *r)
@@ -129,6 +142,9 @@ static void absorb_all(struct report *r, const struct live_head *head, int fd)
         if (!is_over(image))
             continue;
         image_collect(r, image);
+        image->kept = is_to_be_kept(r, image);
+        if (image->kept)
+            continue;
         give_back(&r->view, head, fd, image);
         add_tally(&r->absorbed, image);
         image->absorbed = true;

@@ -98,6 +98,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
     for (struct image *image = r->images; image; image = image->hh.next)
         image_collect(r, image);
     orphans_check(r);
+    errors_sort(r);
     images_join(r);
     mark_succeeded(r);
     apply_exits(r);

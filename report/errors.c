@@ -93,3 +93,45 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
         error_merge(&r->errors[place], &error, times ? times : 1, image->number);
     }
 }
+
+static int by_time(const void *a_, const void *b_)
+{
+    const struct error *a = a_, *b = b_;
+
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same in every run of one file */
+}
+
+static int by_number(const void *a_, const void *b_)
+{
+    const uint32_t *a = a_, *b = b_;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+void errors_sort(struct report *r)
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        qsort(r->errors[i].images, r->errors[i].image_count, sizeof(uint32_t), by_number);
+    if (r->error_count > 0)
+        qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
+}
+
+/* The stack that says where it happened: of damage the block's allocation. */
+static uint32_t place_of(const struct error *e)
+{
+    bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
+    return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
+}
+
+void errors_name(struct report *r, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct error *e = &r->errors[i];
+        if (place_of(e) != NO_SITE)
+            symbolize_site(r, place_of(e));
+        id_of_site(r, error_code(e->kind), place_of(e), e->id);
+    }
+    ids_tell_apart(r->errors, count, sizeof *r->errors);
+}

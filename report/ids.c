@@ -43,7 +43,7 @@ static bool is_before_main(const struct report *r, const struct frame *frame)
 }
 
 /* A stack that is the C library's altogether is its user part. */
-static uint32_t user_frames(const struct report *r, const struct site *site)
+uint32_t user_frames(const struct report *r, const struct site *site)
 {
     uint32_t count = site->count;
 

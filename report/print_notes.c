@@ -40,17 +40,31 @@ static void flock_add(struct flock *flock, const struct image *image)
 /* "process 4711 (make)" or "3 processes (first 4711, make)" */
 static struct flock_text {
     char text[128];
-} flock_text(const struct flock *f)
+} flock_text(const struct flock *f, bool deterministic)
 {
     struct flock_text t;
     const char *name = program_name(f->first);
+    unsigned long long count = f->count;
 
-    if (f->count == 1)
+    if (f->count == 1 && deterministic)
+        snprintf(t.text, sizeof t.text, "process %.60s", name);
+    else if (f->count == 1)
         snprintf(t.text, sizeof t.text, "process %u (%.60s)", f->first->pid, name);
+    else if (deterministic)
+        snprintf(t.text, sizeof t.text, "%llu processes (first %.60s)", count, name);
     else
-        snprintf(t.text, sizeof t.text, "%llu processes (first %u, %.60s)",
-                 (unsigned long long)f->count, f->first->pid, name);
+        snprintf(t.text, sizeof t.text, "%llu processes (first %u, %.60s)", count, f->first->pid,
+                 name);
     return t;
+}
+
+void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
+               const struct page *page)
+{
+    struct flock f = {count, count ? image_of(r, images[0]) : NULL};
+
+    if (f.first)
+        text_put(page->out, flock_text(&f, page->how->deterministic).text);
 }
 
 static struct flock flock_with_flag(const struct report *r, uint32_t flag)
@@ -81,7 +95,7 @@ static void note_flags(const struct report *r, struct notes *notes)
     for (size_t i = 0; i < countof(said); i++) {
         struct flock f = flock_with_flag(r, said[i].flag);
         if (f.count > 0)
-            note_add(notes, said[i].against, "%s: %s", flock_text(&f).text, said[i].text);
+            note_add(notes, said[i].against, "%s: %s", flock_text(&f, notes->deterministic).text, said[i].text);
     }
 }
 
@@ -96,28 +110,63 @@ static void note_unchecked(const struct report *r, struct notes *notes)
             flock_add(&other, image);
     if (own.count > 0)
         note_add(notes, true, "%s: not in control: brought a malloc of its own",
-                 flock_text(&own).text);
+                 flock_text(&own, notes->deterministic).text);
     if (other.count > 0)
         note_add(notes, true, "%s: not in control: its malloc was not seen to be ours",
-                 flock_text(&other).text);
+                 flock_text(&other, notes->deterministic).text);
 }
 
-static void note_bad_frees(const struct report *r, struct notes *notes)
+/* A file of an earlier version counts wrong frees, and that is all. */
+static void note_unlooked(const struct report *r, struct notes *notes)
 {
-    uint64_t lost[LOST_COUNT] = {0};
+    struct flock f = {0}, unfilled = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        for (int i = 0; i < LOST_COUNT; i++)
-            lost[i] += image->bad_frees[i];
-    if (lost[LOST_DUPLICATE] + lost[LOST_MISALIGNED] + lost[LOST_BAD] > 0)
-        note_add(notes, true,
-                 "frees that were wrong, and ignored: %llu duplicate, %llu misaligned, "
-                 "%llu bad",
-                 (unsigned long long)lost[LOST_DUPLICATE],
-                 (unsigned long long)lost[LOST_MISALIGNED], (unsigned long long)lost[LOST_BAD]);
-    if (lost[LOST_FOREIGN] > 0)
+        if (image_is_checked(image) && !(image->checks & CHECK_MADE))
+            flock_add(&f, image);
+        else if (image_is_checked(image) && !(image->checks & CHECK_FREED))
+            flock_add(&unfilled, image);
+    if (f.count > 0)
+        note_add(notes, false, "%s: no errors were looked for, wrong frees only counted",
+                 flock_text(&f, notes->deterministic).text);
+    if (unfilled.count > 0)
+        note_add(notes, false, "%s: freed blocks were not filled: writes to them were not looked for",
+                 flock_text(&unfilled, notes->deterministic).text);
+}
+
+static void note_unrecorded_errors(const struct report *r, struct notes *notes)
+{
+    const struct image *first = NULL;
+    uint64_t count = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        count += image->errors_unrecorded;
+        first = !first && image->errors_unrecorded ? image : first;
+    }
+    if (count > 0)
+        note_add(notes, true, "%s not recorded: error limit %u",
+                 count_text(count, "more error was", "more errors were").text, first->error_limit);
+    if (r->strange_errors > 0)
+        note_add(notes, true, "%s that this rtcheck does not know",
+                 count_text(r->strange_errors, "error is of a kind", "errors are of kinds").text);
+}
+
+/* Frees that were libc's to make, and others that could not be judged. */
+static void note_foreign(const struct report *r, struct notes *notes)
+{
+    uint64_t foreign = 0, libcs = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        foreign += image->bad_frees[LOST_FOREIGN];
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (r->errors[i].kind == ERROR_FOREIGN)
+            libcs += r->errors[i].count;
+    if (libcs > 0)
+        note_add(notes, false, "freed %s of libc's own allocator: passed on to libc",
+                 count_text(libcs, "block", "blocks").text);
+    if (foreign > libcs)
         note_add(notes, false, "%s not judged: the block came from another allocator",
-                 count_text(lost[LOST_FOREIGN], "free was", "frees were").text);
+                 count_text(foreign - libcs, "free was", "frees were").text);
 }
 
 static void note_children(const struct report *r, const struct image *main, struct notes *notes)
@@ -132,7 +181,7 @@ static void note_children(const struct report *r, const struct image *main, stru
     }
     if (lost.count > 0)
         note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
-                 flock_text(&lost).text);
+                 flock_text(&lost, notes->deterministic).text);
     if (unchecked > 0)
         note_add(notes, true, "%s started without us: not checked",
                  count_text(unchecked, "program was", "programs were").text);
@@ -154,10 +203,10 @@ static void note_ends(const struct report *r, const struct image *main, struct n
     }
     if (killed.count > 0)
         note_add(notes, false, "%s: killed, or ended unseen; counted as it was then",
-                 flock_text(&killed).text);
+                 flock_text(&killed, notes->deterministic).text);
     if (running.count > 0)
         note_add(notes, false, "%s: still running; counted as it is now",
-                 flock_text(&running).text);
+                 flock_text(&running, notes->deterministic).text);
 }
 
 static void note_file(const struct report *r, struct notes *notes)
@@ -222,13 +271,15 @@ static void note_machine(const struct report *r, struct notes *notes)
     free(list);
 }
 
-struct notes notes_make(const struct report *r, const struct image *main)
+struct notes notes_make(const struct report *r, const struct image *main, bool deterministic)
 {
-    struct notes notes = {0};
+    struct notes notes = {.deterministic = deterministic};
 
     note_file(r, &notes);
     note_unchecked(r, &notes);
-    note_bad_frees(r, &notes);
+    note_unlooked(r, &notes);
+    note_unrecorded_errors(r, &notes);
+    note_foreign(r, &notes);
     note_children(r, main, &notes);
     note_flags(r, &notes);
     note_ends(r, main, &notes);
@@ -254,7 +305,7 @@ void notes_print(const struct notes *notes, uint32_t shown, FILE *out)
         fputc('\n', out);
     }
     if (notes->count > shown)
-        fprintf(out, "  note: %u more with --memuse\n", notes->count - shown);
+        fprintf(out, "  note: %u more with --all\n", notes->count - shown);
 }
 
 void notes_free(struct notes *notes)

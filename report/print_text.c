@@ -1,18 +1,149 @@
 /*
- * print_text.c - the report in words.
+ * print_text.c - the report in words: what stands where.
  *
- * The first line is the sum, the last the verdict; between them the largest places, and one line
- * for each thing that limits what the numbers mean.  A run of which nothing is to be said takes
- * five lines or fewer, none takes more than eight without --memuse.
+ * The first line says whether there are problems, the last whether that can be trusted; between them
+ * the errors, what is in use, what it cost, and one line for each thing that limits what the numbers
+ * mean.  Without being asked for more it stays within LINES; the errors get what the rest leaves.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "report_priv.h"
 
-#define TOP_RECORDS 3
-#define TOP_NOTES 3
+#define LINES 40u
+#define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
+#define LINES_LEAST 12u /* of errors */
+#define TOP_NOTES 3u
+#define ARGV_COLUMNS 60u
+
+void ink(const struct page *page, enum ink ink)
+{
+    static const char *const codes[] = {
+        [INK_NONE] = "\033[0m",      [INK_HEADING] = "\033[1m", [INK_BAD] = "\033[1;31m",
+        [INK_WARNING] = "\033[33m", [INK_GOOD] = "\033[32m",
+    };
+
+    if (page->how->color)
+        fputs(codes[ink], page->out);
+}
+
+/* ---- the first line ------------------------------------------------------------------------ */
+
+static uint64_t counted_only(const struct image *image)
+{
+    return image->checks & CHECK_MADE ? 0
+                                      : image->bad_frees[LOST_DUPLICATE] +
+                                            image->bad_frees[LOST_MISALIGNED] +
+                                            image->bad_frees[LOST_BAD];
+}
+
+uint64_t report_problems(const struct report *r)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++)
+        count += error_is_problem(&r->errors[i]);
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        count += counted_only(image);
+    return count;
+}
+
+/* Places of each kind; of files that know no places, how often. */
+static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT])
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        kinds[r->errors[i].kind]++;
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (image->checks & CHECK_MADE)
+            continue;
+        kinds[ERROR_DUF] += image->bad_frees[LOST_DUPLICATE];
+        kinds[ERROR_MAF] += image->bad_frees[LOST_MISALIGNED];
+        kinds[ERROR_BAF] += image->bad_frees[LOST_BAD];
+    }
+}
+
+static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], FILE *out)
+{
+    static const char *const names[ERROR_KIND_COUNT][2] = {
+        [ERROR_BAF] = {"bad free", "bad frees"},
+        [ERROR_DUF] = {"duplicate free", "duplicate frees"},
+        [ERROR_MAF] = {"misaligned free", "misaligned frees"},
+        [ERROR_MIS] = {"mismatched free", "mismatched frees"},
+        [ERROR_WUA] = {"bad write", "bad writes"},
+    };
+    const char *before = ": ";
+
+    for (int i = 0; i < ERROR_KIND_COUNT; i++) {
+        if (kinds[i] == 0 || !names[i][0])
+            continue;
+        fprintf(out, "%s%s", before, count_text(kinds[i], names[i][0], names[i][1]).text);
+        before = ", ";
+    }
+}
+
+/* What "no problems" may be said of. */
+static const char *found_nothing(const struct report *r)
+{
+    bool checked = false, looked = false;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        checked |= image_is_checked(image);
+        looked |= image_is_checked(image) && image->checks & CHECK_MADE;
+    }
+    return looked ? "no problems" : checked ? "problems were not looked for" : "nothing was checked";
+}
+
+static bool is_all_recorded(const struct report *r)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->errors_unrecorded > 0)
+            return false;
+    return true;
+}
+
+static void headline_print(const struct report *r, uint64_t problems, const struct page *page)
+{
+    uint64_t kinds[ERROR_KIND_COUNT] = {0};
+    struct totals t = totals_of(r);
+
+    kinds_count(r, kinds);
+    ink(page, problems ? INK_BAD : INK_GOOD);
+    fprintf(page->out, "rtcheck: %s%s", problems && !is_all_recorded(r) ? "at least " : "",
+            problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
+    if (problems)
+        kinds_put(kinds, page->out);
+    ink(page, INK_NONE);
+    if (kinds[ERROR_OOM])
+        fprintf(page->out, ", %s", count_text(kinds[ERROR_OOM], "warning", "warnings").text);
+    fprintf(page->out, "%s %s, %s, %s\n", problems ? ";" : ",",
+            count_text(t.allocs, "alloc", "allocs").text, count_text(t.frees, "free", "frees").text,
+            count_text(t.processes, "process", "processes").text);
+}
+
+/* What was run: only beside problems. */
+static void program_print(const struct image *main, const struct page *page)
+{
+    const char *arg = NULL;
+    size_t columns = 0;
+
+    fputs("  ", page->out);
+    if (!argv_next(main, NULL))
+        text_put(page->out, program_name(main));
+    while ((arg = argv_next(main, arg)) && columns < ARGV_COLUMNS) {
+        fputs(columns ? " " : "", page->out);
+        text_put(page->out, arg);
+        columns += strlen(arg) + 1;
+    }
+    fputs(arg ? " ..." : "", page->out);
+    if (!page->how->deterministic) {
+        fprintf(page->out, "   pid %u", main->pid);
+        if (main->end_ns >= main->start_ns && main->state == IMAGE_ENDING)
+            fprintf(page->out, "   ran %.2f s", (double)(main->end_ns - main->start_ns) / 1e9);
+    }
+    fputc('\n', page->out);
+}
 
 /* ---- processes ----------------------------------------------------------------------------- */
 
@@ -38,9 +169,13 @@ static void fate_print(const struct report *r, const struct image *image, FILE *
     }
 }
 
-static void process_print(const struct report *r, const struct image *image, FILE *out)
+static void process_print(const struct report *r, const struct image *image,
+                          const struct page *page)
 {
-    fprintf(out, "  %u %s ", image->pid, how_name(image->how));
+    FILE *out = page->out;
+
+    fprintf(out, "  %u %s ", page->how->deterministic ? image->number : image->pid,
+            how_name(image->how));
     text_put(out, program_name(image));
     fprintf(out, ": %s in %s, %s, %s, ", size_text(image->live_bytes).text,
             block_text(image->live_blocks).text, count_text(image->allocs, "alloc", "allocs").text,
@@ -49,30 +184,33 @@ static void process_print(const struct report *r, const struct image *image, FIL
     fputc('\n', out);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
-
-static void sum_print(const struct report *r, const struct image *main, FILE *out)
+static void processes_print(const struct report *r, const struct page *page)
 {
-    struct totals t = totals_of(r);
-    const char *when = main && main->state == IMAGE_ENDING ? "at exit" : "at the end";
+    bool table = page->how->use == PRINT_USE_TABLE || page->how->use == PRINT_USE_STACKS;
 
-    if (t.blocks > 0)
-        fprintf(out, "rtcheck: %s in %s", size_text(t.bytes).text, block_text(t.blocks).text);
-    else
-        fputs("rtcheck: nothing", out);
-    fprintf(out, " in use %s, %s, %s, %s\n", when, count_text(t.allocs, "alloc", "allocs").text,
-            count_text(t.frees, "free", "frees").text,
-            count_text(t.processes, "process", "processes").text);
+    if (!table || !r->images->hh.next)
+        return;
+    ink(page, INK_HEADING);
+    fputs("PROCESSES", page->out);
+    ink(page, INK_NONE);
+    fputc('\n', page->out);
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        process_print(r, image, page);
 }
+
+/* ---- the last line ------------------------------------------------------------------------- */
 
 static bool is_in_control(const struct report *r, const struct image *main)
 {
     return main && image_is_checked(main) && !image_was_lost(r, main);
 }
 
-static void verdict_print(const struct report *r, const struct image *main, const char *pool,
-                          FILE *out)
+static void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
+                          const struct page *page)
 {
+    FILE *out = page->out;
+
+    ink(page, problems || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
     if (is_in_control(r, main))
         fputs("rtcheck: in control; ", out);
     else if (!main)
@@ -83,44 +221,57 @@ static void verdict_print(const struct report *r, const struct image *main, cons
         fputs("rtcheck: not in control: the program's malloc was not seen to be ours; ", out);
     else
         fputs("rtcheck: not in control: ", out);
+    if (problems)
+        fprintf(out, "%s; ", count_text(problems, "problem", "problems").text);
+    ink(page, INK_NONE);
     if (main)
         fate_print(r, main, out);
-    if (pool) {
+    if (page->how->pool) {
         fputs("; run file: ", out);
-        text_put(out, pool);
+        text_put(out, page->how->pool);
     }
     fputc('\n', out);
 }
 
-static void body_print(struct report *r, const struct print_options *how, FILE *out)
-{
-    uint32_t count;
-    struct record *records = records_make(r, how->memuse ? UINT32_MAX : TOP_RECORDS, &count);
+/* ---- the whole ----------------------------------------------------------------------------- */
 
-    if (how->memuse && r->images && r->images->hh.next) {
-        fputs("processes:\n", out);
-        for (const struct image *image = r->images; image; image = image->hh.next)
-            process_print(r, image, out);
-    }
-    if (how->memuse && count > 0)
-        fputs("in use, by place:\n", out);
-    records_print(r, records, how->memuse || count < TOP_RECORDS ? count : TOP_RECORDS, how->memuse,
-                  out);
-    records_free(records, count);
+static uint32_t lines_for_errors(const struct page *page, const struct notes *notes)
+{
+    uint32_t shown = notes->count < TOP_NOTES ? notes->count : TOP_NOTES;
+    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1;
+
+    return page->how->all ? UINT32_MAX : LINES - others > LINES_LEAST ? LINES - others : LINES_LEAST;
+}
+
+static void body_print(struct report *r, const struct image *main, uint64_t problems,
+                       const struct notes *notes, const struct page *page)
+{
+    headline_print(r, problems, page);
+    if (problems)
+        program_print(main, page);
+    processes_print(r, page);
+    errors_print(r, lines_for_errors(page, notes), page);
+    use_print(r, main, page);
+    cost_print(r, page);
 }
 
 void report_print_text(struct report *r, FILE *out, const struct print_options *how)
 {
     const struct image *main = image_main(r);
-    struct notes notes = notes_make(r, main);
+    struct page page = {
+        .out = out,
+        .how = how,
+        .program = main ? main->exe : "",
+        .frames = how->frames ? how->frames : FRAMES_SHOWN,
+    };
+    struct notes notes = notes_make(r, main, how->deterministic);
+    uint64_t problems = report_problems(r);
 
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes)) {
-        if (main) {
-            sum_print(r, main, out);
-            body_print(r, how, out);
-        }
-        notes_print(&notes, how->memuse ? UINT32_MAX : TOP_NOTES, out);
-        verdict_print(r, main, how->pool, out);
+    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        if (main)
+            body_print(r, main, problems, &notes, &page);
+        notes_print(&notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
+        verdict_print(r, main, problems, &page);
     }
     notes_free(&notes);
 }

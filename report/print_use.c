@@ -1,49 +1,17 @@
 /*
  * print_use.c - blocks in use, by the place that allocated them.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "report_priv.h"
 
-#define SHOWN_FRAMES 3
+#define TOP_RECORDS 3u
+#define TOP_FRAMES 3u
 
-static void frame_print(const struct report *r, const struct frame *frame, FILE *out)
-{
-    const struct module *module = frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
-    const char *name = frame->function ? frame->function : frame->system_name;
-
-    if (!module) {
-        fprintf(out, "0x%llx in no known module", (unsigned long long)frame->offset);
-        return;
-    }
-    text_put(out, name ? name : base_name(module->path));
-    fprintf(out, "+0x%llx", (unsigned long long)(name ? frame->in_function : frame->offset));
-    if (frame->file) {
-        fputs(" (", out);
-        text_put(out, base_name(frame->file));
-        fprintf(out, ":%d)", frame->line);
-    }
-    if (name) {
-        fputs("  ", out);
-        text_put(out, base_name(module->path));
-    }
-}
-
-static void site_print(const struct report *r, uint32_t place, FILE *out)
-{
-    const struct site *site = &r->sites[place];
-
-    if (site->count == 0)
-        fputs("place not recorded", out);
-    for (uint32_t i = 0; i < site->count && i < SHOWN_FRAMES; i++) {
-        if (i > 0)
-            fputs("  <- ", out);
-        frame_print(r, &r->frames[site->frames[i]], out);
-    }
-}
-
-void records_print(const struct report *r, const struct record *records, uint32_t count,
-                          bool with_ids, FILE *out)
+/* The largest, one line each; columns as wide as the widest of them. */
+static void top_print(const struct report *r, const struct record *records, uint32_t count,
+                      const struct page *page)
 {
     int size_width = 0, block_width = 0;
 
@@ -54,11 +22,81 @@ void records_print(const struct report *r, const struct record *records, uint32_
         block_width = blocks > block_width ? blocks : block_width;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (with_ids)
-            fprintf(out, "  %-14s", records[i].id);
-        fprintf(out, "  %*s in %-*s  ", size_width, size_text(records[i].bytes).text, block_width,
-                block_text(records[i].blocks).text);
-        site_print(r, records[i].site, out);
-        fputc('\n', out);
+        fprintf(page->out, "  %*s in %-*s  ", size_width, size_text(records[i].bytes).text,
+                block_width, block_text(records[i].blocks).text);
+        site_put(r, records[i].site, TOP_FRAMES, page);
+        fputc('\n', page->out);
     }
+}
+
+static void row_print(const struct report *r, const struct record *record, uint64_t whole,
+                      const struct page *page)
+{
+    double share = whole ? 100.0 * (double)record->bytes / (double)whole : 0;
+
+    fprintf(page->out, "  %-14s  %11s  %7.1f%%  %9llu  %11s  ", record->id,
+            size_text(record->bytes).text, share, (unsigned long long)record->blocks,
+            size_text(record->bytes / record->blocks).text);
+    if (page->how->use == PRINT_USE_STACKS) {
+        fputc('\n', page->out);
+        stack_print(r, "", record->site, page);
+        return;
+    }
+    site_put(r, record->site, page->frames, page);
+    fputc('\n', page->out);
+}
+
+static void table_print(const struct report *r, const struct record *records, uint32_t count,
+                        uint64_t whole, const struct page *page)
+{
+    if (count > 0)
+        fprintf(page->out, "  %-14s  %11s  %8s  %9s  %11s  Allocated at\n", "Id", "Total size",
+                "% of all", "Blocks", "Average");
+    for (uint32_t i = 0; i < count; i++)
+        row_print(r, &records[i], whole, page);
+}
+
+/* Of several processes the most that one had: their peaks need not have met. */
+static void peak_put(const struct report *r, const struct page *page)
+{
+    uint64_t peak = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->peak_bytes > peak)
+            peak = image->peak_bytes;
+    if (peak > 0)
+        fprintf(page->out, "; peak %s%s", size_text(peak).text,
+                r->images->hh.next ? " in one process" : "");
+}
+
+static void heading_print(const struct report *r, const struct image *main,
+                          const struct totals *t, const struct page *page)
+{
+    ink(page, INK_HEADING);
+    fprintf(page->out, "%-14s", main->state == IMAGE_ENDING ? "IN USE AT EXIT" : "IN USE AT END");
+    ink(page, INK_NONE);
+    if (t->blocks > 0)
+        fprintf(page->out, "  %s in %s", size_text(t->bytes).text, block_text(t->blocks).text);
+    else
+        fputs("  nothing", page->out);
+    peak_put(r, page);
+    fputc('\n', page->out);
+}
+
+void use_print(struct report *r, const struct image *main, const struct page *page)
+{
+    bool table = page->how->use == PRINT_USE_TABLE || page->how->use == PRINT_USE_STACKS;
+    struct totals t = totals_of(r);
+    struct record *records;
+    uint32_t count;
+
+    if (page->how->use == PRINT_USE_NOTHING)
+        return;
+    heading_print(r, main, &t, page);
+    records = records_make(r, table ? UINT32_MAX : TOP_RECORDS, &count);
+    if (table)
+        table_print(r, records, count, t.bytes, page);
+    else
+        top_print(r, records, count < TOP_RECORDS ? count : TOP_RECORDS, page);
+    records_free(records, count);
 }

@@ -353,6 +353,7 @@ void image_collect(struct report *r, struct image *image)
     read_areas(&rd, false);
     sum_parts(&rd, &all);
     use_stacks(r, image, &all);
+    image->error_places = rd.error_count;
     errors_take(r, image, rd.errors, rd.error_count);
     free(rd.errors);
     counts_free(&rd.scratch);

@@ -62,14 +62,34 @@ struct report_image_fact report_main_image(struct report *r);
 /* How the launcher saw the program end, for the report: wait status, or -1 unknown. */
 void report_set_exit(struct report *r, uint32_t pid, int wait_status);
 
-struct print_options {
-    bool memuse;      /* whole table of blocks in use instead of the top 3 */
-    bool quiet;       /* nothing at all when nothing is to be said against the run */
-    const char *pool; /* name of the kept file, or NULL */
+enum print_use {
+    PRINT_USE_TOP, /* blocks in use: their sum and the largest places */
+    PRINT_USE_NOTHING,
+    PRINT_USE_TABLE,  /* all places, one line each */
+    PRINT_USE_STACKS, /* and their stacks */
 };
+
+struct print_options {
+    enum print_use use;
+    bool quiet;         /* nothing at all when nothing is to be said against the run */
+    bool all;           /* every error and note, as long as it gets */
+    bool deterministic; /* nothing that changes from run to run */
+    bool color;
+    unsigned frames;    /* shown of each stack; 0: as many as is usual */
+    const char *pool;   /* name of the kept file, or NULL */
+};
+
+/* Places with errors that are problems, not warnings; of files older than places, single errors. */
+uint64_t report_problems(const struct report *r);
 
 /* The text report; last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
+
+/*
+ * All that is known of the one thing with this id, an error's or a record's; false: there is none.
+ * After report_collect, like the whole text.
+ */
+bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);
 
 /* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
 int report_print_json(struct report *r, const char *path);

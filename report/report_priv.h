@@ -165,6 +165,7 @@ struct image {
 
     bool collected;  /* what follows is known */
     bool absorbed;   /* and its areas were given back */
+    bool kept;       /* collected, and its areas stay: it has errors to be shown */
     bool pid_known;  /* its process id is one of our process-id namespace */
     bool gone;       /* the process has ended, for certain */
     bool needed;     /* scratch of images_mark_needed and images_retire */
@@ -175,6 +176,7 @@ struct image {
     uint64_t frees;
     uint64_t live_blocks;
     uint64_t live_bytes;
+    uint32_t error_places;
     struct use *uses;
     uint32_t use_count;
 
@@ -264,7 +266,7 @@ struct error {
     struct region region;
     uint32_t found_bytes;
     uint8_t found[ERROR_BYTES_FOUND];
-    uint32_t *images; /* numbers, in the order in which they were read */
+    uint32_t *images; /* numbers; ascending when all are read */
     uint32_t image_count;
 };
 
@@ -355,6 +357,10 @@ struct thread thread_of_number(struct report *r, struct image *image, uint32_t n
 /* Adds what an image's error records say to the report's table. */
 void errors_take(struct report *r, struct image *image, const struct error_record *records,
                  uint32_t count);
+/* Sorts the table by time, and the processes of each: when all are taken. */
+void errors_sort(struct report *r);
+/* Gives the first `count` their ids. */
+void errors_name(struct report *r, uint32_t count);
 
 /* ---- sites.c ------------------------------------------------------------------------------ */
 
@@ -377,6 +383,8 @@ void id_of_site(const struct report *r, const char *code, uint32_t site, char id
  * `stride` bytes apart, begins with.
  */
 void ids_tell_apart(void *items, uint32_t count, size_t stride);
+/* How many frames of a symbolized stack are the user's: not what comes before main. */
+uint32_t user_frames(const struct report *r, const struct site *site);
 
 /* ---- group.c ------------------------------------------------------------------------------ */
 
@@ -470,6 +478,8 @@ struct amount block_text(uint64_t blocks);
 
 /* What a process is called: its program, as it was started. */
 const char *program_name(const struct image *image);
+/* Of the program that image ran; "" when it is not known. */
+const char *program_path(const struct report *r, uint32_t image);
 
 /* The next argument behind `arg` (NULL: the first); NULL: no more. */
 const char *argv_next(const struct image *image, const char *arg);
@@ -497,6 +507,24 @@ char *thread_words(const struct report *r, const struct error *e, const struct t
 const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
 const char *family_name(uint32_t family);
 
+/* ---- print_text.c -------------------------------------------------------------------------- */
+
+/* Where text goes, and how. */
+struct page {
+    FILE *out;
+    const struct print_options *how;
+    const char *program; /* path of the module whose name goes without saying */
+    uint32_t frames;     /* shown of each stack */
+    bool whole;          /* nothing left out of what is shown */
+};
+
+#define FRAMES_SHOWN 8u
+
+enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
+
+/* What follows is of this color, where there are colors. */
+void ink(const struct page *page, enum ink ink);
+
 /* ---- print_notes.c ------------------------------------------------------------------------- */
 
 struct note {
@@ -507,18 +535,53 @@ struct note {
 struct notes {
     struct note *at;
     uint32_t count;
+    bool deterministic;
 };
 
-struct notes notes_make(const struct report *r, const struct image *main);
+struct notes notes_make(const struct report *r, const struct image *main, bool deterministic);
 bool notes_against(const struct notes *notes);
 /* At most `shown` lines; the last tells of those beyond. */
 void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
 void notes_free(struct notes *notes);
+/* "process 4711 (make)", "3 processes (first 4711, make)" */
+void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
+               const struct page *page);
 
-/* ---- print_use.c --------------------------------------------------------------------------- */
+/* ---- print_stack.c ------------------------------------------------------------------------- */
 
-/* One line each; columns as wide as the widest of the records shown. */
-void records_print(const struct report *r, const struct record *records, uint32_t count,
-                   bool with_ids, FILE *out);
+#define STACK_INDENT 5
+#define STACK_LABEL 13
+
+/* "main  demo.c:17", "strdup+0x1a  libc.so.6" */
+void frame_put(const struct report *r, const struct frame *frame, const struct page *page);
+/* At most that many frames of a site, in one line. */
+void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page);
+/* A line for each frame, the label before the first. */
+void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
+
+/* ---- print_errors.c, print_use.c, print_cost.c ---------------------------------------------- */
+
+/* Does it stand among the errors (others are a note), and is it more than a warning? */
+bool error_is_told(const struct error *e);
+bool error_is_problem(const struct error *e);
+/* In full. */
+void error_print(struct report *r, const struct error *e, const struct page *page);
+/* In at most that many lines. */
+void errors_print(struct report *r, uint32_t lines, const struct page *page);
+void use_print(struct report *r, const struct image *main, const struct page *page);
+void cost_print(const struct report *r, const struct page *page);
+struct cost_sum {
+    struct costs of;        /* max_rss_bytes is the most of one process */
+    uint64_t segment_bytes;
+    uint32_t processes;
+    uint32_t with_clock;
+    uint32_t with_rusage;
+    uint32_t with_segments;
+    bool killed; /* some of those without */
+};
+
+struct cost_sum cost_sum(const struct report *r);
+/* Why costs are not known. */
+const char *cost_reason(const struct report *r, bool killed);
 
 #endif

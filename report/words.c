@@ -162,6 +162,12 @@ struct amount block_text(uint64_t blocks)
     return count_text(blocks, "block", "blocks");
 }
 
+const char *program_path(const struct report *r, uint32_t number)
+{
+    const struct image *image = image_of(r, number);
+    return image ? image->exe : "";
+}
+
 const char *program_name(const struct image *image)
 {
     const char *arg = argv_next(image, NULL);

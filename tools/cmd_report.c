@@ -22,8 +22,6 @@
 
 #include "tools.h"
 
-#define OTHERS_MAX 64
-
 static int complain(const char *err)
 {
     fprintf(stderr, "rtcheck: %s\n", err);
@@ -63,12 +61,13 @@ static int print_json(struct report *r, const struct options *o, char err[TOOLS_
 static int print(struct report *r, const struct options *o, FILE *usual, const char *pool,
                  char err[TOOLS_ERROR_BYTES])
 {
-    struct print_options how = {option_flag(o, "memuse"), option_flag(o, "quiet"), pool};
     FILE *out = open_text(r, o, usual, err);
+    struct print_options how;
     bool bad;
 
     if (!out)
         return -EINVAL;
+    how = print_how(o, fileno(out), pool);
     report_print_text(r, out, &how);
     bad = fflush(out) != 0 || ferror(out);
     if (out != usual)
@@ -84,119 +83,27 @@ static int report_file(const char *path, const struct options *o)
 {
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
-    int bad = report_open(&r, path, err);
+    int status, bad = report_open(&r, path, err);
 
     if (bad)
         return complain(err);
     bad = report_collect(r, err);
     if (!bad)
         bad = print(r, o, stdout, NULL, err);
+    status = bad ? complain(err) : status_of_findings(o, r, 0);
     report_close(r);
-    return bad ? complain(err) : 0;
+    return status;
 }
 
 /* ---- report, of what there is ----------------------------------------------------------------- */
 
-struct found {
-    char path[PATH_MAX];
-    uint64_t start_ns;
-    dev_t dev;
-    ino_t ino;
-};
-
-struct finds {
-    struct found at[OTHERS_MAX];
-    unsigned count;
-};
-
-static bool is_known(const struct finds *f, const struct stat *st)
-{
-    for (unsigned i = 0; i < f->count; i++)
-        if (f->at[i].dev == st->st_dev && f->at[i].ino == st->st_ino)
-            return true;
-    return false;
-}
-
-/* Is it over, and not yet told?  What is kept on purpose always is. */
-static bool is_to_be_told(struct report *r, bool is_kept)
-{
-    return is_kept || (report_run(r)->reported == 0 && report_running(r) == 0);
-}
-
-/* Files of others are not even looked at: in /tmp anybody can put one. */
-static void consider(struct finds *f, const char *path, bool is_kept)
-{
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    struct stat st;
-
-    if (f->count == OTHERS_MAX || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid() || is_known(f, &st) || report_open(&r, path, err) != 0)
-        return;
-    if (is_to_be_told(r, is_kept)) {
-        struct found *found = &f->at[f->count++];
-        *found = (struct found){"", report_run(r)->start_ns, st.st_dev, st.st_ino};
-        snprintf(found->path, sizeof found->path, "%s", path);
-    }
-    report_close(r);
-}
-
-static void consider_folder(struct finds *f, const char *folder)
-{
-    DIR *dir = folder && *folder ? opendir(folder) : NULL;
-    const struct dirent *entry;
-    char path[PATH_MAX];
-
-    if (!dir)
-        return;
-    while ((entry = readdir(dir)))
-        if (fnmatch("rtcheck.*.pool", entry->d_name, 0) == 0 &&
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
-            consider(f, path, false);
-    closedir(dir);
-}
-
-static int newest_first(const void *a_, const void *b_)
-{
-    const struct found *a = a_, *b = b_;
-    return a->start_ns > b->start_ns ? -1 : a->start_ns < b->start_ns;
-}
-
-static void find_all(struct finds *f, const struct options *o)
-{
-    const char *pool_dir = option_text(o, "pool-dir");
-    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
-
-    f->count = 0;
-    if (state_last_pool(path, sizeof path, false, err) == 0)
-        consider(f, path, true);
-    consider_folder(f, pool_dir);
-    consider_folder(f, getenv("RTCHECK_POOL_DIR"));
-    consider_folder(f, getenv("XDG_RUNTIME_DIR"));
-    consider_folder(f, "/dev/shm");
-    consider_folder(f, getenv("TMPDIR"));
-    consider_folder(f, "/tmp");
-    qsort(f->at, f->count, sizeof f->at[0], newest_first);
-}
-
 static int report_newest(const struct options *o)
 {
-    struct finds *f = malloc(sizeof *f);
-    int status;
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
 
-    if (!f)
-        return complain("no memory");
-    find_all(f, o);
-    if (f->count == 0) {
-        free(f);
-        return complain("no run to report: no file was kept, none was left by a killed process");
-    }
-    printf("rtcheck: run file %s\n", f->at[0].path);
-    for (unsigned i = 1; i < f->count; i++)
-        printf("  also there: %s\n", f->at[i].path);
-    status = report_file(f->at[0].path, o);
-    free(f);
-    return status;
+    if (find_run(o, path, sizeof path, stdout, err))
+        return complain(err);
+    return report_file(path, o);
 }
 
 /* ---- files that nobody asked for ---------------------------------------------------------------- */
@@ -343,6 +250,8 @@ int cmd_report(int argc, char **argv)
     } else if (argc - rest > 1) {
         status = complain("report takes one file");
     } else {
+        if (*o.note)
+            complain(o.note);
         status = rest < argc ? report_file(argv[rest], &o) : report_newest(&o);
     }
     options_free(&o);

@@ -191,7 +191,8 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
 static void keep_pool(struct run *r)
 {
     char err[TOOLS_ERROR_BYTES];
-    if (!option_flag(&r->options, "keep") || *r->unchecked)
+    bool wanted = option_flag(&r->options, "keep") || (r->report && report_problems(r->report) > 0);
+    if (!wanted || *r->unchecked)
         return;
     int bad = state_last_pool(r->pool, sizeof r->pool, true, err);
     if (!bad && (bad = report_save(r->file.fd, r->pool, LAST_POOL_BYTES_MAX)) != 0)
@@ -233,11 +234,7 @@ static void print_verdict(const struct run *r, const char *why, FILE *out)
 /* All text of the run, in one piece; the last line is the verdict. */
 static void print_text(struct run *r, enum control control, const char *why)
 {
-    struct print_options how = {
-        .memuse = option_flag(&r->options, "memuse"),
-        .quiet = option_flag(&r->options, "quiet"),
-        .pool = r->pool[0] ? r->pool : NULL,
-    };
+    struct print_options how = print_how(&r->options, r->log, r->pool[0] ? r->pool : NULL);
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = r->log >= 0 ? open_memstream(&text, &bytes) : NULL;
@@ -278,7 +275,7 @@ static int final_status(const struct run *r, enum control control)
         return STATUS_NOT_IN_CONTROL;
     if (WIFSIGNALED(r->wait_status))
         signals_end_as(WTERMSIG(r->wait_status));
-    return WEXITSTATUS(r->wait_status);
+    return status_of_findings(&r->options, r->report, WEXITSTATUS(r->wait_status));
 }
 
 static int run_and_tell(struct run *r)
@@ -313,6 +310,8 @@ int cmd_run(int argc, char **argv)
         return complain(&r, STATUS_SETUP);
     }
     r.argv = argv + rest;
+    if (*r.options.note)
+        lost_add(&r.lost, "%s", r.options.note);
     int status = prepare(&r);
     return status ? status : run_and_tell(&r);
 }

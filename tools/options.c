@@ -24,6 +24,9 @@ enum option_kind {
     KIND_FRAMES,
     KIND_LIMIT,
     KIND_ON_ERROR,
+    KIND_CALLERS,
+    KIND_AT_EXIT,
+    KIND_COLOR,
 };
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
@@ -38,6 +41,7 @@ static_assert(countof(table) <= OPTION_COUNT_MAX, "raise OPTION_COUNT_MAX");
 
 #define SEPARATORS ": \t\r\n"
 #define LONG_OPTION_BASE 256
+#define SHOWN_MAX 16 /* of -frames */
 
 const struct option_info *option_at(unsigned index)
 {
@@ -105,7 +109,8 @@ static bool parse_byte(const char *text, uint64_t *out)
 /* What a number may be, by kind. */
 static const struct {
     uint64_t least, most;
-} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000}};
+} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
+              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -116,7 +121,9 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 
 /* The words that some kinds are one of. */
 static const char *const words_of[] = {[KIND_HEAP] = "private|file",
-                                       [KIND_ON_ERROR] = "continue|stop|abort|debugger"};
+                                       [KIND_ON_ERROR] = "continue|stop|abort|debugger",
+                                       [KIND_AT_EXIT] = "on|off|verbose",
+                                       [KIND_COLOR] = "auto|always|never"};
 
 static bool is_word_of(int kind, const char *text)
 {
@@ -144,6 +151,12 @@ static const char *kind_wish(int kind)
         return "a number from 1 to 10000";
     case KIND_ON_ERROR:
         return "continue, stop, abort or debugger";
+    case KIND_CALLERS:
+        return "a number from 1 to 64";
+    case KIND_AT_EXIT:
+        return "on, off or verbose";
+    case KIND_COLOR:
+        return "auto, always or never";
     default:
         return "a path";
     }
@@ -167,6 +180,7 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
         return true;
     case KIND_FRAMES:
     case KIND_LIMIT:
+    case KIND_CALLERS:
         if (!parse_ranged(kind, given, &number))
             return false;
         snprintf(out, room, "%llu", (unsigned long long)number);
@@ -301,6 +315,29 @@ static void make_long_options(struct option longs[countof(table) + 1])
     longs[countof(table)] = (struct option){0};
 }
 
+/*
+ * dbx's -frames, with one dash, is about the text: not how many frames are kept, but how many shown.
+ * Its ceiling is dbx's, too.
+ */
+static int set_shown(struct options *o, const char *given, char err[TOOLS_ERROR_BYTES])
+{
+    uint64_t n;
+    char *end, value[24];
+    if (!parse_number(given, 10, &n, &end) || *end)
+        return fail(err, -EINVAL, "option -frames: '%.60s' is not a number from 1 to 16", given);
+    uint64_t taken = n < 1 ? 1 : n > SHOWN_MAX ? SHOWN_MAX : n;
+    if (taken != n)
+        snprintf(o->note, sizeof o->note, "-frames %.20s: %llu taken%s", given,
+                 (unsigned long long)taken, n > SHOWN_MAX ? "; --num-callers goes up to 64" : "");
+    snprintf(value, sizeof value, "%llu", (unsigned long long)taken);
+    return set_value(o, index_of_key("num-callers", 11), value, err);
+}
+
+static bool is_frames_of_dbx(const char *word, int c)
+{
+    return c == LONG_OPTION_BASE + (int)index_of_key("frames", 6) && word[0] == '-' && word[1] != '-';
+}
+
 int options_from_args(struct options *o, int argc, char **argv, int *rest,
                       char err[TOOLS_ERROR_BYTES])
 {
@@ -314,7 +351,9 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
         int bad = 0;
         if (c == -1)
             break;
-        if (c >= LONG_OPTION_BASE)
+        if (is_frames_of_dbx(word, c))
+            bad = set_shown(o, optarg, err);
+        else if (c >= LONG_OPTION_BASE)
             bad = set_value(o, (unsigned)(c - LONG_OPTION_BASE), optarg, err);
         else if (c == 'q')
             bad = set_value(o, index_of_key("quiet", 5), NULL, err);
@@ -374,6 +413,14 @@ uint64_t option_size(const struct options *o, const char *name)
     uint64_t bytes = 0;
     parse_size(value_in_force(o, name, is_size), &bytes);
     return bytes;
+}
+
+unsigned option_number(const struct options *o, const char *name, unsigned none)
+{
+    const char *text = option_text(o, name);
+    uint64_t n;
+    char *end;
+    return parse_number(text, 10, &n, &end) ? (unsigned)n : none;
 }
 
 const char *option_text(const struct options *o, const char *name)
@@ -455,7 +502,8 @@ static void print_option(FILE *out, const struct option_info *info)
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
-        [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",
+        [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
+        [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
@@ -472,14 +520,17 @@ void options_print_help(FILE *out)
 {
     fputs("usage: rtcheck [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
           "       rtcheck report [OPTION]... [FILE]\n"
+          "       rtcheck show [OPTION]... ID [FILE]\n"
           "       rtcheck dump FILE\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
-          "held; needs no privileges.  Options may be abbreviated and may have one dash:\n\n",
+          "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"
+          "and may have one dash:\n\n",
           out);
     for (unsigned i = 0; i < countof(table); i++)
         print_option(out, &table[i]);
     fputs("\nThe same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
           "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
-          "checked; else PROGRAM's own status or signal.\n",
+          "checked; PROGRAM's signal; --error-exitcode when there were errors; else\n"
+          "PROGRAM's own status.\n",
           out);
 }

@@ -13,6 +13,7 @@ static const struct {
     {"run", cmd_run},
     {"report", cmd_report},
     {"dump", cmd_dump},
+    {"show", cmd_show},
 };
 
 int main(int argc, char **argv)

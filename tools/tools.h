@@ -59,6 +59,7 @@ bool test_without(const char *feature);
 int cmd_run(int argc, char **argv);
 int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
 int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
+int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
 int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */
 
 /* ---- options.c: options.def as a parser -------------------------------------------------- */
@@ -80,6 +81,7 @@ const struct option_info *option_at(unsigned index);
 /* What was asked for.  value[i] is canonical text, NULL = not given; owned by the struct. */
 struct options {
     char *value[OPTION_COUNT_MAX];
+    char note[128]; /* "" = nothing; what was understood otherwise than it was said */
 };
 
 void options_init(struct options *o);
@@ -106,6 +108,8 @@ int options_gather(struct options *o, int argc, char **argv, int *rest,
 
 /* The value in force, by a name of the table and of its kind (anything else aborts). */
 bool option_flag(const struct options *o, const char *name);
+/* Of a kind that is a decimal number; of one that may also be "no" that is `none`. */
+unsigned option_number(const struct options *o, const char *name, unsigned none);
 uint64_t option_size(const struct options *o, const char *name);
 const char *option_text(const struct options *o, const char *name); /* "" when empty */
 
@@ -121,6 +125,22 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
 
 /* Usage and every option, from the table. */
 void options_print_help(FILE *out);
+
+/* ---- print_how.c ------------------------------------------------------------------------- */
+
+/* What the options say of a text that goes to `fd` (-1: nowhere with colors). */
+struct print_options print_how(const struct options *o, int fd, const char *pool);
+/* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
+int status_of_findings(const struct options *o, const struct report *r, int otherwise);
+
+/* ---- find_run.c -------------------------------------------------------------------------- */
+
+/*
+ * The newest run that nobody has reported: last.pool, or a file left by hand; says so and names the
+ * others on `out`, if that is not NULL.  -ENOENT: there is none.
+ */
+int find_run(const struct options *o, char *path, size_t room, FILE *out,
+             char err[TOOLS_ERROR_BYTES]);
 
 /* ---- state_dir.c ------------------------------------------------------------------------- */
 

@@ -166,8 +166,10 @@ static bool dump(int fd)
 static void print_text(struct report *r, unsigned ask)
 {
     struct print_options how = {
-        .memuse = ask & ASK_MEMUSE,
+        .use = ask & ASK_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_TOP,
         .quiet = ask & ASK_QUIET,
+        .all = ask & ASK_FACTS,
+        .deterministic = ask & ASK_EXIT,
         .pool = ask & ASK_SAVE ? "last.pool" : NULL,
     };
     struct printed p;
@@ -175,6 +177,25 @@ static void print_text(struct report *r, unsigned ask)
 
     report_print_text(r, out, &how);
     print_end(&p, out);
+}
+
+/* Things that the JSON report names: each leads somewhere. */
+#define SHOWN_MAX 4
+
+static void print_ones(struct report *r, const char *text)
+{
+    static const char before[] = "{\"id\":\"";
+    struct print_options how = {0};
+
+    for (int n = 0; n < SHOWN_MAX && (text = strstr(text, before)); n++) {
+        struct printed p;
+        FILE *out = print_begin(&p);
+        char id[64];
+        text += sizeof before - 1;
+        snprintf(id, sizeof id, "%.*s", (int)strcspn(text, "\""), text);
+        must(report_print_one(r, id, out, &how), "an id leads somewhere");
+        print_end(&p, out);
+    }
 }
 
 /* Does the report tell of damage in the file? */
@@ -185,6 +206,7 @@ static bool print_json(struct report *r)
     must(report_print_json(r, JSON_PATH) == 0, "JSON can be written");
     must(output_is_json(json.text, json.bytes), "JSON is JSON");
     tells = !strstr(json.text, "\"damaged\":[]");
+    print_ones(r, json.text);
     free(json.text);
     return tells;
 }

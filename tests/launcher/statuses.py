@@ -297,6 +297,40 @@ def kept(stage):
     expect(run(stage, '--keep', 'true', env=home), 0, room + '/.local/state/rtcheck/last.pool')
 
 
+def findings(stage):
+    """They change the status on request only, never that of a signal; the run is kept for a look."""
+    faulty = stage.program('launcher/faulty')
+    room = stage.room()
+    env = {'XDG_STATE_HOME': room}
+    pool = room + '/rtcheck/last.pool'
+    got = run(stage, faulty, '5', env=env)
+    expect(got, 5, 'in control; 1 problem; exit status 5; run file: ' + pool)
+    must(got[2].startswith('rtcheck: 1 problem: 1 duplicate free; '), got[2])
+    name = re.search(r'^ (duf-[0-9a-f]{8})  duplicate free of a 40-byte block$', got[2], re.M)
+    must(name, got[2])
+    shown = run(stage, 'show', name[1], env=env)
+    must(shown[0] == 0 and shown[1].startswith(name[0].strip() + '\n') and 'free_twice+0x' in shown[1], shown)
+    again = run(stage, '--error-exitcode=23', faulty, '5', env=env)
+    expect(again, 23, 'exit status 5')
+    must(name[0] in again[2], 'another name in another run:', again[2])
+    expect(run(stage, '--error-exitcode=23', faulty, '0', 'kill', env=env), -signal.SIGKILL, '1 problem')
+    expect(run(stage, '-q', faulty, '5', env=env), 5, '1 problem')
+    os.unlink(pool)
+    expect(run(stage, '--error-exitcode=23', faulty, '5', 'nothing', env=env), 5, 'in control; exit status 5')
+    must(not os.path.exists(pool), 'kept for nothing')
+
+
+def findings_of_children(stage):
+    """What ended children did wrong is one error, and is still there when the run is kept."""
+    faulty = stage.program('launcher/faulty')
+    env = {'XDG_STATE_HOME': stage.room()}
+    got = run(stage, '--error-exitcode=23', faulty, '0', *['fork'] * 40, env=env)
+    expect(got, 23, '1 problem')
+    must(', 40 times, in 40 processes (first ' in got[2], got[2])
+    later = run(stage, 'report', env=env)
+    must(' duplicate free of a 40-byte block\n' in later[1], later)
+
+
 def json_file(stage):
     path = stage.room() + '/report.json'
     must(run(stage, '-q', '--json', path, 'sh', '-c', 'exit 5')[0] == 5 and os.path.exists(path),
@@ -358,4 +392,4 @@ if __name__ == '__main__':
         own_status, own_signal, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, missing_library,
         as_root,
-        log_file, quiet, kept, json_file, small_files, full_pipe, nobody_listens, by_verb)])
+        log_file, quiet, kept, findings, findings_of_children, json_file, small_files, full_pipe, nobody_listens, by_verb)])

@@ -5,8 +5,9 @@
  *   hand       made by hand                 open       the root did not say goodbye
  *   start=N    seconds later                child=N    pid of the forked child, still open
  *   damaged    in its second area           options=TEXT
+ *   clean      without errors               limit=N    errors that were not recorded
  *
- * tests/files/v1.pool and v99.pool were made by it, so nothing here may depend on the machine.
+ * The files in tests/files were made by it, so nothing here may depend on the machine.
  */
 /* rtc-build: shadow */
 #define BUILD_AREAS 6u
@@ -38,6 +39,72 @@ static void add_threads(const struct build *b, uint32_t area, uint64_t allocs, u
                  allocs, frees);
 }
 
+/* A double free, in `area` as in others, at the stacks that the root's depot has. */
+static struct segment *add_errors(const struct build *b, uint32_t area)
+{
+    struct segment *s = build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 16, 0);
+    struct error_record *e = build_error(s, ERROR_DUF, ENTRY_FREE, 2);
+
+    e->address = e->block = 0x700000010040;
+    e->block_bytes = 40;
+    e->block_state = BLOCK_FREED;
+    e->block_thread = 1;
+    e->alloc_stack = 1;
+    e->free_stack = 2;
+    return s;
+}
+
+/* One of each other kind. */
+static void add_other_errors(struct segment *s)
+{
+    struct error_record *e = build_error(s, ERROR_BAF, ENTRY_DELETE, 1);
+
+    e->address = 0x56000000c010;
+    e->region = REGION_MODULE;
+    e->region_bias = e->region_start = 0x560000000000;
+    e->region_end = 0x560000010000;
+    e->count = 3;
+    e = build_error(s, ERROR_MAF, ENTRY_REALLOC, 1);
+    e->block = 0x700000010080;
+    e->address = e->block + 8;
+    e->block_bytes = 16;
+    e->block_state = BLOCK_LIVE;
+    e->alloc_stack = 2;
+    e = build_error(s, ERROR_MIS, ENTRY_FREE, 3);
+    e->address = e->block = 0x7000000100c0;
+    e->block_bytes = 24;
+    e->block_state = BLOCK_LIVE;
+    e->block_family = FAMILY_NEW_ARRAY;
+    e->alloc_stack = 1;
+    e = build_error(s, ERROR_WUA, ENTRY_EXIT, 0);
+    e->block = 0x700000010100;
+    e->address = e->block + 16;
+    e->bytes = 3;
+    e->block_bytes = 16;
+    e->block_state = BLOCK_LIVE;
+    e->alloc_stack = 2;
+    e->damage = DAMAGE_BEHIND;
+    e->found_bytes = 3;
+    memcpy(e->found, "abc", 3);
+    build_error(s, ERROR_OOM, ENTRY_CALLOC, 1)->bytes = 1ull << 62;
+    e = build_error(s, ERROR_FOREIGN, ENTRY_FREE, 1);
+    e->address = 0x561000000010;
+    e->region = REGION_LIBC;
+}
+
+static void add_costs(struct image_header *h)
+{
+    h->costs_known = COST_CLOCK | COST_RUSAGE;
+    h->task_clock_ns = 12345678;
+    h->minor_faults = 412;
+    h->major_faults = 1;
+    h->voluntary_switches = 3;
+    h->involuntary_switches = 2;
+    h->max_rss_bytes = 8 << 20;
+    h->segment_bytes = 98304;
+    h->peak_bytes = 123456;
+}
+
 static uint32_t add_root(struct build *b)
 {
     uint32_t area = add_map(b, build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 0x560000000000ull);
@@ -51,7 +118,12 @@ static uint32_t add_root(struct build *b)
     old->state = SEGMENT_SUPERSEDED;
     build_large(l, 10, 2, 100000, 2);
     add_threads(b, area, 40, 33);
+    add_other_errors(add_errors(b, area));
+    add_costs(build_image_header(b, area));
     build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
+    build_image_header(b, area)->bad_frees[LOST_MISALIGNED] = 1;
+    build_image_header(b, area)->bad_frees[LOST_BAD] = 3;
+    build_image_header(b, area)->bad_frees[LOST_FOREIGN] = 1;
     build_image_header(b, area)->end_status = 3;
     return area;
 }
@@ -68,6 +140,8 @@ static uint32_t add_child(struct build *b)
     ((struct block_record *)build_item(s, 0))->word = build_word(BLOCK_LIVE, MARK_INHERITED, 16);
     build_block(build_slab(b, build_more(b, area), 7, 32, 16), 0, BLOCK_LIVE, 9, 3);
     add_threads(b, area, 2, 0);
+    add_errors(b, area);
+    build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
     return area;
 }
 
@@ -88,6 +162,20 @@ static void add_successor(struct build *b)
     build_image_header(b, new)->argc = 3;
     build_block(build_slab(b, new, 1, 64, 32), 0, BLOCK_LIVE, 4, 1);
     add_threads(b, new, 7, 6);
+}
+
+/* As if nobody had done anything wrong. */
+static void make_clean(const struct build *b, uint32_t area)
+{
+    uint64_t at = RTC_AREA_HEAD_BYTES + build_image_header(b, area)->header_bytes;
+
+    while (at < build_head(b, area)->used_bytes) {
+        struct segment *s = (void *)(build_area_at(b, area) + at);
+        if (s->kind == SEGMENT_ERRORS)
+            s->count = 0;
+        at += s->bytes;
+    }
+    memset(build_image_header(b, area)->bad_frees, 0, sizeof build_image_header(b, area)->bad_frees);
 }
 
 static const char *value_of(const char *word, const char *name)
@@ -123,7 +211,12 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
         build_image_header(b, root)->state = IMAGE_OPEN;
     else if ((value = value_of(word, "lost")))
         build_image_header(b, child)->lost_features = strtoull(value, NULL, 0);
-    else if (strcmp(word, "damaged") == 0)
+    else if ((value = value_of(word, "limit")))
+        build_image_header(b, root)->errors_unrecorded = number_of(value);
+    else if (strcmp(word, "clean") == 0) {
+        make_clean(b, root);
+        make_clean(b, child);
+    } else if (strcmp(word, "damaged") == 0)
         build_head(b, child)->used_bytes -= 64;
     else
         abort();

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import struct
@@ -22,7 +23,9 @@ MAKE_RUN = str(BUILD / "tests/report/make_run")
 HERE = pathlib.Path.cwd()
 REPORTED = 116  # offset of run_header.reported
 
-SUM = "rtcheck: 97.8 KiB in 9 blocks in use at exit, 50 allocs, 39 frees, 3 processes\n"
+SUM = ("rtcheck: 5 problems: 1 bad free, 1 duplicate free, 1 misaligned free, 1 mismatched free, 1 bad write, "
+       "1 warning; 50 allocs, 39 frees, 3 processes\n")
+VERDICT = "rtcheck: in control; 5 problems; exit status 3"
 checks = []
 
 
@@ -66,16 +69,161 @@ def report_of(done, path):
 
 # ---- report FILE ------------------------------------------------------------------------------
 
+USE = ("IN USE AT EXIT  97.8 KiB in 9 blocks; peak 120.6 KiB in one process\n"
+       "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
+       "     104 B in 7 blocks  prog+0x1010\n"
+       "       9 B in 1 block   0x4242 in no known module\n")
+COST = ("COST            task clock 12.346 ms (of 1 of 3 processes)\n"
+        "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB"
+        " (of 1 of 3 processes)\n"
+        "                checker: 50 allocs, 39 frees, 96.0 KiB of records\n")
+
+
 @check
 def text_of_a_file():
     done = rtcheck("report", make("run.pool"))
     must(done.returncode == 0 and done.stderr == "", done.stderr)
-    must(done.stdout == SUM +
-         "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
-         "     104 B in 7 blocks  prog+0x1010\n"
-         "       9 B in 1 block   0x4242 in no known module\n"
-         "  note: frees that were wrong, and ignored: 1 duplicate, 0 misaligned, 0 bad\n"
+    must(done.stdout.startswith(SUM + "  prog1   pid 2000000000   ran 0.00 s\n"
+                                "ERRORS\n"
+                                " duf-360faff4  duplicate free of a 40-byte block\n"
+                                "     0x700000010040, thread 1, 2 times, in 2 processes (first 2000000000, prog1)\n"
+                                "     freed again  libé.so+0x2020\n"
+                                "                  prog+0x1010\n"
+                                "     first freed  libé.so+0x2020\n"), done.stdout)
+    must("\n oom-635bf364  4.0 EiB asked for, by calloc (warning)" in done.stdout, done.stdout)
+    must(done.stdout.endswith(USE + COST +
+                              "  note: freed 1 block of libc's own allocator: passed on to libc\n" +
+                              VERDICT + "\n"), done.stdout)
+    must(len(done.stdout.splitlines()) <= 40, done.stdout)
+
+
+@check
+def text_of_a_clean_file():
+    done = rtcheck("report", make("run.pool", "clean"))
+    must(done.stdout == "rtcheck: no problems, 50 allocs, 39 frees, 3 processes\n" + USE + COST +
          "rtcheck: in control; exit status 3\n", done.stdout)
+
+
+@check
+def how_much_is_told():
+    make("run.pool")
+    must("IN USE" not in rtcheck("report", "--rtc-biu-at-exit=off", "run.pool").stdout)
+    must("in 1 block, 97.7" not in rtcheck("report", "--rtc-biu-at-exit=on", "run.pool").stdout)
+    told = rtcheck("report", "--rtc-biu-at-exit=verbose", "run.pool").stdout
+    must("  biu-98998318       97.7 KiB     99.9%          1     97.7 KiB  \n"
+         "                  libé.so+0x2020\n                  prog+0x1010\n" in told, told)
+    told = rtcheck("report", "-frames", "1", "run.pool").stdout
+    must("     freed again  libé.so+0x2020\n                  ... 1 more\n" in told, told)
+    done = rtcheck("report", "-frames", "17", "run.pool")
+    must(done.returncode == 0 and done.stderr == "rtcheck: -frames 17: 16 taken; --num-callers goes up to 64\n",
+         done.stderr)
+    many = rtcheck("report", make("many.pool", "limit=7")).stdout
+    must("  note: 7 more errors were not recorded: error limit 1000\n" in many, many)
+    must(many.startswith("rtcheck: at least 5 problems: "), many)
+
+
+@check
+def same_every_time():
+    """Nothing in a deterministic text is of one run only."""
+    first = rtcheck("report", "--deterministic", make("one.pool")).stdout
+    other = rtcheck("report", "--deterministic", make("two.pool", "pid=1999999999", "start=77")).stdout
+    must(first == other, first, other)
+    for word in ("20000", "0x7000", "COST", "ran "):
+        must(word not in first, word, first)
+    must(" duf-360faff4  " in first, first)
+    must(rtcheck("report", "one.pool").stdout != rtcheck("report", "two.pool").stdout)
+
+
+@check
+def colors():
+    make("run.pool")
+    must("\033" not in rtcheck("report", "run.pool").stdout)
+    must("\033[1;31mrtcheck: 5 problems" in rtcheck("report", "--color=always", "run.pool").stdout)
+    for words, env, colored in (((), {}, True), (("--color=never",), {}, False),
+                                ((), {"NO_COLOR": "1"}, False), ((), {"NO_COLOR": ""}, True),
+                                (("--color=always",), {"NO_COLOR": "1"}, True),
+                                ((), {"TERM": "dumb"}, False)):
+        must(("\033[" in on_a_terminal(*words, env={"TERM": "xterm", **env})) == colored, words, env)
+
+
+def on_a_terminal(*words, env):
+    main, side = pty.openpty()
+    process = subprocess.Popen([RTCHECK, "report", *words, "run.pool"], stdout=side, env={**os.environ, **env})
+    os.close(side)
+    text = b""
+    try:
+        while chunk := os.read(main, 4096):
+            text += chunk
+    except OSError:  # its end
+        pass
+    os.close(main)
+    process.wait(timeout=60)
+    return text.decode()
+
+
+@check
+def status_on_request():
+    make("run.pool")
+    make("clean.pool", "clean")
+    must(rtcheck("report", "--error-exitcode=23", "run.pool").returncode == 23)
+    must(rtcheck("report", "--error-exitcode=23", "clean.pool").returncode == 0)
+    must(rtcheck("report", "run.pool").returncode == 0)
+    must(rtcheck("report", "--error-exitcode=0", "run.pool").returncode == 0)
+    must(rtcheck("report", "--error-exitcode=23", "-q", "clean.pool").stdout == "")
+    must(rtcheck("report", "-q", "run.pool").stdout.startswith(SUM))
+
+
+# ---- show -------------------------------------------------------------------------------------
+
+@check
+def show_all_ids():
+    """Every id of the report leads somewhere."""
+    make("run.pool")
+    report = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")
+    for thing in report["errors"] + report["records"]:
+        done = rtcheck("show", thing["id"], "run.pool")
+        must(done.returncode == 0 and done.stdout.startswith(thing["id"] + "  "), done.stdout, done.stderr)
+        if "text" in thing:
+            must(done.stdout.startswith(f"{thing['id']}  {thing['text']}\n"), done.stdout)
+
+
+@check
+def show_one():
+    make("run.pool")
+    done = rtcheck("show", "wua-36c05ea6", "run.pool")
+    must(done.stdout == "wua-36c05ea6  bytes written behind a 16-byte block, at its bytes 16 to 18 (found at exit)\n"
+         "  address       0x700000010110\n"
+         "  block         0x700000010100, 16 bytes, malloc, in use\n"
+         "  found there   61 62 63 abc\n"
+         "  found by      thread 1, tid 101\n"
+         "  times         1\n"
+         "  first at      2023-11-14 22:13:20.000000005 UTC\n"
+         "  process       2000000000 prog1\n"
+         "  allocated\n"
+         "                  /opt/demo/libé.so+0x2020\n"
+         "                  /opt/demo/prog+0x1010\n", done.stdout)
+    done = rtcheck("show", "--deterministic", "wua-36c05ea6", "run.pool")
+    must("0x7000" not in done.stdout and "20000" not in done.stdout and "tid" not in done.stdout, done.stdout)
+    done = rtcheck("show", "biu-98998318", "run.pool")
+    must(done.stdout.startswith("biu-98998318  97.7 KiB in use in 1 block, 97.7 KiB each on average\n"
+                                "  process       2000000000 prog1\n  allocated\n"), done.stdout)
+
+
+@check
+def show_of_the_newest():
+    kept = make("state/rtcheck/last.pool", later(99))
+    must(rtcheck("show", "duf-360faff4").stdout.startswith("duf-360faff4  duplicate free"))
+    kept.unlink()
+
+
+@check
+def show_refusals():
+    make("run.pool")
+    refused(rtcheck("show", "duf-00000000", "run.pool"), 1, "rtcheck: there is no duf-00000000 in run.pool\n")
+    refused(rtcheck("show", "biu-00000000", "run.pool"), 1, "rtcheck: there is no biu-00000000 in run.pool\n")
+    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID [FILE]\n")
+    refused(rtcheck("show", "a", "b", "c"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID [FILE]\n")
+    refused(rtcheck("show", "a", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
 
 
 @check
@@ -87,7 +235,7 @@ def version():
 @check
 def whole_table():
     done = rtcheck("report", "--memuse", make("run.pool"))
-    must(done.returncode == 0 and "processes:\n" in done.stdout, done.stdout)
+    must(done.returncode == 0 and "PROCESSES\n" in done.stdout, done.stdout)
     must("  2000000002 fork prog3: 50 B in 1 block, 1 alloc, 0 frees, went on by exec\n" in done.stdout,
          done.stdout)
 
@@ -106,7 +254,7 @@ def json_report():
     report = report_of(rtcheck("report", "--json=run.json", make("run.pool")), "run.json")
     must([p["n"] for p in report["processes"]] == [1, 2, 3, 4])
     must(report["summary"] == {"processes": 3, "allocs": 50, "frees": 39,
-                               "errors": {"duf": 1, "maf": 0, "baf": 0},
+                               "errors": {"duf": 2, "maf": 1, "baf": 3},
                                "bytes": {"biu": 100113}, "blocks": {"biu": 9}}, report["summary"])
     root, child, old, new = report["processes"]
     must(root["exit"] == {"how": "exit", "status": 3} and root["complete"] and root["checked"])
@@ -234,7 +382,7 @@ def end_of_a_run():
     with open(path, "rb") as held:
         done = rtcheck("report", "--end", path)
         must(done.returncode == 0 and done.stdout == "", done.stdout, done.stderr)
-        must(done.stderr.startswith(SUM) and done.stderr.endswith("rtcheck: in control; exit status 3\n"),
+        must(done.stderr.startswith(SUM) and done.stderr.endswith(VERDICT + "\n"),
              done.stderr)
         must(not path.exists(), "the file is still there")
         held.seek(REPORTED)
@@ -269,9 +417,9 @@ def end_wakes_the_process():
 def end_with_options():
     done = rtcheck("report", "--end", make("end.pool", "hand", "options=quiet=yes:log_file=end.%p.log"))
     must(done.returncode == 0 and done.stderr == "", done.stderr)
-    must("ignored: 1 duplicate" in (HERE / "end.2000000000.log").read_text())
+    must("1 duplicate free" in (HERE / "end.2000000000.log").read_text())
     done = rtcheck("report", "--end", make("end.pool", "hand", "options=memuse=yes"))
-    must("in use, by place:\n" in done.stderr, done.stderr)
+    must("Allocated at\n  biu-" in done.stderr, done.stderr)
 
 
 @check

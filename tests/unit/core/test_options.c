@@ -58,6 +58,9 @@ enum where { L, R };
 #define OTHER_FRAMES(initial) "17"
 #define OTHER_LIMIT(initial) "18"
 #define OTHER_ON_ERROR(initial) "stop"
+#define OTHER_CALLERS(initial) "19"
+#define OTHER_AT_EXIT(initial) "off"
+#define OTHER_COLOR(initial) "never"
 
 /* "name=value" as RTCHECK_OPTIONS has it: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)

@@ -65,8 +65,14 @@ static const char *text_of(struct build *b, const struct shown *shown)
     return text;
 }
 
+/* Of images that nobody counted for. */
+#define COST                                                                                       \
+    "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
+    "tell\n"                                                                                       \
+    "                checker: 14 allocs, 4 frees, records n/a: the system did not tell\n"
+
 static const struct shown plain = {.wait_status = -1};
-static const struct shown memuse = {.how = {.memuse = true}, .wait_status = -1};
+static const struct shown memuse = {.how = {.use = PRINT_USE_TABLE}, .wait_status = -1};
 static const struct shown quiet = {.how = {.quiet = true}, .wait_status = -1};
 
 static void test_default(void **state)
@@ -77,10 +83,12 @@ static void test_default(void **state)
     (void)state;
     an_image(&b, 1, IMAGE_ROOT, 4);
     assert_string_equal(text_of(&b, &shown),
-                        "rtcheck: 100 B in 10 blocks in use at exit, 14 allocs, 4 frees, 1 process\n"
+                        "rtcheck: no problems, 14 allocs, 4 frees, 1 process\n"
+                        "IN USE AT EXIT  100 B in 10 blocks\n"
                         "  40 B in 4 blocks  prog+0x40\n"
                         "  30 B in 3 blocks  prog+0x30\n"
                         "  20 B in 2 blocks  prog+0x20\n"
+                        COST
                         "rtcheck: in control; exit status 3; run file: /state/last.pool\n");
 }
 
@@ -91,7 +99,9 @@ static void test_nothing_in_use(void **state)
     (void)state;
     build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 0))->end_status = 7;
     assert_string_equal(text_of(&b, &plain),
-                        "rtcheck: nothing in use at exit, 14 allocs, 4 frees, 1 process\n"
+                        "rtcheck: no problems, 14 allocs, 4 frees, 1 process\n"
+                        "IN USE AT EXIT  nothing\n"
+                        COST
                         "rtcheck: in control; exit status 7\n");
 }
 
@@ -104,20 +114,22 @@ static void test_memuse(void **state)
     an_image(&b, 1, IMAGE_ROOT, 5);
     an_image(&b, 2, IMAGE_FORK, 1);
     text = text_of(&b, &memuse);
-    assert_non_null(strstr(text, "rtcheck: 160 B in 16 blocks in use at exit, 28 allocs, 8 frees, "
-                                 "2 processes\n"
-                                 "processes:\n"
+    assert_non_null(strstr(text, "rtcheck: no problems, 28 allocs, 8 frees, 2 processes\n"
+                                 "PROCESSES\n"
                                  "  2000000001 root prog1: 150 B in 15 blocks, 14 allocs, 4 frees, "
                                  "exit status 0\n"
                                  "  2000000002 fork prog2: 10 B in 1 block, 14 allocs, 4 frees, "
                                  "exit status 0\n"
-                                 "in use, by place:\n  biu-"));
+                                 "IN USE AT EXIT  160 B in 16 blocks\n"
+                                 "  Id               Total size  % of all     Blocks      Average  "
+                                 "Allocated at\n  biu-"));
     for (int i = 1; i <= 5; i++) {
         char place[32];
         snprintf(place, sizeof place, "  prog+0x%d0\n", i);
         assert_non_null(strstr(text, place));
     }
-    assert_non_null(strstr(text, "20 B in 2 blocks  prog+0x10\n")); /* of both */
+    assert_non_null(strstr(text, "           50 B     31.2%          5         10 B  prog+0x50\n"));
+    assert_non_null(strstr(text, "           20 B     12.5%          2         10 B  prog+0x10\n")); /* of both */
 }
 
 static void test_ends(void **state)
@@ -139,7 +151,7 @@ static void test_ends(void **state)
         build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1))->state = IMAGE_OPEN;
         text = text_of(&b, &shown);
         assert_non_null(strstr(text, cases[i].says));
-        assert_non_null(strstr(text, "rtcheck: 10 B in 1 block in use at the end, "));
+        assert_non_null(strstr(text, "\nIN USE AT END   10 B in 1 block\n"));
     }
 }
 
@@ -235,9 +247,42 @@ static void private(struct build *b, uint32_t area)
 
 static void wrong_frees(struct build *b, uint32_t area)
 {
+    header(b, area)->checks = 0;
     header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
     header(b, area)->bad_frees[LOST_MISALIGNED] = 2;
     header(b, area)->bad_frees[LOST_BAD] = 3;
+}
+
+static void unlooked(struct build *b, uint32_t area)
+{
+    header(b, area)->checks = 0;
+}
+
+static void unfilled(struct build *b, uint32_t area)
+{
+    header(b, area)->checks = CHECK_MADE | CHECK_REDZONES;
+}
+
+static void beyond_limit(struct build *b, uint32_t area)
+{
+    header(b, area)->errors_unrecorded = 7;
+}
+
+static struct error_record *error(struct build *b, uint32_t area, enum error_kind kind)
+{
+    return build_error(build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 1, 0),
+                       kind, ENTRY_FREE, 0);
+}
+
+static void strange_error(struct build *b, uint32_t area)
+{
+    error(b, area, ERROR_KIND_COUNT);
+}
+
+static void libcs_frees(struct build *b, uint32_t area)
+{
+    error(b, area, ERROR_FOREIGN)->count = 3;
+    header(b, area)->bad_frees[LOST_FOREIGN] = 3;
 }
 
 static void foreign_frees(struct build *b, uint32_t area)
@@ -315,7 +360,15 @@ static const struct note_case notes[] = {
              "blocks were believed", false},
     {private, "process 2000000001 (prog1): some records did not fit the run file: what was in use "
               "is not complete", true},
-    {wrong_frees, "frees that were wrong, and ignored: 1 duplicate, 2 misaligned, 3 bad", true},
+    {wrong_frees, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
+     true},
+    {unlooked, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
+     false},
+    {unfilled, "process 2000000001 (prog1): freed blocks were not filled: writes to them were not "
+               "looked for", false},
+    {beyond_limit, "7 more errors were not recorded: error limit 1000", true},
+    {strange_error, "1 error is of a kind that this rtcheck does not know", true},
+    {libcs_frees, "freed 3 blocks of libc's own allocator: passed on to libc", false},
     {foreign_frees, "2 frees were not judged: the block came from another allocator", false},
     {children, "1 program was started without us: not checked", true},
     {unrecorded, "2 processes found no room in the run file: not recorded", true},
@@ -378,10 +431,10 @@ static void test_many_notes(void **state)
     wrong_frees(&b, area);
     children(&b, area);
     text = text_of(&b, &plain);
-    assert_non_null(strstr(text, "  note: 2 more with --memuse\n"));
+    assert_non_null(strstr(text, "  note: 2 more with --all\n"));
     for (const char *at = text; *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 8);
+    assert_int_equal(lines, 12);
     b = build_begin();
     area = an_image(&b, 1, IMAGE_ROOT, 4);
     sandboxed(&b, area);
@@ -477,7 +530,7 @@ static void test_own_symbols(void **state)
     build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 9,
                 build_node(build_depot(&b, area, 0), pc, 0));
     text = text_of(&b, &plain);
-    assert_non_null(strstr(text, "9 B in 1 block  landmark+0x1 (test_print.c:"));
+    assert_non_null(strstr(text, "9 B in 1 block  landmark  test_print.c:"));
 }
 
 /* Two calls in one function are one name: ids outlive the lines that a function is made of. */

@@ -71,6 +71,15 @@ static void texts(void **state)
         {"frames=0", "frames=0", NULL},
         {"frames=65", NULL, "is not a number from 0 to 64"},
         {"frames=all", NULL, "is not a number from 0 to 64"},
+        {"num_callers=64", "num_callers=64", NULL},
+        {"num_callers=65", NULL, "is not a number from 1 to 64"},
+        {"num_callers=0", NULL, "is not a number from 1 to 64"},
+        {"rtc_biu_at_exit=verbose", "rtc_biu_at_exit=verbose", NULL},
+        {"rtc_biu_at_exit=yes", NULL, "is not on, off or verbose"},
+        {"color=never", "color=never", NULL},
+        {"color=blue", NULL, "is not auto, always or never"},
+        {"error_exitcode=23", "error_exitcode=23", NULL},
+        {"error_exitcode=256", NULL, "is not a byte"},
         {"heap=file", "heap=file", NULL},
         {"heap=files", NULL, "is not private or file"},
         {"keep=maybe", NULL, "keep: 'maybe' is not yes or no"},
@@ -127,6 +136,14 @@ static void command_lines(void **state)
         {{"--keep", "no"}, "keep=yes", 2, NULL},
         {{"--keep=no", "no"}, "keep=no", 2, NULL},
         {{"--heap", "file"}, "heap=file", 3, NULL},
+        {{"--frames", "12"}, "frames=12", 3, NULL},
+        {{"--frames=17"}, "frames=17", 2, NULL},
+        {{"-frames", "12"}, "num_callers=12", 3, NULL},
+        {{"-frames=16"}, "num_callers=16", 2, NULL},
+        {{"-frames=17"}, "num_callers=16", 2, NULL},
+        {{"-frames", "0"}, "num_callers=1", 3, NULL},
+        {{"-frames", "x"}, NULL, 0, "option -frames: 'x' is not a number from 1 to 16"},
+        {{"-num-callers=17"}, "num_callers=17", 2, NULL},
         {{"-heap-s", "1m"}, "heap_size=1048576", 3, NULL},
         {{"-", "x"}, "", 1, NULL},
         {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
@@ -160,6 +177,7 @@ static void command_lines(void **state)
 /* Names of which one abbreviation means both: longest such abbreviation, by pair. */
 static const char *const confusable[] = {
     "help heap he",       "help heap-size he",           "memuse malloc-fill m",
+    "all allow-unchecked al", "error-exitcode error-limit error-",
     "heap heap-size hea", "freelist-vol frames fr",     "freelist-vol free-fill free",
     "frames free-fill fr",
 };
@@ -265,12 +283,56 @@ static void canonical(void **state)
     options_free(&o);
 }
 
+/* What was not taken as it was said, and nothing else, is to be told. */
+static void notes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *note;
+    } rows[] = {
+        {"-frames=17", "-frames 17: 16 taken; --num-callers goes up to 64"},
+        {"-frames=99999999999999999999", "option -frames"},
+        {"-frames=0", "-frames 0: 1 taken"},
+        {"-frames=16", ""},
+        {"-frames=1", ""},
+        {"--frames=17", ""},
+        {"--num-callers=17", ""},
+    };
+    for (unsigned i = 0; i < countof(rows); i++) {
+        struct options o;
+        int rest;
+        if (parse(&o, &rest, rows[i].word, NULL, NULL) != 0)
+            assert_non_null(strstr(err, rows[i].note));
+        else
+            assert_string_equal(o.note, rows[i].note);
+        options_free(&o);
+    }
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    struct options o;
+    int rest;
+    assert_int_equal(parse(&o, &rest, NULL, NULL, NULL), 0);
+    assert_int_equal(option_number(&o, "num-callers", 99), 8);
+    assert_int_equal(option_number(&o, "error-exitcode", 0), 0);
+    assert_int_equal(option_number(&o, "error-exitcode", 7), 7);
+    options_free(&o);
+    assert_int_equal(parse(&o, &rest, "--error-exitcode=0x17", "-frames=3", NULL), 0);
+    assert_int_equal(option_number(&o, "error-exitcode", 0), 23);
+    assert_int_equal(option_number(&o, "num-callers", 99), 3);
+    options_free(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts),         cmocka_unit_test(command_lines),
         cmocka_unit_test(abbreviations), cmocka_unit_test(single_letters),
         cmocka_unit_test(defaults),      cmocka_unit_test(canonical),
+        cmocka_unit_test(notes),
+        cmocka_unit_test(numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,124 @@
+/*
+ * print_cost.c - what the run cost, and what of it is ours.
+ *
+ * What nobody counted is "n/a" with the reason, never zero.
+ */
+#include "report_priv.h"
+
+#define COST_COLUMN 16
+
+/* The counters go on through an exec: of a process its last image says all. */
+static bool is_last_of_process(const struct image *image)
+{
+    return !image->succeeded;
+}
+
+static void cost_add(struct cost_sum *sum, const struct image *image)
+{
+    const struct costs *c = &image->costs;
+
+    sum->processes++;
+    sum->killed |= image->state != IMAGE_ENDING;
+    if (c->known & COST_CLOCK) {
+        sum->with_clock++;
+        sum->of.task_clock_ns += c->task_clock_ns;
+    }
+    if (!(c->known & COST_RUSAGE))
+        return;
+    sum->with_rusage++;
+    sum->of.minor_faults += c->minor_faults;
+    sum->of.major_faults += c->major_faults;
+    sum->of.voluntary_switches += c->voluntary_switches;
+    sum->of.involuntary_switches += c->involuntary_switches;
+    if (c->max_rss_bytes > sum->of.max_rss_bytes)
+        sum->of.max_rss_bytes = c->max_rss_bytes;
+}
+
+struct cost_sum cost_sum(const struct report *r)
+{
+    struct cost_sum sum = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (is_last_of_process(image))
+            cost_add(&sum, image);
+        sum.with_segments += image->segment_bytes > 0;
+        sum.segment_bytes += image->segment_bytes;
+    }
+    return sum;
+}
+
+const char *cost_reason(const struct report *r, bool killed)
+{
+    if (r->view.run->version_minor < 2)
+        return "not counted by the version that wrote the file";
+    return killed ? "it did not say goodbye" : "the system did not tell";
+}
+
+/* ", in 2 of 3 processes" */
+static void part_put(uint32_t known, const struct cost_sum *sum, const struct page *page)
+{
+    if (known < sum->processes)
+        fprintf(page->out, " (of %u of %u processes)", known, sum->processes);
+}
+
+static void clock_put(const struct cost_sum *sum, const struct page *page)
+{
+    if (sum->with_clock == 0)
+        return;
+    fprintf(page->out, "task clock %.3f ms", (double)sum->of.task_clock_ns / 1e6);
+    part_put(sum->with_clock, sum, page);
+    fprintf(page->out, "\n%*s", COST_COLUMN, "");
+}
+
+static void rusage_put(const struct cost_sum *sum, const struct page *page)
+{
+    const struct costs *c = &sum->of;
+
+    if (sum->with_rusage == 0)
+        return;
+    fprintf(page->out, "page faults %llu + %llu major, context switches %llu + %llu forced, max rss %s",
+            (unsigned long long)c->minor_faults, (unsigned long long)c->major_faults,
+            (unsigned long long)c->voluntary_switches, (unsigned long long)c->involuntary_switches,
+            size_text(c->max_rss_bytes).text);
+    part_put(sum->with_rusage, sum, page);
+    fprintf(page->out, "\n%*s", COST_COLUMN, "");
+}
+
+static void unknown_put(const struct report *r, const struct cost_sum *sum, const struct page *page)
+{
+    if (sum->with_clock > 0 && sum->with_rusage > 0)
+        return;
+    fprintf(page->out, "%s%s%s n/a: %s\n%*s", sum->with_clock ? "" : "task clock",
+            sum->with_clock || sum->with_rusage ? "" : ", ",
+            sum->with_rusage ? "" : "page faults, context switches, max rss",
+            cost_reason(r, sum->killed), COST_COLUMN, "");
+}
+
+static void ours_put(const struct report *r, const struct cost_sum *sum, const struct page *page)
+{
+    struct totals t = totals_of(r);
+
+    fprintf(page->out, "checker: %s, %s, ", count_text(t.allocs, "alloc", "allocs").text,
+            count_text(t.frees, "free", "frees").text);
+    if (sum->with_segments > 0)
+        fprintf(page->out, "%s of records", size_text(sum->segment_bytes).text);
+    else
+        fprintf(page->out, "records n/a: %s", cost_reason(r, false));
+}
+
+void cost_print(const struct report *r, const struct page *page)
+{
+    struct cost_sum sum = cost_sum(r);
+
+    if (page->how->deterministic)
+        return;
+    ink(page, INK_HEADING);
+    fputs("COST", page->out);
+    ink(page, INK_NONE);
+    fprintf(page->out, "%*s", COST_COLUMN - 4, "");
+    clock_put(&sum, page);
+    rusage_put(&sum, page);
+    unknown_put(r, &sum, page);
+    ours_put(r, &sum, page);
+    fputc('\n', page->out);
+}

@@ -1,0 +1,206 @@
+/*
+ * print_errors.c - errors in the text report: a sentence and facts, then its stacks.
+ *
+ * Time orders them: the first is often the cause of the others.  Where the text is to stay short as
+ * many as fit are told in full, the next in one line each, the rest by their number.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+#define FRAMES_LEAST 2u /* shown of each stack, when there is little room */
+
+bool error_is_told(const struct error *e)
+{
+    return e->kind != ERROR_FOREIGN;
+}
+
+bool error_is_problem(const struct error *e)
+{
+    return error_is_told(e) && e->kind != ERROR_OOM;
+}
+
+/* ---- one of them --------------------------------------------------------------------------- */
+
+static void id_line_put(struct report *r, const struct error *e, const struct page *page)
+{
+    char *sentence = error_sentence(r, e, page->how->deterministic);
+
+    fputc(' ', page->out);
+    ink(page, error_is_problem(e) ? INK_BAD : INK_WARNING);
+    fprintf(page->out, "%-12s", e->id);
+    ink(page, INK_NONE);
+    fputs("  ", page->out);
+    text_put(page->out, sentence);
+    free(sentence);
+}
+
+/* Where, who and how often. */
+static void facts_put(const struct report *r, const struct error *e, const struct page *page)
+{
+    char *thread = thread_words(r, e, &e->thread);
+    const char *comma = "";
+
+    fprintf(page->out, "\n%*s", STACK_INDENT, "");
+    if (e->address != 0 && !page->how->deterministic) {
+        fprintf(page->out, "0x%llx", (unsigned long long)e->address);
+        comma = ", ";
+    }
+    if (e->thread.number != 0) {
+        fputs(comma, page->out);
+        text_put(page->out, thread);
+        comma = ", ";
+    }
+    if (e->count > 1) {
+        fprintf(page->out, "%s%llu times", comma, (unsigned long long)e->count);
+        comma = ", ";
+    }
+    if (r->images->hh.next) {
+        fprintf(page->out, "%sin ", comma);
+        flock_put(r, e->images, e->image_count, page);
+    }
+    fputc('\n', page->out);
+    free(thread);
+}
+
+static void thread_line_put(const struct report *r, const struct error *e,
+                            const struct error_row *row, const struct page *page)
+{
+    char *thread = thread_words(r, e, row->thread);
+
+    fprintf(page->out, "%*s%-*sby ", STACK_INDENT, "", STACK_LABEL, row->label);
+    text_put(page->out, thread);
+    fputc('\n', page->out);
+    free(thread);
+}
+
+void error_print(struct report *r, const struct error *e, const struct page *page)
+{
+    struct error_rows rows = error_rows(e);
+
+    id_line_put(r, e, page);
+    facts_put(r, e, page);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        symbolize_site(r, rows.at[i].site);
+        if (rows.at[i].thread)
+            thread_line_put(r, e, &rows.at[i], page);
+        stack_print(r, rows.at[i].thread ? "" : rows.at[i].label, rows.at[i].site, page);
+    }
+}
+
+/* ---- as many as fit ------------------------------------------------------------------------ */
+
+static uint32_t lines_of(const char *text)
+{
+    uint32_t lines = 0;
+
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static char *error_text(struct report *r, const struct error *e, struct page page)
+{
+    char *text = NULL;
+    size_t bytes;
+
+    page.out = must_have(open_memstream(&text, &bytes));
+    page.program = program_path(r, e->image);
+    error_print(r, e, &page);
+    fclose(page.out);
+    return must_have(text);
+}
+
+/* In `most` lines; NULL: it does not fit.  With fewer frames, if it must. */
+static char *error_text_in(struct report *r, const struct error *e, struct page page, uint32_t most,
+                           bool must)
+{
+    char *text = error_text(r, e, page);
+
+    while (lines_of(text) > most && must && page.frames > FRAMES_LEAST) {
+        free(text);
+        page.frames--;
+        text = error_text(r, e, page);
+    }
+    if (lines_of(text) <= most)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void short_print(struct report *r, const struct error *e, struct page page)
+{
+    struct error_rows rows = error_rows(e);
+
+    page.program = program_path(r, e->image);
+    id_line_put(r, e, &page);
+    if (rows.count > 0) {
+        fprintf(page.out, "; %s ", rows.at[0].label);
+        symbolize_site(r, rows.at[0].site);
+        site_put(r, rows.at[0].site, 1, &page);
+    }
+    fputc('\n', page.out);
+}
+
+static void more_print(const struct report *r, uint32_t count, const struct page *page)
+{
+    const char *file = r->view.fd_is_ours ? r->view.name : page->how->pool;
+
+    fprintf(page->out, " %u more: ", count);
+    if (file) {
+        fputs("rtcheck report --all ", page->out);
+        text_put(page->out, file);
+    } else {
+        fputs("--all prints them", page->out);
+    }
+    fputc('\n', page->out);
+}
+
+static uint32_t told_list(const struct report *r, uint32_t *list)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (error_is_told(&r->errors[i]))
+            list[count++] = i;
+    return count;
+}
+
+/* Returns how many were told; *left lines are left. */
+static uint32_t full_print(struct report *r, const uint32_t *list, uint32_t count,
+                           const struct page *page, uint32_t *left)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t others = i + 1 < count; /* a line of theirs at least */
+        char *text = *left > others ? error_text_in(r, &r->errors[list[i]], *page, *left - others, i == 0)
+                                    : NULL;
+        if (!text)
+            return i;
+        *left -= lines_of(text);
+        fputs(text, page->out);
+        free(text);
+    }
+    return count;
+}
+
+void errors_print(struct report *r, uint32_t lines, const struct page *page)
+{
+    uint32_t *list = must_have(calloc((size_t)r->error_count + 1, sizeof *list));
+    uint32_t count = told_list(r, list), told;
+
+    if (count > 0 && lines > 1) {
+        lines--;
+        errors_name(r, list[count > lines ? lines - 1 : count - 1] + 1);
+        ink(page, INK_HEADING);
+        fputs("ERRORS", page->out);
+        ink(page, INK_NONE);
+        fputc('\n', page->out);
+        told = full_print(r, list, count, page, &lines);
+        for (; told < count && (lines > 1 || told + 1 == count); told++, lines--)
+            short_print(r, &r->errors[list[told]], *page);
+        if (told < count)
+            more_print(r, count - told, page);
+    }
+    free(list);
+}

@@ -1,0 +1,199 @@
+/*
+ * print_one.c - everything that is known of one error or record: `rtcheck show ID`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report_priv.h"
+
+#define LABEL 14
+
+static void label_put(const char *label, const struct page *page)
+{
+    fprintf(page->out, "  %-*s", LABEL, label);
+}
+
+static void address_put(const char *label, uint64_t address, const struct page *page)
+{
+    if (page->how->deterministic)
+        return;
+    label_put(label, page);
+    fprintf(page->out, "0x%llx\n", (unsigned long long)address);
+}
+
+static void time_put(const struct error *e, const struct page *page)
+{
+    time_t seconds = (time_t)(e->time_ns / 1000000000u);
+    char text[64];
+    struct tm tm;
+
+    if (page->how->deterministic || !gmtime_r(&seconds, &tm))
+        return;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+    label_put("first at", page);
+    fprintf(page->out, "%s.%09u UTC\n", text, (unsigned)(e->time_ns % 1000000000u));
+}
+
+static void thread_put(const struct report *r, const char *label, const struct error *e,
+                       const struct thread *t, const struct page *page)
+{
+    char *words;
+
+    if (t->number == 0)
+        return;
+    words = thread_words(r, e, t);
+    label_put(label, page);
+    text_put(page->out, words);
+    if (t->tid != 0 && !page->how->deterministic)
+        fprintf(page->out, ", tid %u", t->tid);
+    fputs(t->gone ? ", has ended\n" : "\n", page->out);
+    free(words);
+}
+
+static void block_put(const struct report *r, const struct error *e, const struct page *page)
+{
+    static const char *const states[] = {"never given out", "in use", "freed, in quarantine",
+                                         "freed, and left quarantine", "inherited at a fork"};
+
+    if (e->block == 0)
+        return;
+    label_put("block", page);
+    if (!page->how->deterministic)
+        fprintf(page->out, "0x%llx, ", (unsigned long long)e->block);
+    fprintf(page->out, "%llu bytes, %s, %s\n", (unsigned long long)e->block_bytes,
+            family_name(e->block_family),
+            e->block_state < countof(states) ? states[e->block_state] : "?");
+    thread_put(r, e->block_state == BLOCK_LIVE ? "allocated by" : "freed by", e, &e->block_thread, page);
+}
+
+static void found_put(const struct error *e, const struct page *page)
+{
+    if (e->found_bytes == 0)
+        return;
+    label_put("found there", page);
+    for (uint32_t i = 0; i < e->found_bytes; i++)
+        fprintf(page->out, "%02x ", e->found[i]);
+    for (uint32_t i = 0; i < e->found_bytes; i++)
+        fputc(e->found[i] >= 0x20 && e->found[i] < 0x7f ? e->found[i] : '.', page->out);
+    if (e->bytes > e->found_bytes)
+        fprintf(page->out, " ... %llu bytes in all", (unsigned long long)e->bytes);
+    fputc('\n', page->out);
+}
+
+static void region_put(const struct error *e, const struct page *page)
+{
+    const struct region *region = &e->region;
+
+    if (region->end <= region->start || page->how->deterministic)
+        return;
+    label_put("lies in", page);
+    fprintf(page->out, "0x%llx-0x%llx", (unsigned long long)region->start,
+            (unsigned long long)region->end);
+    if (region->path[0]) {
+        fputs("  ", page->out);
+        text_put(page->out, region->path);
+    }
+    fputc('\n', page->out);
+}
+
+static void head_print(const char *id, const char *sentence, const struct page *page)
+{
+    ink(page, INK_HEADING);
+    fputs(id, page->out);
+    ink(page, INK_NONE);
+    fputs("  ", page->out);
+    text_put(page->out, sentence);
+    fputc('\n', page->out);
+}
+
+static void processes_put(const struct report *r, const uint32_t *images, uint32_t count,
+                          const struct page *page)
+{
+    label_put(count == 1 ? "process" : "processes", page);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct image *image = image_of(r, images[i]);
+        if (!image)
+            continue;
+        fputs(i ? ", " : "", page->out);
+        if (!page->how->deterministic)
+            fprintf(page->out, "%u ", image->pid);
+        text_put(page->out, program_name(image));
+    }
+    fputc('\n', page->out);
+}
+
+static void stack_put(struct report *r, const char *label, uint32_t site, const struct page *page)
+{
+    symbolize_site(r, site);
+    fprintf(page->out, "  %s\n", label);
+    stack_print(r, "", site, page);
+}
+
+static void error_show(struct report *r, const struct error *e, struct page *page)
+{
+    char *sentence = error_sentence(r, e, page->how->deterministic);
+    struct error_rows rows = error_rows(e);
+
+    page->program = program_path(r, e->image);
+    head_print(e->id, sentence, page);
+    free(sentence);
+    if (e->address != 0)
+        address_put("address", e->address, page);
+    region_put(e, page);
+    block_put(r, e, page);
+    found_put(e, page);
+    thread_put(r, e->kind == ERROR_WUA ? "found by" : "called by", e, &e->thread, page);
+    label_put("times", page);
+    fprintf(page->out, "%llu\n", (unsigned long long)e->count);
+    time_put(e, page);
+    processes_put(r, e->images, e->image_count, page);
+    for (uint32_t i = 0; i < rows.count; i++)
+        stack_put(r, rows.at[i].label, rows.at[i].site, page);
+}
+
+static void record_show(struct report *r, const struct record *record, struct page *page)
+{
+    char *sentence;
+
+    if (asprintf(&sentence, "%s in use in %s, %s each on average", size_text(record->bytes).text,
+                 block_text(record->blocks).text,
+                 size_text(record->bytes / record->blocks).text) < 0)
+        sentence = must_have(NULL);
+    page->program = program_path(r, record->images[0]);
+    head_print(record->id, sentence, page);
+    free(sentence);
+    processes_put(r, record->images, record->image_count, page);
+    stack_put(r, "allocated", record->site, page);
+}
+
+static bool record_find(struct report *r, const char *id, struct page *page)
+{
+    uint32_t count, i = 0;
+    struct record *records = records_make(r, UINT32_MAX, &count);
+    bool found;
+
+    while (i < count && strcmp(records[i].id, id) != 0)
+        i++;
+    found = i < count;
+    if (found)
+        record_show(r, &records[i], page);
+    records_free(records, count);
+    return found;
+}
+
+bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how)
+{
+    struct page page = {.out = out, .how = how, .program = "", .frames = UINT32_MAX, .whole = true};
+
+    if (strncmp(id, "biu-", 4) == 0)
+        return record_find(r, id, &page);
+    errors_name(r, r->error_count);
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        if (strcmp(r->errors[i].id, id) != 0)
+            continue;
+        error_show(r, &r->errors[i], &page);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,570 @@
+/*
+ * test_print_errors.c - the errors section: exact texts, what fits and what is left out, and what
+ * the rest of the report says beside it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+#define PROG 0x560000000000ull
+#define LIB 0x7f0000000000ull
+#define LIBC 0x7f1000000000ull
+#define NOBODYS_PID 2000000000u
+#define BLOCK 0x7e0000000040ull
+
+/* The segments of an image that errors refer to. */
+struct parts {
+    uint32_t area;
+    struct segment *errors, *threads, *depot;
+};
+
+static struct parts an_image(struct build *b, uint32_t number, uint32_t parent)
+{
+    uint32_t area =
+        build_image(b, number, parent, NOBODYS_PID + number, parent ? IMAGE_FORK : IMAGE_ROOT);
+    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct parts p = {
+        area,
+        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 64, 0),
+        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
+        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
+    };
+
+    build_module(m, "/usr/bin/prog1", PROG, 0x10000);
+    build_module(m, "/opt/libsome.so", LIB, 0x10000);
+    build_module(m, "/lib/libc.so.6", LIBC, 0x10000);
+    build_thread(p.threads, 1, 5, 4)->tid = NOBODYS_PID + number;
+    return p;
+}
+
+/* A stack of `depth` frames of the program, innermost at 0x10 * depth. */
+static uint32_t deep(const struct parts *p, unsigned depth)
+{
+    uint32_t stack = 0;
+
+    for (unsigned i = 1; i <= depth; i++)
+        stack = build_node(p->depot, PROG + 0x10 * i, stack);
+    return stack;
+}
+
+static struct error_record *a_duf(const struct parts *p, unsigned depth)
+{
+    struct error_record *e = build_error(p->errors, ERROR_DUF, ENTRY_FREE, deep(p, depth));
+
+    e->address = e->block = BLOCK;
+    e->block_bytes = 40;
+    e->block_state = BLOCK_FREED;
+    return e;
+}
+
+/* The text of a report on `b`; owned by a static buffer. */
+static const char *text_of(struct build *b, struct print_options how)
+{
+    static char text[65536];
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(b);
+    FILE *out;
+
+    memset(text, 0, sizeof text);
+    out = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(out);
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    assert_int_equal(report_collect(r, err), 0);
+    report_print_text(r, out, &how);
+    fclose(out);
+    report_close(r);
+    close(fd);
+    build_end(b);
+    return text;
+}
+
+static uint32_t lines_of(const char *text)
+{
+    uint32_t lines = 0;
+
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static void must_say(const char *text, const char *says)
+{
+    if (!strstr(text, says))
+        fail_msg("missing:\n%s\nin\n%s", says, text);
+}
+
+static void must_not_say(const char *text, const char *says)
+{
+    if (strstr(text, says))
+        fail_msg("said:\n%s\nin\n%s", says, text);
+}
+
+/* ---- whole texts --------------------------------------------------------------------------- */
+
+#define ID "duf-76e19095"
+#define COST                                                                                       \
+    "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
+    "tell\n"                                                                                       \
+    "                checker: 5 allocs, 4 frees, records n/a: the system did not tell\n"
+
+static struct build one_duf(void)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    struct error_record *e = a_duf(&p, 2);
+
+    snprintf(build_thread(p.threads, 3, 0, 0)->name, 16, "worker\x1b");
+    build_image_header(&b, p.area)->end_ns += 420000000;
+    e->count = 12;
+    e->block_thread = 3;
+    e->free_stack = deep(&p, 1);
+    e->alloc_stack = deep(&p, 1);
+    return b;
+}
+
+static void test_one_error(void **state)
+{
+    struct build b = one_duf();
+
+    (void)state;
+    assert_string_equal(text_of(&b, (struct print_options){.pool = "/state/last.pool"}),
+                        "rtcheck: 1 problem: 1 duplicate free; 5 allocs, 4 frees, 1 process\n"
+                        "  prog1   pid 2000000001   ran 0.42 s\n"
+                        "ERRORS\n"
+                        " " ID "  duplicate free of a 40-byte block\n"
+                        "     0x7e0000000040, thread main, 12 times\n"
+                        "     freed again  prog1+0x20\n"
+                        "                  prog1+0x10\n"
+                        "     first freed  by thread 3 (worker\\x1b)\n"
+                        "                  prog1+0x10\n"
+                        "     allocated    prog1+0x10\n"
+                        "IN USE AT EXIT  nothing\n" COST
+                        "rtcheck: in control; 1 problem; exit status 0; run file: /state/last.pool\n");
+}
+
+/* No process id, no address, no time. */
+static void test_deterministic(void **state)
+{
+    struct build b = one_duf();
+
+    (void)state;
+    assert_string_equal(text_of(&b, (struct print_options){.deterministic = true}),
+                        "rtcheck: 1 problem: 1 duplicate free; 5 allocs, 4 frees, 1 process\n"
+                        "  prog1\n"
+                        "ERRORS\n"
+                        " " ID "  duplicate free of a 40-byte block\n"
+                        "     thread main, 12 times\n"
+                        "     freed again  prog1+0x20\n"
+                        "                  prog1+0x10\n"
+                        "     first freed  by thread 3 (worker\\x1b)\n"
+                        "                  prog1+0x10\n"
+                        "     allocated    prog1+0x10\n"
+                        "IN USE AT EXIT  nothing\n"
+                        "rtcheck: in control; 1 problem; exit status 0\n");
+}
+
+static void test_colors(void **state)
+{
+    struct build b = one_duf();
+    const char *text = text_of(&b, (struct print_options){.color = true});
+
+    (void)state;
+    must_say(text, "\033[1;31mrtcheck: 1 problem: 1 duplicate free\033[0m; 5 allocs");
+    must_say(text, "\n\033[1mERRORS\033[0m\n \033[1;31m" ID "\033[0m  duplicate");
+    must_say(text, "\033[1mIN USE AT EXIT\033[0m  nothing\n");
+    must_say(text, "\033[1;31mrtcheck: in control; 1 problem; \033[0mexit");
+    b = build_begin();
+    an_image(&b, 1, 0);
+    text = text_of(&b, (struct print_options){.color = true});
+    must_say(text, "\033[32mrtcheck: no problems\033[0m, ");
+    must_not_say(text, "\033[1;31m");
+    b = one_duf();
+    must_not_say(text_of(&b, (struct print_options){0}), "\033");
+}
+
+/* Problems and their kinds; a warning is none, a note even less. */
+static void test_headlines(void **state)
+{
+    static const struct {
+        enum error_kind kinds[6];
+        const char *says;
+        bool even_quiet;
+    } cases[] = {
+        {{0}, "rtcheck: no problems, 5 allocs", false},
+        {{ERROR_OOM}, "rtcheck: no problems, 1 warning, 5 allocs", false},
+        {{ERROR_OOM, ERROR_OOM}, "rtcheck: no problems, 2 warnings, 5 allocs", false},
+        {{ERROR_FOREIGN}, "rtcheck: no problems, 5 allocs", false},
+        {{ERROR_BAF}, "rtcheck: 1 problem: 1 bad free; 5 allocs", true},
+        {{ERROR_BAF, ERROR_BAF, ERROR_DUF, ERROR_MAF, ERROR_MIS, ERROR_WUA},
+         "rtcheck: 6 problems: 2 bad frees, 1 duplicate free, 1 misaligned free, 1 mismatched free, "
+         "1 bad write; 5 allocs", true},
+        {{ERROR_WUA, ERROR_WUA, ERROR_OOM},
+         "rtcheck: 2 problems: 2 bad writes, 1 warning; 5 allocs", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++)
+        for (int quiet = 0; quiet <= 1; quiet++) {
+            struct build b = build_begin();
+            struct parts p = an_image(&b, 1, 0);
+            const char *text;
+            for (unsigned k = 0; k < 6 && cases[i].kinds[k]; k++) {
+                struct error_record *e =
+                    build_error(p.errors, cases[i].kinds[k], ENTRY_FREE, deep(&p, k + 1));
+                e->alloc_stack = e->stack;
+            }
+            text = text_of(&b, (struct print_options){.quiet = quiet});
+            if (quiet && !cases[i].even_quiet)
+                assert_string_equal(text, "");
+            else
+                must_say(text, cases[i].says);
+        }
+}
+
+/* What was not looked for is no proof of innocence. */
+static void test_not_looked_for(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+
+    (void)state;
+    build_image_header(&b, p.area)->checks = 0;
+    must_say(text_of(&b, (struct print_options){0}), "rtcheck: problems were not looked for, 5 allocs");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    build_image_header(&b, p.area)->checks = 0;
+    build_image_header(&b, p.area)->bad_frees[LOST_DUPLICATE] = 2;
+    must_say(text_of(&b, (struct print_options){.quiet = true}),
+             "rtcheck: 2 problems: 2 duplicate frees; 5 allocs");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    build_image_header(&b, p.area)->flags = IMAGE_OWN_MALLOC;
+    must_say(text_of(&b, (struct print_options){0}), "rtcheck: nothing was checked, 5 allocs");
+    b = one_duf();
+    build_image_header(&b, 1)->errors_unrecorded = 3;
+    must_say(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 duplicate free");
+}
+
+/* Counters also grow beside the records: each is told once. */
+static void test_counted_once(void **state)
+{
+    struct build b = one_duf();
+
+    (void)state;
+    build_image_header(&b, 1)->bad_frees[LOST_DUPLICATE] = 12;
+    must_say(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+}
+
+/* ---- how much ------------------------------------------------------------------------------ */
+
+/* As many as fit in full, the first not by its depth alone; one line each; the rest by number. */
+static void test_forty_lines(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    const char *text;
+
+    (void)state;
+    for (unsigned i = 1; i <= 40; i++)
+        a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+    text = text_of(&b, (struct print_options){.pool = "/state/last.pool"});
+    must_say(text, "ERRORS\n duf-");
+    must_say(text, "     freed again  prog1+0x1010\n");
+    must_say(text, " more: rtcheck report --all /state/last.pool\nIN USE");
+    must_say(text, " duplicate free of a 40-byte block; freed again prog1+0x");
+    if (lines_of(text) > 40 || lines_of(text) < 36)
+        fail_msg("%u lines:\n%s", lines_of(text), text);
+}
+
+static void test_all(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    const char *text;
+
+    (void)state;
+    for (unsigned i = 1; i <= 40; i++)
+        a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+    text = text_of(&b, (struct print_options){.all = true});
+    must_say(text, "     freed again  prog1+0x1280\n");
+    must_not_say(text, " more");
+    assert_int_equal(lines_of(text), 3 + 40 * 3 + 4);
+}
+
+/* One error that would take too much room alone is told with fewer frames. */
+static void test_first_always_fits(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    struct error_record *e = a_duf(&p, 60);
+    const char *text;
+
+    (void)state;
+    e->alloc_stack = deep(&p, 59);
+    e->free_stack = deep(&p, 58);
+    text = text_of(&b, (struct print_options){.frames = 60});
+    must_say(text, "     freed again  prog1+0x3c0\n                  prog1+0x3b0\n");
+    must_say(text, "     allocated    prog1+0x3b0\n");
+    must_say(text, " more\n");
+    if (lines_of(text) > 40)
+        fail_msg("%u lines:\n%s", lines_of(text), text);
+}
+
+static void test_time_orders(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    const char *text;
+
+    (void)state;
+    build_error(p.errors, ERROR_BAF, ENTRY_FREE, deep(&p, 1))->time_ns = 30;
+    a_duf(&p, 1)->time_ns = 20;
+    build_error(p.errors, ERROR_OOM, ENTRY_MALLOC, deep(&p, 1))->time_ns = 10;
+    text = text_of(&b, (struct print_options){0});
+    assert_true(strstr(text, " oom-") < strstr(text, " duf-"));
+    assert_true(strstr(text, " duf-") < strstr(text, " baf-"));
+}
+
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+static const char *stack_text(const struct parts *p, struct build *b, uint32_t stack,
+                              struct print_options how)
+{
+    build_error(p->errors, ERROR_BAF, ENTRY_FREE, stack)->address = 1;
+    return text_of(b, how);
+}
+
+static void test_frames_shown(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    const char *text = stack_text(&p, &b, deep(&p, 10), (struct print_options){0});
+
+    (void)state;
+    must_say(text, "     called from  prog1+0xa0\n");
+    must_say(text, "                  prog1+0x30\n                  ... 2 more\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    text = stack_text(&p, &b, deep(&p, 10), (struct print_options){.frames = 1});
+    must_say(text, "     called from  prog1+0xa0\n                  ... 9 more\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    must_not_say(stack_text(&p, &b, deep(&p, 8), (struct print_options){0}), " more");
+}
+
+/* Three frames of a library without lines are one; two are not, nor are the program's own. */
+static void test_library_runs(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    uint32_t stack = deep(&p, 4);
+    const char *text;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        stack = build_node(p.depot, LIB + 0x20 + i, stack);
+    stack = build_node(p.depot, PROG + 0x999, stack);
+    for (unsigned i = 0; i < 2; i++)
+        stack = build_node(p.depot, LIB + 0x50 + i, stack);
+    text = stack_text(&p, &b, stack, (struct print_options){0});
+    must_say(text, "     called from  libsome.so+0x51\n"
+                   "                  libsome.so+0x50\n"
+                   "                  prog1+0x999\n"
+                   "                  ... 3 frames in libsome.so\n"
+                   "                  prog1+0x40\n"
+                   "                  prog1+0x30\n"
+                   "                  prog1+0x20\n"
+                   "                  prog1+0x10\n");
+}
+
+/* What libc does before main is not told; what it does for the program is. */
+static void test_before_main(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    uint32_t stack = build_node(p.depot, LIBC + 0x10, build_node(p.depot, LIBC + 0x20, 0));
+    const char *text;
+
+    (void)state;
+    stack = build_node(p.depot, LIBC + 0x30, build_node(p.depot, PROG + 0x40, stack));
+    text = stack_text(&p, &b, stack, (struct print_options){0});
+    must_say(text, "     called from  libc.so.6+0x30\n                  prog1+0x40\nIN USE");
+}
+
+static void test_ends_of_stacks(void **state)
+{
+    static const struct {
+        uint32_t end;
+        const char *says;
+    } cases[] = {
+        {STACK_WHOLE, "prog1+0x40\nIN USE"},
+        {STACK_NO_INFO, "prog1+0x40\n                  (ends here: code without call frame "
+                        "information)\nIN USE"},
+        {STACK_ASTRAY, "prog1+0x40\n                  (ends here: the next frame is not on the "
+                       "stack)\nIN USE"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, 0);
+        uint32_t stack = build_node(p.depot, PROG + 0x40, depot_root(cases[i].end));
+        must_say(stack_text(&p, &b, stack, (struct print_options){0}), cases[i].says);
+    }
+}
+
+static void test_no_module(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+
+    (void)state;
+    must_say(stack_text(&p, &b, build_node(p.depot, 0x4242, 0), (struct print_options){0}),
+             "     called from  0x4242 in no known module\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    must_say(stack_text(&p, &b, build_node(p.depot, 0x4242, 0),
+                        (struct print_options){.deterministic = true}),
+             "     called from  an address in no known module\n");
+}
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+static void test_processes(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
+    const char *text;
+
+    (void)state;
+    a_duf(&p, 1);
+    a_duf(&q, 1);
+    build_error(q.errors, ERROR_BAF, ENTRY_FREE, deep(&q, 1))->address = 8;
+    text = text_of(&b, (struct print_options){0});
+    must_say(text, "     0x7e0000000040, thread main, 2 times, in 2 processes (first 2000000001, prog1)\n");
+    must_say(text, "     0x8, thread main, in process 2000000002 (prog2)\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    q = an_image(&b, 2, 1);
+    a_duf(&q, 1);
+    text = text_of(&b, (struct print_options){.deterministic = true});
+    must_say(text, "     thread main, in process prog2\n");
+    must_not_say(text, "20000");
+}
+
+/* ---- the rest ------------------------------------------------------------------------------ */
+
+static struct build with_use(void)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+
+    build_block(build_slab(&b, p.area, 1, 64, 4), 0, BLOCK_LIVE, 9, deep(&p, 9));
+    build_image_header(&b, p.area)->peak_bytes = 20000;
+    return b;
+}
+
+static void test_use(void **state)
+{
+    struct build b = with_use();
+    const char *text = text_of(&b, (struct print_options){0});
+
+    (void)state;
+    must_say(text, "IN USE AT EXIT  9 B in 1 block; peak 19.5 KiB\n"
+                   "  9 B in 1 block  prog1+0x90  <- prog1+0x80  <- prog1+0x70\nCOST");
+    b = with_use();
+    must_not_say(text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING}), "IN USE");
+    b = with_use();
+    text = text_of(&b, (struct print_options){.use = PRINT_USE_STACKS});
+    must_say(text, "          9 B    100.0%          1          9 B  \n"
+                   "                  prog1+0x90\n");
+    must_say(text, "                  prog1+0x20\n                  ... 1 more\nCOST");
+    b = with_use();
+    an_image(&b, 2, 1);
+    must_say(text_of(&b, (struct print_options){0}), "; peak 19.5 KiB in one process\n");
+}
+
+static void costs_set(struct image_header *h, uint32_t known)
+{
+    h->costs_known = known;
+    h->task_clock_ns = 12345678;
+    h->minor_faults = 412;
+    h->major_faults = 1;
+    h->voluntary_switches = 3;
+    h->involuntary_switches = 2;
+    h->max_rss_bytes = 8 << 20;
+    h->segment_bytes = 98304;
+}
+
+static void test_costs(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0), q;
+
+    (void)state;
+    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    must_say(text_of(&b, (struct print_options){0}),
+             "COST            task clock 12.346 ms\n"
+             "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB\n"
+             "                checker: 5 allocs, 4 frees, 96.0 KiB of records\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    costs_set(build_image_header(&b, p.area), COST_CLOCK);
+    must_say(text_of(&b, (struct print_options){0}),
+             "COST            task clock 12.346 ms\n"
+             "                page faults, context switches, max rss n/a: the system did not tell\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    q = an_image(&b, 2, 1);
+    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_image_header(&b, q.area)->state = IMAGE_OPEN;
+    must_say(text_of(&b, (struct print_options){0}),
+             "COST            task clock 12.346 ms (of 1 of 2 processes)\n");
+    b = build_begin();
+    p = an_image(&b, 1, 0);
+    build_image_header(&b, p.area)->state = IMAGE_OPEN;
+    must_say(text_of(&b, (struct print_options){0}), "max rss n/a: it did not say goodbye\n");
+    b = build_begin();
+    an_image(&b, 1, 0);
+    build_run(&b)->version_minor = 1;
+    must_say(text_of(&b, (struct print_options){0}),
+             "max rss n/a: not counted by the version that wrote the file\n");
+}
+
+/* An image that went on by exec counts on in its successor. */
+static void test_costs_of_exec(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    uint32_t area = build_image(&b, 2, 1, NOBODYS_PID + 1, IMAGE_EXEC);
+
+    (void)state;
+    build_image_header(&b, p.area)->end_how = END_EXEC;
+    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    costs_set(build_image_header(&b, area), COST_CLOCK | COST_RUSAGE);
+    must_say(text_of(&b, (struct print_options){0}), "COST            task clock 12.346 ms\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_error),      cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_colors),         cmocka_unit_test(test_headlines),
+        cmocka_unit_test(test_not_looked_for), cmocka_unit_test(test_counted_once),
+        cmocka_unit_test(test_forty_lines),    cmocka_unit_test(test_all),
+        cmocka_unit_test(test_first_always_fits), cmocka_unit_test(test_time_orders),
+        cmocka_unit_test(test_frames_shown),   cmocka_unit_test(test_library_runs),
+        cmocka_unit_test(test_before_main),    cmocka_unit_test(test_ends_of_stacks),
+        cmocka_unit_test(test_no_module),      cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_use),            cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_costs_of_exec),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
