@@ -2,8 +2,7 @@
  * print_json.c - the report as JSON: rtcheck-report/1, report.schema.json, json.md.
  *
  * Written as it is walked, into a file beside the wanted one that is renamed at the end: whoever
- * looks finds a whole report or none.  Text out of the run file is made good UTF-8 on the way
- * (a byte that is not becomes U+FFFD), numbers of 64 bits are written in full.
+ * looks finds a whole report or none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,130 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "report_priv.h"
+#include "json_priv.h"
 
 #ifndef RTC_VERSION
 #define RTC_VERSION "unknown"
 #endif
-
-/* ---- emitter ------------------------------------------------------------------------------- */
-
-struct json {
-    FILE *out;
-    unsigned depth;
-    bool is_first; /* of its object or array */
-};
-
-static void put_string(struct json *j, const char *s)
-{
-    fputc('"', j->out);
-    while (*s) {
-        unsigned bytes = utf8_length(s);
-        if (bytes == 0) {
-            fputs("\\ufffd", j->out);
-            bytes = 1;
-        } else if (*s == '"' || *s == '\\') {
-            fprintf(j->out, "\\%c", *s);
-        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-            fprintf(j->out, "\\u%04x", (unsigned char)*s);
-        } else {
-            fwrite(s, 1, bytes, j->out);
-        }
-        s += bytes;
-    }
-    fputc('"', j->out);
-}
-
-/* What comes before a value: comma, line for the outer ones, name. */
-static void begin(struct json *j, const char *name)
-{
-    if (!j->is_first)
-        fputc(',', j->out);
-    j->is_first = false;
-    if (j->depth > 0 && j->depth < 3)
-        fprintf(j->out, "\n%*s", (int)j->depth, "");
-    if (name) {
-        put_string(j, name);
-        fputc(':', j->out);
-    }
-}
-
-static void open_as(struct json *j, const char *name, char bracket)
-{
-    begin(j, name);
-    fputc(bracket, j->out);
-    j->depth++;
-    j->is_first = true;
-}
-
-static void open_object(struct json *j, const char *name)
-{
-    open_as(j, name, '{');
-}
-
-static void open_array(struct json *j, const char *name)
-{
-    open_as(j, name, '[');
-}
-
-static void close_as(struct json *j, char bracket)
-{
-    j->depth--;
-    j->is_first = false;
-    fputc(bracket, j->out);
-}
-
-static void close_object(struct json *j)
-{
-    close_as(j, '}');
-}
-
-static void close_array(struct json *j)
-{
-    close_as(j, ']');
-}
-
-static void put_text(struct json *j, const char *name, const char *value)
-{
-    begin(j, name);
-    put_string(j, value);
-}
-
-static void put_number(struct json *j, const char *name, uint64_t value)
-{
-    begin(j, name);
-    fprintf(j->out, "%llu", (unsigned long long)value);
-}
-
-static void put_flag(struct json *j, const char *name, bool value)
-{
-    begin(j, name);
-    fputs(value ? "true" : "false", j->out);
-}
-
-static void put_hex(struct json *j, const char *name, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "0x%llx", (unsigned long long)value);
-    put_text(j, name, text);
-}
-
-static void put_time(struct json *j, const char *name, uint64_t ns)
-{
-    char text[64];
-    time_t seconds = (time_t)(ns / 1000000000u);
-    struct tm tm;
-    size_t n;
-
-    if (!gmtime_r(&seconds, &tm))
-        return;
-    n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + n, sizeof text - n, ".%09uZ", (unsigned)(ns % 1000000000u));
-    put_text(j, name, text);
-}
 
 /* ---- run and processes --------------------------------------------------------------------- */
 
@@ -240,6 +122,18 @@ static void print_limits(struct json *j, const struct image *image)
     close_array(j);
 }
 
+static void print_checks(struct json *j, const struct image *image)
+{
+    open_array(j, "checks");
+    if (image->checks & CHECK_MADE)
+        put_text(j, NULL, "frees");
+    if (image->checks & CHECK_REDZONES)
+        put_text(j, NULL, "redzones");
+    if (image->checks & CHECK_FREED)
+        put_text(j, NULL, "freed");
+    close_array(j);
+}
+
 /* Those that this rtcheck has names for; the mask has them all. */
 static void print_lost_features(struct json *j, uint64_t mask)
 {
@@ -292,12 +186,16 @@ static void print_process(struct json *j, const struct report *r, const struct i
                  image->flags & IMAGE_OWN_MALLOC ? "the program brought a malloc of its own"
                                                  : "the program's malloc was not seen to be ours");
     print_limits(j, image);
+    print_checks(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
     print_lost_features(j, image->lost_features);
     put_number(j, "allocs", image->allocs);
     put_number(j, "frees", image->frees);
     put_number(j, "bytes", image->live_bytes);
     put_number(j, "blocks", image->live_blocks);
+    if (image->peak_bytes > 0)
+        put_number(j, "peak_bytes", image->peak_bytes);
+    put_number(j, "errors_unrecorded", image->errors_unrecorded);
     put_number(j, "unchecked_children", image->unchecked_children);
     open_object(j, "errors");
     print_wrong_frees(j, image->bad_frees);
@@ -309,18 +207,17 @@ static void print_process(struct json *j, const struct report *r, const struct i
 static void print_summary(struct json *j, const struct report *r)
 {
     struct totals t = totals_of(r);
-    uint64_t lost[LOST_COUNT] = {0};
+    uint64_t peak = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        for (int i = 0; i < LOST_COUNT; i++)
-            lost[i] += image->bad_frees[i];
+        peak = image->peak_bytes > peak ? image->peak_bytes : peak;
     open_object(j, "summary");
     put_number(j, "processes", t.processes);
     put_number(j, "allocs", t.allocs);
     put_number(j, "frees", t.frees);
-    open_object(j, "errors");
-    print_wrong_frees(j, lost);
-    close_object(j);
+    json_error_counts(j, r);
+    if (peak > 0)
+        put_number(j, "peak_bytes", peak);
     open_object(j, "bytes");
     put_number(j, "biu", t.bytes);
     close_object(j);
@@ -339,21 +236,36 @@ struct wanted {
     bool *modules;
 };
 
+static void want_site(const struct report *r, uint32_t place, struct wanted *w)
+{
+    const struct site *site = place == NO_SITE ? NULL : &r->sites[place];
+
+    if (!site)
+        return;
+    w->sites[place] = true;
+    for (uint32_t k = 0; k < site->count; k++) {
+        uint32_t module = r->frames[site->frames[k]].module;
+        w->frames[site->frames[k]] = true;
+        if (module != NO_MODULE)
+            w->modules[module] = true;
+    }
+}
+
 static void wanted_fill(const struct report *r, const struct record *records, uint32_t count,
                         struct wanted *w)
 {
     w->sites = must_have(calloc((size_t)r->site_count + 1, sizeof(bool)));
     w->frames = must_have(calloc((size_t)r->frame_count + 1, sizeof(bool)));
     w->modules = must_have(calloc((size_t)r->module_count + 1, sizeof(bool)));
-    for (uint32_t i = 0; i < count; i++) {
-        const struct site *site = &r->sites[records[i].site];
-        w->sites[records[i].site] = true;
-        for (uint32_t k = 0; k < site->count; k++) {
-            uint32_t module = r->frames[site->frames[k]].module;
-            w->frames[site->frames[k]] = true;
-            if (module != NO_MODULE)
-                w->modules[module] = true;
-        }
+    for (uint32_t i = 0; i < count; i++)
+        want_site(r, records[i].site, w);
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        const struct error *e = &r->errors[i];
+        want_site(r, e->stack, w);
+        want_site(r, e->alloc_stack, w);
+        want_site(r, e->free_stack, w);
+        if (e->region.module != NO_MODULE)
+            w->modules[e->region.module] = true;
     }
 }
 
@@ -448,6 +360,17 @@ static void print_places(struct json *j, const struct report *r, const struct wa
     close_array(j);
 }
 
+/* Names for all that is printed, and ids for the errors. */
+static void errors_symbolize(struct report *r)
+{
+    errors_name(r, r->error_count);
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        struct error_rows rows = error_rows(&r->errors[i]);
+        for (uint32_t k = 0; k < rows.count; k++)
+            symbolize_site(r, rows.at[k].site);
+    }
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static void print_all(struct report *r, FILE *out)
@@ -457,6 +380,7 @@ static void print_all(struct report *r, FILE *out)
     uint32_t count;
     struct record *records = records_make(r, UINT32_MAX, &count);
 
+    errors_symbolize(r);
     wanted_fill(r, records, count, &w);
     open_object(&j, NULL);
     put_text(&j, "schema", "rtcheck-report/1");
@@ -468,12 +392,12 @@ static void print_all(struct report *r, FILE *out)
     close_array(&j);
     print_summary(&j, r);
     print_places(&j, r, &w);
-    open_array(&j, "errors");
-    close_array(&j);
+    json_errors(&j, r);
     open_array(&j, "records");
     for (uint32_t i = 0; i < count; i++)
         print_record(&j, &records[i]);
     close_array(&j);
+    json_cost(&j, r);
     close_object(&j);
     fputc('\n', out);
     wanted_free(&w);

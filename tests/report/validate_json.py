@@ -22,18 +22,21 @@ def schema_complaints(report):
 
 def dangling(report):
     """References that lead nowhere, and things that nothing refers to."""
-    ids = {what: [x["id"] for x in report[what]] for what in ("modules", "frames", "stacks", "records")}
+    ids = {what: [x["id"] for x in report[what]]
+           for what in ("modules", "frames", "stacks", "records", "errors")}
+    regions = [e["region"] for e in report["errors"] if "region" in e]
     numbers = [p["n"] for p in report["processes"]]
     used = {
-        "modules": {f["module"] for f in report["frames"] if "module" in f},
+        "modules": {f["module"] for f in report["frames"] + regions if "module" in f},
         "frames": {f for s in report["stacks"] for f in s["frames"]},
-        "stacks": {r["stack"] for r in report["records"]},
+        "stacks": {x[stack] for x in report["records"] + report["errors"]
+                   for stack in ("stack", "alloc_stack", "free_stack") if stack in x},
     }
     said = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
     said += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"
              for what in used if used[what] != set(ids[what])]
-    said += [f"process {n} of record {r['id']} is not there"
-             for r in report["records"] for n in r["process"] if n not in numbers]
+    said += [f"process {n} of {r['id']} is not there"
+             for r in report["records"] + report["errors"] for n in r["process"] if n not in numbers]
     if numbers != sorted(set(numbers)):
         said.append("processes are not in ascending order")
     return said
@@ -50,6 +53,14 @@ def sums(report):
     for what in ("allocs", "frees"):
         if sum(p[what] for p in report["processes"]) != report["summary"][what]:
             said.append(f"{what} of processes do not add up")
+    for code, places in report["summary"]["error_places"].items():
+        told = [e["count"] for e in report["errors"] if e["rtc"] == code]
+        if len(told) != places:
+            said.append(f"{len(told)} errors are {code}, not {places}")
+        if sum(told) > report["summary"]["errors"][code]:
+            said.append(f"errors of {code} add up to more than {report['summary']['errors'][code]}")
+    if [e["time"] for e in report["errors"]] != sorted(e["time"] for e in report["errors"]):
+        said.append("errors are not in the order of time")
     sizes = [(-r["bytes"], -r["blocks"]) for r in report["records"]]
     if sizes != sorted(sizes):
         said.append("records are not sorted")

@@ -254,7 +254,9 @@ def json_report():
     report = report_of(rtcheck("report", "--json=run.json", make("run.pool")), "run.json")
     must([p["n"] for p in report["processes"]] == [1, 2, 3, 4])
     must(report["summary"] == {"processes": 3, "allocs": 50, "frees": 39,
-                               "errors": {"duf": 2, "maf": 1, "baf": 3},
+                               "errors": {"baf": 3, "duf": 2, "maf": 1, "mis": 1, "wua": 1, "oom": 1},
+                               "error_places": dict.fromkeys(("baf", "duf", "maf", "mis", "wua", "oom"), 1),
+                               "errors_unrecorded": 0, "peak_bytes": 123456,
                                "bytes": {"biu": 100113}, "blocks": {"biu": 9}}, report["summary"])
     root, child, old, new = report["processes"]
     must(root["exit"] == {"how": "exit", "status": 3} and root["complete"] and root["checked"])
@@ -270,6 +272,21 @@ def json_report():
     must(modules[inner["module"]]["path"] == "/opt/demo/libé.so" and inner["offset"] == "0x2020")
     must(modules[outer["module"]]["build_id"] == "".join("%02x" % (i * 7) for i in range(20)))
     must(report["records"][1]["process"] == [1, 2, 4], report["records"][1])
+    double, bad = report["errors"][:2]
+    must(double["rtc"] == "duf" and double["process"] == [1, 2] and double["count"] == 2, double)
+    must(double["near"] == {"addr": "0x700000010040", "size": 40, "state": "freed", "family": "malloc", "offset": 0,
+                            "thread": {"number": 1, "tid": 101, "main": False, "name": ""}}, double["near"])
+    must(double["stack"] == double["free_stack"] != double["alloc_stack"], double)
+    must(bad["entry"] == "operator delete" and bad["region"]["what"] == "module", bad)
+    must(modules[bad["region"]["module"]]["path"] == "/opt/demo/prog" and bad["region"]["offset"] == "0xc010", bad)
+    written = next(e for e in report["errors"] if e["rtc"] == "wua")
+    must(written["damage"] == {"where": "behind", "found": "616263"} and written["bytes"] == 3, written)
+    must(written["near"]["offset"] == 16 and "stack" not in written, written)
+    classes = {e["rtc"]: e["class"] for e in report["errors"]}
+    must(classes["oom"] == "warning" and classes["foreign"] == "note" and classes["mis"] == "error", classes)
+    must(report["cost"]["processes"] == 3 and report["cost"]["self"] == {"metadata_bytes": 98304}, report["cost"])
+    must(report["cost"]["counters"]["task_clock_ns"] ==
+         {"value": 12345678, "source": "clock_gettime", "processes": 1}, report["cost"])
     must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")
 
 

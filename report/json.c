@@ -1,0 +1,121 @@
+/*
+ * json.c - JSON as it is walked: text out of a run file is made good UTF-8 on the way (a byte that is
+ * not becomes U+FFFD), numbers of 64 bits are written in full.
+ */
+#include <time.h>
+
+#include "json_priv.h"
+
+static void put_string(struct json *j, const char *s)
+{
+    fputc('"', j->out);
+    while (*s) {
+        unsigned bytes = utf8_length(s);
+        if (bytes == 0) {
+            fputs("\\ufffd", j->out);
+            bytes = 1;
+        } else if (*s == '"' || *s == '\\') {
+            fprintf(j->out, "\\%c", *s);
+        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
+            fprintf(j->out, "\\u%04x", (unsigned char)*s);
+        } else {
+            fwrite(s, 1, bytes, j->out);
+        }
+        s += bytes;
+    }
+    fputc('"', j->out);
+}
+
+/* What comes before a value: comma, line for the outer ones, name. */
+static void begin(struct json *j, const char *name)
+{
+    if (!j->is_first)
+        fputc(',', j->out);
+    j->is_first = false;
+    if (j->depth > 0 && j->depth < 3)
+        fprintf(j->out, "\n%*s", (int)j->depth, "");
+    if (name) {
+        put_string(j, name);
+        fputc(':', j->out);
+    }
+}
+
+static void open_as(struct json *j, const char *name, char bracket)
+{
+    begin(j, name);
+    fputc(bracket, j->out);
+    j->depth++;
+    j->is_first = true;
+}
+
+void open_object(struct json *j, const char *name)
+{
+    open_as(j, name, '{');
+}
+
+void open_array(struct json *j, const char *name)
+{
+    open_as(j, name, '[');
+}
+
+static void close_as(struct json *j, char bracket)
+{
+    j->depth--;
+    j->is_first = false;
+    fputc(bracket, j->out);
+}
+
+void close_object(struct json *j)
+{
+    close_as(j, '}');
+}
+
+void close_array(struct json *j)
+{
+    close_as(j, ']');
+}
+
+void put_text(struct json *j, const char *name, const char *value)
+{
+    begin(j, name);
+    put_string(j, value);
+}
+
+void put_number(struct json *j, const char *name, uint64_t value)
+{
+    begin(j, name);
+    fprintf(j->out, "%llu", (unsigned long long)value);
+}
+
+void put_flag(struct json *j, const char *name, bool value)
+{
+    begin(j, name);
+    fputs(value ? "true" : "false", j->out);
+}
+
+void put_hex(struct json *j, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)value);
+    put_text(j, name, text);
+}
+
+void put_time(struct json *j, const char *name, uint64_t ns)
+{
+    char text[64];
+    time_t seconds = (time_t)(ns / 1000000000u);
+    struct tm tm;
+    size_t n;
+
+    if (!gmtime_r(&seconds, &tm))
+        return;
+    n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + n, sizeof text - n, ".%09uZ", (unsigned)(ns % 1000000000u));
+    put_text(j, name, text);
+}
+
+void put_null(struct json *j, const char *name)
+{
+    begin(j, name);
+    fputs("null", j->out);
+}

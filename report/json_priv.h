@@ -1,0 +1,38 @@
+/*
+ * json_priv.h - what the files share that write the JSON report.
+ */
+#ifndef JSON_PRIV_H
+#define JSON_PRIV_H
+
+#include "report_priv.h"
+
+/* ---- json.c -------------------------------------------------------------------------------- */
+
+struct json {
+    FILE *out;
+    unsigned depth;
+    bool is_first; /* of its object or array */
+};
+
+/* Of all of them: the name is NULL in an array. */
+void open_object(struct json *j, const char *name);
+void open_array(struct json *j, const char *name);
+void close_object(struct json *j);
+void close_array(struct json *j);
+void put_text(struct json *j, const char *name, const char *value);
+void put_number(struct json *j, const char *name, uint64_t value);
+void put_flag(struct json *j, const char *name, bool value);
+void put_null(struct json *j, const char *name);
+void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
+void put_time(struct json *j, const char *name, uint64_t ns);
+
+/* ---- print_json_errors.c ------------------------------------------------------------------- */
+
+/* "errors": [..] */
+void json_errors(struct json *j, struct report *r);
+/* How often there was each code, and at how many places: of summary. */
+void json_error_counts(struct json *j, const struct report *r);
+/* "cost": {..} */
+void json_cost(struct json *j, const struct report *r);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * print_json_errors.c - errors and costs in the JSON report.
+ */
+#include <stdlib.h>
+
+#include "json_priv.h"
+
+/* ---- words that programs read -------------------------------------------------------------- */
+
+static const char *class_name(const struct error *e)
+{
+    return error_is_problem(e) ? "error" : error_is_told(e) ? "warning" : "note";
+}
+
+static const char *const block_states[] = {"never", "live", "freed", "forgotten", "inherited"};
+static const char *const damages[DAMAGE_COUNT] = {NULL, "behind", "before", "inside"};
+static const char *const regions[REGION_COUNT] = {
+    [REGION_UNKNOWN] = "unknown",
+    [REGION_NULL] = "null",
+    [REGION_UNMAPPED] = "unmapped",
+    [REGION_STACK] = "stack",
+    [REGION_STACK_OTHER] = "stack_other",
+    [REGION_STACK_ENDED] = "stack_ended",
+    [REGION_STACK_ALTERNATE] = "stack_alternate",
+    [REGION_MODULE] = "module",
+    [REGION_MAPPED] = "mapped",
+    [REGION_HEAP] = "heap",
+    [REGION_LIBC] = "libc",
+};
+
+/* ---- one error ----------------------------------------------------------------------------- */
+
+static void thread_object(struct json *j, const char *name, const struct report *r,
+                          const struct error *e, const struct thread *t)
+{
+    const struct image *image = image_of(r, e->image);
+
+    if (t->number == 0)
+        return;
+    open_object(j, name);
+    put_number(j, "number", t->number);
+    if (t->tid != 0) {
+        put_number(j, "tid", t->tid);
+        put_flag(j, "main", image && t->tid == image->pid);
+        put_text(j, "name", t->name);
+    }
+    close_object(j);
+}
+
+/* The block that the address is the start of, inside of or near. */
+static void near_object(struct json *j, const struct report *r, const struct error *e)
+{
+    if (e->block == 0)
+        return;
+    open_object(j, "near");
+    put_hex(j, "addr", e->block);
+    put_number(j, "size", e->block_bytes);
+    put_text(j, "state", e->block_state < countof(block_states) ? block_states[e->block_state] : "never");
+    put_text(j, "family", family_name(e->block_family));
+    if (e->address >= e->block)
+        put_number(j, "offset", e->address - e->block);
+    else
+        put_number(j, "before", e->block - e->address);
+    thread_object(j, "thread", r, e, &e->block_thread);
+    close_object(j);
+}
+
+static void region_object(struct json *j, const struct report *r, const struct error *e)
+{
+    const struct region *region = &e->region;
+
+    if (region->what == REGION_NONE)
+        return;
+    open_object(j, "region");
+    put_text(j, "what", regions[region->what]);
+    if (region->end > region->start) {
+        put_hex(j, "start", region->start);
+        put_hex(j, "end", region->end);
+    }
+    if (region->path[0])
+        put_text(j, "path", region->path);
+    if (region->module != NO_MODULE) {
+        put_number(j, "module", region->module);
+        put_hex(j, "offset", region->offset);
+    }
+    thread_object(j, "thread", r, e, &region->thread);
+    close_object(j);
+}
+
+static void damage_object(struct json *j, const struct error *e)
+{
+    char hex[2 * ERROR_BYTES_FOUND + 1] = "";
+
+    if (e->damage == DAMAGE_NONE)
+        return;
+    for (uint32_t i = 0; i < e->found_bytes; i++)
+        snprintf(hex + (size_t)2 * i, 3, "%02x", e->found[i]);
+    open_object(j, "damage");
+    put_text(j, "where", damages[e->damage]);
+    put_text(j, "found", hex);
+    close_object(j);
+}
+
+static void stack_put(struct json *j, const char *name, uint32_t site)
+{
+    if (site != NO_SITE)
+        put_number(j, name, site);
+}
+
+static void error_object(struct json *j, struct report *r, const struct error *e)
+{
+    char *sentence = error_sentence(r, e, false);
+
+    open_object(j, NULL);
+    put_text(j, "id", e->id);
+    put_text(j, "rtc", error_code(e->kind));
+    put_text(j, "class", class_name(e));
+    put_text(j, "text", sentence);
+    open_array(j, "process");
+    for (uint32_t i = 0; i < e->image_count; i++)
+        put_number(j, NULL, e->images[i]);
+    close_array(j);
+    put_number(j, "count", e->count);
+    put_time(j, "time", e->time_ns);
+    if (entry_name(e->entry))
+        put_text(j, "entry", entry_name(e->entry));
+    if (e->address != 0)
+        put_hex(j, "addr", e->address);
+    put_number(j, "bytes", e->bytes);
+    stack_put(j, "stack", e->stack);
+    stack_put(j, "alloc_stack", e->alloc_stack);
+    stack_put(j, "free_stack", e->free_stack);
+    thread_object(j, "thread", r, e, &e->thread);
+    near_object(j, r, e);
+    region_object(j, r, e);
+    damage_object(j, e);
+    put_text(j, "status", "new");
+    close_object(j);
+    free(sentence);
+}
+
+void json_errors(struct json *j, struct report *r)
+{
+    open_array(j, "errors");
+    for (uint32_t i = 0; i < r->error_count; i++)
+        error_object(j, r, &r->errors[i]);
+    close_array(j);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+static uint64_t lost_of(const struct report *r, enum free_verdict_counter which)
+{
+    uint64_t sum = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        sum += image->bad_frees[which];
+    return sum;
+}
+
+/* The counters also have what found no place. */
+static void at_least(uint64_t *count, uint64_t least)
+{
+    if (*count < least)
+        *count = least;
+}
+
+static void by_code(struct json *j, const char *name, const uint64_t counts[ERROR_KIND_COUNT])
+{
+    open_object(j, name);
+    for (uint32_t kind = ERROR_BAF; kind < ERROR_FOREIGN; kind++)
+        put_number(j, error_code(kind), counts[kind]);
+    close_object(j);
+}
+
+void json_error_counts(struct json *j, const struct report *r)
+{
+    uint64_t times[ERROR_KIND_COUNT] = {0}, places[ERROR_KIND_COUNT] = {0}, unrecorded = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        times[r->errors[i].kind] += r->errors[i].count;
+        places[r->errors[i].kind]++;
+    }
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        unrecorded += image->errors_unrecorded;
+    at_least(&times[ERROR_DUF], lost_of(r, LOST_DUPLICATE));
+    at_least(&times[ERROR_MAF], lost_of(r, LOST_MISALIGNED));
+    at_least(&times[ERROR_BAF], lost_of(r, LOST_BAD));
+    by_code(j, "errors", times);
+    by_code(j, "error_places", places);
+    put_number(j, "errors_unrecorded", unrecorded);
+}
+
+/* ---- costs --------------------------------------------------------------------------------- */
+
+static void counter_object(struct json *j, const struct report *r, const struct cost_sum *sum,
+                           const char *name, uint32_t known, uint64_t value, const char *source)
+{
+    open_object(j, name);
+    if (known > 0) {
+        put_number(j, "value", value);
+        put_text(j, "source", source);
+    } else {
+        put_null(j, "value");
+        put_text(j, "why", cost_reason(r, sum->killed));
+    }
+    put_number(j, "processes", known);
+    close_object(j);
+}
+
+void json_cost(struct json *j, const struct report *r)
+{
+    struct cost_sum sum = cost_sum(r);
+    const struct costs *c = &sum.of;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } usage[] = {
+        {"minor_faults", c->minor_faults},
+        {"major_faults", c->major_faults},
+        {"voluntary_switches", c->voluntary_switches},
+        {"involuntary_switches", c->involuntary_switches},
+        {"max_rss_bytes", c->max_rss_bytes},
+    };
+
+    open_object(j, "cost");
+    put_number(j, "processes", sum.processes);
+    open_object(j, "counters");
+    counter_object(j, r, &sum, "task_clock_ns", sum.with_clock, c->task_clock_ns, "clock_gettime");
+    for (size_t i = 0; i < countof(usage); i++)
+        counter_object(j, r, &sum, usage[i].name, sum.with_rusage, usage[i].value, "getrusage");
+    close_object(j);
+    open_object(j, "self");
+    if (sum.with_segments > 0)
+        put_number(j, "metadata_bytes", sum.segment_bytes);
+    else
+        put_null(j, "metadata_bytes");
+    close_object(j);
+    close_object(j);
+}
