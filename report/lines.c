@@ -1,14 +1,14 @@
 /*
- * lines.c - the source line of an address, also where the file has no table that leads to it.
+ * lines.c - the unit and the source line of an address, also where the file has no table that leads
+ * to them.
  *
  * libdw before 0.191 finds the unit of an address in .debug_aranges and nowhere else, and clang does
  * not write that section.  So where it finds nothing all units of the module are asked once which
  * addresses they have, and the answer is kept, sorted.
  */
-#include <elfutils/libdwfl.h>
 #include <stdlib.h>
 
-#include "report_priv.h"
+#include "symbols_priv.h"
 
 struct unit_range {
     Dwarf_Addr start, end; /* as libdwfl's */
@@ -62,24 +62,39 @@ static int holds(const void *key, const void *range)
     return *address < r->start ? -1 : *address >= r->end;
 }
 
-static const char *find_in_units(struct lines *l, Dwarf_Addr address, int *number)
+bool unit_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, Dwarf_Die *unit,
+               Dwarf_Addr *bias)
 {
-    struct unit_range *r =
-        l->count ? bsearch(&address, l->ranges, l->count, sizeof *l->ranges, holds) : NULL;
-    Dwarf_Line *line = r ? dwarf_getsrc_die(&r->unit, address - r->bias) : NULL;
+    Dwarf_Die *found = dwfl_module_addrdie(module, address, bias);
+    const struct unit_range *r = NULL;
 
-    return line && dwarf_lineno(line, number) == 0 ? dwarf_linesrc(line, NULL, NULL) : NULL;
-}
-
-const char *lines_find(struct lines **lines, struct Dwfl_Module *module, uint64_t address, int *number)
-{
-    Dwfl_Line *line = dwfl_module_getsrc(module, address);
-
-    if (line)
-        return dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL);
+    if (found) {
+        *unit = *found;
+        return true;
+    }
     if (!*lines)
         *lines = lines_make(module);
-    return find_in_units(*lines, address, number);
+    if ((*lines)->count)
+        r = bsearch(&address, (*lines)->ranges, (*lines)->count, sizeof *r, holds);
+    if (!r)
+        return false;
+    *unit = r->unit;
+    *bias = r->bias;
+    return true;
+}
+
+const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number)
+{
+    Dwfl_Line *known = dwfl_module_getsrc(module, address);
+    Dwarf_Line *line = NULL;
+    Dwarf_Addr bias;
+    Dwarf_Die unit;
+
+    if (known)
+        return dwfl_lineinfo(known, NULL, number, NULL, NULL, NULL);
+    if (unit_find(lines, module, address, &unit, &bias))
+        line = dwarf_getsrc_die(&unit, address - bias);
+    return line && dwarf_lineno(line, number) == 0 ? dwarf_linesrc(line, NULL, NULL) : NULL;
 }
 
 void lines_free(struct lines *l)

@@ -291,8 +291,23 @@ static void print_module(struct json *j, const struct module *module, uint32_t i
     close_object(j);
 }
 
+static void print_function(struct json *j, const struct source_line *line)
+{
+    if (line->system_name) {
+        put_text(j, "function", line->function);
+        put_text(j, "system_name", line->system_name);
+    }
+    if (line->file) {
+        put_text(j, "file", line->file);
+        put_number(j, "line", (uint64_t)(line->line > 0 ? line->line : 0));
+    }
+}
+
 static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
 {
+    struct source_line lines[FRAME_LINES_MAX];
+    uint32_t count = frame_lines(frame, lines, FRAME_LINES_MAX);
+
     open_object(j, NULL);
     put_number(j, "id", id);
     if (frame->module != NO_MODULE)
@@ -300,14 +315,17 @@ static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
     put_hex(j, "offset", frame->offset);
     if (frame->exact)
         put_flag(j, "exact", true);
-    if (frame->system_name) {
-        put_text(j, "function", frame->function ? frame->function : frame->system_name);
-        put_text(j, "system_name", frame->system_name);
+    print_function(j, &lines[0]);
+    if (frame->system_name)
         put_hex(j, "in_function", frame->in_function);
-    }
-    if (frame->file) {
-        put_text(j, "file", frame->file);
-        put_number(j, "line", (uint64_t)(frame->line > 0 ? frame->line : 0));
+    if (count > 1) {
+        open_array(j, "inlined_into");
+        for (uint32_t i = 1; i < count; i++) {
+            open_object(j, NULL);
+            print_function(j, &lines[i]);
+            close_object(j);
+        }
+        close_array(j);
     }
     close_object(j);
 }

@@ -11,8 +11,7 @@
  *   collect.c   the rest of them, at the end
  *   ids.c       names of findings that stay
  *   group.c     records: blocks in use by site, sorted
- *   symbolize.c module + offset -> function, file, line
- *   lines.c     the line, where there is no table of addresses
+ *   symbolize.c module + offset -> function, file, line, what was inlined there
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
  */
@@ -207,6 +206,16 @@ struct module {
 #define NO_MODULE UINT32_MAX
 #define ID_BYTES 32 /* biu-01234567; .2, .3 behind it where names alone do not tell things apart */
 
+/* A function that a compiler put into its caller. */
+struct inlined {
+    char *system_name;
+    char *function; /* NULL: that is it already */
+    char *call_file; /* where it was called; NULL, 0: not known */
+    int call_line;
+};
+
+#define INLINED_MAX 64u /* in one another */
+
 /* A place in a program. */
 struct frame {
     uint32_t module;
@@ -215,9 +224,11 @@ struct frame {
     bool exact; /* it is not the return of a call: that instruction was interrupted */
     char *system_name; /* the rest by symbolize.c; NULL, 0: not known */
     char *function;
-    char *file;
+    char *file; /* of the innermost function that was inlined there */
     int line;
     uint64_t in_function;
+    struct inlined *inlined; /* innermost first; frame_lines puts it in order */
+    uint32_t inlined_count;
     bool tried;
 };
 
@@ -277,7 +288,6 @@ struct exit_fact {
 
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
-struct lines;    /* lines.c */
 
 struct report {
     struct view view;
@@ -434,18 +444,29 @@ struct Dwfl_Module;
 /* Its symbols and what to add to an offset in it to ask them; NULL: there are none. */
 struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *bias);
 
+/* One function of a frame, as the source has it; what is not known is NULL, a line 0. */
+struct source_line {
+    const char *function;
+    const char *system_name; /* as the linker has it */
+    const char *file;
+    int line;
+};
+
+/*
+ * The functions that a frame is in the source: what was inlined there, innermost first, and at last
+ * the one that the machine was in.  Each one's line is where it was, or where it called the one
+ * before.  Returns how many were written.
+ */
+#define FRAME_LINES_MAX (INLINED_MAX + 1)
+uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max);
+
+/* The name as its source has it; NULL: it is that already.  The caller frees it. */
+char *demangle(const char *name);
+
 /* ---- places.c ------------------------------------------------------------------------------ */
 
 /* ".data of prog: table+0x34", "libfoo.so+0x1234": what lies at an offset of a module. */
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
-
-/* ---- lines.c ------------------------------------------------------------------------------- */
-
-/* The file, and *number in it; NULL: not known.  *lines is made when it is needed. */
-const char *lines_find(struct lines **lines, struct Dwfl_Module *module, uint64_t address, int *number);
-void lines_free(struct lines *lines);
-/* The name as its source has it; NULL: it is that already.  The caller frees it. */
-char *demangle(const char *name);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
 

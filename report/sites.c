@@ -134,6 +134,19 @@ uint32_t error_intern(struct report *r, const struct error *e)
     return r->error_count++;
 }
 
+static void frame_free(struct frame *frame)
+{
+    for (uint32_t i = 0; i < frame->inlined_count; i++) {
+        free(frame->inlined[i].system_name);
+        free(frame->inlined[i].function);
+        free(frame->inlined[i].call_file);
+    }
+    free(frame->inlined);
+    free(frame->system_name);
+    free(frame->function);
+    free(frame->file);
+}
+
 void sites_free(struct report *r)
 {
     struct interned *known, *next;
@@ -144,11 +157,8 @@ void sites_free(struct report *r)
     }
     for (uint32_t i = 0; i < r->module_count; i++)
         free(r->modules[i].path);
-    for (uint32_t i = 0; i < r->frame_count; i++) {
-        free(r->frames[i].system_name);
-        free(r->frames[i].function);
-        free(r->frames[i].file);
-    }
+    for (uint32_t i = 0; i < r->frame_count; i++)
+        frame_free(&r->frames[i]);
     for (uint32_t i = 0; i < r->site_count; i++)
         free(r->sites[i].frames);
     for (uint32_t i = 0; i < r->error_count; i++)

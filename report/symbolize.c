@@ -8,8 +8,6 @@
  *
  * Nothing is fetched over the network, even where DEBUGINFOD_URLS is set.
  */
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report_priv.h"
+#include "symbols_priv.h"
 
 struct symbols {
     bool tried;
@@ -25,6 +23,7 @@ struct symbols {
     Dwfl_Module *module;
     GElf_Addr bias; /* from addresses in the file to libdwfl's */
     struct lines *lines;
+    struct functions *functions;
 };
 
 static int find_debuginfo_here(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -129,12 +128,21 @@ struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *
 
 static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)
 {
-    const char *file = lines_find(&s->lines, s->module, address, &frame->line);
+    const char *file = line_find(&s->lines, s->module, address, &frame->line);
 
     if (file)
         frame->file = must_have(strdup(file));
     else
         frame->line = 0;
+}
+
+static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Addr address)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die unit;
+
+    if (unit_find(&s->lines, s->module, address, &unit, &bias))
+        inlines_find(&s->functions, &unit, address - bias, frame);
 }
 
 /* The call is before the address that it returns to: a last call's return lies in the next one. */
@@ -157,6 +165,7 @@ static void frame_symbolize(struct report *r, struct frame *frame)
         frame->in_function = offset + !frame->exact;
     }
     frame_take_line(frame, s, address);
+    frame_take_inlines(frame, s, address);
 }
 
 void symbolize_site(struct report *r, uint32_t site)
@@ -168,10 +177,30 @@ void symbolize_site(struct report *r, uint32_t site)
     }
 }
 
+uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)
+{
+    const char *file = frame->file;
+    uint32_t count = 0;
+    int line = frame->line;
+
+    for (uint32_t i = 0; i < frame->inlined_count && count < max; i++) {
+        const struct inlined *in = &frame->inlined[i];
+        lines[count++] = (struct source_line){in->function ? in->function : in->system_name,
+                                              in->system_name, file, line};
+        file = in->call_file;
+        line = in->call_line;
+    }
+    if (count < max)
+        lines[count++] = (struct source_line){frame->function ? frame->function : frame->system_name,
+                                              frame->system_name, file, line};
+    return count;
+}
+
 void symbols_free(struct report *r)
 {
     for (uint32_t i = 0; i < r->symbols_count; i++) {
         lines_free(r->symbols[i].lines);
+        functions_free(r->symbols[i].functions);
         if (r->symbols[i].dwfl)
             dwfl_end(r->symbols[i].dwfl);
     }

@@ -268,7 +268,8 @@ def report(stage):
                       HERE + 'closed_two.so']).wait()
     data = run.report.data
     path = {m['id']: os.path.basename(m['path']) for m in data['modules']}
-    frame = {f['id']: (path.get(f.get('module')), f.get('function')) for f in data['frames']}
+    frame = {f['id']: (path.get(f.get('module')), (f.get('inlined_into') or [f])[-1].get('function'))
+             for f in data['frames']}
     stack = {s['id']: [frame[f] for f in s['frames']] for s in data['stacks']}
     said = {r['bytes']: stack[r['stack']][0] for r in data['records']}
     for bytes_, place in ((2001, ('closed_one.so', 'one_keeps')),

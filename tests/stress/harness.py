@@ -216,7 +216,8 @@ class Report:
         self.allocs = data['summary']['allocs']
         self.in_control = bool(self.images) and all(i['checked'] for i in self.images)
         self.unchecked_children = self.total('unchecked_children')
-        self.functions = {f['id']: f.get('function', '') for f in data['frames']}
+        self.functions = {f['id']: [g.get('function', '') for g in [f] + f.get('inlined_into', [])]
+                          for f in data['frames']}
         self.stacks = {s['id']: s['frames'] for s in data['stacks']}
 
     def total(self, key):
@@ -230,7 +231,8 @@ class Report:
     def sites(self, prefix):
         """(blocks, bytes) in use that functions of this name allocated."""
         mine = [r for r in self.data['records'] if
-                any(self.functions[f].startswith(prefix) for f in self.stacks[r['stack']])]
+                any(name.startswith(prefix) for f in self.stacks[r['stack']]
+                    for name in self.functions[f])]
         return sum(r['blocks'] for r in mine), sum(r['bytes'] for r in mine)
 
 

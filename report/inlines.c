@@ -1,0 +1,280 @@
+/*
+ * inlines.c - the functions that a compiler put into one another at an address.
+ *
+ * In a unit's tree of debugging information the way from a function down to the address leads
+ * through one entry for each call that was inlined; it names the function (by its origin) and says
+ * where it was called.  libdw's own search for scopes goes over to the origin on the way and so
+ * loses who called, and it begins at the top of the unit each time; here a unit's functions are
+ * listed once, by address, and from the one that holds the address it goes down.
+ *
+ * Files may be anybody's: a sibling must lie behind its elder, so no walk is endless.
+ */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols_priv.h"
+
+#define DEPTH_MAX 64 /* of what is walked by recursion: namespaces, classes, blocks */
+
+struct function_range {
+    Dwarf_Addr start, end; /* the unit's own */
+    Dwarf_Die function;
+};
+
+/* A unit's functions; first those that do not lie in others. */
+struct functions {
+    void *unit; /* the address of its entry */
+    struct function_range *ranges;
+    size_t count, room;
+    bool all; /* also those in functions */
+    UT_hash_handle hh;
+};
+
+/* ---- a unit's functions -------------------------------------------------------------------- */
+
+static bool die_next(Dwarf_Die *die)
+{
+    Dwarf_Off before = dwarf_dieoffset(die);
+
+    return dwarf_siblingof(die, die) == 0 && dwarf_dieoffset(die) > before;
+}
+
+static void add_ranges(struct functions *f, Dwarf_Die *function)
+{
+    Dwarf_Addr base, start, end;
+
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(function, at, &base, &start, &end)) > 0;) {
+        if (f->count == f->room) {
+            f->room = f->room ? 2 * f->room : 64;
+            f->ranges = must_have(reallocarray(f->ranges, f->room, sizeof *f->ranges));
+        }
+        f->ranges[f->count++] = (struct function_range){start, end, *function};
+    }
+}
+
+static bool may_hold_functions(int tag, bool all)
+{
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_interface_type:
+        return true;
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+        return all;
+    default:
+        return false;
+    }
+}
+
+static void list_functions(struct functions *f, Dwarf_Die *parent, unsigned depth)
+{
+    Dwarf_Die die;
+
+    if (depth == DEPTH_MAX || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram)
+            add_ranges(f, &die);
+        if (may_hold_functions(tag, f->all))
+            list_functions(f, &die, depth + 1);
+    } while (die_next(&die));
+}
+
+/* Of ranges in one another the inner one comes last. */
+static int by_start(const void *a, const void *b)
+{
+    const struct function_range *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->end > y->end ? -1 : x->end < y->end;
+}
+
+static void functions_list(struct functions *f, Dwarf_Die *unit, bool all)
+{
+    f->count = 0;
+    f->all = all;
+    list_functions(f, unit, 0);
+    if (f->count > 0)
+        qsort(f->ranges, f->count, sizeof *f->ranges, by_start);
+}
+
+static struct functions *functions_of(struct functions **known, Dwarf_Die *unit)
+{
+    struct functions *f;
+
+    HASH_FIND_PTR(*known, &unit->addr, f);
+    if (f)
+        return f;
+    f = must_have(calloc(1, sizeof *f));
+    f->unit = unit->addr;
+    functions_list(f, unit, false);
+    HASH_ADD_PTR(*known, unit, f);
+    return f;
+}
+
+/* The last one that begins at or before the address, or one of a few before it: they may nest. */
+static Dwarf_Die *search(struct functions *f, Dwarf_Addr address)
+{
+    size_t low = 0, high = f->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i-- > 0 && i + DEPTH_MAX >= low;)
+        if (address < f->ranges[i].end)
+            return &f->ranges[i].function;
+    return NULL;
+}
+
+static Dwarf_Die *function_at(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address)
+{
+    struct functions *f = functions_of(known, unit);
+    Dwarf_Die *found = search(f, address);
+
+    if (found || f->all)
+        return found;
+    functions_list(f, unit, true);
+    return search(f, address);
+}
+
+/* ---- from a function down to an address ---------------------------------------------------- */
+
+static bool is_scope(int tag)
+{
+    return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+           tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* To the child of `die` that holds the address. */
+static bool go_down(Dwarf_Die *die, Dwarf_Addr address)
+{
+    Dwarf_Die child;
+
+    if (dwarf_child(die, &child) != 0)
+        return false;
+    do {
+        if (is_scope(dwarf_tag(&child)) && dwarf_haspc(&child, address) > 0) {
+            *die = child;
+            return true;
+        }
+    } while (die_next(&child));
+    return false;
+}
+
+/* The calls that were inlined around the address, the outermost first. */
+static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die calls[INLINED_MAX])
+{
+    Dwarf_Die die = *function;
+    uint32_t count = 0;
+
+    while (count < INLINED_MAX && go_down(&die, address))
+        if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+            calls[count++] = die;
+    return count;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+        return dwarf_formstring(&attribute);
+    return NULL;
+}
+
+static const char *call_file(Dwarf_Die *call, Dwarf_Die *unit)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Files *files;
+    Dwarf_Word number;
+    size_t count;
+
+    if (!dwarf_attr(call, DW_AT_call_file, &attribute) ||
+        dwarf_formudata(&attribute, &number) != 0 || dwarf_getsrcfiles(unit, &files, &count) != 0 ||
+        number >= count)
+        return NULL;
+    return dwarf_filesrc(files, number, NULL, NULL);
+}
+
+static int call_line(Dwarf_Die *call)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word number;
+
+    if (!dwarf_attr(call, DW_AT_call_line, &attribute) ||
+        dwarf_formudata(&attribute, &number) != 0 || number > INT32_MAX)
+        return 0;
+    return (int)number;
+}
+
+static char *copy_of(const char *text)
+{
+    return text ? must_have(strdup(text)) : NULL;
+}
+
+static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)
+{
+    const char *linkage = linkage_name(call), *name = dwarf_diename(call);
+    struct inlined inlined = {.system_name = copy_of(linkage ? linkage : name)};
+
+    if (linkage)
+        inlined.function = demangle(linkage);
+    inlined.call_file = copy_of(call_file(call, unit));
+    inlined.call_line = inlined.call_file ? call_line(call) : 0;
+    return inlined;
+}
+
+/* For files without a table of symbols. */
+static void name_function(struct frame *frame, Dwarf_Die *function, Dwarf_Addr address)
+{
+    const char *linkage = linkage_name(function), *name = dwarf_diename(function);
+    Dwarf_Addr entry;
+
+    if (frame->system_name || !(linkage || name) || dwarf_entrypc(function, &entry) != 0)
+        return;
+    frame->system_name = copy_of(linkage ? linkage : name);
+    frame->function = linkage ? demangle(linkage) : NULL;
+    frame->in_function = address - entry + !frame->exact;
+}
+
+/* ---- a frame ------------------------------------------------------------------------------- */
+
+void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame)
+{
+    Dwarf_Die calls[INLINED_MAX], *function = function_at(known, unit, address);
+
+    if (!function)
+        return;
+    name_function(frame, function, address);
+    frame->inlined_count = calls_at(function, address, calls);
+    if (frame->inlined_count == 0)
+        return;
+    frame->inlined = must_have(calloc(frame->inlined_count, sizeof frame->inlined[0]));
+    for (uint32_t i = 0; i < frame->inlined_count; i++)
+        frame->inlined[i] = inlined_of(&calls[frame->inlined_count - 1 - i], unit);
+}
+
+void functions_free(struct functions *known)
+{
+    struct functions *f, *next;
+
+    HASH_ITER (hh, known, f, next) {
+        HASH_DEL(known, f);
+        free(f->ranges);
+        free(f);
+    }
+}
