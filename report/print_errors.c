@@ -129,18 +129,19 @@ static char *error_text_in(struct report *r, const struct error *e, struct page 
     return NULL;
 }
 
-static void short_print(struct report *r, const struct error *e, struct page page)
+void error_print_short(struct report *r, const struct error *e, const struct page *page)
 {
     struct error_rows rows = error_rows(e);
+    struct page own = *page;
 
-    page.program = program_path(r, e->image);
-    id_line_put(r, e, &page);
+    own.program = program_path(r, e->image);
+    id_line_put(r, e, page);
     if (rows.count > 0) {
-        fprintf(page.out, "; %s ", rows.at[0].label);
+        fprintf(page->out, "; %s ", rows.at[0].label);
         symbolize_site(r, rows.at[0].site);
-        site_put(r, rows.at[0].site, 1, &page);
+        site_put(r, rows.at[0].site, 1, &own);
     }
-    fputc('\n', page.out);
+    fputc('\n', page->out);
 }
 
 static void more_print(const struct report *r, uint32_t count, const struct page *page)
@@ -198,7 +199,7 @@ void errors_print(struct report *r, uint32_t lines, const struct page *page)
         fputc('\n', page->out);
         told = full_print(r, list, count, page, &lines);
         for (; told < count && (lines > 1 || told + 1 == count); told++, lines--)
-            short_print(r, &r->errors[list[told]], *page);
+            error_print_short(r, &r->errors[list[told]], page);
         if (told < count)
             more_print(r, count - told, page);
     }

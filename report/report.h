@@ -82,6 +82,18 @@ struct print_options {
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
 
+/*
+ * Errors that are new in a run that goes on, a line for each of the first few; `fd` is that of the
+ * run.  Zeros in *l at first.
+ */
+struct live {
+    uint32_t places;   /* of the run when it was looked at */
+    uint32_t lines;    /* told */
+    uint64_t until_ns; /* what happened up to then was told */
+};
+
+void report_live(struct live *l, int fd, FILE *out, const struct print_options *how);
+
 /* The text report; last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 

@@ -12,6 +12,7 @@
  *   ids.c       names of findings that stay
  *   group.c     records: blocks in use by site, sorted
  *   symbolize.c module + offset -> function, file, line, what was inlined there
+ *   live.c      errors of a run that goes on
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
  */
@@ -587,6 +588,8 @@ bool error_is_told(const struct error *e);
 bool error_is_problem(const struct error *e);
 /* In full. */
 void error_print(struct report *r, const struct error *e, const struct page *page);
+/* In one line. */
+void error_print_short(struct report *r, const struct error *e, const struct page *page);
 /* In at most that many lines. */
 void errors_print(struct report *r, uint32_t lines, const struct page *page);
 void use_print(struct report *r, const struct image *main, const struct page *page);

@@ -145,8 +145,13 @@ static int run_program(struct run *r)
         return bad;
     keeper_watch(&r->keeper, r->started.pid);
     start_go(&r->started);
-    if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0)
-        reaper_start(&r->reaper, r->report, &r->file, &r->lost);
+    if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
+        r->reaper = (struct reaper){.report = r->report,
+                                    .file = &r->file,
+                                    .log = r->log,
+                                    .how = print_how(&r->options, r->log, NULL)};
+        reaper_start(&r->reaper, &r->lost);
+    }
     r->wait_status = signals_wait(r->started.pid, &r->keeper);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);

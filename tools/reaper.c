@@ -1,6 +1,6 @@
 /*
  * reaper.c - takes the records of ended processes out of the run file while the run goes on, so
- * that a shell script of many thousand processes does not grow it.
+ * that a shell script of many thousand processes does not grow it; and has errors told as they happen.
  *
  * A thread that sleeps on the run header's doorbell.  It rings when a process says goodbye, which is
  * a moment before that process is gone, and not at all for one that was killed: so the thread looks
@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,12 +21,43 @@
 #define BATCH_MS 5   /* rings within that time are one */
 #define SOON_MS 20   /* first look after a ring */
 #define IDLE_MS 2000 /* looks become rarer up to here */
+#define LIVE_MS 300  /* errors of a run that ends sooner are told at the end alone */
 
 /* true: woken, or the word is not `seen` any more; false: the time is over. */
 static bool futex_wait_ms(_Atomic uint32_t *word, uint32_t seen, unsigned ms)
 {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
     return syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0) == 0 || errno != ETIMEDOUT;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Tells errors that are some time old. */
+static void tell_live(struct reaper *r)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    if (r->log < 0 || r->how.deterministic ||
+        atomic_load(&r->file->run->error_places) == r->live.places) {
+        r->live_since_ms = 0;
+        return;
+    }
+    r->live_since_ms = r->live_since_ms ? r->live_since_ms : now_ms();
+    if (now_ms() - r->live_since_ms < LIVE_MS)
+        return;
+    r->live_since_ms = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    report_live(&r->live, r->file->fd, out, &r->how);
+    if (fclose(out) == 0)
+        text_write(r->log, text, bytes);
+    free(text);
 }
 
 static void *reap(void *arg)
@@ -36,6 +68,9 @@ static void *reap(void *arg)
     while (!atomic_load(&r->stop)) {
         uint32_t seen = atomic_load(bell);
         report_absorb_ended(r->report, r->file->fd);
+        tell_live(r);
+        if (r->live_since_ms && patience_ms > LIVE_MS)
+            patience_ms = LIVE_MS;
         if (!futex_wait_ms(bell, seen, patience_ms)) {
             patience_ms = patience_ms * 2 < IDLE_MS ? patience_ms * 2 : IDLE_MS;
             continue;
@@ -46,10 +81,8 @@ static void *reap(void *arg)
     return NULL;
 }
 
-void reaper_start(struct reaper *r, struct report *report, const struct run_file *file,
-                  struct lost *lost)
+void reaper_start(struct reaper *r, struct lost *lost)
 {
-    *r = (struct reaper){.report = report, .file = file};
     sigset_t all, was;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was); /* the signals are the main thread's */

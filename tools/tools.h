@@ -306,10 +306,14 @@ struct reaper {
     _Atomic uint32_t stop; /* futex */
     struct report *report;
     const struct run_file *file;
+    int log; /* where errors are told as they happen; -1 = nowhere */
+    struct print_options how;
+    struct live live;
+    uint64_t live_since_ms; /* since when there is something to tell; 0 = there is not */
 };
 
-void reaper_start(struct reaper *reaper, struct report *report, const struct run_file *file,
-                  struct lost *lost);
+/* .report, .file, .log and .how are set, the rest is zero. */
+void reaper_start(struct reaper *reaper, struct lost *lost);
 void reaper_end(struct reaper *reaper);
 
 #endif

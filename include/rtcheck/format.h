@@ -97,7 +97,7 @@ struct run_header {
     _Atomic uint32_t heap_taken; /* heap=file: pid of the image that has the heap in the file */
     struct run_tally taken_back; /* images whose details are no longer in the file */
     _Atomic uint32_t pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
-    uint32_t pad1;
+    _Atomic uint32_t error_places; /* with errors, in all images so far; minor version 2 */
     uint64_t reserved[25];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */

@@ -161,6 +161,8 @@ static void record(const struct error_call *call, struct error_record *e)
         os_thread_name(call->t->record->name);
     if (!add(e))
         return;
+    if (run_header())
+        atomic_fetch_add_explicit(&run_header()->error_places, 1, memory_order_relaxed);
     run_ring();
     if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && e->kind != ERROR_OOM &&
         e->kind != ERROR_FOREIGN)

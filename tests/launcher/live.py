@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""Errors are told while the program runs: it ends only when the test has read of them."""
+# rtc-test: launcher/live ci 60
+import os
+import select
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import clean_environment, main, must
+
+PATIENCE = 20
+
+
+class Run:
+    """A run of live.c under rtcheck, whose stderr is read line by line."""
+
+    def __init__(self, stage, mistakes, *options):
+        self.process = subprocess.Popen(
+            [stage.rtcheck, *options, stage.program('launcher/live'), str(mistakes)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=clean_environment())
+        self.text = b''
+        must(self.process.stdout.readline() == b'made\n', 'the program did not begin')
+
+    def read_until(self, lines):
+        """What was said when there were so many lines, the program still running."""
+        end = time.monotonic() + PATIENCE
+        while self.text.count(b'\n') < lines:
+            ready = select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]
+            must(ready, 'after', PATIENCE, 's only', self.text)
+            self.text += os.read(self.process.stderr.fileno(), 65536)
+        must(self.process.poll() is None, 'it had ended')
+        return self.text.decode().splitlines()
+
+    def end(self):
+        """Lets it go; all that was said from the beginning."""
+        out, err = self.process.communicate(b'x', timeout=60)
+        must(self.process.returncode == 7, 'status', self.process.returncode)
+        return (self.text + err).decode().splitlines()
+
+
+def told_while_it_runs(stage):
+    run = Run(stage, 2)
+    lines = run.read_until(2)
+    pid = lines[0].split()[1]
+    for line in lines:
+        must(line.startswith('rtcheck: %s duf-' % pid), 'line', line)
+        must('duplicate free of a 40-byte block; freed again' in line and 'live.c:13' in line, line)
+    all_lines = run.end()
+    must(any('2 duplicate frees' in line for line in all_lines[2:]), 'not at the end:', all_lines)
+    must(pid[:-1] in ' '.join(all_lines[2:]), 'another pid', all_lines)
+
+
+def the_first_ten(stage):
+    run = Run(stage, 12)
+    lines = run.read_until(11)
+    must(all(' duf-' in line for line in lines[:10]), lines)
+    must(lines[10] == 'rtcheck: there are more: at the end', lines[10])
+    must(any('12 duplicate frees' in line for line in run.end()), 'not at the end')
+
+
+def nothing_to_tell(stage):
+    """A program that makes no mistake; and one that does, whose report must not depend on time."""
+    silent, stable, loud = Run(stage, 0), Run(stage, 1, '--deterministic'), Run(stage, 1)
+    loud.read_until(1) # so much time has passed for the others, too
+    loud.end()
+    for run in silent, stable:
+        lines = run.end()
+        must(not any(' duf-' in line for line in lines[:1]), lines)
+        must(lines[0].startswith('rtcheck: ' + ('no problems' if run is silent else '1 problem')), lines)
+
+
+if __name__ == '__main__':
+    main([(f.__name__, f) for f in (told_while_it_runs, the_first_ten, nothing_to_tell)])
