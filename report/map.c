@@ -12,6 +12,7 @@
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* Read again it has more nodes: those that were not there yet. */
 static void read_depot(struct image *image, const struct segment *s)
 {
     uint32_t chunk = (uint32_t)s->index;
@@ -19,8 +20,6 @@ static void read_depot(struct image *image, const struct segment *s)
     struct depot_chunk *known;
 
     HASH_FIND(hh, image->depot, &chunk, sizeof chunk, known);
-    if (known && known->count >= count)
-        return;
     if (known) {
         HASH_DEL(image->depot, known);
         free(known);

@@ -193,18 +193,23 @@ static inline void build_block(const struct segment *s, uint32_t slot, enum bloc
     r->stacks = (uint64_t)stack << 32;
 }
 
-/* An empty depot chunk; nodes by build_node, which gives their ids. */
+/* An empty depot chunk, all of it counted as the runtime does; nodes by build_node, which gives their ids. */
 static inline struct segment *build_depot(const struct build *b, uint32_t area, uint32_t chunk)
 {
-    return build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 16, chunk);
+    struct segment *s = build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 16, chunk);
+    s->count = s->capacity;
+    return s;
 }
 
 static inline uint32_t build_node(struct segment *s, uint64_t pc, uint32_t parent)
 {
-    struct depot_node *n = build_item(s, s->count);
+    uint32_t place = 0;
+    while (((struct depot_node *)build_item(s, place))->pc)
+        place++;
+    struct depot_node *n = build_item(s, place);
     n->pc = pc;
     n->parent = parent;
-    return depot_id((uint32_t)s->index, s->count++);
+    return depot_id((uint32_t)s->index, place);
 }
 
 static inline struct large_record *build_large(struct segment *s, uint64_t unit, uint64_t units,

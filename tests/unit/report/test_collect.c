@@ -460,6 +460,7 @@ static void test_deep_stacks(void **state)
     struct report *r;
 
     (void)state;
+    d->count = d->capacity;
     s = build_slab(&b, area, 1, 64, 4);
     for (uint32_t depth = 1; depth <= DEPOT_CHUNK_NODES; depth++) {
         id = build_node(d, 0x1000 + depth, id);
