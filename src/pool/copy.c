@@ -137,21 +137,19 @@ void copies_sweep(void)
 
 /* ---- copying -------------------------------------------------------------------------------- */
 
+/* What the old segment says of itself may be of another slab by now: of one whose parent keeps nothing. */
 static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool inherited)
 {
-    struct segment *new = segment_take(SEGMENT_SLAB, old->capacity, old->item_bytes, old->index);
+    uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_relaxed));
+    uint32_t slots = size_class[kind - 1].slots;
+    struct segment *new = slab_segment(head, kind - 1, go);
     if (!new)
         return; /* not a page to be had: the records of this slab stay with the parent's */
-    new->slot_bytes = old->slot_bytes;
-    new->units = old->units;
-    atomic_store_explicit(&new->count, old->capacity, memory_order_relaxed);
-    atomic_store_explicit(&new->epoch, go, memory_order_relaxed);
-    block_copy(segment_items(new), segment_items(old), old->capacity, old->item_bytes, inherited);
+    block_copy(segment_items(new), segment_items(old), slots, RECORD_BYTES, inherited);
     /* Asked after the copy: the parent may have torn it. */
     if (inherited && !fork_believes_parent())
-        block_distrust(segment_items(new), old->capacity, old->item_bytes);
+        block_distrust(segment_items(new), slots, RECORD_BYTES);
     segment_publish(new);
-    uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_relaxed));
     atomic_store_explicit(&head->owner, owner_of(kind, (uintptr_t)new), memory_order_release);
     fork_retire_segment(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
     image_count(&image()->slab_copies);

@@ -95,6 +95,11 @@ struct lease *lease_grant(void);
 void copies_sweep(void);
 void copies_after_fork(void);
 
+/* ---- slab.c: for copy.c ------------------------------------------------------------------------- */
+
+/* A segment for the records of a slab, still to be published; NULL: no memory. */
+struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t epoch);
+
 /* ---- quiet.c: for fork.c ------------------------------------------------------------------------ */
 
 void quiet_start(uint32_t epoch);

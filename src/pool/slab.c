@@ -64,6 +64,19 @@ static void note_all_free(struct unit_note *note, uint32_t slots)
     note->listed = 0;
 }
 
+struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t epoch)
+{
+    const struct size_class *c = &size_class[class];
+    struct segment *s = segment_take(SEGMENT_SLAB, c->slots, RECORD_BYTES, unit_number(head));
+    if (!s)
+        return NULL;
+    s->slot_bytes = c->slot_bytes;
+    s->units = c->units;
+    atomic_store_explicit(&s->count, c->slots, memory_order_relaxed);
+    atomic_store_explicit(&s->epoch, epoch, memory_order_relaxed);
+    return s;
+}
+
 /* Makes a slab of the class; NULL: no memory for it or for its records. */
 static struct unit *slab_make(uint32_t class)
 {
@@ -74,16 +87,12 @@ static struct unit *slab_make(uint32_t class)
         head = units_take(c->units, 1, &clean);
     if (!head)
         return NULL;
-    struct segment *s = segment_take(SEGMENT_SLAB, c->slots, RECORD_BYTES, unit_number(head));
+    uint32_t epoch = fork_epoch();
+    struct segment *s = slab_segment(head, class, epoch);
     if (!s) {
         units_give(head, c->units, !clean);
         return NULL;
     }
-    uint32_t epoch = fork_epoch();
-    s->slot_bytes = c->slot_bytes;
-    s->units = c->units;
-    atomic_store_explicit(&s->count, c->slots, memory_order_relaxed);
-    atomic_store_explicit(&s->epoch, epoch, memory_order_relaxed);
     note_all_free(note_of(head), c->slots);
     for (uint32_t i = 1; i < c->units; i++) {
         head[i].back = i;
