@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#ifdef __SANITIZE_THREAD__
+#ifdef RTC_SANITIZED
 #define STACKS 1500u /* it takes its time */
 #else
 #define STACKS 6000u

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#ifdef __SANITIZE_THREAD__
-#define STEPS 40000u /* it takes its time */
+#ifdef RTC_SANITIZED
+#define STEPS 20000u /* it takes its time */
 #else
 #define STEPS 200000u
 #endif

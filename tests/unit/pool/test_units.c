@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-#ifdef __SANITIZE_THREAD__
+#ifdef RTC_SANITIZED
 #define STEPS 2000u /* it takes its time */
 #else
 #define STEPS 10000u

@@ -195,7 +195,11 @@ static void reader_against_writers(void **state)
 
 #define RACERS 3u
 #define BLOCKS 4096u
+#ifdef RTC_SANITIZED
+#define ROUNDS 8u /* it takes its time */
+#else
 #define ROUNDS 40u
+#endif
 
 static struct {
     pthread_barrier_t turn;
@@ -250,7 +254,11 @@ static void one_winner(void **state)
         assert_int_equal(race.wins[i], ROUNDS);
 }
 
+#ifdef RTC_SANITIZED
+#define PICTURES 60000u
+#else
 #define PICTURES 300000u
+#endif
 #define CHANGES 200u /* between two pictures: or the writer was hardly running */
 
 static struct block_record churned;
