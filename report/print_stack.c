@@ -1,5 +1,7 @@
 /*
- * print_stack.c - places and stacks in words: one frame a line, or all of them in one.
+ * print_stack.c - places and stacks in words: one function a line, or all of them in one.
+ *
+ * A frame is as many functions as were inlined there; each has its line, innermost first.
  */
 #include <string.h>
 
@@ -12,73 +14,108 @@ static const struct module *module_of(const struct report *r, const struct frame
     return frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
 }
 
-void frame_put(const struct report *r, const struct frame *frame, const struct page *page)
+/* Functions of a frame, each with what is to be said of it. */
+struct lines {
+    const struct frame *frame;
+    const struct module *module;
+    uint32_t count;
+    struct source_line at[FRAME_LINES_MAX];
+};
+
+static struct lines lines_of(const struct report *r, const struct frame *frame)
 {
-    const struct module *module = module_of(r, frame);
-    const char *name = frame->function ? frame->function : frame->system_name;
+    struct lines l = {.frame = frame, .module = module_of(r, frame)};
+
+    l.count = frame_lines(frame, l.at, FRAME_LINES_MAX);
+    return l;
+}
+
+static void nowhere_put(const struct frame *frame, const struct page *page)
+{
+    if (page->how->deterministic)
+        fputs("an address in no known module", page->out);
+    else
+        fprintf(page->out, "0x%llx in no known module", (unsigned long long)frame->offset);
+}
+
+/* "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)" */
+static void function_put(const struct lines *l, uint32_t i, const struct page *page)
+{
+    const struct source_line *line = &l->at[i];
+    bool inlined = i + 1 < l->count;
     FILE *out = page->out;
 
-    if (!module && page->how->deterministic) {
-        fputs("an address in no known module", out);
-        return;
-    }
-    if (!module) {
-        fprintf(out, "0x%llx in no known module", (unsigned long long)frame->offset);
-        return;
-    }
-    text_put(out, name ? name : base_name(module->path));
-    if (!frame->file)
-        fprintf(out, "+0x%llx", (unsigned long long)(name ? frame->in_function : frame->offset));
-    if (frame->file) {
+    text_put(out, line->function ? line->function : base_name(l->module->path));
+    if (!line->function)
+        fprintf(out, "+0x%llx", (unsigned long long)l->frame->offset);
+    else if (!line->file && !inlined)
+        fprintf(out, "+0x%llx", (unsigned long long)l->frame->in_function);
+    if (line->file) {
         fputs("  ", out);
-        text_put(out, base_name(frame->file));
-        fprintf(out, ":%d", frame->line);
+        text_put(out, base_name(line->file));
+        fprintf(out, ":%d", line->line);
     }
-    if (name && strcmp(module->path, page->program) != 0) {
+    if (line->function && strcmp(l->module->path, page->program) != 0) {
         fputs("  ", out);
-        text_put(out, base_name(module->path));
+        text_put(out, base_name(l->module->path));
     }
+    fputs(inlined ? "  (inlined)" : "", out);
 }
 
 /* Nothing left out: "release+0x1a  src/e.c:5  /opt/prog+0x1189". */
-static void frame_put_whole(const struct report *r, const struct frame *frame,
-                            const struct page *page)
+static void whole_put(const struct lines *l, uint32_t i, const struct page *page)
 {
-    const struct module *module = module_of(r, frame);
-    const char *name = frame->function ? frame->function : frame->system_name;
+    const struct source_line *line = &l->at[i];
+    bool inlined = i + 1 < l->count;
     FILE *out = page->out;
 
-    if (!module) {
-        frame_put(r, frame, page);
+    if (line->function) {
+        text_put(out, line->function);
+        if (!inlined)
+            fprintf(out, "+0x%llx", (unsigned long long)l->frame->in_function);
+        fputs("  ", out);
+    }
+    if (line->file) {
+        text_put(out, line->file);
+        fprintf(out, ":%d  ", line->line);
+    }
+    if (inlined) {
+        fputs("(inlined)", out);
         return;
     }
-    if (name) {
-        text_put(out, name);
-        fprintf(out, "+0x%llx  ", (unsigned long long)frame->in_function);
-    }
-    if (frame->file) {
-        text_put(out, frame->file);
-        fprintf(out, ":%d  ", frame->line);
-    }
-    text_put(out, module->path);
-    fprintf(out, "+0x%llx", (unsigned long long)frame->offset);
+    text_put(out, l->module->path);
+    fprintf(out, "+0x%llx", (unsigned long long)l->frame->offset);
 }
+
+static void line_put(const struct lines *l, uint32_t i, const struct page *page)
+{
+    if (!l->module)
+        nowhere_put(l->frame, page);
+    else if (page->whole)
+        whole_put(l, i, page);
+    else
+        function_put(l, i, page);
+}
+
+/* ---- all in one line ----------------------------------------------------------------------- */
 
 void site_put(const struct report *r, uint32_t place, uint32_t most, const struct page *page)
 {
     const struct site *site = &r->sites[place];
-    uint32_t count = page->whole ? site->count : user_frames(r, site);
+    uint32_t count = user_frames(r, site), shown = 0;
 
     if (site->count == 0)
         fputs("place not recorded", page->out);
-    for (uint32_t i = 0; i < count && i < most; i++) {
-        if (i > 0)
-            fputs("  <- ", page->out);
-        frame_put(r, &r->frames[site->frames[i]], page);
+    for (uint32_t i = 0; i < count && shown < most; i++) {
+        struct lines l = lines_of(r, &r->frames[site->frames[i]]);
+        for (uint32_t k = 0; k < l.count && shown < most; k++) {
+            fputs(shown++ ? "  <- " : "", page->out);
+            line_put(&l, k, page);
+        }
     }
 }
 
-/* ---- a stack, line by line ----------------------------------------------------------------- */
+/* ---- line by line -------------------------------------------------------------------------- */
 
 /* How many frames from `at` on are of one library that has no lines, 0 if too few. */
 static uint32_t run_length(const struct report *r, const struct site *site, uint32_t at,
@@ -86,7 +123,7 @@ static uint32_t run_length(const struct report *r, const struct site *site, uint
 {
     uint32_t module = r->frames[site->frames[at]].module, n = 0;
 
-    if (module == NO_MODULE || strcmp(r->modules[module].path, page->program) == 0)
+    if (page->whole || module == NO_MODULE || strcmp(r->modules[module].path, page->program) == 0)
         return 0;
     while (at + n < end && r->frames[site->frames[at + n]].module == module &&
            !r->frames[site->frames[at + n]].file)
@@ -94,46 +131,56 @@ static uint32_t run_length(const struct report *r, const struct site *site, uint
     return n >= RUN_LEAST ? n : 0;
 }
 
-/* One line for the frame at `at`, or for a run of them: how many it stands for. */
-static uint32_t line_put(const struct report *r, const struct site *site, uint32_t at, uint32_t end,
-                         const struct page *page)
-{
-    const struct frame *frame = &r->frames[site->frames[at]];
-    uint32_t run = page->whole ? 0 : run_length(r, site, at, end, page);
+/* A stack on its way. */
+struct stack {
+    const struct report *r;
+    const struct site *site;
+    const struct page *page;
+    const char *label; /* before its first line */
+    uint32_t end;      /* of the frames that are shown at all */
+    uint32_t lines;
+};
 
-    if (page->whole) {
-        frame_put_whole(r, frame, page);
-        return 1;
-    }
-    if (run == 0) {
-        frame_put(r, frame, page);
-        return 1;
-    }
-    fprintf(page->out, "... %u frames in ", run);
-    text_put(page->out, base_name(r->modules[frame->module].path));
-    return run;
+static void begin_line(struct stack *s)
+{
+    fprintf(s->page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, s->lines++ ? "" : s->label);
 }
 
-static void begin_line(const char *label, bool first, const struct page *page)
+/* The frame at `at`, or a run of them: how many it was. */
+static uint32_t frame_print(struct stack *s, uint32_t at)
 {
-    fprintf(page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, first ? label : "");
+    const struct frame *frame = &s->r->frames[s->site->frames[at]];
+    uint32_t run = run_length(s->r, s->site, at, s->end, s->page);
+    struct lines l = lines_of(s->r, frame);
+
+    if (run > 0) {
+        begin_line(s);
+        fprintf(s->page->out, "... %u frames in ", run);
+        text_put(s->page->out, base_name(l.module->path));
+        fputc('\n', s->page->out);
+        return run;
+    }
+    for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++) {
+        begin_line(s);
+        line_put(&l, i, s->page);
+        fputc('\n', s->page->out);
+    }
+    return 1;
 }
 
 void stack_print(const struct report *r, const char *label, uint32_t place, const struct page *page)
 {
     const struct site *site = &r->sites[place];
-    uint32_t end = page->whole ? site->count : user_frames(r, site), at = 0;
+    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site), 0};
+    uint32_t at = 0;
 
-    for (uint32_t lines = 0; at < end && lines < page->frames; lines++) {
-        begin_line(label, lines == 0, page);
-        at += line_put(r, site, at, end, page);
-        fputc('\n', page->out);
-    }
-    if (at < end) {
-        begin_line(label, false, page);
-        fprintf(page->out, "... %u more\n", end - at);
+    while (at < s.end && s.lines < page->frames)
+        at += frame_print(&s, at);
+    if (at < s.end) {
+        begin_line(&s);
+        fprintf(page->out, "... %u more\n", s.end - at);
     } else if (site->end != STACK_WHOLE && (site->end != STACK_CUT || page->whole)) {
-        begin_line(label, at == 0, page);
+        begin_line(&s);
         fprintf(page->out, "(ends here: %s)\n", stack_end_words(site->end));
     }
 }

@@ -574,11 +574,9 @@ void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
 #define STACK_INDENT 5
 #define STACK_LABEL 13
 
-/* "main  demo.c:17", "strdup+0x1a  libc.so.6" */
-void frame_put(const struct report *r, const struct frame *frame, const struct page *page);
-/* At most that many frames of a site, in one line. */
+/* At most that many functions of a site, in one line. */
 void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page);
-/* A line for each frame, the label before the first. */
+/* A line for each function, the label before the first. */
 void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
 
 /* ---- print_errors.c, print_use.c, print_cost.c ---------------------------------------------- */

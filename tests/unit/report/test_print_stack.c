@@ -1,0 +1,143 @@
+/*
+ * test_print_stack.c - frames in words: functions, lines, what was inlined, whole and short.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report_priv.h"
+
+static char prog[] = "/opt/prog", lib[] = "/opt/lib.so";
+static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h";
+
+static struct inlined inlined[] = {
+    {.system_name = swap, .call_file = source, .call_line = 5},
+    {.system_name = sort, .call_file = source, .call_line = 9},
+};
+
+/* swap was inlined in sort, that in main; main called from a library with a name, and from none. */
+static struct frame frames[] = {
+    {.module = 0, .offset = 0x1189, .system_name = caller, .file = header, .line = 3,
+     .in_function = 0x1a, .inlined = inlined, .inlined_count = 2, .tried = true},
+    {.module = 1, .offset = 0x2020, .system_name = sort, .in_function = 0x20, .tried = true},
+    {.module = 1, .offset = 0x3030, .tried = true},
+    {.module = NO_MODULE, .offset = 0x4242, .tried = true},
+    {.module = 0, .offset = 0x5050, .tried = true},
+};
+
+static uint32_t order[] = {0, 1, 2, 3, 4};
+
+static struct module modules[] = {{.path = prog}, {.path = lib}};
+static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT}};
+
+static const struct report report = {
+    .modules = modules, .module_count = 2, .frames = frames, .frame_count = 5,
+    .sites = sites,     .site_count = 3,
+};
+
+static struct page page;
+
+static const char *printed(void (*print)(const struct page *page), struct print_options how,
+                           uint32_t shown, bool whole)
+{
+    static char text[4096];
+
+    memset(text, 0, sizeof text);
+    page = (struct page){.how = &how, .program = prog, .frames = shown, .whole = whole};
+    page.out = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(page.out);
+    print(&page);
+    fclose(page.out);
+    return text;
+}
+
+static void first_stack(const struct page *p)
+{
+    stack_print(&report, "allocated", 0, p);
+}
+
+static void cut_stack(const struct page *p)
+{
+    stack_print(&report, "freed", 2, p);
+}
+
+static void one_line(const struct page *p)
+{
+    site_put(&report, 0, p->frames, p);
+}
+
+static void no_place(const struct page *p)
+{
+    site_put(&report, 1, p->frames, p);
+}
+
+#define INDENT "                  "
+
+static void test_lines(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(first_stack, (struct print_options){0}, 9, false),
+                        "     allocated    swap  e.h:3  (inlined)\n"
+                        INDENT "sort  e.c:5  (inlined)\n"
+                        INDENT "main  e.c:9\n"
+                        INDENT "sort+0x20  lib.so\n"
+                        INDENT "lib.so+0x3030\n"
+                        INDENT "0x4242 in no known module\n"
+                        INDENT "prog+0x5050\n");
+    assert_non_null(strstr(printed(first_stack, (struct print_options){.deterministic = true}, 9, false),
+                           INDENT "an address in no known module\n"));
+}
+
+/* Everything, with what a short text leaves out. */
+static void test_whole(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(first_stack, (struct print_options){0}, 9, true),
+                        "     allocated    swap  inc/e.h:3  (inlined)\n"
+                        INDENT "sort  src/e.c:5  (inlined)\n"
+                        INDENT "main+0x1a  src/e.c:9  /opt/prog+0x1189\n"
+                        INDENT "sort+0x20  /opt/lib.so+0x2020\n"
+                        INDENT "/opt/lib.so+0x3030\n"
+                        INDENT "0x4242 in no known module\n"
+                        INDENT "/opt/prog+0x5050\n");
+}
+
+/* Functions are counted, frames that are left are told. */
+static void test_limit(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(first_stack, (struct print_options){0}, 2, false),
+                        "     allocated    swap  e.h:3  (inlined)\n"
+                        INDENT "sort  e.c:5  (inlined)\n"
+                        INDENT "... 4 more\n");
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    assert_null(strstr(printed(cut_stack, (struct print_options){0}, 9, false), "ends here"));
+    assert_non_null(strstr(printed(cut_stack, (struct print_options){0}, 9, true),
+                           INDENT "(ends here: deeper than is kept)\n"));
+}
+
+static void test_one_line(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(one_line, (struct print_options){0}, 4, false),
+                        "swap  e.h:3  (inlined)  <- sort  e.c:5  (inlined)  <- main  e.c:9  <- "
+                        "sort+0x20  lib.so");
+    assert_string_equal(printed(no_place, (struct print_options){0}, 3, false), "place not recorded");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_cut),   cmocka_unit_test(test_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
