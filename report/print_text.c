@@ -31,12 +31,17 @@ void ink(const struct page *page, enum ink ink)
 
 /* ---- the first line ------------------------------------------------------------------------ */
 
+/* Is there a record of each wrong free, or were they only counted? */
+static bool has_records(const struct image *image)
+{
+    return image->checks & CHECK_MADE || image->error_places > 0;
+}
+
 static uint64_t counted_only(const struct image *image)
 {
-    return image->checks & CHECK_MADE ? 0
-                                      : image->bad_frees[LOST_DUPLICATE] +
-                                            image->bad_frees[LOST_MISALIGNED] +
-                                            image->bad_frees[LOST_BAD];
+    return has_records(image) ? 0
+                              : image->bad_frees[LOST_DUPLICATE] +
+                                    image->bad_frees[LOST_MISALIGNED] + image->bad_frees[LOST_BAD];
 }
 
 uint64_t report_problems(const struct report *r)
@@ -56,7 +61,7 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
     for (uint32_t i = 0; i < r->error_count; i++)
         kinds[r->errors[i].kind]++;
     for (const struct image *image = r->images; image; image = image->hh.next) {
-        if (image->checks & CHECK_MADE)
+        if (has_records(image))
             continue;
         kinds[ERROR_DUF] += image->bad_frees[LOST_DUPLICATE];
         kinds[ERROR_MAF] += image->bad_frees[LOST_MISALIGNED];

@@ -260,6 +260,10 @@ static void test_counted_once(void **state)
     (void)state;
     build_image_header(&b, 1)->bad_frees[LOST_DUPLICATE] = 12;
     must_say(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+    b = one_duf();
+    build_image_header(&b, 1)->bad_frees[LOST_DUPLICATE] = 12;
+    build_image_header(&b, 1)->checks = 0; /* whatever it says, there are records */
+    must_say(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
 }
 
 /* ---- how much ------------------------------------------------------------------------------ */
