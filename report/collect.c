@@ -194,6 +194,7 @@ void report_close(struct report *r)
         HASH_DEL(r->images, image);
         image_free(image);
     }
+    helper_end(r);
     symbols_free(r);
     sites_free(r);
     free(r->bad);

@@ -288,6 +288,7 @@ static void print_module(struct json *j, const struct module *module, uint32_t i
     put_text(j, "build_id", build_id);
     put_number(j, "process", module->image);
     put_hex(j, "bias", module->bias);
+    put_text(j, "symbols", module_symbols_words(module->symbols));
     close_object(j);
 }
 

@@ -11,6 +11,7 @@
  *   collect.c   the rest of them, at the end
  *   ids.c       names of findings that stay
  *   group.c     records: blocks in use by site, sorted
+ *   helper.c    the process that reads programs' files for us
  *   symbolize.c module + offset -> function, file, line, what was inlined there
  *   live.c      errors of a run that goes on
  *   words.c     names of things, and amounts
@@ -196,12 +197,25 @@ struct bad_area {
     uint64_t offset;
 };
 
+/* What is known of a module's symbols; module_symbols_words has a word for each. */
+enum module_symbols {
+    SYMBOLS_UNTRIED,
+    SYMBOLS_NO_FILE,
+    SYMBOLS_NOT_TRUSTED,   /* read as root: the file is another user's */
+    SYMBOLS_ANOTHER_BUILD, /* than the one that ran */
+    SYMBOLS_UNREADABLE,    /* no ELF file, or one that reading breaks at */
+    SYMBOLS_NAMES,         /* a table of symbols */
+    SYMBOLS_LINES,         /* and debugging information */
+    SYMBOLS_COUNT
+};
+
 struct module {
     char *path;
     uint8_t build_id[20];
     uint32_t build_id_bytes;
     uint32_t image; /* the first that had it, and where */
     uint64_t bias;
+    enum module_symbols symbols;
 };
 
 #define NO_MODULE UINT32_MAX
@@ -289,6 +303,7 @@ struct exit_fact {
 
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
+struct helper;   /* helper.c */
 
 struct report {
     struct view view;
@@ -312,6 +327,9 @@ struct report {
     struct interned *known;  /* hash over the four tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
+    struct helper *helper; /* the process that has them */
+    bool no_symbols;       /* it breaks */
+    uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
 };
 
 /* Memory of the reporter itself: gives up with a line when there is none. */
@@ -435,10 +453,16 @@ bool image_is_checked(const struct image *image);
 /* The image of the program that the run was made for: the root, or what it became by exec. */
 struct image *image_main(const struct report *r);
 
-/* ---- symbolize.c, demangle.c -------------------------------------------------------------- */
+/* ---- helper.c, symbolize.c, demangle.c ----------------------------------------------------- */
 
 /* Fills in what is known of a site's frames: once, later calls do nothing. */
 void symbolize_site(struct report *r, uint32_t site);
+void helper_end(struct report *r);
+
+/* The same for one frame in this process, which a bad file may end. */
+void frame_symbolize(struct report *r, struct frame *frame);
+/* Is there a file to look into?  NO_MODULE has none. */
+bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
 
 struct Dwfl_Module;
@@ -477,6 +501,7 @@ const char *base_name(const char *path);
 /* "root", "fork", "exec"; "exit", "_exit", .. "killed", "running": as in the JSON report. */
 const char *how_name(uint32_t how);
 const char *error_code(uint32_t kind); /* "duf", ..; "foreign" */
+const char *module_symbols_words(enum module_symbols symbols);
 const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
 

@@ -46,20 +46,39 @@ static const Dwfl_Callbacks callbacks = {
     .find_debuginfo = find_debuginfo_here,
 };
 
-/* -1: not a file to look into. */
-static int open_module(const struct report *r, const char *path)
+/* -1: not a file to look into; *why says which. */
+static int open_module(const struct report *r, const char *path, enum module_symbols *why)
 {
     struct stat st;
     int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
 
+    *why = SYMBOLS_NO_FILE;
     if (fd < 0)
         return -1;
     /* Files of /proc are regular, too, but say that they are empty. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-        (!r->view.foreign || st.st_uid == 0))
-        return fd;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        if (!r->view.foreign || st.st_uid == 0)
+            return fd;
+        *why = SYMBOLS_NOT_TRUSTED;
+    }
     close(fd);
     return -1;
+}
+
+bool module_has_file(struct report *r, uint32_t place)
+{
+    struct module *module = place == NO_MODULE ? NULL : &r->modules[place];
+    enum module_symbols why;
+    int fd;
+
+    if (!module || module->symbols != SYMBOLS_UNTRIED)
+        return module && module->symbols >= SYMBOLS_NAMES;
+    fd = open_module(r, module->path, &why);
+    if (fd < 0)
+        module->symbols = why;
+    else
+        close(fd);
+    return fd >= 0;
 }
 
 static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
@@ -74,21 +93,26 @@ static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
            memcmp(id, module->build_id, module->build_id_bytes) == 0;
 }
 
-static bool load_module(struct symbols *s, const struct module *module, int fd)
+/* What there is, or why there is nothing. */
+static enum module_symbols load_module(struct symbols *s, const struct module *module, int fd)
 {
+    Dwarf_Addr bias;
+
     dwfl_report_begin(s->dwfl);
     s->module = dwfl_report_offline(s->dwfl, module->path, module->path, fd);
-    if (!s->module) {
+    if (!s->module)
         close(fd);
-        return false;
-    }
     dwfl_report_end(s->dwfl, NULL, NULL);
-    return dwfl_module_getelf(s->module, &s->bias) && is_recorded_build(s->module, module);
+    if (!s->module || !dwfl_module_getelf(s->module, &s->bias))
+        return SYMBOLS_UNREADABLE;
+    if (!is_recorded_build(s->module, module))
+        return SYMBOLS_ANOTHER_BUILD;
+    return dwfl_module_getdwarf(s->module, &bias) ? SYMBOLS_LINES : SYMBOLS_NAMES;
 }
 
-static void symbols_load(const struct report *r, struct symbols *s, const struct module *module)
+static void symbols_load(const struct report *r, struct symbols *s, struct module *module)
 {
-    int fd = open_module(r, module->path);
+    int fd = open_module(r, module->path, &module->symbols);
 
     s->tried = true;
     if (fd < 0)
@@ -96,7 +120,10 @@ static void symbols_load(const struct report *r, struct symbols *s, const struct
     s->dwfl = dwfl_begin(&callbacks);
     if (!s->dwfl) {
         close(fd);
-    } else if (!load_module(s, module, fd)) {
+        return;
+    }
+    module->symbols = load_module(s, module, fd);
+    if (module->symbols < SYMBOLS_NAMES) {
         dwfl_end(s->dwfl);
         s->dwfl = NULL;
     }
@@ -146,7 +173,7 @@ static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Add
 }
 
 /* The call is before the address that it returns to: a last call's return lies in the next one. */
-static void frame_symbolize(struct report *r, struct frame *frame)
+void frame_symbolize(struct report *r, struct frame *frame)
 {
     struct symbols *s;
     Dwarf_Addr address;
@@ -166,15 +193,6 @@ static void frame_symbolize(struct report *r, struct frame *frame)
     }
     frame_take_line(frame, s, address);
     frame_take_inlines(frame, s, address);
-}
-
-void symbolize_site(struct report *r, uint32_t site)
-{
-    for (uint32_t i = 0; i < r->sites[site].count; i++) {
-        struct frame *frame = &r->frames[r->sites[site].frames[i]];
-        if (!frame->tried)
-            frame_symbolize(r, frame);
-    }
 }
 
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)

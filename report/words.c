@@ -48,6 +48,21 @@ const char *stack_end_words(uint32_t end)
     return end < countof(words) ? words[end] : "unknown";
 }
 
+const char *module_symbols_words(enum module_symbols symbols)
+{
+    static const char *const words[] = {
+        [SYMBOLS_UNTRIED] = "not looked for",
+        [SYMBOLS_NO_FILE] = "no file",
+        [SYMBOLS_NOT_TRUSTED] = "file not trusted",
+        [SYMBOLS_ANOTHER_BUILD] = "another build",
+        [SYMBOLS_UNREADABLE] = "unreadable",
+        [SYMBOLS_NAMES] = "names",
+        [SYMBOLS_LINES] = "lines",
+    };
+    static_assert(countof(words) == SYMBOLS_COUNT, "each has its words");
+    return words[symbols];
+}
+
 const char *end_name(const struct report *r, const struct image *image)
 {
     static const char *const names[] = {

@@ -1,0 +1,413 @@
+/*
+ * helper.c - a process of our own that reads the files of others.
+ *
+ * Names come out of ELF files, and those may be anybody's: the parsers of two large libraries meet
+ * whatever somebody has put there.  So they run in a forked child with limits.  It is asked for one
+ * stack at a time and says in a shared page which frame it is at; when it crashes or stays there for
+ * too long, the module of that frame has no symbols, and a new child goes on with the others.  What
+ * it answers is distrusted like a file.
+ *
+ * Where no child can be made, this process does the work itself, but not on another user's run.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+#define ANSWER_BYTES_MAX (64u << 20)
+#define LOOK_AGAIN_MS 100
+#define PATIENCE_SECONDS 60           /* for one frame: a whole file may have to be read for it */
+#define PATIENCE_NETWORK_SECONDS 1800 /* or to be fetched */
+#define MEMORY_MAX (8ull << 30)       /* address space more than what it begins with */
+
+struct helper {
+    pid_t pid;
+    int fd;
+    uint32_t sites; /* that it knows of */
+    bool is_stuck;
+    struct doing *now;
+};
+
+/* Shared with it. */
+struct doing {
+    _Atomic uint32_t frame; /* that it is at */
+};
+
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const void *bytes, size_t n)
+{
+    for (const char *p = bytes; n > 0;) {
+        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        p += sent;
+        n -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, void *bytes, size_t n)
+{
+    for (char *p = bytes; n > 0;) {
+        ssize_t got = recv(fd, p, n, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        p += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* ---- answers: texts with a zero byte behind each, "" for none -------------------------------- */
+
+static void put(FILE *out, const char *text)
+{
+    fputs(text ? text : "", out);
+    fputc('\0', out);
+}
+
+static void put_number(FILE *out, uint64_t number)
+{
+    fprintf(out, "%llu", (unsigned long long)number);
+    fputc('\0', out);
+}
+
+static void put_frame(FILE *out, const struct report *r, uint32_t place)
+{
+    const struct frame *frame = &r->frames[place];
+
+    put_number(out, place);
+    put_number(out, frame->module == NO_MODULE ? 0 : r->modules[frame->module].symbols);
+    put(out, frame->system_name);
+    put(out, frame->function);
+    put_number(out, frame->in_function);
+    put(out, frame->file);
+    put_number(out, (uint64_t)frame->line);
+    put_number(out, frame->inlined_count);
+    for (uint32_t i = 0; i < frame->inlined_count; i++) {
+        put(out, frame->inlined[i].system_name);
+        put(out, frame->inlined[i].function);
+        put(out, frame->inlined[i].call_file);
+        put_number(out, (uint64_t)frame->inlined[i].call_line);
+    }
+}
+
+struct answer {
+    char *text; /* `bytes`, and a zero behind them */
+    const char *at, *end;
+};
+
+static const char *get(struct answer *a)
+{
+    const char *text = a->at;
+
+    if (text >= a->end)
+        return "";
+    a->at += strlen(text) + 1;
+    return text;
+}
+
+static char *get_copy(struct answer *a)
+{
+    const char *text = get(a);
+    return *text ? must_have(strdup(text)) : NULL;
+}
+
+static uint64_t get_number(struct answer *a)
+{
+    return strtoull(get(a), NULL, 10);
+}
+
+static int get_line(struct answer *a)
+{
+    uint64_t line = get_number(a);
+    return line > INT32_MAX ? 0 : (int)line;
+}
+
+static void get_inlined(struct answer *a, struct frame *frame)
+{
+    uint64_t count = get_number(a);
+
+    if (count == 0 || count > INLINED_MAX)
+        return;
+    frame->inlined = must_have(calloc(count, sizeof frame->inlined[0]));
+    frame->inlined_count = (uint32_t)count;
+    for (uint32_t i = 0; i < frame->inlined_count; i++) {
+        frame->inlined[i].system_name = get_copy(a);
+        frame->inlined[i].function = get_copy(a);
+        frame->inlined[i].call_file = get_copy(a);
+        frame->inlined[i].call_line = get_line(a);
+    }
+}
+
+/* false: no such answer was asked for. */
+static bool get_frame(struct answer *a, struct report *r)
+{
+    uint64_t place = get_number(a), symbols = get_number(a);
+    struct frame *frame;
+
+    if (place >= r->frame_count || r->frames[place].tried || symbols >= SYMBOLS_COUNT)
+        return false;
+    frame = &r->frames[place];
+    frame->tried = true;
+    if (frame->module != NO_MODULE)
+        r->modules[frame->module].symbols = (enum module_symbols)symbols;
+    frame->system_name = get_copy(a);
+    frame->function = get_copy(a);
+    frame->in_function = get_number(a);
+    frame->file = get_copy(a);
+    frame->line = get_line(a);
+    get_inlined(a, frame);
+    return true;
+}
+
+/* ---- the child ------------------------------------------------------------------------------ */
+
+static void limit_to(int what, rlim_t most)
+{
+    struct rlimit limit;
+
+    if (getrlimit(what, &limit) == 0 && limit.rlim_max > most)
+        setrlimit(what, &(struct rlimit){most, most});
+}
+
+static void limit_memory(void)
+{
+    unsigned long long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+
+    if (!statm)
+        return;
+    if (fscanf(statm, "%llu", &pages) == 1)
+        limit_to(RLIMIT_AS, pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX);
+    fclose(statm);
+}
+
+/* What a terminal's user sends is the parent's to heed, whose end is ours. */
+static void child_begin(pid_t parent)
+{
+    static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGPIPE};
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    for (size_t i = 0; i < countof(ignored); i++)
+        signal(ignored[i], SIG_IGN);
+    for (size_t i = 0; i < countof(deadly); i++)
+        signal(deadly[i], SIG_DFL);
+    limit_to(RLIMIT_CORE, 0);
+    limit_memory();
+}
+
+static void answer_site(struct report *r, uint32_t place, struct doing *now, FILE *out)
+{
+    const struct site *site = &r->sites[place];
+
+    for (uint32_t i = 0; i < site->count; i++) {
+        uint32_t frame = site->frames[i];
+        if (r->frames[frame].tried)
+            continue;
+        atomic_store_explicit(&now->frame, frame, memory_order_relaxed);
+        frame_symbolize(r, &r->frames[frame]);
+        put_frame(out, r, frame);
+    }
+}
+
+static _Noreturn void serve(struct report *r, int fd, struct doing *now)
+{
+    uint32_t site;
+
+    while (receive_all(fd, &site, sizeof site) && site < r->site_count) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *out = must_have(open_memstream(&text, &bytes));
+        uint32_t head;
+        answer_site(r, site, now, out);
+        if (fclose(out) != 0 || bytes > ANSWER_BYTES_MAX)
+            _exit(1);
+        head = (uint32_t)bytes;
+        if (!send_all(fd, &head, sizeof head) || !send_all(fd, text, bytes))
+            _exit(1);
+        free(text);
+    }
+    _exit(0);
+}
+
+/* ---- the parent ----------------------------------------------------------------------------- */
+
+void helper_end(struct report *r)
+{
+    struct helper *h = r->helper;
+
+    if (!h)
+        return;
+    close(h->fd); /* which ends it */
+    if (h->is_stuck)
+        kill(h->pid, SIGKILL);
+    while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    munmap(h->now, sizeof *h->now);
+    free(h);
+    r->helper = NULL;
+}
+
+static struct helper *helper_start(struct report *r)
+{
+    struct helper *h = must_have(calloc(1, sizeof *h));
+    pid_t parent = getpid();
+    int ends[2];
+
+    h->sites = r->site_count;
+    h->now = mmap(NULL, sizeof *h->now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (h->now == MAP_FAILED)
+        goto forget;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        goto unmap;
+    h->fd = ends[0];
+    h->pid = fork();
+    if (h->pid == 0) {
+        child_begin(parent);
+        close(ends[0]);
+        serve(r, ends[1], h->now);
+    }
+    close(ends[1]);
+    if (h->pid > 0)
+        return h;
+    close(ends[0]);
+unmap:
+    munmap(h->now, sizeof *h->now);
+forget:
+    free(h);
+    return NULL;
+}
+
+static uint32_t patience_ms(const struct report *r)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+
+    if (r->patience_ms)
+        return r->patience_ms;
+    return 1000 * (urls && *urls ? PATIENCE_NETWORK_SECONDS : PATIENCE_SECONDS);
+}
+
+/* false: it has ended, or stays where it is. */
+static bool wait_for(const struct report *r)
+{
+    struct helper *h = r->helper;
+    struct pollfd p = {.fd = h->fd, .events = POLLIN};
+    uint32_t at = UINT32_MAX, waited_ms = 0;
+    int ready;
+
+    while ((ready = poll(&p, 1, LOOK_AGAIN_MS)) == 0 || (ready < 0 && errno == EINTR)) {
+        uint32_t now = atomic_load_explicit(&h->now->frame, memory_order_relaxed);
+        waited_ms = now == at ? waited_ms + LOOK_AGAIN_MS : 0;
+        at = now;
+        if (waited_ms >= patience_ms(r)) {
+            h->is_stuck = true;
+            return false;
+        }
+    }
+    return ready > 0;
+}
+
+/* The text is the caller's to free. */
+static bool receive(const struct report *r, struct answer *a)
+{
+    const struct helper *h = r->helper;
+    uint32_t bytes;
+
+    if (!wait_for(r) || !receive_all(h->fd, &bytes, sizeof bytes) || bytes > ANSWER_BYTES_MAX)
+        return false;
+    a->text = must_have(malloc((size_t)bytes + 1));
+    a->text[bytes] = '\0';
+    a->at = a->text;
+    a->end = a->text + bytes;
+    if (receive_all(h->fd, a->text, bytes))
+        return true;
+    free(a->text);
+    return false;
+}
+
+static bool ask(struct report *r, uint32_t site)
+{
+    struct helper *h = r->helper;
+    struct answer a;
+
+    atomic_store_explicit(&h->now->frame, UINT32_MAX, memory_order_relaxed);
+    if (!send_all(h->fd, &site, sizeof site) || !receive(r, &a))
+        return false;
+    while (a.at < a.end && get_frame(&a, r))
+        ;
+    free(a.text);
+    return true;
+}
+
+/* The module that the helper broke at is not tried again; without one none are. */
+static void blame(struct report *r)
+{
+    uint32_t at = atomic_load_explicit(&r->helper->now->frame, memory_order_relaxed);
+
+    if (at < r->frame_count && r->frames[at].module != NO_MODULE)
+        r->modules[r->frames[at].module].symbols = SYMBOLS_UNREADABLE;
+    else
+        r->no_symbols = true;
+}
+
+/* Is there a frame that can be named?  Those that cannot are done. */
+static bool is_worth_asking(struct report *r, const struct site *site)
+{
+    bool worth = false;
+
+    for (uint32_t i = 0; i < site->count; i++) {
+        struct frame *frame = &r->frames[site->frames[i]];
+        if (!frame->tried && !r->no_symbols && module_has_file(r, frame->module))
+            worth = true;
+        else
+            frame->tried = true;
+    }
+    return worth;
+}
+
+static void symbolize_here(struct report *r, const struct site *site)
+{
+    for (uint32_t i = 0; i < site->count; i++)
+        if (!r->frames[site->frames[i]].tried)
+            frame_symbolize(r, &r->frames[site->frames[i]]);
+}
+
+void symbolize_site(struct report *r, uint32_t place)
+{
+    while (is_worth_asking(r, &r->sites[place])) {
+        if (r->helper && place >= r->helper->sites)
+            helper_end(r);
+        if (!r->helper)
+            r->helper = helper_start(r);
+        if (!r->helper && !r->view.foreign)
+            symbolize_here(r, &r->sites[place]);
+        else if (!r->helper)
+            r->no_symbols = true;
+        else if (ask(r, place))
+            return;
+        else {
+            blame(r);
+            helper_end(r);
+        }
+    }
+}

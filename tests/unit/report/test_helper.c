@@ -1,0 +1,229 @@
+/*
+ * test_helper.c - names out of files that end their reader: those of others are still found.
+ *
+ * rtc-build: -Wl,--wrap=demangle -rdynamic -ldl
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report_priv.h"
+
+/* ---- what ends a reader: a name ------------------------------------------------------------ */
+
+void crashes(void);
+void hangs(void);
+void stays(void);
+
+/* Each has code of its own, so that no two are one. */
+void crashes(void)
+{
+    abort();
+}
+
+void hangs(void)
+{
+    pause();
+}
+
+void stays(void)
+{
+    _exit(1);
+}
+
+char *__real_demangle(const char *name);
+char *__wrap_demangle(const char *name);
+
+char *__wrap_demangle(const char *name)
+{
+    if (strcmp(name, "crashes") == 0)
+        raise(SIGSEGV);
+    if (strcmp(name, "hangs") == 0)
+        for (;;)
+            pause();
+    return __real_demangle(name);
+}
+
+/* ---- stacks of places in this process ------------------------------------------------------- */
+
+static uint32_t frame_at(struct report *r, void *address)
+{
+    struct module_record m = {0};
+    char here[sizeof m.path] = "";
+    Dl_info info;
+
+    assert_true(dladdr(address, &info) != 0);
+    m.bias = (uint64_t)(uintptr_t)info.dli_fbase;
+    assert_true(readlink("/proc/self/exe", here, sizeof here - 1) > 0);
+    snprintf(m.path, sizeof m.path, "%s", info.dli_fname[0] == '/' ? info.dli_fname : here);
+    return frame_intern(r, module_intern(r, &m, 1), (uint64_t)(uintptr_t)address - m.bias + 1, false);
+}
+
+static void *libc_place(void)
+{
+    return dlsym(RTLD_DEFAULT, "qsort");
+}
+
+static void forget(struct report *r)
+{
+    helper_end(r);
+    symbols_free(r);
+    sites_free(r);
+}
+
+/* A stack of `bad` and a place in libc: the second has its name whatever the first does. */
+static struct report try_it(void (*bad)(void))
+{
+    struct report r = {.patience_ms = 300};
+    uint32_t frames[2] = {frame_at(&r, (void *)bad), frame_at(&r, libc_place())};
+
+    symbolize_site(&r, site_intern(&r, frames, 2, 0));
+    assert_non_null(r.frames[frames[1]].system_name);
+    assert_non_null(strstr(r.frames[frames[1]].system_name, "qsort"));
+    assert_true(r.modules[r.frames[frames[1]].module].symbols >= SYMBOLS_NAMES);
+    assert_true(r.frames[frames[0]].tried);
+    return r;
+}
+
+static void test_good(void **state)
+{
+    struct report r = try_it(stays);
+
+    (void)state;
+    assert_string_equal(r.frames[0].system_name, "stays");
+    assert_non_null(strstr(r.frames[0].file, "test_helper.c"));
+    assert_int_equal(r.modules[0].symbols, SYMBOLS_LINES);
+    assert_non_null(r.helper);
+    forget(&r);
+}
+
+static void test_crash(void **state)
+{
+    struct report r = try_it(crashes);
+
+    (void)state;
+    assert_null(r.frames[0].system_name);
+    assert_int_equal(r.modules[0].symbols, SYMBOLS_UNREADABLE);
+    forget(&r);
+}
+
+static void test_hang(void **state)
+{
+    struct report r = try_it(hangs);
+
+    (void)state;
+    assert_null(r.frames[0].system_name);
+    assert_int_equal(r.modules[0].symbols, SYMBOLS_UNREADABLE);
+    forget(&r);
+}
+
+/* What comes later is asked of a new one, which knows of it. */
+static void test_more_sites(void **state)
+{
+    struct report r = try_it(stays);
+    uint32_t frame = frame_at(&r, (void *)frame_at);
+
+    (void)state;
+    symbolize_site(&r, site_intern(&r, &frame, 1, 0));
+    assert_string_equal(r.frames[frame].system_name, "frame_at");
+    forget(&r);
+}
+
+/* A user's last process: it has to do it all. */
+static void no_child(void)
+{
+    struct rlimit none = {0};
+    struct report r;
+
+    setrlimit(RLIMIT_NPROC, &none);
+    r = try_it(stays);
+    _exit(r.helper != NULL || strcmp(r.frames[0].system_name, "stays") != 0);
+}
+
+static void test_no_child(void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void)state;
+    if (getuid() == 0) /* has no such limit */
+        return;
+    pid = fork();
+    if (pid == 0)
+        no_child();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- files that somebody has spoilt ---------------------------------------------------------- */
+
+#define SPOILT_TIMES 40
+
+static void spoil(const char *path, unsigned seed)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    assert_true(fd >= 0 && fstat(fd, &st) == 0);
+    srandom(seed);
+    for (int i = 0; i < 400; i++) {
+        char byte = (char)random();
+        off_t at = (seed % 4 == 0 ? 64 : 0) + random() % st.st_size; /* the head stays for some */
+        if (i >= 4 || seed % 4 == 0)
+            assert_int_equal(pwrite(fd, &byte, 1, at % st.st_size), 1);
+    }
+    close(fd);
+}
+
+static void copy_to(const char *path)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command, "cp /proc/%d/exe %s && chmod u+w %s", getpid(), path, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_spoilt_files(void **state)
+{
+    char path[256], here[200];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    for (unsigned seed = 0; seed < SPOILT_TIMES; seed++) {
+        struct report r = {.patience_ms = 5000};
+        struct module_record m = {0};
+        uint32_t frames[32];
+        snprintf(path, sizeof path, "%s/spoilt", here);
+        copy_to(path);
+        spoil(path, seed);
+        snprintf(m.path, sizeof m.path, "%s", path);
+        for (uint32_t i = 0; i < countof(frames); i++)
+            frames[i] = frame_intern(&r, module_intern(&r, &m, 1),
+                                     r.frames ? 0x3000 + i * 0x400 : 0x2800, false);
+        symbolize_site(&r, site_intern(&r, frames, countof(frames), 0));
+        assert_true(r.modules[0].symbols != SYMBOLS_UNTRIED);
+        forget(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_hang),          cmocka_unit_test(test_more_sites),
+        cmocka_unit_test(test_no_child),      cmocka_unit_test(test_spoilt_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
