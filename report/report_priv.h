@@ -329,6 +329,7 @@ struct report {
     uint32_t symbols_count;
     struct helper *helper; /* the process that has them */
     bool no_symbols;       /* it breaks */
+    time_t waited_for_nothing; /* seconds, for servers of debugging information */
     uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
 };
 

@@ -6,13 +6,16 @@
  * are somebody's word: only regular files are opened, and when root reads another user's run, only
  * files that belong to root are - a debugger's parser is no place to meet a prepared file.
  *
- * Nothing is fetched over the network, even where DEBUGINFOD_URLS is set.
+ * Debugging information may lie in a file of its own, found by build-id or by the name that the
+ * program has for it.  Over the network it is fetched only where DEBUGINFOD_URLS is set, and no more
+ * once a server has kept us waiting for nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "symbols_priv.h"
@@ -26,24 +29,59 @@ struct symbols {
     struct functions *functions;
 };
 
-static int find_debuginfo_here(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-                               const char *file, const char *debuglink, GElf_Word crc, char **found)
+/* Where the user has not said: seconds for the first 100 KiB, and how often to try again. */
+#define NETWORK_TIMEOUT "10"
+#define NETWORK_RETRIES "0"
+#define NETWORK_PATIENCE 8 /* seconds for nothing, in all */
+
+/* libdwfl asks servers wherever this variable is set; the next call may not. */
+static char *take_urls(void)
 {
     const char *set = getenv("DEBUGINFOD_URLS");
     char *urls = set ? must_have(strdup(set)) : NULL;
-    int fd;
 
     unsetenv("DEBUGINFOD_URLS");
-    fd = dwfl_standard_find_debuginfo(module, user, name, base, file, debuglink, crc, found);
+    return urls;
+}
+
+static void put_back_urls(char *urls)
+{
     if (urls)
         setenv("DEBUGINFOD_URLS", urls, 1);
     free(urls);
-    return fd;
+}
+
+/* Root believes no files of others: the name is looked up beside the program, too. */
+static int believed(const struct report *r, int fd)
+{
+    struct stat st;
+
+    if (fd < 0 || !r->view.foreign || (fstat(fd, &st) == 0 && st.st_uid == 0))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                          const char *file, const char *debuglink, GElf_Word crc, char **found)
+{
+    struct report *r = *user;
+    char *urls = r->waited_for_nothing >= NETWORK_PATIENCE ? take_urls() : NULL;
+    time_t start = time(NULL);
+    int fd;
+
+    setenv("DEBUGINFOD_TIMEOUT", NETWORK_TIMEOUT, 0);
+    setenv("DEBUGINFOD_RETRY_LIMIT", NETWORK_RETRIES, 0);
+    fd = dwfl_standard_find_debuginfo(module, user, name, base, file, debuglink, crc, found);
+    if (fd < 0)
+        r->waited_for_nothing += time(NULL) - start;
+    put_back_urls(urls);
+    return believed(r, fd);
 }
 
 static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
-    .find_debuginfo = find_debuginfo_here,
+    .find_debuginfo = find_debuginfo,
 };
 
 /* -1: not a file to look into; *why says which. */
@@ -94,9 +132,11 @@ static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
 }
 
 /* What there is, or why there is nothing. */
-static enum module_symbols load_module(struct symbols *s, const struct module *module, int fd)
+static enum module_symbols load_module(struct report *r, struct symbols *s,
+                                       const struct module *module, int fd)
 {
     Dwarf_Addr bias;
+    void **user;
 
     dwfl_report_begin(s->dwfl);
     s->module = dwfl_report_offline(s->dwfl, module->path, module->path, fd);
@@ -107,10 +147,12 @@ static enum module_symbols load_module(struct symbols *s, const struct module *m
         return SYMBOLS_UNREADABLE;
     if (!is_recorded_build(s->module, module))
         return SYMBOLS_ANOTHER_BUILD;
+    dwfl_module_info(s->module, &user, NULL, NULL, NULL, NULL, NULL, NULL);
+    *user = r;
     return dwfl_module_getdwarf(s->module, &bias) ? SYMBOLS_LINES : SYMBOLS_NAMES;
 }
 
-static void symbols_load(const struct report *r, struct symbols *s, struct module *module)
+static void symbols_load(struct report *r, struct symbols *s, struct module *module)
 {
     int fd = open_module(r, module->path, &module->symbols);
 
@@ -122,7 +164,7 @@ static void symbols_load(const struct report *r, struct symbols *s, struct modul
         close(fd);
         return;
     }
-    module->symbols = load_module(s, module, fd);
+    module->symbols = load_module(r, s, module, fd);
     if (module->symbols < SYMBOLS_NAMES) {
         dwfl_end(s->dwfl);
         s->dwfl = NULL;

@@ -5,13 +5,18 @@ The programs in programs/ are built here, by each compiler in each version of DW
 asked for carries the comment LINE and a name.
 """
 # rtc-test: report/symbols ci 120
+# rtc-test: report/symbols_full full 300 --full
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import SOURCE, Run, main, must
+from harness import SOURCE, Run, clean_environment, main, must, wait_until
 
 PROGRAMS = SOURCE + '/tests/report/programs/'
 
@@ -86,5 +91,122 @@ def inlined_in_cpp(stage):
              compiler, version, stacks[3000][0])
 
 
+# ---- debugging information in a file of its own ----------------------------------------------
+
+def split(path):
+    """The program without it, and where it is now."""
+    apart = path + '.debug'
+    subprocess.run(['objcopy', '--only-keep-debug', path, apart], check=True)
+    subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, path], check=True)
+    return apart
+
+
+def is_whole(stacks):
+    line = lines_of('inlined.c')
+    return stacks[1001][0] == [(f, line[f]) for f in ('innermost', 'middle', 'physical')]
+
+
+def by_link(stage):
+    path = build(stage, 'inlined.c', 'gcc')
+    apart = split(path)
+    os.mkdir(os.path.dirname(path) + '/.debug')
+    shutil.move(apart, os.path.dirname(path) + '/.debug')
+    must(is_whole(run(stage, path)), run(stage, path))
+    # The name is the same, but not what is in it.
+    other = build(stage, 'inlined.c', 'gcc', '-DOTHER', '-O1')
+    shutil.copy(split(other), os.path.dirname(path) + '/.debug')
+    must(not is_whole(run(stage, path)), 'the file of another build was believed')
+
+
+def module_of(report, path):
+    return [m for m in report.data['modules'] if m['path'] == path][0]
+
+
+def another_build(stage):
+    """Between the run and the report the program is built anew."""
+    path = build(stage, 'inlined.c', 'gcc')
+    done = Run(stage, [path], how='hand', keep=True).wait()
+    must(module_of(done.report, path)['symbols'] == 'lines', module_of(done.report, path))
+    os.remove(path)
+    shutil.move(build(stage, 'inlined.c', 'gcc', '-O1'), path)
+    again = done.reread()
+    must(module_of(again, path)['symbols'] == 'another build', module_of(again, path))
+    must(frames_of(again)[1001][0] == [(None, None)], frames_of(again)[1001])
+    os.remove(path)
+    must(module_of(done.reread(), path)['symbols'] == 'no file')
+
+
+# ---- debugging information that a server has ---------------------------------------------------
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A debuginfod of our own, which has looked at all files of a folder."""
+
+    def __init__(self, stage, folder):
+        self.url = 'http://127.0.0.1:%d' % free_port()
+        env = {**clean_environment(), 'HOME': stage.room()}
+        self.process = subprocess.Popen(['debuginfod', '-F', '-p', self.url.rsplit(':')[-1], '-t', '0',
+                                         '-g', '0', '-d', ':memory:', folder], env=env,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: self.metric(r'thread_work_total{role="scan"}') > 0 and
+                   self.metric(r'thread_work_pending{role="scan"}') == 0 and
+                   self.metric(r'thread_busy{role="scan"}') == 0, 60, 'the scan')
+
+    def metric(self, name):
+        try:
+            with urllib.request.urlopen(self.url + '/metrics', timeout=10) as f:
+                text = f.read().decode()
+        except OSError:
+            return -1
+        found = [line for line in text.splitlines() if line.startswith(name + ' ')]
+        return int(found[0].split()[-1]) if found else -1
+
+    def asked(self):
+        return self.metric('http_requests_total{type="debuginfo"}')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def server(stage):
+    path = build(stage, 'inlined.c', 'gcc')
+    served = stage.room()
+    os.chmod(shutil.copy(split(path), served), 0o755)
+    os.remove(path + '.debug')
+    with Server(stage, served) as debuginfod:
+        home = {'HOME': stage.room(), 'XDG_CACHE_HOME': None}
+        must(not is_whole(run(stage, path, env=home)), 'who told it?')
+        must(debuginfod.asked() <= 0, 'the server was asked, and nobody had named it')
+        must(is_whole(run(stage, path, env={**home, 'DEBUGINFOD_URLS': debuginfod.url})))
+        must(debuginfod.asked() > 0)
+
+
+def dead_server(stage):
+    """One that takes calls and says nothing keeps us waiting twice, not once for each file."""
+    if not stage.full:
+        return
+    with socket.socket() as silent:
+        silent.bind(('127.0.0.1', 0))
+        silent.listen(100)
+        env = {'HOME': stage.room(), 'XDG_CACHE_HOME': None, 'DEBUGINFOD_TIMEOUT': '4',
+               'DEBUGINFOD_URLS': 'http://127.0.0.1:%d' % silent.getsockname()[1]}
+        start = time.monotonic()
+        Run(stage, [sys.executable, '-c', 'import ssl, ctypes, lzma, sqlite3'], env=env).wait()
+        took = time.monotonic() - start
+    must(4 < took < 13, 'took %.1f s' % took)
+    return '%.1f s' % took
+
+
 if __name__ == '__main__':
-    main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp)])
+    main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp), ('by_link', by_link),
+          ('another_build', another_build), ('server', server),
+          ('dead_server', dead_server)])

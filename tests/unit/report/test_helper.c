@@ -218,12 +218,35 @@ static void test_spoilt_files(void **state)
     }
 }
 
+/* Where debugging information should be lies a pipe: nobody waits for what comes out of it. */
+static void test_pipe_as_debug_file(void **state)
+{
+    struct report r = {.patience_ms = 500};
+    struct module_record m = {0};
+    char here[200];
+    uint32_t frame;
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    copy_to("stripped");
+    assert_int_equal(system("objcopy --only-keep-debug stripped stripped.debug && objcopy -S "
+                            "--add-gnu-debuglink=stripped.debug --remove-section=.note.gnu.build-id "
+                            "stripped && rm -f stripped.debug && mkfifo stripped.debug"),
+                     0);
+    snprintf(m.path, sizeof m.path, "%s/stripped", here);
+    frame = frame_intern(&r, module_intern(&r, &m, 1), 0x3000, false);
+    symbolize_site(&r, site_intern(&r, &frame, 1, 0));
+    assert_int_equal(r.modules[0].symbols, SYMBOLS_UNREADABLE);
+    forget(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),          cmocka_unit_test(test_crash),
         cmocka_unit_test(test_hang),          cmocka_unit_test(test_more_sites),
         cmocka_unit_test(test_no_child),      cmocka_unit_test(test_spoilt_files),
+        cmocka_unit_test(test_pipe_as_debug_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
