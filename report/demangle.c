@@ -1,13 +1,70 @@
 /*
- * demangle.c - names of linkers into names of languages, by libiberty: C++ and Rust by their own
- * marks, D asked for apart.
+ * demangle.c - names of linkers into names of languages, by libiberty: C++, Rust and D.
+ *
+ * A name may be anybody's, and what it stands for may be exponentially longer than it is: parts of a
+ * name are written once and referred to by a letter or two, also by each other.  So what comes
+ * out of libiberty is taken piece by piece and given up when it is too much.
  */
 #include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "report_priv.h"
 
+#define NAME_MAX_BYTES (64u << 10)
+#define D_NAME_MAX_BYTES (4u << 10) /* nothing stops libiberty's D half way */
+#define PLAIN_MAX_BYTES (256u << 10)
+
+typedef int demangler(const char *name, int options, demangle_callbackref callback, void *opaque);
+
+struct plain {
+    char *text;
+    size_t bytes, room;
+    jmp_buf too_much;
+};
+
+static void take(const char *piece, size_t bytes, void *opaque)
+{
+    struct plain *p = opaque;
+
+    if (bytes > PLAIN_MAX_BYTES - p->bytes)
+        longjmp(p->too_much, 1); /* libiberty has nothing but its stack */
+    if (p->bytes + bytes >= p->room) {
+        p->room = 2 * (p->bytes + bytes) + 64;
+        p->text = must_have(realloc(p->text, p->room));
+    }
+    memcpy(p->text + p->bytes, piece, bytes);
+    p->bytes += bytes;
+    p->text[p->bytes] = '\0';
+}
+
+static char *demangle_by(demangler *language, const char *name)
+{
+    struct plain *p = must_have(calloc(1, sizeof *p));
+    char *text;
+
+    if (setjmp(p->too_much) != 0 ||
+        !language(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, take, p)) {
+        free(p->text);
+        p->text = NULL;
+    }
+    text = p->text;
+    free(p);
+    return text;
+}
+
 char *demangle(const char *name)
 {
-    char *plain = cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
-    return plain ? plain : cplus_demangle(name, DMGL_PARAMS | DMGL_DLANG);
+    size_t bytes = strlen(name);
+    char *plain;
+
+    if (bytes > NAME_MAX_BYTES)
+        return NULL;
+    plain = demangle_by(rust_demangle_callback, name); /* old names of Rust are C++'s, too */
+    if (!plain)
+        plain = demangle_by(cplus_demangle_v3_callback, name);
+    if (!plain && bytes <= D_NAME_MAX_BYTES)
+        plain = dlang_demangle(name, DMGL_PARAMS);
+    return plain;
 }
