@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "report_priv.h"
+#include "variables.h"
 
 #define ANSWER_BYTES_MAX (64u << 20)
 #define LOOK_AGAIN_MS 100
@@ -34,14 +35,23 @@
 struct helper {
     pid_t pid;
     int fd;
-    uint32_t sites; /* that it knows of */
+    uint32_t sites, modules; /* that it knows of */
     bool is_stuck;
     struct doing *now;
 };
 
 /* Shared with it. */
 struct doing {
-    _Atomic uint32_t frame; /* that it is at */
+    _Atomic uint32_t module; /* that it looks into */
+    _Atomic uint32_t step;   /* changes from frame to frame */
+};
+
+enum { ASK_SITE, ASK_VARIABLE };
+
+struct question {
+    uint32_t kind;
+    uint32_t place; /* a site, or a module */
+    uint64_t offset;
 };
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -93,7 +103,7 @@ static void put_frame(FILE *out, const struct report *r, uint32_t place)
     const struct frame *frame = &r->frames[place];
 
     put_number(out, place);
-    put_number(out, frame->module == NO_MODULE ? 0 : r->modules[frame->module].symbols);
+    put_number(out, r->modules[frame->module].symbols);
     put(out, frame->system_name);
     put(out, frame->function);
     put_number(out, frame->in_function);
@@ -106,6 +116,17 @@ static void put_frame(FILE *out, const struct report *r, uint32_t place)
         put(out, frame->inlined[i].call_file);
         put_number(out, (uint64_t)frame->inlined[i].call_line);
     }
+}
+
+static void put_variable(FILE *out, const struct report *r, uint32_t module,
+                         const struct variable *variable)
+{
+    put_number(out, r->modules[module].symbols);
+    put(out, variable->name);
+    put_number(out, variable->offset);
+    put(out, variable->file);
+    put_number(out, (uint64_t)variable->line);
+    put(out, variable->section);
 }
 
 struct answer {
@@ -156,18 +177,26 @@ static void get_inlined(struct answer *a, struct frame *frame)
     }
 }
 
+static void get_symbols(struct answer *a, struct module *module)
+{
+    uint64_t symbols = get_number(a);
+
+    if (symbols < SYMBOLS_COUNT)
+        module->symbols = (enum module_symbols)symbols;
+}
+
 /* false: no such answer was asked for. */
 static bool get_frame(struct answer *a, struct report *r)
 {
-    uint64_t place = get_number(a), symbols = get_number(a);
+    uint64_t place = get_number(a);
     struct frame *frame;
 
-    if (place >= r->frame_count || r->frames[place].tried || symbols >= SYMBOLS_COUNT)
+    if (place >= r->frame_count || r->frames[place].tried ||
+        r->frames[place].module == NO_MODULE)
         return false;
     frame = &r->frames[place];
     frame->tried = true;
-    if (frame->module != NO_MODULE)
-        r->modules[frame->module].symbols = (enum module_symbols)symbols;
+    get_symbols(a, &r->modules[frame->module]);
     frame->system_name = get_copy(a);
     frame->function = get_copy(a);
     frame->in_function = get_number(a);
@@ -177,9 +206,18 @@ static bool get_frame(struct answer *a, struct report *r)
     return true;
 }
 
+static void get_variable(struct answer *a, struct variable *variable)
+{
+    variable->name = get_copy(a);
+    variable->offset = get_number(a);
+    variable->file = get_copy(a);
+    variable->line = get_line(a);
+    variable->section = get_copy(a);
+}
+
 /* ---- the child ------------------------------------------------------------------------------ */
 
-static void limit_to(int what, rlim_t most)
+static void limit_to(__rlimit_resource_t what, rlim_t most)
 {
     struct rlimit limit;
 
@@ -216,6 +254,12 @@ static void child_begin(pid_t parent)
     limit_memory();
 }
 
+static void doing_set(struct doing *now, uint32_t module)
+{
+    atomic_store_explicit(&now->module, module, memory_order_relaxed);
+    atomic_fetch_add_explicit(&now->step, 1, memory_order_relaxed);
+}
+
 static void answer_site(struct report *r, uint32_t place, struct doing *now, FILE *out)
 {
     const struct site *site = &r->sites[place];
@@ -224,22 +268,35 @@ static void answer_site(struct report *r, uint32_t place, struct doing *now, FIL
         uint32_t frame = site->frames[i];
         if (r->frames[frame].tried)
             continue;
-        atomic_store_explicit(&now->frame, frame, memory_order_relaxed);
+        doing_set(now, r->frames[frame].module);
         frame_symbolize(r, &r->frames[frame]);
         put_frame(out, r, frame);
     }
 }
 
+static void answer_variable(struct report *r, const struct question *q, struct doing *now, FILE *out)
+{
+    struct variable variable = {0};
+
+    doing_set(now, q->place);
+    variable_symbolize(r, q->place, q->offset, &variable);
+    put_variable(out, r, q->place, &variable);
+    variable_free(&variable);
+}
+
 static _Noreturn void serve(struct report *r, int fd, struct doing *now)
 {
-    uint32_t site;
+    struct question q;
 
-    while (receive_all(fd, &site, sizeof site) && site < r->site_count) {
+    while (receive_all(fd, &q, sizeof q)) {
         char *text = NULL;
         size_t bytes = 0;
         FILE *out = must_have(open_memstream(&text, &bytes));
         uint32_t head;
-        answer_site(r, site, now, out);
+        if (q.kind == ASK_SITE)
+            answer_site(r, q.place, now, out);
+        else
+            answer_variable(r, &q, now, out);
         if (fclose(out) != 0 || bytes > ANSWER_BYTES_MAX)
             _exit(1);
         head = (uint32_t)bytes;
@@ -275,6 +332,7 @@ static struct helper *helper_start(struct report *r)
     int ends[2];
 
     h->sites = r->site_count;
+    h->modules = r->module_count;
     h->now = mmap(NULL, sizeof *h->now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (h->now == MAP_FAILED)
         goto forget;
@@ -312,11 +370,11 @@ static bool wait_for(const struct report *r)
 {
     struct helper *h = r->helper;
     struct pollfd p = {.fd = h->fd, .events = POLLIN};
-    uint32_t at = UINT32_MAX, waited_ms = 0;
+    uint32_t at = 0, waited_ms = 0;
     int ready;
 
     while ((ready = poll(&p, 1, LOOK_AGAIN_MS)) == 0 || (ready < 0 && errno == EINTR)) {
-        uint32_t now = atomic_load_explicit(&h->now->frame, memory_order_relaxed);
+        uint32_t now = atomic_load_explicit(&h->now->step, memory_order_relaxed);
         waited_ms = now == at ? waited_ms + LOOK_AGAIN_MS : 0;
         at = now;
         if (waited_ms >= patience_ms(r)) {
@@ -345,30 +403,43 @@ static bool receive(const struct report *r, struct answer *a)
     return false;
 }
 
-static bool ask(struct report *r, uint32_t site)
+/* What the helper broke at is not tried again, of that module; without one nothing is. */
+static void blame(struct report *r, uint32_t kind)
 {
-    struct helper *h = r->helper;
-    struct answer a;
+    uint32_t at = atomic_load_explicit(&r->helper->now->module, memory_order_relaxed);
 
-    atomic_store_explicit(&h->now->frame, UINT32_MAX, memory_order_relaxed);
-    if (!send_all(h->fd, &site, sizeof site) || !receive(r, &a))
-        return false;
-    while (a.at < a.end && get_frame(&a, r))
-        ;
-    free(a.text);
-    return true;
-}
-
-/* The module that the helper broke at is not tried again; without one none are. */
-static void blame(struct report *r)
-{
-    uint32_t at = atomic_load_explicit(&r->helper->now->frame, memory_order_relaxed);
-
-    if (at < r->frame_count && r->frames[at].module != NO_MODULE)
-        r->modules[r->frames[at].module].symbols = SYMBOLS_UNREADABLE;
+    if (at < r->module_count && kind == ASK_VARIABLE)
+        r->modules[at].no_variables = true;
+    else if (at < r->module_count)
+        r->modules[at].symbols = SYMBOLS_UNREADABLE;
     else
         r->no_symbols = true;
 }
+
+/* false: it broke; there is none any more, and somebody is to blame. */
+static bool ask(struct report *r, const struct question *q, struct answer *a)
+{
+    doing_set(r->helper->now, NO_MODULE);
+    if (send_all(r->helper->fd, q, sizeof *q) && receive(r, a))
+        return true;
+    blame(r, q->kind);
+    helper_end(r);
+    return false;
+}
+
+/* One that knows all sites and modules there are; NULL: none can be made. */
+static struct helper *helper_get(struct report *r)
+{
+    if (r->helper && (r->helper->sites < r->site_count || r->helper->modules < r->module_count))
+        helper_end(r);
+    if (!r->helper)
+        r->helper = helper_start(r);
+    if (!r->helper && r->view.foreign)
+        r->no_symbols = true;
+    return r->helper;
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
 
 /* Is there a frame that can be named?  Those that cannot are done. */
 static bool is_worth_asking(struct report *r, const struct site *site)
@@ -394,20 +465,48 @@ static void symbolize_here(struct report *r, const struct site *site)
 
 void symbolize_site(struct report *r, uint32_t place)
 {
+    const struct question q = {.kind = ASK_SITE, .place = place};
+    struct answer a;
+
     while (is_worth_asking(r, &r->sites[place])) {
-        if (r->helper && place >= r->helper->sites)
-            helper_end(r);
-        if (!r->helper)
-            r->helper = helper_start(r);
-        if (!r->helper && !r->view.foreign)
-            symbolize_here(r, &r->sites[place]);
-        else if (!r->helper)
-            r->no_symbols = true;
-        else if (ask(r, place))
+        if (!helper_get(r)) {
+            if (!r->no_symbols)
+                symbolize_here(r, &r->sites[place]);
+        } else if (ask(r, &q, &a)) {
+            while (a.at < a.end && get_frame(&a, r))
+                ;
+            free(a.text);
             return;
-        else {
-            blame(r);
-            helper_end(r);
         }
     }
+}
+
+/* ---- variables ------------------------------------------------------------------------------ */
+
+bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
+{
+    const struct question q = {ASK_VARIABLE, module, offset};
+    struct answer a;
+
+    *out = (struct variable){0};
+    if (r->no_symbols || !module_has_file(r, module) || r->modules[module].no_variables)
+        return false;
+    if (helper_get(r)) {
+        if (!ask(r, &q, &a))
+            return false;
+        get_symbols(&a, &r->modules[module]);
+        get_variable(&a, out);
+        free(a.text);
+    } else if (!r->no_symbols) {
+        variable_symbolize(r, module, offset, out);
+    }
+    return out->name || out->section;
+}
+
+void variable_free(struct variable *variable)
+{
+    free(variable->name);
+    free(variable->file);
+    free(variable->section);
+    *variable = (struct variable){0};
 }

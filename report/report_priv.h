@@ -13,6 +13,7 @@
  *   group.c     records: blocks in use by site, sorted
  *   helper.c    the process that reads programs' files for us
  *   symbolize.c module + offset -> function, file, line, what was inlined there
+ *   variables.c module + offset -> variable, element, member
  *   live.c      errors of a run that goes on
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
@@ -216,6 +217,7 @@ struct module {
     uint32_t image; /* the first that had it, and where */
     uint64_t bias;
     enum module_symbols symbols;
+    bool no_variables; /* reading them breaks */
 };
 
 #define NO_MODULE UINT32_MAX
@@ -304,6 +306,7 @@ struct exit_fact {
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
 struct helper;   /* helper.c */
+struct variable; /* variables.h */
 
 struct report {
     struct view view;
@@ -458,10 +461,14 @@ struct image *image_main(const struct report *r);
 
 /* Fills in what is known of a site's frames: once, later calls do nothing. */
 void symbolize_site(struct report *r, uint32_t site);
+/* What lies at the offset: false when nothing is known.  For variable_free. */
+bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
+void variable_free(struct variable *variable);
 void helper_end(struct report *r);
 
 /* The same for one frame in this process, which a bad file may end. */
 void frame_symbolize(struct report *r, struct frame *frame);
+void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
 /* Is there a file to look into?  NO_MODULE has none. */
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);

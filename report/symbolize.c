@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "symbols_priv.h"
+#include "variables.h"
 
 struct symbols {
     bool tried;
@@ -27,6 +28,8 @@ struct symbols {
     GElf_Addr bias; /* from addresses in the file to libdwfl's */
     struct lines *lines;
     struct functions *functions;
+    struct variables *variables;
+    bool variables_tried;
 };
 
 /* Where the user has not said: seconds for the first 100 KiB, and how often to try again. */
@@ -237,6 +240,74 @@ void frame_symbolize(struct report *r, struct frame *frame)
     frame_take_inlines(frame, s, address);
 }
 
+/* ---- what lies at an address ---------------------------------------------------------------- */
+
+static char *section_of(const struct symbols *s, uint64_t offset)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(s->module, &bias);
+    size_t names;
+    GElf_Shdr h;
+
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        const char *name;
+        if (!gelf_getshdr(section, &h) || !(h.sh_flags & SHF_ALLOC) || (h.sh_flags & SHF_TLS) ||
+            offset - h.sh_addr >= h.sh_size)
+            continue;
+        name = elf_strptr(elf, names, h.sh_name);
+        return name ? must_have(strdup(name)) : NULL;
+    }
+    return NULL;
+}
+
+/* Of the file that has the debugging information, which may be another than the module's. */
+static struct variables *variables_of(const struct report *r, struct symbols *s)
+{
+    const char *main, *apart;
+    enum module_symbols why;
+    Dwarf_Addr bias;
+    int fd;
+
+    if (s->variables_tried)
+        return s->variables;
+    s->variables_tried = true;
+    if (!dwfl_module_getdwarf(s->module, &bias))
+        return NULL;
+    dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &apart);
+    fd = open_module(r, apart ? apart : main, &why);
+    s->variables = fd < 0 ? NULL : variables_open(fd);
+    return s->variables;
+}
+
+static void symbol_take(const struct symbols *s, uint64_t offset, struct variable *out)
+{
+    GElf_Sym symbol;
+    GElf_Off in;
+    const char *name =
+        dwfl_module_addrinfo(s->module, offset + s->bias, &in, &symbol, NULL, NULL, NULL);
+
+    if (!name || !name[0])
+        return;
+    out->name = demangle(name);
+    if (!out->name)
+        out->name = must_have(strdup(name));
+    out->offset = in;
+}
+
+void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
+{
+    struct symbols *s = symbols_of(r, module);
+    struct variables *v = s ? variables_of(r, s) : NULL;
+
+    if (!s)
+        return;
+    out->section = section_of(s, offset);
+    if (!v || !variables_find(v, offset, out))
+        symbol_take(s, offset, out);
+}
+
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)
 {
     const char *file = frame->file;
@@ -261,6 +332,7 @@ void symbols_free(struct report *r)
     for (uint32_t i = 0; i < r->symbols_count; i++) {
         lines_free(r->symbols[i].lines);
         functions_free(r->symbols[i].functions);
+        variables_close(r->symbols[i].variables);
         if (r->symbols[i].dwfl)
             dwfl_end(r->symbols[i].dwfl);
     }

@@ -206,7 +206,69 @@ def dead_server(stage):
     return '%.1f s' % took
 
 
+# ---- variables -----------------------------------------------------------------------------------
+
+def symbols_of(path):
+    """{name: address} of all variables; those in functions have numbers behind their names."""
+    out = subprocess.run(['nm', '-C', path], capture_output=True, text=True, check=True).stdout
+    found = (line.split(None, 2) for line in out.splitlines() if not line.startswith(' '))
+    return {re.sub(r'^counted\(int\)::|\.\d+$|\(anonymous namespace\)::', '', name): int(at, 16)
+            for at, kind, name in found}
+
+
+# Symbol, bytes behind its start, what that is called, its line and section.
+VARIABLES = [
+    ('config', 0, 'config.of_base+0', 'config', '.bss'),
+    ('config', 8, 'config.number+0', 'config', '.bss'),
+    ('config', 12 + 8 + 3, 'config.pair[1].second[1]+0', 'config', '.bss'),
+    ('config', 12 + 16 + 1, 'config.pair[2].first+1', 'config', '.bss'),
+    ('config', 12 + 24 + 2, 'config.either.as_int+2', 'config', '.bss'),
+    ('table', 0, 'table[0][0]+0', 'table', '.rodata'),
+    ('table', 27, 'table[1][2]+3', 'table', '.rodata'),
+    ('text', 39, 'text[39]+0', 'text', '.bss'),
+    ('pointer', 5, 'pointer+5', 'pointer', '.bss'),
+    ('store::count', 1, 'store::count+1', 'count', '.data'),
+    ('store::hidden', 0, 'store::(anonymous namespace)::hidden+0', 'hidden', '.data'),
+    ('store::shelf::tags', 8, 'store::shelf::tags[1].first+0', 'tags', '.bss'),
+    ('calls', 8, 'counted(int)::calls[2]+0', 'calls', '.bss'),
+    ('deep', 2, 'counted(int)::deep+2', 'deep', '.data'),
+]
+
+
+def what_is(stage, path, offsets):
+    return subprocess.run([stage.program('report/what_is'), path, *map(str, offsets)], check=True,
+                          capture_output=True, text=True, timeout=60).stdout.splitlines()
+
+
+def compare_variables(stage, path, where):
+    line, symbols = lines_of('variables.cc'), symbols_of(path)
+    said = what_is(stage, path, [symbols[name] + more for name, more, *_ in VARIABLES])
+    for (_, _, name, declared, section), found in zip(VARIABLES, said):
+        expect(found, '%s variables.cc:%d %s' % (name, line[declared], section), *where)
+
+
+def variables(stage):
+    for compiler, version in COMPILERS:
+        for more in [()], [('-O0',)], [('-O2', '-fdebug-types-section')]:
+            path = build(stage, 'variables.cc', compiler, '-gdwarf-%d' % version, *more[0])
+            compare_variables(stage, path, (compiler, version, *more[0]))
+
+
+def variables_apart(stage):
+    """What is not in the program is in the file beside it, or else there are the symbols."""
+    path = build(stage, 'variables.cc', 'gcc')
+    at = symbols_of(path)['store::count']
+    apart = os.path.dirname(path) + '/apart.dbg'
+    subprocess.run(['objcopy', '--only-keep-debug', path, apart], check=True)
+    subprocess.run(['objcopy', '--strip-debug', path], check=True)
+    expect(what_is(stage, path, [at + 1, 1]), ['store::count+1 -:0 .data', '-'])
+    subprocess.run(['objcopy', '--add-gnu-debuglink=' + apart, path], check=True)
+    expect(what_is(stage, path, [at + 1]),
+           ['store::count+1 variables.cc:%d .data' % lines_of('variables.cc')['count']])
+
+
 if __name__ == '__main__':
     main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp), ('by_link', by_link),
           ('another_build', another_build), ('server', server),
-          ('dead_server', dead_server)])
+          ('dead_server', dead_server), ('variables', variables),
+          ('variables_apart', variables_apart)])

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "report_priv.h"
+#include "variables.h"
 
 /* ---- what ends a reader: a name ------------------------------------------------------------ */
 
@@ -169,7 +170,7 @@ static void test_no_child(void **state)
 
 /* ---- files that somebody has spoilt ---------------------------------------------------------- */
 
-#define SPOILT_TIMES 40
+#define SPOILT_TIMES 20
 
 static void spoil(const char *path, unsigned seed)
 {
@@ -204,6 +205,7 @@ static void test_spoilt_files(void **state)
     for (unsigned seed = 0; seed < SPOILT_TIMES; seed++) {
         struct report r = {.patience_ms = 5000};
         struct module_record m = {0};
+        struct variable v;
         uint32_t frames[32];
         snprintf(path, sizeof path, "%s/spoilt", here);
         copy_to(path);
@@ -214,6 +216,9 @@ static void test_spoilt_files(void **state)
                                      r.frames ? 0x3000 + i * 0x400 : 0x2800, false);
         symbolize_site(&r, site_intern(&r, frames, countof(frames), 0));
         assert_true(r.modules[0].symbols != SYMBOLS_UNTRIED);
+        for (uint64_t offset = 0; offset < 0x20000; offset += 0x800)
+            if (variable_find(&r, 0, offset, &v))
+                variable_free(&v);
         forget(&r);
     }
 }

@@ -1,0 +1,31 @@
+/*
+ * variables.h - the door of variables.c, which alone speaks to libdwarf.
+ *
+ * libdw and libdwarf export 34 equal names.  So variables.c and libdwarf are linked to one object
+ * in which nothing is visible to others but what is declared here (CMakeLists.txt), and neither
+ * header is seen where the other is.
+ */
+#ifndef VARIABLES_H
+#define VARIABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an address in a module is.  Texts are malloc'ed; NULL: not known. */
+struct variable {
+    char *name;      /* "table[3].first"; of its symbol, where there is no debugging information */
+    uint64_t offset; /* bytes from the start of what it names */
+    char *file;      /* where the variable is declared */
+    int line;
+    char *section;   /* ".data", ".bss", .. */
+};
+
+struct variables; /* of one file, listed by address when the first is asked for */
+
+/* Takes the descriptor.  NULL: it has no debugging information that can be read. */
+struct variables *variables_open(int fd);
+/* `address` as in the file.  Sets the name, offset, file and line of what it found. */
+bool variables_find(struct variables *v, uint64_t address, struct variable *out);
+void variables_close(struct variables *v);
+
+#endif
