@@ -84,11 +84,19 @@ struct part_key {
     uint64_t index;
 };
 
+/* Of a slab, where it is small: a large heap has as many of these as blocks. */
+struct part_count {
+    uint32_t stack;
+    uint32_t blocks;
+    uint32_t bytes;
+};
+
 struct part {
     struct part_key key;
     uint64_t epoch;
-    struct count *counts;
+    struct part_count *counts;
     uint32_t count;
+    struct count large; /* the one block of a large block's part */
     uint64_t allocs;
     uint64_t frees;
     UT_hash_handle hh;
@@ -120,6 +128,7 @@ static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, 
     free(part->counts);
     part->counts = NULL;
     part->count = 0;
+    part->large = (struct count){0};
     part->allocs = part->frees = 0;
     part->epoch = epoch;
     return part;
@@ -129,8 +138,10 @@ static void part_take_counts(struct part *part, const struct counts *c)
 {
     if (c->count == 0)
         return;
-    part->counts = must_have(malloc(c->count * sizeof c->items[0]));
-    memcpy(part->counts, c->items, c->count * sizeof c->items[0]);
+    part->counts = must_have(malloc(c->count * sizeof part->counts[0]));
+    for (uint32_t i = 0; i < c->count; i++)
+        part->counts[i] = (struct part_count){c->items[i].stack, (uint32_t)c->items[i].blocks,
+                                              (uint32_t)c->items[i].bytes};
     part->count = c->count;
 }
 
@@ -182,9 +193,7 @@ static void read_large(struct reading *rd, const struct segment *s)
         part = part_for(rd, SEGMENT_LARGE, l->unit, l->epoch);
         if (!part || !is_own_live(word))
             continue;
-        counts_clear(&rd->scratch);
-        counts_add(&rd->scratch, alloc_stack(&l->block), 1, request);
-        part_take_counts(part, &rd->scratch);
+        part->large = (struct count){alloc_stack(&l->block), 1, request};
     }
 }
 
@@ -320,6 +329,8 @@ static void sum_parts(struct reading *rd, struct counts *all)
     HASH_ITER (hh, rd->parts, part, next) {
         for (uint32_t i = 0; i < part->count; i++)
             counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);
+        if (part->large.blocks > 0)
+            counts_add(all, part->large.stack, part->large.blocks, part->large.bytes);
         rd->image->allocs += part->allocs;
         rd->image->frees += part->frees;
         HASH_DEL(rd->parts, part);

@@ -251,7 +251,7 @@ struct frame {
 
 /* A stack, outermost last. */
 struct site {
-    uint32_t *frames;
+    const uint32_t *frames; /* in the table of what is known */
     uint32_t count;
     uint32_t end; /* enum stack_end, or SITE_LOST: why there are no more */
 };

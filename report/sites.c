@@ -4,6 +4,7 @@
  * Processes of a run load the same files at different addresses; by module and offset the same
  * place is the same in all of them.  A module is its path and build-id.
  */
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ struct interned {
     UT_hash_handle hh;
     uint32_t place;
     uint32_t bytes;
-    char key[];
+    alignas(uint32_t) char key[];
 };
 
 static struct interned *find(struct report *r, const void *key, size_t bytes)
@@ -40,7 +41,8 @@ static struct interned *find(struct report *r, const void *key, size_t bytes)
     return found;
 }
 
-static void remember(struct report *r, const void *key, size_t bytes, uint32_t place)
+/* The key stays where it is. */
+static void *remember(struct report *r, const void *key, size_t bytes, uint32_t place)
 {
     struct interned *new = must_have(malloc(sizeof *new + bytes));
 
@@ -48,6 +50,7 @@ static void remember(struct report *r, const void *key, size_t bytes, uint32_t p
     new->bytes = (uint32_t)bytes;
     memcpy(new->key, key, bytes);
     HASH_ADD_KEYPTR(hh, r->known, new->key, bytes, new);
+    return new->key;
 }
 
 static uint32_t module_add(struct report *r, const struct module_record *m, uint32_t image)
@@ -99,18 +102,15 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
     uint32_t key[2 + RTC_STACK_FRAMES] = {KEY_SITE, end};
     size_t bytes = (2 + (size_t)count) * sizeof key[0];
     struct interned *known;
-    struct site *site;
+    uint32_t *kept;
 
     memcpy(key + 2, frames, count * sizeof frames[0]);
     known = find(r, key, bytes);
     if (known)
         return known->place;
     r->sites = grow(r->sites, r->site_count, sizeof *r->sites);
-    site = &r->sites[r->site_count];
-    *site = (struct site){.count = count, .end = end};
-    site->frames = must_have(calloc(count + 1, sizeof frames[0]));
-    memcpy(site->frames, frames, count * sizeof frames[0]);
-    remember(r, key, bytes, r->site_count);
+    kept = remember(r, key, bytes, r->site_count);
+    r->sites[r->site_count] = (struct site){.frames = kept + 2, .count = count, .end = end};
     return r->site_count++;
 }
 
@@ -159,8 +159,6 @@ void sites_free(struct report *r)
         free(r->modules[i].path);
     for (uint32_t i = 0; i < r->frame_count; i++)
         frame_free(&r->frames[i]);
-    for (uint32_t i = 0; i < r->site_count; i++)
-        free(r->sites[i].frames);
     for (uint32_t i = 0; i < r->error_count; i++)
         free(r->errors[i].images);
     free(r->errors);
