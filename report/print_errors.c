@@ -10,6 +10,7 @@
 #include "report_priv.h"
 
 #define FRAMES_LEAST 2u /* shown of each stack, when there is little room */
+#define SHORT_FRAMES 2u /* and where all of it is one line */
 
 bool error_is_told(const struct error *e)
 {
@@ -132,14 +133,16 @@ static char *error_text_in(struct report *r, const struct error *e, struct page 
 void error_print_short(struct report *r, const struct error *e, const struct page *page)
 {
     struct error_rows rows = error_rows(e);
+    /* Of damage the last row, where its block was allocated: when it was found is chance. */
+    const struct error_row *row = &rows.at[e->damage && rows.count ? rows.count - 1 : 0];
     struct page own = *page;
 
     own.program = program_path(r, e->image);
     id_line_put(r, e, page);
     if (rows.count > 0) {
-        fprintf(page->out, "; %s ", rows.at[0].label);
-        symbolize_site(r, rows.at[0].site);
-        site_put(r, rows.at[0].site, 1, &own);
+        fprintf(page->out, "; %s ", row->label);
+        symbolize_site(r, row->site);
+        site_put(r, row->site, SHORT_FRAMES, &own);
     }
     fputc('\n', page->out);
 }

@@ -1,9 +1,12 @@
 /*
- * demo.c - what tools/run shows without arguments: some blocks freed, some left in use.
+ * demo.c - what tools/run shows without arguments: a small program that makes every mistake that is
+ * found, and goes on.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NOINLINE __attribute__((noinline))
 
 struct word {
     struct word *next;
@@ -11,32 +14,90 @@ struct word {
 };
 
 static struct word *words; /* kept to the end: blocks in use */
+static int table[8];
 
-static void remember(const char *text)
+/* C23: frees a block whose size is known; today's libc has none, rtcheck does. */
+extern void free_sized(void *block, size_t bytes) __attribute__((weak));
+
+/* What the compiler must not know better. */
+static void *hidden(void *p)
+{
+    __asm__ volatile("" : "+r"(p) : : "memory");
+    return p;
+}
+
+static NOINLINE char *copy_of(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = malloc(bytes);
+    if (!copy)
+        exit(1);
+    return hidden(memcpy(copy, text, bytes));
+}
+
+static NOINLINE void remember(const char *text)
 {
     struct word *w = malloc(sizeof *w);
     if (!w)
         exit(1);
-    w->text = strdup(text);
+    w->text = copy_of(text);
     w->next = words;
     words = w;
 }
 
-/* Reads into a buffer that grows: every step gives back the one before. */
-static size_t measure(void)
+/* ---- the mistakes --------------------------------------------------------------------------- */
+
+static NOINLINE void free_twice(void)
 {
-    char *line = NULL;
-    size_t used = 0;
-    for (size_t room = 16; room <= 65536; room *= 2) {
-        char *longer = realloc(line, room);
-        if (!longer)
-            exit(1);
-        memset(longer + used, '.', room - used);
-        line = longer;
-        used = room;
-    }
-    free(line);
-    return used;
+    char *text = copy_of("freed twice");
+    free(text);
+    free(hidden(text));
+}
+
+static NOINLINE void free_inside(void)
+{
+    char *text = copy_of("   not trimmed");
+    while (*text == ' ')
+        text++;
+    free(hidden(text));
+}
+
+static NOINLINE void free_what_is_static(void)
+{
+    free(hidden(&table[3]));
+}
+
+static NOINLINE void free_with_a_wrong_size(void)
+{
+    char *text = copy_of("sixteen letters.");
+    if (free_sized)
+        free_sized(text, 16); /* and its end */
+}
+
+static NOINLINE void write_behind(void)
+{
+    char *text = copy_of("01234567"), *end = text + 9;
+    *(char *)hidden(end) = '!';
+    free(text);
+}
+
+static NOINLINE void write_before(void)
+{
+    char *text = copy_of("a line"), *before = text - 1;
+    *(char *)hidden(before) = '>';
+    free(text);
+}
+
+static NOINLINE void write_after_free(void)
+{
+    char *text = copy_of("gone");
+    free(text);
+    *(char *)hidden(text) = 'G';
+}
+
+static NOINLINE void ask_for_too_much(void)
+{
+    free(malloc((size_t)hidden((void *)((size_t)1 << 62))));
 }
 
 int main(void)
@@ -44,10 +105,14 @@ int main(void)
     static const char *const kept[] = {"what", "is", "still", "in", "use"};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         remember(kept[i]);
-
-    size_t n = 0;
-    for (struct word *w = words; w; w = w->next)
-        n++;
-    printf("demo: %zu words kept, %zu bytes used and given back\n", n, measure());
+    free_twice();
+    free_inside();
+    free_what_is_static();
+    free_with_a_wrong_size();
+    write_behind();
+    write_before();
+    write_after_free();
+    ask_for_too_much();
+    printf("demo: eight mistakes, and here we are\n");
     return 0;
 }

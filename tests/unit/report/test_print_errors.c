@@ -36,6 +36,7 @@ static struct parts an_image(struct build *b, uint32_t number, uint32_t parent)
         build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
     };
 
+    p.depot->count = p.depot->capacity; /* as the runtime has it */
     build_module(m, "/usr/bin/prog1", PROG, 0x10000);
     build_module(m, "/opt/libsome.so", LIB, 0x10000);
     build_module(m, "/lib/libc.so.6", LIBC, 0x10000);
