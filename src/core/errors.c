@@ -191,10 +191,10 @@ bool error_free(const struct error_call *call, const void *p, const struct found
     struct error_record e = draft(call, ERROR_BAF);
     e.address = (uintptr_t)p;
     bool block = tell_found(&e, f, p, call->go);
-    if (block && f->verdict == PTR_INSIDE)
-        e.kind = ERROR_MAF;
-    else if (block && e.block_state != BLOCK_LIVE && e.block_state != BLOCK_INHERITED)
-        e.kind = ERROR_DUF;
+    if (block)
+        e.kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
+    if (e.kind == ERROR_DUF && e.block_state != BLOCK_FREED)
+        e.block_state = BLOCK_FREE; /* by now it may be a later block's record */
     bool libcs = f->verdict == PTR_FOREIGN && region_is_libcs(p);
     if (libcs)
         e.kind = ERROR_FOREIGN;

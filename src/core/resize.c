@@ -48,8 +48,8 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     check_in_place(s, f, r, word, old.request);
     if (!is_slab(f->kind) && !large_resize(f, request))
         return old;
-    if (!is_reserve(f->kind))
-        redzone_shrink(f, r.p, request);
+    if (is_slab(f->kind) && !is_reserve(f->kind))
+        redzone_move(r.p, f->kind - 1, request);
     struct block_birth birth = {.family = word_family(word),
                                 .mark = MARK_FIRST,
                                 .thread = s->t->number,

@@ -205,6 +205,7 @@ bool large_resize(const struct found *f, uint64_t request)
         set_units(f->head, have, want);
     }
     note_of(f->head)->units = (uint32_t)want;
+    redzone_put_large(f, (void *)unit_address(f->head), request); /* before a sweep can look for it */
     record_resize(r, request, want);
     if (want < have)
         units_give(f->head + want, have - want, true);

@@ -346,6 +346,7 @@ struct thread_fact {
 };
 
 struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end); /* takes no lock */
+bool threads_inside(uint32_t number); /* is that thread in a critical section? */
 uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
 struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
 /* Before a fork: what the child begins with. */

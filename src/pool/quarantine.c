@@ -46,7 +46,7 @@ void quarantine_judge_large(struct unit *head, struct large_record *r)
     uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed), word, stacks;
     struct damage d;
     if (!fill_is_whole(block, request) && block_read(&r->block, &word, &stacks) &&
-        fill_damage(block, request, word, stacks, &d) && tell)
+        word_state(word) == BLOCK_FREED && fill_damage(block, request, word, stacks, &d) && tell)
         tell(&d);
 }
 
@@ -60,7 +60,8 @@ static void evict(struct thread *t, uint32_t go)
     struct block_record *b = pool_record_hot(&f, go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
     if (unlikely(!redzone_is_whole(block, 0, class, word_size(word)) ||
-                 !fill_is_whole(block, word_size(word))))
+                 !fill_is_whole(block, word_size(word))) &&
+        word_state(word) == BLOCK_FREED) /* else a child that does not believe what it inherited */
         judge(block, word, go);
     q->bytes -= size_class[class].slot_bytes;
     block_forget(b);

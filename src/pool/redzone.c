@@ -112,12 +112,9 @@ void redzone_put_large(const struct found *f, void *block, uint64_t request)
     memset((char *)block + request, REDZONE_BYTE, large_reach(f, request));
 }
 
-void redzone_shrink(const struct found *f, void *block, uint64_t request)
+void redzone_move(void *slot, uint32_t class, uint64_t request)
 {
-    if (is_slab(f->kind))
-        slack_repair(block, size_class[f->kind - 1].slot_bytes, request);
-    else
-        redzone_put_large(f, block, request);
+    slack_repair(slot, size_class[class].slot_bytes, request);
 }
 
 /* ---- neighbours ----------------------------------------------------------------------------- */
@@ -290,6 +287,17 @@ COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64
 
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
+/* FREED is said first, then the block is filled: by now, if its thread has left its section since. */
+static bool is_filled_by_now(uint32_t thread)
+{
+    for (unsigned tries = 0; tries < 1000; tries++) {
+        if (!threads_inside(thread))
+            return true;
+        os_yield();
+    }
+    return false;
+}
+
 static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
                        void (*visit)(const struct damage *))
 {
@@ -310,7 +318,8 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
             continue;
         bool found = !redzone_is_whole(block, slot, kind - 1, mine.request) &&
                      look(&f, &mine, go, false, &d);
-        if (!found && !live && !fill_is_whole(block, mine.request))
+        if (!found && !live && !fill_is_whole(block, mine.request) &&
+            is_filled_by_now(word_thread(mine.word)))
             found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
         /* Still the same life?  Another thread may have been at it. */
         if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word)

@@ -85,8 +85,8 @@ bool redzone_damage_large(const struct found *f, void *block, uint64_t request, 
                           struct damage *out);
 void redzone_put_large(const struct found *f, void *block, uint64_t request);
 
-/* What is asked for has become less, in place. */
-void redzone_shrink(const struct found *f, void *block, uint64_t request);
+/* Another size in the same slot: before the record says so, or a sweep would miss it. */
+void redzone_move(void *slot, uint32_t class, uint64_t request);
 
 /* A freed block leaves the quarantine: was it written to?  `word` is its record's. */
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,

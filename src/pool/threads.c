@@ -170,6 +170,14 @@ struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end)
     return fact;
 }
 
+bool threads_inside(uint32_t number)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->number == number && t != self && t->tid)
+            return atomic_load_explicit(&t->crit, memory_order_acquire) != 0; /* with section_end */
+    return false;
+}
+
 uint32_t threads_main(void)
 {
     uint32_t pid = os_pid();

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Many threads free one pointer: one of them does, all others are counted as duplicates."""
+"""Many threads free one pointer: one of them does, all others are counted as duplicates.  And a
+program ends while its threads are at work."""
 # rtc-test: stress_races ci 60
 # rtc-test: stress_races_full full 900 --full
 import os
@@ -42,10 +43,21 @@ def reader(stage):
     return '%s; a naive one caught after %s' % (run.stdout.strip(), naive.stdout.split()[0])
 
 
+def exits(stage):
+    """The look at all blocks at the end, while other threads are in the middle of things."""
+    runs = stage.sample(40, 2000)
+    for _ in range(runs):
+        run = Run(stage, [stage.program('stress/exits')]).wait(60)
+        must(run.status == 0, 'status', run.status, run.err[-300:])
+        must('no problems' in run.log, run.log)
+    return '%d exits' % runs
+
+
 if __name__ == '__main__':
     main([('reader', reader),
           ('small', race('launcher', 40, 3000, 100000)),
           ('page', race('launcher', 5000, 1000, 50000)),
           ('large', race('launcher', 200000, 200, 5000)),
           ('huge', race('launcher', 3000000, 50, 1000)),
-          ('by_hand', race('hand', 300, 1000, 20000))])
+          ('by_hand', race('hand', 300, 1000, 20000)),
+          ('exits', exits)])
