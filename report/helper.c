@@ -35,7 +35,7 @@
 struct helper {
     pid_t pid;
     int fd;
-    uint32_t sites, modules; /* that it knows of */
+    uint32_t modules, frames, sites; /* that it knows of */
     bool is_stuck;
     struct doing *now;
 };
@@ -46,11 +46,12 @@ struct doing {
     _Atomic uint32_t step;   /* changes from frame to frame */
 };
 
-enum { ASK_SITE, ASK_VARIABLE };
+/* What is new in the tables goes before the questions, in its order. */
+enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE };
 
 struct question {
     uint32_t kind;
-    uint32_t place; /* a site, or a module */
+    uint32_t place; /* a site, or a module; of a new site how many frames, which follow */
     uint64_t offset;
 };
 
@@ -124,6 +125,8 @@ static void put_variable(FILE *out, const struct report *r, uint32_t module,
     put_number(out, r->modules[module].symbols);
     put(out, variable->name);
     put_number(out, variable->offset);
+    put(out, variable->whole);
+    put_number(out, variable->in_whole);
     put(out, variable->file);
     put_number(out, (uint64_t)variable->line);
     put(out, variable->section);
@@ -210,6 +213,8 @@ static void get_variable(struct answer *a, struct variable *variable)
 {
     variable->name = get_copy(a);
     variable->offset = get_number(a);
+    variable->whole = get_copy(a);
+    variable->in_whole = get_number(a);
     variable->file = get_copy(a);
     variable->line = get_line(a);
     variable->section = get_copy(a);
@@ -266,7 +271,7 @@ static void answer_site(struct report *r, uint32_t place, struct doing *now, FIL
 
     for (uint32_t i = 0; i < site->count; i++) {
         uint32_t frame = site->frames[i];
-        if (r->frames[frame].tried)
+        if (r->frames[frame].tried || r->frames[frame].module == NO_MODULE)
             continue;
         doing_set(now, r->frames[frame].module);
         frame_symbolize(r, &r->frames[frame]);
@@ -284,26 +289,56 @@ static void answer_variable(struct report *r, const struct question *q, struct d
     variable_free(&variable);
 }
 
+/* false: nobody asks any more. */
+static bool add(struct report *r, int fd, const struct question *q)
+{
+    uint32_t frames[RTC_STACK_FRAMES];
+    struct module_record m;
+
+    switch (q->kind) {
+    case ADD_MODULE:
+        if (!receive_all(fd, &m, sizeof m))
+            return false;
+        module_intern(r, &m, 0);
+        return true;
+    case ADD_FRAME:
+    case ADD_EXACT_FRAME:
+        frame_intern(r, q->place, q->offset, q->kind == ADD_EXACT_FRAME);
+        return true;
+    default:
+        if (!receive_all(fd, frames, q->place * sizeof frames[0]))
+            return false;
+        site_intern(r, frames, q->place, (uint32_t)q->offset);
+        return true;
+    }
+}
+
+static bool answer(struct report *r, int fd, const struct question *q, struct doing *now)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = must_have(open_memstream(&text, &bytes));
+    uint32_t head;
+    bool good;
+
+    if (q->kind == ASK_SITE)
+        answer_site(r, q->place, now, out);
+    else
+        answer_variable(r, q, now, out);
+    good = fclose(out) == 0 && bytes <= ANSWER_BYTES_MAX;
+    head = (uint32_t)bytes;
+    good = good && send_all(fd, &head, sizeof head) && send_all(fd, text, bytes);
+    free(text);
+    return good;
+}
+
 static _Noreturn void serve(struct report *r, int fd, struct doing *now)
 {
     struct question q;
 
-    while (receive_all(fd, &q, sizeof q)) {
-        char *text = NULL;
-        size_t bytes = 0;
-        FILE *out = must_have(open_memstream(&text, &bytes));
-        uint32_t head;
-        if (q.kind == ASK_SITE)
-            answer_site(r, q.place, now, out);
-        else
-            answer_variable(r, &q, now, out);
-        if (fclose(out) != 0 || bytes > ANSWER_BYTES_MAX)
-            _exit(1);
-        head = (uint32_t)bytes;
-        if (!send_all(fd, &head, sizeof head) || !send_all(fd, text, bytes))
-            _exit(1);
-        free(text);
-    }
+    while (receive_all(fd, &q, sizeof q) &&
+           (q.kind >= ASK_SITE ? answer(r, fd, &q, now) : add(r, fd, &q)))
+        ;
     _exit(0);
 }
 
@@ -331,8 +366,9 @@ static struct helper *helper_start(struct report *r)
     pid_t parent = getpid();
     int ends[2];
 
-    h->sites = r->site_count;
     h->modules = r->module_count;
+    h->frames = r->frame_count;
+    h->sites = r->site_count;
     h->now = mmap(NULL, sizeof *h->now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (h->now == MAP_FAILED)
         goto forget;
@@ -427,14 +463,51 @@ static bool ask(struct report *r, const struct question *q, struct answer *a)
     return false;
 }
 
-/* One that knows all sites and modules there are; NULL: none can be made. */
+static bool tell_module(const struct helper *h, const struct module *module)
+{
+    const struct question q = {.kind = ADD_MODULE};
+    struct module_record m = {.bias = module->bias, .build_id_bytes = module->build_id_bytes};
+
+    memcpy(m.build_id, module->build_id, sizeof module->build_id);
+    memcpy(m.path, module->path, strnlen(module->path, sizeof m.path));
+    return send_all(h->fd, &q, sizeof q) && send_all(h->fd, &m, sizeof m);
+}
+
+static bool tell_frame(const struct helper *h, const struct frame *frame)
+{
+    const struct question q = {frame->exact ? ADD_EXACT_FRAME : ADD_FRAME, frame->module,
+                               frame->offset};
+
+    return send_all(h->fd, &q, sizeof q);
+}
+
+static bool tell_site(const struct helper *h, const struct site *site)
+{
+    const struct question q = {ADD_SITE, site->count, site->end};
+
+    return send_all(h->fd, &q, sizeof q) &&
+           send_all(h->fd, site->frames, site->count * sizeof site->frames[0]);
+}
+
+/* What came after it was made: a run that goes on is told of bit by bit. */
+static void tell_news(const struct report *r, struct helper *h)
+{
+    while (h->modules < r->module_count && tell_module(h, &r->modules[h->modules]))
+        h->modules++;
+    while (h->frames < r->frame_count && tell_frame(h, &r->frames[h->frames]))
+        h->frames++;
+    while (h->sites < r->site_count && tell_site(h, &r->sites[h->sites]))
+        h->sites++;
+}
+
+/* NULL: none can be made. */
 static struct helper *helper_get(struct report *r)
 {
-    if (r->helper && (r->helper->sites < r->site_count || r->helper->modules < r->module_count))
-        helper_end(r);
     if (!r->helper)
         r->helper = helper_start(r);
-    if (!r->helper && r->view.foreign)
+    if (r->helper)
+        tell_news(r, r->helper);
+    else if (r->view.foreign)
         r->no_symbols = true;
     return r->helper;
 }
@@ -506,6 +579,7 @@ bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct va
 void variable_free(struct variable *variable)
 {
     free(variable->name);
+    free(variable->whole);
     free(variable->file);
     free(variable->section);
     *variable = (struct variable){0};

@@ -473,10 +473,6 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
 
-struct Dwfl_Module;
-/* Its symbols and what to add to an offset in it to ask them; NULL: there are none. */
-struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *bias);
-
 /* One function of a frame, as the source has it; what is not known is NULL, a line 0. */
 struct source_line {
     const char *function;

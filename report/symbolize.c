@@ -188,14 +188,6 @@ static struct symbols *symbols_of(struct report *r, uint32_t module)
     return r->symbols[module].dwfl ? &r->symbols[module] : NULL;
 }
 
-struct Dwfl_Module *module_symbols(struct report *r, uint32_t module, uint64_t *bias)
-{
-    struct symbols *s = symbols_of(r, module);
-
-    *bias = s ? s->bias : 0;
-    return s ? s->module : NULL;
-}
-
 /* ---- one frame ---------------------------------------------------------------------------- */
 
 static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)
@@ -288,12 +280,14 @@ static void symbol_take(const struct symbols *s, uint64_t offset, struct variabl
     const char *name =
         dwfl_module_addrinfo(s->module, offset + s->bias, &in, &symbol, NULL, NULL, NULL);
 
-    if (!name || !name[0])
+    /* A symbol further back than it is long is not what lies there. */
+    if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
         return;
     out->name = demangle(name);
     if (!out->name)
         out->name = must_have(strdup(name));
-    out->offset = in;
+    out->whole = must_have(strdup(out->name));
+    out->offset = out->in_whole = in;
 }
 
 void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out)

@@ -758,8 +758,9 @@ bool variables_find(struct variables *v, uint64_t address, struct variable *out)
     die = entry ? die_at(v, entry->die, true) : NULL;
     if (!die)
         return false;
-    out->offset = address - entry->start;
+    out->offset = out->in_whole = address - entry->start;
     take_words(v, die, entry->scope, &name, out, 0);
+    out->whole = must_have(strdup(name.text));
     take_path(v, die, &out->offset, &name);
     dwarf_dealloc_die(die);
     out->name = must_have(strdup(name.text));

@@ -15,6 +15,8 @@
 struct variable {
     char *name;      /* "table[3].first"; of its symbol, where there is no debugging information */
     uint64_t offset; /* bytes from the start of what it names */
+    char *whole;     /* "table": the variable without the way into it */
+    uint64_t in_whole;
     char *file;      /* where the variable is declared */
     int line;
     char *section;   /* ".data", ".bss", .. */
@@ -24,7 +26,7 @@ struct variables; /* of one file, listed by address when the first is asked for 
 
 /* Takes the descriptor.  NULL: it has no debugging information that can be read. */
 struct variables *variables_open(int fd);
-/* `address` as in the file.  Sets the name, offset, file and line of what it found. */
+/* `address` as in the file.  Sets all but the section of what it found. */
 bool variables_find(struct variables *v, uint64_t address, struct variable *out);
 void variables_close(struct variables *v);
 

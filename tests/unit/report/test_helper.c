@@ -130,15 +130,30 @@ static void test_hang(void **state)
     forget(&r);
 }
 
-/* What comes later is asked of a new one, which knows of it. */
+/* What comes later it is told of. */
 static void test_more_sites(void **state)
 {
     struct report r = try_it(stays);
-    uint32_t frame = frame_at(&r, (void *)frame_at);
+    const struct helper *helper = r.helper;
+    uint32_t frame = frame_at(&r, (void *)frame_at), both[2];
+    struct module_record m = {0};
 
     (void)state;
     symbolize_site(&r, site_intern(&r, &frame, 1, 0));
     assert_string_equal(r.frames[frame].system_name, "frame_at");
+
+    both[0] = frame_intern(&r, NO_MODULE, 0x4242, false); /* beside one that has a name */
+    both[1] = frame_intern(&r, r.frames[frame].module, r.frames[frame].offset + 1, true);
+    symbolize_site(&r, site_intern(&r, both, 2, 0));
+    assert_null(r.frames[both[0]].system_name);
+    assert_string_equal(r.frames[both[1]].system_name, "frame_at");
+    assert_false(r.no_symbols);
+
+    snprintf(m.path, sizeof m.path, "/proc/%d/exe", getpid());
+    frame = frame_intern(&r, module_intern(&r, &m, 1), r.frames[frame].offset, false);
+    symbolize_site(&r, site_intern(&r, &frame, 1, 0));
+    assert_string_equal(r.frames[frame].system_name, "frame_at");
+    assert_ptr_equal(r.helper, helper); /* it is the same one all the time */
     forget(&r);
 }
 

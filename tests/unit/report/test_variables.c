@@ -65,6 +65,8 @@ static void is_both(const struct frame *frame, struct variable *v)
 
     assert_string_equal(v->name, "pairs[3].second");
     assert_int_equal(v->offset, 1);
+    assert_string_equal(v->whole, "pairs");
+    assert_int_equal(v->in_whole, 3 * sizeof(struct pair) + sizeof(int) + 1);
     assert_string_equal(v->section, ".bss");
     assert_non_null(strstr(v->file, "test_variables.c"));
     variable_free(v);

@@ -191,7 +191,7 @@ static void test_places(void **state)
         uint64_t more;
         const char *says;
     } cases[] = {
-        {table, 4, "free of an address in .data of test_word_errors: table+0x4"},
+        {table, 5, "free of an address in .data of test_word_errors: table[1]+0x1"},
         {table, 0, "free of an address in .data of test_word_errors: table"},
         {&root, 0, "free of an address in .data of test_word_errors: root"},
         {(const void *)(uintptr_t)test_deterministic, 1,
