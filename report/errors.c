@@ -127,11 +127,14 @@ static uint32_t place_of(const struct error *e)
 
 void errors_name(struct report *r, uint32_t count)
 {
+    progress_begin(&r->progress, count);
     for (uint32_t i = 0; i < count; i++) {
         struct error *e = &r->errors[i];
         if (place_of(e) != NO_SITE)
             symbolize_site(r, place_of(e));
         id_of_site(r, error_code(e->kind), place_of(e), e->id);
+        progress_step(&r->progress);
     }
+    progress_end(&r->progress);
     ids_tell_apart(r->errors, count, sizeof *r->errors);
 }

@@ -109,10 +109,13 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
     struct record *records = records_sum(r, count);
 
     qsort(records, *count, sizeof *records, by_size);
+    progress_begin(&r->progress, named < *count ? named : *count);
     for (uint32_t i = 0; i < *count && i < named; i++) {
         symbolize_site(r, records[i].site);
         id_of_site(r, "biu", records[i].site, records[i].id);
+        progress_step(&r->progress);
     }
+    progress_end(&r->progress);
     if (named >= *count)
         ids_tell_apart(records, *count, sizeof *records);
     return records;

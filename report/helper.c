@@ -402,7 +402,7 @@ static uint32_t patience_ms(const struct report *r)
 }
 
 /* false: it has ended, or stays where it is. */
-static bool wait_for(const struct report *r)
+static bool wait_for(struct report *r)
 {
     struct helper *h = r->helper;
     struct pollfd p = {.fd = h->fd, .events = POLLIN};
@@ -413,6 +413,7 @@ static bool wait_for(const struct report *r)
         uint32_t now = atomic_load_explicit(&h->now->step, memory_order_relaxed);
         waited_ms = now == at ? waited_ms + LOOK_AGAIN_MS : 0;
         at = now;
+        progress_show(&r->progress);
         if (waited_ms >= patience_ms(r)) {
             h->is_stuck = true;
             return false;
@@ -422,7 +423,7 @@ static bool wait_for(const struct report *r)
 }
 
 /* The text is the caller's to free. */
-static bool receive(const struct report *r, struct answer *a)
+static bool receive(struct report *r, struct answer *a)
 {
     const struct helper *h = r->helper;
     uint32_t bytes;

@@ -15,6 +15,7 @@
  *   symbolize.c module + offset -> function, file, line, what was inlined there
  *   variables.c module + offset -> variable, element, member
  *   live.c      errors of a run that goes on
+ *   progress.c  a line for somebody who waits
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
  */
@@ -308,6 +309,13 @@ struct symbols;  /* symbolize.c */
 struct helper;   /* helper.c */
 struct variable; /* variables.h */
 
+/* Of what takes long; all zero: nothing is shown. */
+struct progress {
+    uint64_t start_ms;
+    uint32_t done, total;
+    uint32_t shown; /* percents + 1 */
+};
+
 struct report {
     struct view view;
     struct image *images; /* uthash, ascending numbers */
@@ -331,6 +339,7 @@ struct report {
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
     struct helper *helper; /* the process that has them */
+    struct progress progress;
     bool no_symbols;       /* it breaks */
     time_t waited_for_nothing; /* seconds, for servers of debugging information */
     uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
@@ -472,6 +481,16 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
 /* Is there a file to look into?  NO_MODULE has none. */
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
+
+/* ---- progress.c ----------------------------------------------------------------------------- */
+
+/* Between _begin and _end nothing else is written to a terminal. */
+void progress_begin(struct progress *p, uint32_t total);
+void progress_step(struct progress *p);
+void progress_show(struct progress *p); /* the time has come, perhaps */
+void progress_end(struct progress *p);
+
+/* ---- frames in words ------------------------------------------------------------------------- */
 
 /* One function of a frame, as the source has it; what is not known is NULL, a line 0. */
 struct source_line {

@@ -7,6 +7,7 @@ asked for carries the comment LINE and a name.
 # rtc-test: report/symbols ci 120
 # rtc-test: report/symbols_full full 300 --full
 import os
+import pty
 import re
 import shutil
 import socket
@@ -206,6 +207,47 @@ def dead_server(stage):
     return '%.1f s' % took
 
 
+# ---- somebody waits ---------------------------------------------------------------------------------
+
+def on_terminal(argv, env):
+    """What comes out where standard error is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=theirs)
+    os.close(theirs)
+    said = b''
+    try:
+        while True:
+            said += os.read(ours, 65536)
+    except OSError:  # nobody has it open any more
+        pass
+    os.close(ours)
+    must(process.wait() == 0, 'status', process.returncode, said)
+    return said.decode()
+
+
+def progress(stage):
+    """A server that says nothing for two seconds makes for something to wait for."""
+    path = build(stage, 'inlined.c', 'gcc')
+    os.remove(split(path))
+    with socket.socket() as silent:
+        silent.bind(('127.0.0.1', 0))
+        silent.listen(100)
+        env = {**clean_environment(), 'DEBUGINFOD_TIMEOUT': '2',
+               'DEBUGINFOD_URLS': 'http://127.0.0.1:%d' % silent.getsockname()[1]}
+        argv = [stage.rtcheck, '--json=' + stage.room() + '/json', path]
+        said = on_terminal(argv, {**env, 'HOME': stage.room()})
+        piped = subprocess.run(argv, env={**env, 'HOME': stage.room()}, stderr=subprocess.PIPE,
+                               text=True).stderr
+    shown = re.findall(r'\rrtcheck: reading symbols +(\d+) %', said)
+    must(shown and sorted(shown, key=int) == shown, 'shown:', shown, repr(said))
+    must(re.search(r'%\r {30}\r', said), 'it stays:', repr(said))
+    must('reading symbols' not in piped and piped, 'not on a terminal:', piped)
+    quick = on_terminal([stage.rtcheck, 'true'], {**clean_environment(), 'HOME': stage.room()})
+    must('reading symbols' not in quick, 'nobody has waited:', repr(quick))
+    return ' '.join(shown)
+
+
 # ---- variables -----------------------------------------------------------------------------------
 
 def symbols_of(path):
@@ -271,4 +313,4 @@ if __name__ == '__main__':
     main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp), ('by_link', by_link),
           ('another_build', another_build), ('server', server),
           ('dead_server', dead_server), ('variables', variables),
-          ('variables_apart', variables_apart)])
+          ('variables_apart', variables_apart), ('progress', progress)])
