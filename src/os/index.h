@@ -1,7 +1,8 @@
 /*
  * index.h - numbers found by hash: open addressing, lock-free to read and to add to.
  *
- * What a number means, and whether it is the one looked for, is its owner's business.  An index
+ * What a number means, and whether it is the one looked for, is its owner's business; beside each
+ * stand 8 bits of its hash, so that owners seldom have to look at one that it is not.  An index
  * doubles under its owner's lock.  The old one's pages are given back at once: whoever still looks
  * into it finds nothing there, sees that the owner has another one by now, and looks again.
  */
@@ -14,6 +15,8 @@ struct index {
     uint32_t mask;
     _Atomic uint32_t slot[];
 };
+
+#define INDEX_NUMBERS (1u << 24) /* they are below */
 
 /* All empty, made for 7/8 of `slots` (a power of two) numbers; NULL: no memory. */
 struct index *index_make(uint32_t slots);
@@ -30,17 +33,28 @@ ALWAYS_INLINE uint32_t index_next(const struct index *x, uint32_t at)
     return (at + 1) & x->mask;
 }
 
-/* 0 = nothing here, and nothing further on. */
+/* What stands there; 0 = nothing, and nothing further on. */
 ALWAYS_INLINE uint32_t index_at(const struct index *x, uint32_t at)
 {
     return atomic_load_explicit(&x->slot[at], memory_order_acquire); /* pairs with index_put */
 }
 
-/* false: another thread was faster. */
-ALWAYS_INLINE bool index_put(struct index *x, uint32_t at, uint32_t number)
+ALWAYS_INLINE uint32_t index_number(uint32_t slot)
 {
-    uint32_t nobody = 0;
-    return atomic_compare_exchange_strong(&x->slot[at], &nobody, number);
+    return slot % INDEX_NUMBERS;
+}
+
+/* false: its number's hash is another. */
+ALWAYS_INLINE bool index_may_be(uint32_t slot, uint64_t hash)
+{
+    return (slot ^ (uint32_t)hash) < INDEX_NUMBERS;
+}
+
+/* false: another thread was faster. */
+ALWAYS_INLINE bool index_put(struct index *x, uint32_t at, uint64_t hash, uint32_t number)
+{
+    uint32_t nobody = 0, slot = number | ((uint32_t)hash & ~(INDEX_NUMBERS - 1));
+    return atomic_compare_exchange_strong(&x->slot[at], &nobody, slot);
 }
 
 /* Numbers that may be put into it, all in all: looking for one that is not there ends at a gap. */

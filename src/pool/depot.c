@@ -9,7 +9,7 @@
  * A match is a node with the same frame and the same 32 bits of hash, under a parent with the same
  * 32 bits of its own: of a million stacks one is taken for another once in 10^10 runs.
  *
- * The budget is BUDGET_BYTES.  What is left of it at the end is for stacks that keep only their
+ * The budget is CHUNKS_MAX chunks.  What is left of it at the end is for stacks that keep only their
  * innermost frames: there are fewer of those.
  *
  * A forked child goes on with its parent's nodes, and begins a chunk of its own: ids below
@@ -20,9 +20,8 @@
 
 #include <string.h>
 
-#define BUDGET_BYTES (256ull << 20)
 #define CHUNK_BYTES (DEPOT_CHUNK_NODES * sizeof(struct depot_node))
-#define CHUNKS_MAX (uint32_t)(BUDGET_BYTES / CHUNK_BYTES)
+#define CHUNKS_MAX (INDEX_NUMBERS >> DEPOT_CHUNK_SHIFT) /* 255 MiB */
 #define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16) /* from there on stacks are short */
 #define SHORT_FRAMES 8u
 #define SPARE_NODES 128u /* a new chunk is made when so few are left, for handlers cannot */
@@ -66,10 +65,11 @@ static bool is_wanted(const struct depot_node *n, const struct wanted *w)
 
 static uint32_t look(const struct index *x, const struct wanted *w, uint32_t *at)
 {
-    for (uint32_t i = index_first(x, depot_tag(w->hash));; i = index_next(x, i)) {
-        uint32_t id = index_at(x, i);
+    uint32_t hash = depot_tag(w->hash);
+    for (uint32_t i = index_first(x, hash);; i = index_next(x, i)) {
+        uint32_t slot = index_at(x, i), id = index_number(slot);
         *at = i;
-        if (!id || is_wanted(node_of(id), w))
+        if (!slot || (index_may_be(slot, hash) && is_wanted(node_of(id), w)))
             return id;
     }
 }
@@ -112,9 +112,9 @@ static void index_grow(void)
     if (!new)
         return;
     for (uint32_t i = 0; old && i <= old->mask; i++) {
-        uint32_t id = index_at(old, i);
-        uint32_t at = id ? index_first(new, node_of(id)->tag) : 0;
-        while (id && !index_put(new, at, id))
+        uint32_t id = index_number(index_at(old, i)), hash = id ? node_of(id)->tag : 0;
+        uint32_t at = index_first(new, hash);
+        while (id && !index_put(new, at, hash, id))
             at = index_next(new, at);
     }
     atomic_store_explicit(&depot.index, new, memory_order_release);
@@ -185,7 +185,7 @@ static uint32_t add(const struct wanted *w, uint32_t parent, bool may_grow)
     atomic_fetch_add_explicit(&image()->depot_nodes, 1, memory_order_relaxed);
     for (;;) {
         uint32_t known = look(x, w, &at);
-        if (known || index_put(x, at, id)) /* pairs with index_at */
+        if (known || index_put(x, at, n->tag, id)) /* pairs with index_at */
             return known ? known : id;
     }
 }

@@ -22,6 +22,7 @@
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
+static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
 
 static struct rule nothing[1] = {{.key = DROPPED}};
 struct rule *rules = nothing; /* rules[0] is nobody's: what hints that know no better lead to */
@@ -158,9 +159,10 @@ static uint64_t key_of(uint32_t n)
 static uint32_t look(const struct index *x, uint64_t key, uint32_t *at)
 {
     for (uint32_t i = index_first(x, hash(key));; i = index_next(x, i)) {
-        uint32_t n = index_at(x, i);
+        uint32_t slot = index_at(x, i), n = index_number(slot);
         *at = i;
-        if (!n || atomic_load_explicit(&rules[n].key, memory_order_relaxed) == key)
+        if (!slot || (index_may_be(slot, hash(key)) &&
+                      atomic_load_explicit(&rules[n].key, memory_order_relaxed) == key))
             return n;
     }
 }
@@ -178,7 +180,7 @@ static void index_grow(void)
     for (uint32_t n = 1; n < count; n++) {
         uint64_t key = key_of(n);
         at = index_first(new, hash(key));
-        while (key && !index_put(new, at, n)) /* dropped ones of one address, each */
+        while (key && !index_put(new, at, hash(key), n)) /* dropped ones of one address, each */
             at = index_next(new, at);
     }
     atomic_store_explicit(&table.index, new, memory_order_release);
@@ -236,7 +238,8 @@ static bool is_same(const struct rule *a, const struct rule *b)
 static uint32_t take_up(const struct index *x, const struct rule *r)
 {
     uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
-    for (uint32_t n, i = index_first(x, hash(key)); (n = index_at(x, i)); i = index_next(x, i)) {
+    for (uint32_t n, i = index_first(x, hash(key)); (n = index_number(index_at(x, i)));
+         i = index_next(x, i)) {
         uint64_t dropped = key | DROPPED;
         if (key_of(n) == dropped && is_same(&rules[n], r) &&
             atomic_compare_exchange_strong(&rules[n].key, &dropped, key))
@@ -264,7 +267,7 @@ static uint32_t insert(struct index *x, uint32_t n)
         uint32_t at, known = look(x, key, &at);
         if (known)
             return known;
-        if (index_put(x, at, n))
+        if (index_put(x, at, hash(key), n))
             return n;
     }
 }

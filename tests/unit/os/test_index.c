@@ -19,17 +19,17 @@
 static bool put(struct index *x, uint32_t number, uint64_t hash)
 {
     uint32_t at = index_first(x, hash);
-    for (uint32_t n; (n = index_at(x, at)) != 0; at = index_next(x, at))
-        if (n == number)
+    for (uint32_t slot; (slot = index_at(x, at)) != 0; at = index_next(x, at))
+        if (index_may_be(slot, hash) && index_number(slot) == number)
             return false;
-    return index_put(x, at, number);
+    return index_put(x, at, hash, number);
 }
 
 static bool has(const struct index *x, uint32_t number, uint64_t hash)
 {
-    uint32_t n;
-    for (uint32_t at = index_first(x, hash); (n = index_at(x, at)) != 0; at = index_next(x, at))
-        if (n == number)
+    uint32_t slot;
+    for (uint32_t at = index_first(x, hash); (slot = index_at(x, at)) != 0; at = index_next(x, at))
+        if (index_may_be(slot, hash) && index_number(slot) == number)
             return true;
     return false;
 }
@@ -51,6 +51,21 @@ static void test_putting(void **state)
     }
 }
 
+/* Beside the number stands a part of its hash that tells most others from it. */
+static void test_hashes(void **state)
+{
+    struct index *x = index_make(64);
+    uint32_t alike = 0;
+    (void)state;
+    assert_non_null(x);
+    assert_true(index_put(x, 7, 0xffffffff12345678, INDEX_NUMBERS - 1));
+    assert_int_equal(index_number(index_at(x, 7)), INDEX_NUMBERS - 1);
+    assert_true(index_may_be(index_at(x, 7), 0xffffffff12345678));
+    for (uint64_t i = 0; i < 10000; i++)
+        alike += index_may_be(index_at(x, 7), i * 0x9e3779b97f4a7c15ull >> 32);
+    assert_in_range(alike, 1, 80);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -62,8 +77,8 @@ static void test_sizes(void **state)
         assert_true(index_bytes(x) >= slots * 4ull + sizeof *x);
         assert_int_equal(index_first(x, UINT64_MAX), slots - 1);
         assert_int_equal(index_next(x, slots - 1), 0);
-        assert_true(index_put(x, slots - 1, 1));
-        assert_false(index_put(x, slots - 1, 2)); /* another was faster */
+        assert_true(index_put(x, slots - 1, 0, 1));
+        assert_false(index_put(x, slots - 1, 0, 2)); /* another was faster */
         assert_int_equal(index_at(x, slots - 1), 1);
         assert_false(index_is_full(x, slots * 3 / 4));
         assert_true(index_is_full(x, slots - slots / 8));
@@ -118,9 +133,11 @@ static void double_it(void)
 {
     struct index *old = atomic_load(&shared), *new = index_make((old->mask + 1) * 2);
     assert_non_null(new);
-    for (uint32_t i = 0; i <= old->mask; i++)
-        if (index_at(old, i))
-            assert_true(put(new, index_at(old, i), hash_of(index_at(old, i))));
+    for (uint32_t i = 0; i <= old->mask; i++) {
+        uint32_t n = index_number(index_at(old, i));
+        if (n)
+            assert_true(put(new, n, hash_of(n)));
+    }
     atomic_store(&shared, new);
     index_retire(old);
 }
@@ -151,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_putting),
+        cmocka_unit_test(test_hashes),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_readers),
     };
