@@ -160,10 +160,15 @@ static void leave(void)
     units_give(head, n, !held->released);
 }
 
+bool large_is_filled(const struct unit *head)
+{
+    return resident_bytes(note_of(head)->units) || heap_in_file();
+}
+
 void large_give(const struct found *f)
 {
     uint64_t n = note_of(f->head)->units;
-    bool released = !resident_bytes(n) && !heap_in_file() &&
+    bool released = !large_is_filled(f->head) &&
                     !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT);
     lock_take(&large.lock);
     large.held[large.tail++ % HELD_MAX] = (struct held){f->head, released};

@@ -71,6 +71,11 @@ void segments_after_fork(void);
 
 /* A large block leaves, with its pages as they are. */
 void quarantine_judge_large(struct unit *head, struct large_record *r);
+/* Once it is freed: do its pages keep the fill? */
+bool large_is_filled(const struct unit *head);
+/* Behind a large block, live or freed and filled, or inside a freed one. */
+bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
+                  struct damage *out);
 
 /* ---- lease.c ------------------------------------------------------------------------------------ */
 

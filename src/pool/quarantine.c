@@ -42,11 +42,10 @@ static COLD void judge(void *block, uint64_t word, uint32_t go)
 
 void quarantine_judge_large(struct unit *head, struct large_record *r)
 {
-    const void *block = (const void *)unit_address(head);
     uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed), word, stacks;
     struct damage d;
-    if (!fill_is_whole(block, request) && block_read(&r->block, &word, &stacks) &&
-        word_state(word) == BLOCK_FREED && fill_damage(block, request, word, stacks, &d) && tell)
+    if (block_read(&r->block, &word, &stacks) && word_state(word) == BLOCK_FREED &&
+        large_damage(head, request, word, stacks, &d) && tell)
         tell(&d);
 }
 

@@ -40,6 +40,12 @@ static bool tell_once(const void *block, uint64_t word)
     return atomic_exchange_explicit(told_place(block), mine, memory_order_relaxed) != mine;
 }
 
+/* It was repaired: what is found next is new. */
+static void tell_again(const void *block)
+{
+    atomic_store_explicit(told_place(block), 0, memory_order_relaxed);
+}
+
 /* ---- patterns ------------------------------------------------------------------------------- */
 
 static struct span differ(const char *from, const char *to, uint8_t byte)
@@ -139,6 +145,12 @@ static struct neighbour neighbour_of(const struct found *f, void *block, int ste
     return n;
 }
 
+/* There is somebody to tell of: live, or freed and in quarantine. */
+static bool is_known(uint64_t word)
+{
+    return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_FREED;
+}
+
 static void tell_of(struct damage *out, enum error_damage where, const struct neighbour *of,
                     struct span span)
 {
@@ -162,31 +174,41 @@ static void judge_slack(const struct found *f, const struct neighbour *mine, str
     const char *slot_end = mine->block + size_class[f->kind - 1].slot_bytes;
     struct neighbour right = neighbour_of(f, mine->block, 1, go);
     bool from_right = span.first > mine->block + mine->request && span.end == slot_end &&
-                      right.there && word_state(right.word) == BLOCK_LIVE;
+                      right.there && is_known(right.word);
     tell_of(out, from_right ? DAMAGE_BEFORE : DAMAGE_BEHIND, from_right ? &right : mine, span);
 }
 
+/* The byte before `mine` is as new.  It is a redzone in every life of the slot that it lies in. */
+static void repair_before(const struct neighbour *mine)
+{
+    mine->block[-1] = (char)REDZONE_BYTE;
+}
+
 /* The byte before `mine` is changed: what does the left neighbour say to that? */
-static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go,
+static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go, bool repair,
                        struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     struct neighbour left = neighbour_of(f, mine->block, -1, go);
     if (!left.there || word_state(left.word) == BLOCK_INHERITED)
         return false;
-    if (word_state(left.word) == BLOCK_LIVE) {
+    if (is_known(left.word)) {
         struct span span = slack_damage(left.block, slot_bytes, left.request);
         bool from_left = span.first == left.block + left.request;
         if (!span.first || !tell_once(left.block, left.word))
             return false;
         tell_of(out, from_left ? DAMAGE_BEHIND : DAMAGE_BEFORE, from_left ? &left : mine, span);
+        if (repair && word_state(left.word) == BLOCK_FREED && span.end - span.first == 1) {
+            repair_before(mine);
+            tell_again(left.block);
+        }
         return true;
     }
     struct span span = differ(mine->block - REDZONE_TAIL, mine->block, REDZONE_BYTE);
     if (span.end - span.first != 1) /* what lies before the last byte may be no redzone */
         span.first = mine->block - 1;
     tell_of(out, DAMAGE_BEFORE, mine, span);
-    mine->block[-1] = (char)REDZONE_BYTE;
+    repair_before(mine);
     return true;
 }
 
@@ -195,15 +217,17 @@ static bool look(const struct found *f, const struct neighbour *mine, uint32_t g
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     struct span span = slack_damage(mine->block, slot_bytes, mine->request);
-    if (span.first && tell_once(mine->block, mine->word)) {
+    bool fresh = span.first && tell_once(mine->block, mine->word);
+    if (fresh)
         judge_slack(f, mine, span, go, out);
-        if (repair)
-            slack_repair(mine->block, slot_bytes, mine->request);
-        return true;
-    }
-    if (span.first && repair)
+    if (span.first && repair) {
         slack_repair(mine->block, slot_bytes, mine->request);
-    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE && judge_left(f, mine, go, out);
+        tell_again(mine->block);
+    }
+    if (fresh)
+        return true;
+    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE &&
+           judge_left(f, mine, go, repair, out);
 }
 
 COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
@@ -216,18 +240,27 @@ COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, u
     return look(f, &mine, go, true, out);
 }
 
-COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
-                               struct damage *out)
+static bool behind_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                         struct damage *out)
 {
     const char *end = (char *)block + request;
     struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
     struct neighbour mine = {true, block, request, was, 0};
     uint64_t now;
-    if (!span.first || !tell_once(block, was))
+    if (!span.first)
         return false;
     block_read(pool_look(f, 0), &now, &mine.stacks);
     tell_of(out, DAMAGE_BEHIND, &mine, span);
     return true;
+}
+
+COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                               struct damage *out)
+{
+    bool any = behind_large(f, block, request, was, out);
+    if (any)
+        redzone_put_large(f, block, request);
+    return any;
 }
 
 /* ---- freed blocks --------------------------------------------------------------------------- */
@@ -285,6 +318,18 @@ COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64
     return true;
 }
 
+/* A live one, or one that is still filled. */
+COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
+                       struct damage *out)
+{
+    struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
+    void *block = (void *)unit_address(head);
+    if (behind_large(&f, block, request, word, out))
+        return true;
+    return word_state(word) == BLOCK_FREED && !fill_is_whole(block, request) &&
+           fill_damage(block, request, word, stacks, out);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 /* FREED is said first, then the block is filled: by now, if its thread has left its section since. */
@@ -332,10 +377,13 @@ static void visit_large(struct unit *head, void (*visit)(const struct damage *))
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
     const struct block_record *b = pool_look(&f, 0);
     struct damage d;
-    uint64_t word, stacks;
-    if (!block_read(b, &word, &stacks) || word_state(word) != BLOCK_LIVE)
+    uint64_t word, stacks, now;
+    if (!block_read(b, &word, &stacks) || !is_known(word) ||
+        (word_state(word) == BLOCK_FREED &&
+         (!large_is_filled(head) || !is_filled_by_now(word_thread(word)))))
         return;
-    if (redzone_damage_large(&f, (void *)unit_address(head), pool_request(&f, b, word), word, &d))
+    if (large_damage(head, pool_request(&f, b, word), word, stacks, &d) &&
+        block_read(b, &now, &stacks) && now == word)
         visit(&d);
 }
 
