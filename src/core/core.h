@@ -197,7 +197,10 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 
 /* ---- errors.c, region.c: what the program did wrong ---------------------------------------------------- */
 
-/* What the program called: the entry, for reports, and the family of blocks that it makes or expects. */
+/*
+ * What the program called: the entry, for reports, and the family of blocks that it makes or expects.
+ * Of ENTRY_NONE it is not told that there was no memory.
+ */
 #define OP(entry, family) ((uint32_t)ENTRY_##entry << 8 | FAMILY_##family)
 
 ALWAYS_INLINE enum block_family op_family(uint32_t op)
@@ -254,6 +257,8 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
 void track_free(void *p, uint32_t op, const struct entry *at);
 /* The same with the size that the block is said to have. */
 void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at);
+/* More than any block has, whatever the alignment: asked for by us alone, to fail without a word. */
+#define REQUEST_HOPELESS 0xffffff0000000000u
 /* An allocation whose size cannot be; NULL, with errno. */
 void *track_refuse(uint64_t request, uint32_t op, const struct entry *at);
 /* A free that a handler left to be done, with the stack it was made at. */

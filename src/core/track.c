@@ -100,7 +100,8 @@ static COLD void *alloc_outside(const struct section *s, struct order *o)
 static COLD void *no_memory(uint64_t request, uint32_t op, const struct entry *at)
 {
     struct section s;
-    if (section_begin(&s)) {
+    bool told = op_entry(op) == ENTRY_NONE || request == REQUEST_HOPELESS; /* or will be */
+    if (!told && section_begin(&s)) {
         struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
         error_no_memory(&call, request);
         section_end(&s);

@@ -31,15 +31,19 @@ static void find_next(void *slot, const char *name)
     memcpy(slot, &f, sizeof f);
 }
 
-/* More than any block has; rounded up to an alignment it is still too much. */
-#define HOPELESS ((size_t)PTRDIFF_MAX)
+typedef void new_handler_fn(void);
+
+static new_handler_fn *find_handler(void)
+{
+    new_handler_fn *(*get)(void);
+    find_next(&get, "_ZSt15get_new_handlerv");
+    return get ? get() : NULL;
+}
 
 /* Calls the new-handler, which makes room, throws or ends; false: there is none. */
 static bool ask_handler(void)
 {
-    void (*(*get)(void))(void), (*handler)(void);
-    find_next(&get, "_ZSt15get_new_handlerv");
-    handler = get ? get() : NULL;
+    new_handler_fn *handler = find_handler();
     if (handler)
         handler();
     return handler != NULL;
@@ -58,16 +62,24 @@ static bool ask_handler(void)
         void *p;                                                                \
         while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, op, CALLER))))  \
             if (!ask_handler())                                                 \
-                GIVE_UP(new_fn, #name, HOPELESS);                               \
+                GIVE_UP(new_fn, #name, REQUEST_HOPELESS);                               \
         return p;                                                               \
     }
+
+/*
+ * Without a new-handler nothing can throw, and it is told here; else it is told by our throwing
+ * form, which the C++ library's calls.
+ */
+#define UNTOLD(op) OP(NONE, MALLOC) | op_family(op)
 
 #define DEFINE_NEW_NOTHROW(name, op)                                        \
     CXX(void *, name, size_t bytes, const void *nothrow)                        \
     {                                                                           \
-        void *p = track_alloc(bytes, MIN_ALIGN, op, CALLER);                \
+        void *p = track_alloc(bytes, MIN_ALIGN, UNTOLD(op), CALLER);            \
         if (likely(p))                                                          \
             return p;                                                           \
+        if (!find_handler())                                                    \
+            return track_refuse(bytes, op, CALLER);                             \
         GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                         \
     }
 
@@ -78,16 +90,19 @@ static bool ask_handler(void)
         while (!is_pow2(align) ||                                               \
                unlikely(!(p = track_alloc(bytes, align, op, CALLER))))      \
             if (!is_pow2(align) || !ask_handler())                              \
-                GIVE_UP(new_aligned_fn, #name, HOPELESS, align);                \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                \
         return p;                                                               \
     }
 
 #define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                       \
     CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                 \
     {                                                                                  \
-        void *p = is_pow2(align) ? track_alloc(bytes, align, op, CALLER) : NULL;   \
+        bool good = is_pow2(align);                                                    \
+        void *p = good ? track_alloc(bytes, align, UNTOLD(op), CALLER) : NULL;         \
         if (likely(p))                                                                 \
             return p;                                                                  \
+        if (good && !find_handler())                                                   \
+            return track_refuse(bytes, op, CALLER);                                    \
         GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                 \
     }
 
