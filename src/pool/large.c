@@ -64,7 +64,9 @@ void large_start(void)
 void large_record_vacate(struct large_record *r)
 {
     lock_take(&large.records_lock);
-    atomic_store_explicit(&r->block.word, BLOCK_NEVER, memory_order_release);
+    uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
+    atomic_store_explicit(&r->block.word, /* its generation goes on: lives are told apart by it */
+                          word & (uint64_t)BLOCK_GEN_MASK << BLOCK_GEN_SHIFT, memory_order_release);
     atomic_store_explicit(&r->superseded, 0, memory_order_relaxed);
     if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK) /* else it is not used again */
         large.vacant[large.vacant_count++] = r;

@@ -367,23 +367,28 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
             is_filled_by_now(word_thread(mine.word)))
             found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
         /* Still the same life?  Another thread may have been at it. */
-        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word)
+        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word &&
+            owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire)) == s)
             visit(&d);
     }
 }
 
+/* What others may be doing to the block now is seen in its record: the same before and after. */
 static void visit_large(struct unit *head, void (*visit)(const struct damage *))
 {
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
     const struct block_record *b = pool_look(&f, 0);
     struct damage d;
-    uint64_t word, stacks, now;
-    if (!block_read(b, &word, &stacks) || !is_known(word) ||
-        (word_state(word) == BLOCK_FREED &&
-         (!large_is_filled(head) || !is_filled_by_now(word_thread(word)))))
+    uint64_t first, word, now, stacks;
+    if (!block_read(b, &first, &stacks) || !is_known(first))
+        return;
+    if (word_state(first) == BLOCK_FREED &&
+        (!large_is_filled(head) || !is_filled_by_now(word_thread(first))))
+        return;
+    if (!block_read(b, &word, &stacks) || word != first)
         return;
     if (large_damage(head, pool_request(&f, b, word), word, stacks, &d) &&
-        block_read(b, &now, &stacks) && now == word)
+        block_read(b, &now, &stacks) && now == word && pool_look(&f, 0) == b)
         visit(&d);
 }
 
