@@ -87,7 +87,7 @@ struct thread {
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
-    struct trace trace[TRACES]; /* its last stacks: see trace_of */
+    struct traces traces;
 };
 
 #define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */

@@ -8,13 +8,17 @@
 #ifndef TRACE_H
 #define TRACE_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define TRACE_MORE 32u /* so many more than are wanted are walked: outer ones may return */
 #define TRACE_FRAMES 128u
-#define TRACE_RECENT 1024u
-#define TRACES 4u /* that a thread keeps */
+#define TRACES 8u /* that a thread keeps */
+#define RECENT_WAYS 4u
+#define RECENT_MIN 64u /* lines of so many stacks' ids that it has at hand: a page, to begin with */
+#define RECENT_MAX 2048u
+#define RULES_AT_HAND 4096u
 
 /*
  * What `push %rbp; mov %rsp,%rbp` leaves of a call into us: the program's frame pointer (or
@@ -59,7 +63,6 @@ struct trace_fresh {
 struct rule; /* unwind's */
 
 struct trace {
-    uint32_t epoch; /* of the rules that it was made by */
     uint32_t count; /* frames; 0 = none to go by */
     uint32_t checks;
     uint32_t end; /* enum stack_end: why there are no more */
@@ -68,13 +71,29 @@ struct trace {
     struct trace_frame frame[TRACE_FRAMES + 1];
     struct trace_more more[TRACE_FRAMES + 1];
     struct trace_check check[2 * TRACE_FRAMES + 2];
-    struct trace_fresh fresh[TRACE_FRAMES];
-    /* Direct-mapped, and only hints: what was found last by a pc, and by a hash. */
-    uint32_t rule_at[TRACE_RECENT];
-    struct trace_recent {
+};
+
+/* Stacks that were found last by hashes which agree in their lower bits: a cache line. */
+struct trace_recent {
+    struct trace_way {
         uint64_t hash;
-        uint64_t id;
-    } recent[TRACE_RECENT];
+        uint64_t id; /* 0 = none */
+    } way[RECENT_WAYS];
+};
+
+/* All that a thread has of its stacks.  What is found by a hash or a mark is only a hint. */
+struct traces {
+    uint32_t epoch; /* of the rules that they were made by */
+    uint32_t last;  /* the one that was used last */
+    uint32_t strangers; /* calls that none was like */
+    uint32_t recent_mask;
+    uint32_t recent_lost; /* ids that the depot had and `recent` no more, since that grew */
+    uint32_t recent_next; /* whose way is taken */
+    uint8_t mark[TRACES];  /* of the call that came to each of them last */
+    struct trace trace[TRACES];
+    struct trace_fresh fresh[TRACE_FRAMES];
+    uint32_t rule_at[RULES_AT_HAND]; /* by a pc */
+    alignas(64) struct trace_recent recent[RECENT_MAX]; /* up to recent_mask */
 };
 
 #endif

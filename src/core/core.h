@@ -155,7 +155,7 @@ void loader_frees(const void *p);
 /* ---- stack.c ------------------------------------------------------------------------------------------- */
 
 void stack_start(void);
-uint32_t stack_put_trace(struct trace *t);
+uint32_t stack_put_trace(struct traces *all, struct trace *t);
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
@@ -168,30 +168,18 @@ uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 #define stack_compare_walk(w, id) (id)
 #endif
 
-/*
- * Of a thread's last stacks the one to begin from: calls from one place at one depth have mostly the
- * same stack, and where two kinds take turns neither has to walk what the other left.
- */
-ALWAYS_INLINE struct trace *trace_of(struct thread *t, const struct entry *at)
-{
-    uintptr_t sp = (uintptr_t)at;
-    return &t->trace[(at->pc ^ sp >> 4 ^ sp >> 7) % TRACES];
-}
-
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
     if (unlikely(!rt.options.frames))
         return 0;
-    struct trace *trace = trace_of(t, at);
-    if (unlikely(!trace_update(trace, at, true)))
+    struct traces *all = &t->traces;
+    struct trace *trace = trace_update(all, at, true);
+    if (unlikely(!trace))
         return stack_put_walk(at, true);
     struct trace_more *last = &trace->more[trace->count];
-    if (!last->id) {
-        struct trace_recent *recent = &trace->recent[last->hash % TRACE_RECENT];
-        last->id = likely(recent->hash == last->hash) ? (uint32_t)recent->id
-                                                      : stack_put_trace(trace);
-    }
+    if (!last->id)
+        last->id = stack_put_trace(all, trace);
     return stack_note_trace(trace, at, last->id);
 }
 

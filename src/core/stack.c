@@ -3,12 +3,53 @@
  */
 #include "core.h"
 
+#define FEW_THREADS 16u
+
 void stack_start(void)
 {
     const struct unwind_setup setup = {
         .find = loader_find, .number = modules_number, .frames = rt.options.frames};
     unwind_start(&setup);
 }
+
+/* ---- ids at hand ----------------------------------------------------------------------------- */
+
+/* No branch but one: which way it is cannot be guessed. */
+static inline uint32_t find_recent(const struct trace_recent *line, uint64_t hash)
+{
+    uint64_t id = 0;
+    for (uint32_t i = 0; i < RECENT_WAYS; i++)
+        id |= line->way[i].id & -(uint64_t)(line->way[i].hash == hash);
+    return (uint32_t)id;
+}
+
+/* Lines of ids that a thread may have: one of few threads more than one of many. */
+static uint32_t recent_limit(void)
+{
+    return threads_alive() <= FEW_THREADS ? RECENT_MAX : RECENT_MAX / 4;
+}
+
+/* An id that the depot had was here, too, unless there are more stacks than room for them. */
+static void count_lost(struct traces *all)
+{
+    if (++all->recent_lost <= 8 * all->recent_mask || all->recent_mask >= recent_limit() - 1)
+        return;
+    all->recent_lost = 0;
+    all->recent_mask = 2 * all->recent_mask | (RECENT_MIN - 1);
+}
+
+static void keep_recent(struct traces *all, uint64_t hash, uint32_t id)
+{
+    struct trace_recent *line = &all->recent[hash & all->recent_mask];
+    uint32_t i = all->recent_next++ % RECENT_WAYS;
+    line->way[i].id = 0; /* this thread may leave us by siglongjmp: never a hash with another's id */
+    atomic_signal_fence(memory_order_seq_cst);
+    line->way[i].hash = hash;
+    atomic_signal_fence(memory_order_seq_cst);
+    line->way[i].id = id;
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 static COLD uint32_t put_new(struct trace *t)
 {
@@ -18,21 +59,23 @@ static COLD uint32_t put_new(struct trace *t)
     return depot_put_trace(t, true);
 }
 
-uint32_t stack_put_trace(struct trace *t)
+static uint32_t put_lost(struct traces *all, struct trace *t)
+{
+    uint32_t id = depot_find_trace(t);
+    if (likely(id))
+        count_lost(all);
+    else
+        id = put_new(t);
+    if (likely(id))
+        keep_recent(all, t->more[t->count].hash, id);
+    return id;
+}
+
+uint32_t stack_put_trace(struct traces *all, struct trace *t)
 {
     uint64_t hash = t->more[t->count].hash;
-    uint32_t id = depot_find_trace(t);
-    if (unlikely(!id))
-        id = put_new(t);
-    if (unlikely(!id))
-        return 0;
-    struct trace_recent *recent = &t->recent[hash % TRACE_RECENT];
-    recent->hash = 0; /* this thread may leave us by siglongjmp: never a hash with another's id */
-    atomic_signal_fence(memory_order_seq_cst);
-    recent->id = id;
-    atomic_signal_fence(memory_order_seq_cst);
-    recent->hash = hash;
-    return id;
+    uint32_t id = find_recent(&all->recent[hash & all->recent_mask], hash);
+    return likely(id) ? id : put_lost(all, t);
 }
 
 /* A stack that cannot be kept, or nobody to keep it. */

@@ -37,7 +37,8 @@ enum progress {
  * registers; the others take it and give it back by value.
  */
 struct update {
-    struct trace *t;
+    struct traces *all;
+    struct trace *t; /* of them */
     struct cursor c;
     struct rule *rule;             /* of the last frame */
     const struct trace_frame *old; /* innermost of the last stack that may still stand, or the wall */
@@ -50,7 +51,7 @@ struct update {
 
 ALWAYS_INLINE uint32_t fresh_count(const struct update *u)
 {
-    return (uint32_t)(u->fresh - u->t->fresh);
+    return (uint32_t)(u->fresh - u->all->fresh);
 }
 
 ALWAYS_INLINE uint32_t index_of(const struct trace *t, const struct trace_frame *f)
@@ -60,19 +61,19 @@ ALWAYS_INLINE uint32_t index_of(const struct trace *t, const struct trace_frame 
 
 /* ---- 1. inner frames ------------------------------------------------------------------------- */
 
-ALWAYS_INLINE uint32_t recent_of(uint64_t key)
+ALWAYS_INLINE uint32_t place_of(uint64_t key)
 {
-    return (uint32_t)(key ^ key >> 10) % TRACE_RECENT;
+    return (uint32_t)(key ^ key >> 12) % RULES_AT_HAND;
 }
 
-static struct rule *find_rule(struct trace *t, struct rule *inner, uint64_t key, bool may_grow)
+static struct rule *find_rule(struct traces *all, struct rule *inner, uint64_t key, bool may_grow)
 {
     struct rule spare;
     const struct rule *r = rule_of(key, &spare, may_grow);
     if (r == &spare)
         return NULL;
     uint32_t place = rule_place(r);
-    t->rule_at[recent_of(key)] = place;
+    all->rule_at[place_of(key)] = place;
     if (inner != rules) /* what all begin with would go from cache to cache */
         atomic_store_explicit(&inner->next, place, memory_order_relaxed);
     return rule_at(place);
@@ -84,8 +85,8 @@ ALWAYS_INLINE struct rule *rule_here(const struct update *u)
     struct rule *r = rule_at(atomic_load_explicit(&u->rule->next, memory_order_relaxed));
     if (likely(rule_is(r, u->c.key)))
         return r;
-    r = rule_at(u->t->rule_at[recent_of(u->c.key)]);
-    return likely(rule_is(r, u->c.key)) ? r : find_rule(u->t, u->rule, u->c.key, u->may_grow);
+    r = rule_at(u->all->rule_at[place_of(u->c.key)]);
+    return likely(rule_is(r, u->c.key)) ? r : find_rule(u->all, u->rule, u->c.key, u->may_grow);
 }
 
 ALWAYS_INLINE enum step add_and_step(struct update *u, struct rule *r)
@@ -163,9 +164,9 @@ ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace *t,
 static uint16_t saver_of(const struct update *u, const struct trace_fresh *f)
 {
     const uintptr_t *bp = f == u->fresh ? u->c.bp : f->bp;
-    while (f > u->t->fresh && f[-1].bp == bp)
+    while (f > u->all->fresh && f[-1].bp == bp)
         f--;
-    uint32_t inner = (uint32_t)(f - u->t->fresh); /* 0: none of them, our caller's rbp */
+    uint32_t inner = (uint32_t)(f - u->all->fresh); /* 0: none of them, our caller's rbp */
     return (uint16_t)(index_of(u->t, u->old) + fresh_count(u) + 1 - inner);
 }
 
@@ -305,7 +306,7 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
         begin_anew(*u);
     if (unlikely(count > TRACE_FRAMES || (t->end == STACK_CUT && count < frames_wanted)))
         return ANEW;
-    for (const struct trace_fresh *f = u->fresh; f > t->fresh;)
+    for (const struct trace_fresh *f = u->fresh; f > u->all->fresh;)
         keep_frame(u, ++old, --f);
     atomic_signal_fence(memory_order_seq_cst);
     t->count = count;
@@ -314,14 +315,15 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
-static enum progress try(struct trace *t, const struct entry *at, bool may_grow)
+static enum progress try(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
-    struct update u = {.t = t,
+    struct update u = {.all = all,
+                       .t = t,
                        .c = cursor_at(at),
                        .rule = rules,
                        .old = &t->frame[t->count],
-                       .fresh = t->fresh,
-                       .most = t->fresh + frames_wanted + TRACE_MORE,
+                       .fresh = all->fresh,
+                       .most = all->fresh + frames_wanted + TRACE_MORE,
                        .may_grow = may_grow};
     enum progress p;
     t->frame[0].sp = UINTPTR_MAX;
@@ -333,10 +335,10 @@ static enum progress try(struct trace *t, const struct entry *at, bool may_grow)
     return likely(p == ARRIVED) ? keep(&u) : p;
 }
 
-static COLD bool try_anew(struct trace *t, const struct entry *at, bool may_grow)
+static COLD bool try_anew(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
     t->count = 0;
-    if (try(t, at, may_grow) == ARRIVED)
+    if (try(all, t, at, may_grow) == ARRIVED)
         return true;
     t->count = 0;
     return false;
@@ -355,12 +357,12 @@ ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct r
 }
 
 /* One frame is wanted: nothing is walked. */
-static bool only_caller(struct trace *t, const struct entry *at, bool may_grow)
+static bool only_caller(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
     uint64_t key = at->pc & KEY_PC;
-    struct rule *r = rule_at(t->rule_at[recent_of(key)]);
+    struct rule *r = rule_at(all->rule_at[place_of(key)]);
     if (!rule_is(r, key))
-        r = find_rule(t, rules, key, may_grow);
+        r = find_rule(all, rules, key, may_grow);
     if (!r)
         return false;
     t->end = STACK_CUT;
@@ -370,11 +372,11 @@ static bool only_caller(struct trace *t, const struct entry *at, bool may_grow)
     return true;
 }
 
-static inline bool try_all(struct trace *t, const struct entry *at, bool may_grow)
+static inline bool try_all(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
     if (unlikely(frames_wanted == 1))
-        return only_caller(t, at, may_grow);
-    return likely(try(t, at, may_grow) == ARRIVED) || try_anew(t, at, may_grow);
+        return only_caller(all, t, at, may_grow);
+    return likely(try(all, t, at, may_grow) == ARRIVED) || try_anew(all, t, at, may_grow);
 }
 
 /* ---- the commonest case -------------------------------------------------------------------------- */
@@ -404,34 +406,86 @@ ALWAYS_INLINE bool is_same_caller(const struct trace_frame *f, const struct trac
            !m->needs_bp && !m[-1].needs_bp;
 }
 
-/* Rules were dropped - in a child that goes without its parent's depot the ids are, too. */
-static COLD bool begin_epoch(struct trace *t, uint32_t epoch, const struct entry *at, bool may_grow)
-{
-    t->epoch = epoch;
-    t->count = 0;
-    memset(t->recent, 0, sizeof t->recent);
-    return try_all(t, at, may_grow);
-}
-
 /*
  * Most calls are made by the function activation that made the last one, from the same place or
  * from another in it: then the innermost frame is all that can differ, if all words hold.
  */
-bool trace_update(struct trace *t, const struct entry *at, bool may_grow)
+ALWAYS_INLINE bool bring_up(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
     uint64_t key = at->pc & KEY_PC;
-    uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
     struct trace_frame *f = &t->frame[t->count];
-    if (unlikely(t->epoch != epoch))
-        return begin_epoch(t, epoch, at, may_grow);
     if (unlikely(t->count < 2) || f->sp != (uintptr_t)(at + 1))
-        return try_all(t, at, may_grow);
+        return try_all(all, t, at, may_grow);
     struct trace_more *m = &t->more[t->count];
     if (f->pc == key && likely(!m->needs_bp))
-        return likely(all_hold(t, f)) || try_all(t, at, may_grow);
-    struct rule *r = rule_at(t->rule_at[recent_of(key)]);
+        return likely(all_hold(t, f)) || try_all(all, t, at, may_grow);
+    struct rule *r = rule_at(all->rule_at[place_of(key)]);
     if (!rule_is(r, key) || !is_same_caller(f, m, r) || unlikely(!all_hold(t, f)))
-        return try_all(t, at, may_grow);
+        return try_all(all, t, at, may_grow);
     replace(f, m, r, key);
     return true;
+}
+
+/* ---- which one --------------------------------------------------------------------------------- */
+
+#define EACH_BYTE 0x0101010101010101ull
+#define STRANGERS 16u /* one of so many begins from another trace than the last */
+static_assert(TRACES == sizeof(uint64_t), "a byte for each");
+
+/* 8 bits that tell most calls from another: from one place, at one depth of the stack. */
+ALWAYS_INLINE uint8_t mark_of(const struct entry *at)
+{
+    return (uint8_t)((((uintptr_t)at * 0x9e3779b97f4a7c15ull) ^ at->pc) * 0x9e3779b97f4a7c15ull >> 56);
+}
+
+/* The first trace that has it; TRACES: none. */
+ALWAYS_INLINE uint32_t find_mark(const struct traces *all, uint8_t mark)
+{
+    uint64_t marks, same;
+    memcpy(&marks, all->mark, sizeof marks);
+    marks ^= mark * EACH_BYTE;
+    same = (marks - EACH_BYTE) & ~marks & EACH_BYTE << 7; /* right up to the first one */
+    return same ? (uint32_t)__builtin_ctzll(same) / 8 : TRACES;
+}
+
+/*
+ * A call that is like none.  Mostly it has more in common with the last one than with others; but
+ * where a few kinds take turns each has to come to a trace of its own, which it then finds by its
+ * mark.
+ */
+ALWAYS_INLINE uint32_t find_for_stranger(struct traces *all)
+{
+    uint32_t n = ++all->strangers;
+    return likely(n % STRANGERS) ? all->last : n / STRANGERS % TRACES;
+}
+
+ALWAYS_INLINE struct trace *choose(struct traces *all, const struct entry *at)
+{
+    uint8_t mark = mark_of(at);
+    uint32_t i = find_mark(all, mark);
+    if (i == TRACES) {
+        i = find_for_stranger(all);
+        all->mark[i] = mark;
+    }
+    all->last = i;
+    return &all->trace[i];
+}
+
+/* Rules were dropped - in a child that goes without its parent's depot the ids are, too. */
+static COLD void begin_epoch(struct traces *all, uint32_t epoch)
+{
+    for (uint32_t i = 0; i < TRACES; i++)
+        if (all->trace[i].count)
+            all->trace[i].count = 0;
+    memset(all->recent, 0, (all->recent_mask + 1) * sizeof all->recent[0]);
+    all->epoch = epoch;
+}
+
+struct trace *trace_update(struct traces *all, const struct entry *at, bool may_grow)
+{
+    uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
+    if (unlikely(all->epoch != epoch))
+        begin_epoch(all, epoch);
+    struct trace *t = choose(all, at);
+    return likely(bring_up(all, t, at, may_grow)) ? t : NULL;
 }

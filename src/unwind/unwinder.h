@@ -43,10 +43,10 @@ void unwind_after_fork(bool fresh);
 /* ---- stacks ------------------------------------------------------------------------------------ */
 
 /*
- * Brings `t`, this thread's, up to the call at `at`.  false: this stack cannot be kept (a signal
- * handler's, or one with frames that need all registers): walk it.
+ * One of this thread's traces, brought up to the call at `at`.  NULL: this stack cannot be kept (a
+ * signal handler's, or one with frames that need all registers): walk it.
  */
-bool trace_update(struct trace *t, const struct entry *at, bool may_grow);
+struct trace *trace_update(struct traces *all, const struct entry *at, bool may_grow);
 
 struct walk {
     uint32_t count;

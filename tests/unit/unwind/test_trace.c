@@ -118,7 +118,8 @@ static struct {
     struct frame frame[DEEPEST + 1]; /* outermost first */
 } model;
 
-static struct trace trace;
+static struct traces all;
+static struct trace *trace; /* of them, the last one */
 
 static uint32_t chance(uint32_t n)
 {
@@ -218,9 +219,9 @@ static void go_on(uint32_t depth)
 /* From outside in: hashes belong to their frames, and ids, given once, to their hashes. */
 static void check_trace(void)
 {
-    uint64_t hash = depot_root(trace.end);
-    for (uint32_t i = 1; i <= trace.count; i++) {
-        struct trace_more *m = &trace.more[i];
+    uint64_t hash = depot_root(trace->end);
+    for (uint32_t i = 1; i <= trace->count; i++) {
+        struct trace_more *m = &trace->more[i];
         hash = depot_hash(hash, m->word);
         MUST(m->hash == hash);
         MUST(!m->id || m->id == (uint32_t)hash);
@@ -231,25 +232,23 @@ static void check_trace(void)
 static void agree(const struct walk *w)
 {
     check_trace();
-    MUST(trace.count <= TRACE_FRAMES && trace.count > 0);
-    if (trace.count < RTC_STACK_FRAMES)
-        MUST(w->count == trace.count && w->end == trace.end);
+    MUST(trace->count <= TRACE_FRAMES && trace->count > 0);
+    if (trace->count < RTC_STACK_FRAMES)
+        MUST(w->count == trace->count && w->end == trace->end);
     else
         MUST(w->count == RTC_STACK_FRAMES);
     for (uint32_t i = 0; i < w->count; i++)
-        MUST(trace.more[trace.count - i].word == w->word[i]);
+        MUST(trace->more[trace->count - i].word == w->word[i]);
 }
 
 /* Both ways; was it kept? */
 static bool update(const struct entry *at, struct walk *w)
 {
-    bool kept = trace_update(&trace, at, true);
+    trace = trace_update(&all, at, true);
     unwind_walk(at, w, true);
-    if (kept)
+    if (trace)
         agree(w);
-    else
-        MUST(trace.count == 0);
-    return kept;
+    return trace;
 }
 
 static bool is_strange(void)
@@ -277,9 +276,9 @@ static void check_model(const struct walk *w, bool kept)
         MUST(w->word[i] == word_of_frame(&model.frame[model.count - 1 - i]));
     MUST(w->count == (model.count < RTC_STACK_FRAMES ? model.count : RTC_STACK_FRAMES));
     MUST(w->end == (model.count > RTC_STACK_FRAMES ? STACK_CUT : STACK_WHOLE));
-    for (uint32_t i = 0; i < trace.count; i++)
-        MUST(trace.frame[trace.count - i].sp == model.frame[model.count - 1 - i].sp);
-    MUST(trace.end == STACK_CUT || trace.count == model.count);
+    for (uint32_t i = 0; i < trace->count; i++)
+        MUST(trace->frame[trace->count - i].sp == model.frame[model.count - 1 - i].sp);
+    MUST(trace->end == STACK_CUT || trace->count == model.count);
 }
 
 /* ---- random steps ------------------------------------------------------------------------------------- */
@@ -366,7 +365,7 @@ static void trap(int signal)
 static __attribute__((noinline)) void update_and_leave(const struct entry *at)
 {
     __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    trace_update(&trace, at, true);
+    trace_update(&all, at, true);
     __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
@@ -402,6 +401,7 @@ static void left_in_the_middle(void)
     catch_traps();
     start();
     for (uint32_t i = 0; i < LEFT; i++) {
+        all.strangers = 0; /* so all of them are in one trace */
         begin();
         call_by_bp(10);
         const struct entry *at = entry();
@@ -452,14 +452,53 @@ static void forgotten(void)
     start();
     begin();
     MUST(update(entry(), &w));
-    trace.more[1].id = 77;
-    trace.recent[5] = (struct trace_recent){0x1234, 77};
+    trace->more[1].id = 77;
+    all.recent_mask = RECENT_MAX - 1;
+    all.recent[5].way[1] = all.recent[RECENT_MAX - 1].way[0] = (struct trace_way){0x1234, 77};
     unwind_after_fork(false);
-    MUST(trace_update(&trace, entry(), true) && trace.more[1].id == 77 && trace.recent[5].id == 77);
+    MUST(trace_update(&all, entry(), true) == trace && trace->more[1].id == 77);
+    MUST(all.recent[5].way[1].id == 77);
     unwind_after_fork(true);
-    MUST(trace_update(&trace, entry(), true) && trace.more[1].id == 0);
-    for (uint32_t i = 0; i < TRACE_RECENT; i++)
-        MUST(!trace.recent[i].hash && !trace.recent[i].id);
+    MUST(trace_update(&all, entry(), true) && trace->more[1].id == 0);
+    for (uint32_t i = 0; i < RECENT_MAX; i++)
+        for (uint32_t k = 0; k < RECENT_WAYS; k++)
+            MUST(!all.recent[i].way[k].hash && !all.recent[i].way[k].id);
+}
+
+/* ---- which trace ----------------------------------------------------------------------------------------- */
+
+#define KINDS 6u
+
+/* Calls from so many depths, each from one place, in turns. */
+static void take_turns(uint32_t rounds)
+{
+    static uintptr_t copy[MEMORY_WORDS];
+    struct walk w;
+    memcpy(copy, model.memory, sizeof copy);
+    for (uint32_t i = 0; i < rounds * KINDS; i++) {
+        model.count = 40 - 3 * (i % KINDS);
+        model.random = 20261128 + i % KINDS; /* entry's place */
+        MUST(update(entry(), &w));
+        memcpy(model.memory, copy, sizeof copy);
+    }
+}
+
+/* In the end each has a trace of its own, wherever its stack lies. */
+static void kinds_in_turns(void)
+{
+    uintptr_t memory[MEMORY_WORDS] = {0};
+    model.random = 20261127;
+    model.memory = memory;
+    start();
+    for (uint32_t i = 0; i < 20; i++) {
+        begin();
+        while (model.count < 40)
+            call(i % 3);
+        take_turns(200);
+        uint32_t strangers = all.strangers;
+        take_turns(10);
+        MUST(all.strangers == strangers);
+    }
 }
 
 /* ---- where stacks end ------------------------------------------------------------------------------------ */
@@ -514,6 +553,7 @@ IN_CHILD(smashed_stacks)
 IN_CHILD(left_in_the_middle)
 IN_CHILD(strange_frames)
 IN_CHILD(forgotten)
+IN_CHILD(kinds_in_turns)
 IN_CHILD(ends)
 
 int main(void)
@@ -524,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_left_in_the_middle),
         cmocka_unit_test(test_strange_frames),
         cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_kinds_in_turns),
         cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
