@@ -19,5 +19,7 @@ void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out)
         fprintf(out, ": %s", name);
     if (!name || v.offset > 0)
         fprintf(out, "+0x%llx", (unsigned long long)(name ? v.offset : offset));
+    if (name && v.file)
+        fprintf(out, " (%s:%d)", base_name(v.file), v.line);
     variable_free(&v);
 }

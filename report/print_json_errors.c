@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "json_priv.h"
+#include "variables.h"
 
 /* ---- words that programs read -------------------------------------------------------------- */
 
@@ -65,7 +66,29 @@ static void near_object(struct json *j, const struct report *r, const struct err
     close_object(j);
 }
 
-static void region_object(struct json *j, const struct report *r, const struct error *e)
+/* What lies there, as far as its file knows. */
+static void variable_object(struct json *j, struct report *r, const struct region *region)
+{
+    struct variable v;
+
+    if (!variable_find(r, region->module, region->offset, &v))
+        return;
+    open_object(j, "variable");
+    if (v.name) {
+        put_text(j, "name", v.name);
+        put_number(j, "offset", v.offset);
+    }
+    if (v.file) {
+        put_text(j, "file", v.file);
+        put_number(j, "line", (uint64_t)(v.line > 0 ? v.line : 0));
+    }
+    if (v.section)
+        put_text(j, "section", v.section);
+    close_object(j);
+    variable_free(&v);
+}
+
+static void region_object(struct json *j, struct report *r, const struct error *e)
 {
     const struct region *region = &e->region;
 
@@ -82,6 +105,7 @@ static void region_object(struct json *j, const struct report *r, const struct e
     if (region->module != NO_MODULE) {
         put_number(j, "module", region->module);
         put_hex(j, "offset", region->offset);
+        variable_object(j, r, region);
     }
     thread_object(j, "thread", r, e, &region->thread);
     close_object(j);

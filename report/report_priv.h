@@ -513,7 +513,7 @@ char *demangle(const char *name);
 
 /* ---- places.c ------------------------------------------------------------------------------ */
 
-/* ".data of prog: table+0x34", "libfoo.so+0x1234": what lies at an offset of a module. */
+/* ".data of prog: table[3]+0x4 (prog.c:7)", "libfoo.so+0x1234": what lies at an offset of a module. */
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
 
 /* ---- words.c ------------------------------------------------------------------------------ */

@@ -15,7 +15,7 @@
 
 #define BLOCK 0x700000000040ull
 
-static int table[16] = {1};
+static int table[16] = {1}; static const int table_line = __LINE__;
 
 struct word_case {
     struct error error;
@@ -23,7 +23,7 @@ struct word_case {
 };
 
 static char root_name[] = "prog";
-static struct image root = {.number = 1, .pid = 500, .name = root_name};
+static struct image root = {.number = 1, .pid = 500, .name = root_name}; static const int root_line = __LINE__;
 
 static struct report a_report(void)
 {
@@ -189,20 +189,25 @@ static void test_places(void **state)
     struct {
         const void *at;
         uint64_t more;
+        int line; /* where it is declared, 0: not said */
         const char *says;
     } cases[] = {
-        {table, 5, "free of an address in .data of test_word_errors: table[1]+0x1"},
-        {table, 0, "free of an address in .data of test_word_errors: table"},
-        {&root, 0, "free of an address in .data of test_word_errors: root"},
-        {(const void *)(uintptr_t)test_deterministic, 1,
-         "free of an address in .text of test_word_errors: test_deterministic+0x1"},
-        {(const void *)__executable_start, 4, "free of an address in test_word_errors+0x4"},
+        {table, 5, table_line, ".data of test_word_errors: table[1]+0x1"},
+        {table, 0, table_line, ".data of test_word_errors: table"},
+        {&root, 0, root_line, ".data of test_word_errors: root"},
+        {(const void *)(uintptr_t)test_deterministic, 1, 0,
+         ".text of test_word_errors: test_deterministic+0x1"},
+        {(const void *)__executable_start, 4, 0, "test_word_errors+0x4"},
     };
 
     (void)state;
     for (size_t i = 0; i < countof(cases); i++) {
         uint64_t offset = (uint64_t)(uintptr_t)cases[i].at + cases[i].more - bias;
-        struct word_case one = {BAF(REGION_MODULE, .module = 0, .offset = offset), cases[i].says};
+        char says[160], where[64] = "";
+        struct word_case one = {BAF(REGION_MODULE, .module = 0, .offset = offset), says};
+        if (cases[i].line)
+            snprintf(where, sizeof where, " (test_word_errors.c:%d)", cases[i].line);
+        snprintf(says, sizeof says, "free of an address in %s%s", cases[i].says, where);
         check(&one, 1, false);
     }
 }
