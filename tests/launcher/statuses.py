@@ -313,6 +313,7 @@ def findings(stage):
     again = run(stage, '--error-exitcode=23', faulty, '5', env=env)
     expect(again, 23, 'exit status 5')
     must(name[0] in again[2], 'another name in another run:', again[2])
+    expect(run(stage, '--error-exitcode=0', faulty, '5', env=env), 5, 'exit status 5')
     expect(run(stage, '--error-exitcode=23', faulty, '0', 'kill', env=env), -signal.SIGKILL, '1 problem')
     expect(run(stage, '-q', faulty, '5', env=env), 5, '1 problem')
     os.unlink(pool)

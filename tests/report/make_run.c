@@ -6,6 +6,7 @@
  *   start=N    seconds later                child=N    pid of the forked child, still open
  *   damaged    in its second area           options=TEXT
  *   clean      without errors               limit=N    errors that were not recorded
+ *   odd        the root's damage lies before its block, and its first free was at a place of its own
  *
  * The files in tests/files were made by it, so nothing here may depend on the machine.
  */
@@ -30,6 +31,7 @@ static uint32_t add_map(struct build *b, uint32_t area, uint64_t bias)
     build_node(d, bias + 0x1010, 0);
     build_node(d, LIB + 0x2020, 1);
     build_node(d, 0x4242, 0);
+    build_node(d, bias + 0x3030, 0);
     return area;
 }
 
@@ -164,17 +166,32 @@ static void add_successor(struct build *b)
     add_threads(b, new, 7, 6);
 }
 
+static struct segment *errors_of(const struct build *b, uint32_t area)
+{
+    uint64_t at = RTC_AREA_HEAD_BYTES + build_image_header(b, area)->header_bytes;
+    struct segment *s = (void *)(build_area_at(b, area) + at);
+
+    while (s->kind != SEGMENT_ERRORS)
+        s = (void *)((char *)s + s->bytes);
+    return s;
+}
+
+static void make_odd(const struct build *b, uint32_t area)
+{
+    const struct segment *s = errors_of(b, area);
+    struct error_record *e = build_item(s, 0);
+
+    e->free_stack = 4;
+    while (e->kind != ERROR_WUA)
+        e++;
+    e->damage = DAMAGE_BEFORE;
+    e->address = e->block - 8;
+}
+
 /* As if nobody had done anything wrong. */
 static void make_clean(const struct build *b, uint32_t area)
 {
-    uint64_t at = RTC_AREA_HEAD_BYTES + build_image_header(b, area)->header_bytes;
-
-    while (at < build_head(b, area)->used_bytes) {
-        struct segment *s = (void *)(build_area_at(b, area) + at);
-        if (s->kind == SEGMENT_ERRORS)
-            s->count = 0;
-        at += s->bytes;
-    }
+    errors_of(b, area)->count = 0;
     memset(build_image_header(b, area)->bad_frees, 0, sizeof build_image_header(b, area)->bad_frees);
 }
 
@@ -213,6 +230,8 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
         build_image_header(b, child)->lost_features = strtoull(value, NULL, 0);
     else if ((value = value_of(word, "limit")))
         build_image_header(b, root)->errors_unrecorded = number_of(value);
+    else if (strcmp(word, "odd") == 0)
+        make_odd(b, root);
     else if (strcmp(word, "clean") == 0) {
         make_clean(b, root);
         make_clean(b, child);

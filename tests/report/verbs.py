@@ -204,6 +204,8 @@ def show_one():
          "                  /opt/demo/prog+0x1010\n", done.stdout)
     done = rtcheck("show", "--deterministic", "wua-36c05ea6", "run.pool")
     must("0x7000" not in done.stdout and "20000" not in done.stdout and "tid" not in done.stdout, done.stdout)
+    must("  lies in " in rtcheck("show", "baf-07e1da9c", "run.pool").stdout)
+    must("  lies in " not in rtcheck("show", "--deterministic", "baf-07e1da9c", "run.pool").stdout)
     done = rtcheck("show", "biu-98998318", "run.pool")
     must(done.stdout.startswith("biu-98998318  97.7 KiB in use in 1 block, 97.7 KiB each on average\n"
                                 "  process       2000000000 prog1\n  allocated\n"), done.stdout)
@@ -288,6 +290,18 @@ def json_report():
     must(report["cost"]["counters"]["task_clock_ns"] ==
          {"value": 12345678, "source": "clock_gettime", "processes": 1}, report["cost"])
     must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")
+
+
+@check
+def json_of_odd_errors():
+    report = report_of(rtcheck("report", "--json=run.json", make("run.pool", "odd")), "run.json")
+    written = next(e for e in report["errors"] if e["rtc"] == "wua")
+    must(written["near"]["before"] == 8 and "offset" not in written["near"], written)
+    must(written["damage"]["where"] == "before", written)
+    frames = {f["id"]: f for f in report["frames"]}
+    stacks = {s["id"]: s for s in report["stacks"]}
+    free = [stacks[e["free_stack"]]["frames"] for e in report["errors"] if "free_stack" in e]
+    must(["0x3030"] in [[frames[f]["offset"] for f in stack] for stack in free], free)
 
 
 @check

@@ -169,6 +169,32 @@ static void test_what_is_taken(void **state)
     run_end(&run);
 }
 
+/* What has errors to be shown stays in the file, told once; but not without end. */
+static void test_errors_stay(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t area[2];
+
+    (void)state;
+    an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct segment *s;
+        area[i] = an_image(&run.b, 2 + i, 0, process_gone(), IMAGE_ROOT);
+        s = build_segment(&run.b, area[i], SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+        build_error(s, i == 0 ? ERROR_DUF : ERROR_NONE, ENTRY_FREE, 0);
+    }
+    run_start(&run);
+    absorb(&run);
+    absorb(&run);
+    assert_true(is_claimed(&run, area[0]) && !is_empty(&run, area[0]));
+    assert_false(is_claimed(&run, area[1]));
+    assert_int_equal(build_run(&run.b)->taken_back.images, 2);
+    assert_int_equal(report_collect(run.r, (char[REPORT_ERROR_BYTES]){0}), 0);
+    assert_int_equal(run.r->error_count, 1);
+    assert_int_equal(run.r->errors[0].count, 1);
+    run_end(&run);
+}
+
 /* The area's next owner is a new image; the old one's number still stands for what it was. */
 static void test_area_used_again(void **state)
 {
@@ -675,6 +701,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_living_keep_theirs),
         cmocka_unit_test(test_what_is_taken),
+        cmocka_unit_test(test_errors_stay),
         cmocka_unit_test(test_area_used_again),
         cmocka_unit_test(test_exec_leaves_the_old_image),
         cmocka_unit_test(test_spawned),

@@ -288,6 +288,25 @@ static void test_forty_lines(void **state)
         fail_msg("%u lines:\n%s", lines_of(text), text);
 }
 
+/* However many lines others take: there is always room to say how many more there are. */
+static void test_never_one_too_many(void **state)
+{
+    (void)state;
+    for (unsigned more = 0; more < 3; more++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, 0);
+        const char *text;
+        build_image_header(&b, p.area)->flags |= more > 0 ? IMAGE_SANDBOXED : 0;
+        build_image_header(&b, p.area)->flags |= more > 1 ? IMAGE_INHERITED_UNSURE : 0;
+        for (unsigned i = 1; i <= 40; i++)
+            a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+        text = text_of(&b, (struct print_options){0});
+        must_say(text, " more: --all prints them\n");
+        text = strstr(text, "ERRORS\n");
+        assert_int_equal(lines_of(text) - lines_of(strstr(text, "IN USE")), 30 - more);
+    }
+}
+
 static void test_all(void **state)
 {
     struct build b = build_begin();
@@ -563,7 +582,7 @@ int main(void)
         cmocka_unit_test(test_one_error),      cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_colors),         cmocka_unit_test(test_headlines),
         cmocka_unit_test(test_not_looked_for), cmocka_unit_test(test_counted_once),
-        cmocka_unit_test(test_forty_lines),    cmocka_unit_test(test_all),
+        cmocka_unit_test(test_forty_lines),    cmocka_unit_test(test_never_one_too_many), cmocka_unit_test(test_all),
         cmocka_unit_test(test_first_always_fits), cmocka_unit_test(test_time_orders),
         cmocka_unit_test(test_frames_shown),   cmocka_unit_test(test_library_runs),
         cmocka_unit_test(test_before_main),    cmocka_unit_test(test_ends_of_stacks),
