@@ -46,7 +46,6 @@ struct update {
     const struct trace_fresh *most; /* how far that may go */
     bool may_grow;
     uint32_t end;
-    enum progress progress;
 };
 
 ALWAYS_INLINE uint32_t fresh_count(const struct update *u)
@@ -66,27 +65,21 @@ ALWAYS_INLINE uint32_t place_of(uint64_t key)
     return (uint32_t)(key ^ key >> 12) % RULES_AT_HAND;
 }
 
-static struct rule *find_rule(struct traces *all, struct rule *inner, uint64_t key, bool may_grow)
+static struct rule *find_rule(struct traces *all, uint64_t key, bool may_grow)
 {
     struct rule spare;
     const struct rule *r = rule_of(key, &spare, may_grow);
     if (r == &spare)
         return NULL;
-    uint32_t place = rule_place(r);
-    all->rule_at[place_of(key)] = place;
-    if (inner != rules) /* what all begin with would go from cache to cache */
-        atomic_store_explicit(&inner->next, place, memory_order_relaxed);
-    return rule_at(place);
+    all->rule_at[place_of(key)] = rule_place(r);
+    return rule_at(rule_place(r));
 }
 
-/* Two hints: whom the last frame's caller was last time, and what this pc was last time. */
-ALWAYS_INLINE struct rule *rule_here(const struct update *u)
+/* What this pc was last time: a hint.  (Whom a frame's caller was last time is a worse one.) */
+ALWAYS_INLINE struct rule *rule_here(struct traces *all, uint64_t key, bool may_grow)
 {
-    struct rule *r = rule_at(atomic_load_explicit(&u->rule->next, memory_order_relaxed));
-    if (likely(rule_is(r, u->c.key)))
-        return r;
-    r = rule_at(u->all->rule_at[place_of(u->c.key)]);
-    return likely(rule_is(r, u->c.key)) ? r : find_rule(u->all, u->rule, u->c.key, u->may_grow);
+    struct rule *r = rule_at(all->rule_at[place_of(key)]);
+    return likely(rule_is(r, key)) ? r : find_rule(all, key, may_grow);
 }
 
 ALWAYS_INLINE enum step add_and_step(struct update *u, struct rule *r)
@@ -104,7 +97,7 @@ static uint32_t end_reason(enum step s)
 /* One frame further out. */
 ALWAYS_INLINE enum progress walk_on(struct update *u)
 {
-    struct rule *r = rule_here(u);
+    struct rule *r = rule_here(u->all, u->c.key, u->may_grow);
     if (unlikely(!r))
         return NOT_SO;
     enum step s = add_and_step(u, r);
@@ -315,18 +308,36 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
+/*
+ * The innermost of the last stack's frames that may still stand.  How many have returned cannot be
+ * guessed, so of the first eight that is counted and no branch taken.
+ */
+ALWAYS_INLINE const struct trace_frame *first_standing(const struct trace *t, uintptr_t sp)
+{
+    const struct trace_frame *f = &t->frame[t->count];
+    uint32_t returned = 0;
+    if (likely(t->count >= 8))
+        for (uint32_t i = 0; i < 8; i++)
+            returned += f[-(ptrdiff_t)i].sp < sp;
+    for (f -= returned; unlikely(f->sp < sp);)
+        f--;
+    return f;
+}
+
 static enum progress try(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
-    struct update u = {.all = all,
-                       .t = t,
-                       .c = cursor_at(at),
-                       .rule = rules,
-                       .old = &t->frame[t->count],
-                       .fresh = all->fresh,
-                       .most = all->fresh + frames_wanted + TRACE_MORE,
-                       .may_grow = may_grow};
+    struct update u; /* member by member: as a whole it would be cleared first */
     enum progress p;
     t->frame[0].sp = UINTPTR_MAX;
+    u.all = all;
+    u.t = t;
+    u.c = cursor_at(at);
+    u.rule = rules;
+    u.old = first_standing(t, u.c.sp);
+    u.fresh = all->fresh;
+    u.most = all->fresh + frames_wanted + TRACE_MORE;
+    u.may_grow = may_grow;
+    u.end = 0;
     do {
         while (u.old->sp < u.c.sp)
             u.old--;
@@ -360,9 +371,7 @@ ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct r
 static bool only_caller(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
 {
     uint64_t key = at->pc & KEY_PC;
-    struct rule *r = rule_at(all->rule_at[place_of(key)]);
-    if (!rule_is(r, key))
-        r = find_rule(all, rules, key, may_grow);
+    struct rule *r = rule_here(all, key, may_grow);
     if (!r)
         return false;
     t->end = STACK_CUT;

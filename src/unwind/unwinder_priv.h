@@ -87,10 +87,9 @@ enum rule_kind {
     RULE_COMPLEX, /* needs other registers, or an expression: registers.c */
 };
 
-/* Never changes once it can be found, but for `next` and the key of one that is dropped. */
+/* Never changes once it can be found, but for the key of one that is dropped. */
 struct rule {
     _Atomic uint64_t key;
-    _Atomic uint32_t next; /* the place of the caller's rule that was seen last: a hint */
     int32_t offset;
     uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: it is still in rbp */
     uint16_t kind;     /* enum rule_kind */
