@@ -220,7 +220,7 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
                     uint64_t said);
 void error_damage(const struct error_call *call, const struct damage *d);
 void error_no_memory(const struct error_call *call, uint64_t bytes);
-void errors_start(void); /* the image has its header */
+void errors_start(void);
 void errors_after_fork(void);
 /* Behind the section in which an error was found: stops, aborts or goes on. */
 void errors_act(void);

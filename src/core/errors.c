@@ -301,6 +301,4 @@ static void evicted(const struct damage *d)
 void errors_start(void)
 {
     quarantine_tell(evicted);
-    image()->checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED);
-    image()->error_limit = rt.options.error_limit;
 }

@@ -54,7 +54,6 @@ static void after_fork(bool fresh)
 {
     unwind_after_fork(fresh);
     errors_after_fork();
-    errors_start();
 }
 
 /* Only the first image of a run can have its heap in the file: there is one heap in it. */
@@ -78,6 +77,8 @@ static void start(char **envp)
     }
     struct image_request request = {
         .frames = rt.options.frames,
+        .checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED),
+        .error_limit = rt.options.error_limit,
         .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
         .first_thread = 1,
         .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |

@@ -106,6 +106,8 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->first_depot_chunk = request->first_depot_chunk;
     h->stack_frames = request->frames;
     h->lease = request->lease;
+    h->checks = parent ? parent->checks : request->checks;
+    h->error_limit = parent ? parent->error_limit : request->error_limit;
     h->quarantine_bytes = pool_knobs.quarantine_bytes;
     h->malloc_fill = (uint16_t)(pool_knobs.malloc_fill + 1);
     h->free_fill = (uint16_t)(pool_knobs.free_fill + 1);

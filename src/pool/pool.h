@@ -261,6 +261,8 @@ struct image_request {
     uint32_t first_thread;
     uint32_t first_depot_chunk;
     uint32_t frames; /* that stacks have at most */
+    uint32_t checks; /* CHECK_*; a forked image's are its parent's */
+    uint32_t error_limit;
     uint32_t flags;
 };
 

@@ -28,12 +28,15 @@ static int fill_of(const struct options *o, const char *name)
 static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
+    static const char *const words[] = {"continue", "stop", "abort", "debugger"};
     const char *dir = option_text(o, "pool-dir");
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
+    must(r.error_limit == strtoul(option_text(o, "error-limit"), NULL, 10), "error-limit is the same");
+    must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
     must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");

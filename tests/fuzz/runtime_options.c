@@ -14,7 +14,13 @@
 
 #define CORE_H
 
+enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
+
+#define ERROR_LIMIT_MAX 10000u
+
 struct options {
+    enum on_error on_error;
+    uint32_t error_limit;
     bool trace_children;
     bool keep;
     bool heap_in_file;
@@ -35,7 +41,7 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES};
+    struct options o = {.trace_children = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
@@ -46,6 +52,8 @@ struct runtime_options runtime_options_read(const char *text)
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,
         .frames = o.frames,
+        .on_error = o.on_error,
+        .error_limit = o.error_limit,
         .quarantine_bytes = pool_knobs.quarantine_bytes,
         .malloc_fill = pool_knobs.malloc_fill,
         .free_fill = pool_knobs.free_fill,

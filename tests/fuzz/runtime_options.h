@@ -14,6 +14,8 @@ struct runtime_options {
     bool heap_in_file;
     uint64_t heap_bytes;
     uint32_t frames;
+    int on_error; /* place in the list of the words */
+    uint32_t error_limit;
     char pool_dir[256];
     uint64_t quarantine_bytes;
     int malloc_fill; /* -1 = no */
