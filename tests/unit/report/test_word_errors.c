@@ -41,6 +41,7 @@ static struct report a_report(void)
 static void report_drop(struct report *r)
 {
     HASH_DEL(r->images, &root);
+    helper_end(r);
     symbols_free(r);
 }
 
