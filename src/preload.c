@@ -31,6 +31,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     (void)argc;
     (void)argv;
     core_constructed(envp);
+    cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     on_exit(ending, NULL);
     at_quick_exit(ending_quickly);

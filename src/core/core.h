@@ -191,6 +191,9 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  */
 #define OP(entry, family) ((uint32_t)ENTRY_##entry << 8 | FAMILY_##family)
 
+/* The same, for blocks of any family. */
+#define OP_ANY(op) (((op) & ~(uint32_t)0xff) | FAMILY_COUNT)
+
 ALWAYS_INLINE enum block_family op_family(uint32_t op)
 {
     return (enum block_family)(op & 0xff);

@@ -9,13 +9,14 @@
  */
 #include "core_priv.h"
 
-const uint8_t frees_families[FAMILY_COUNT] = {
+const uint8_t frees_families[FAMILY_COUNT + 1] = {
     [FAMILY_MALLOC] = 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED,
     [FAMILY_NEW] = 1u << FAMILY_NEW,
     [FAMILY_NEW_ARRAY] = 1u << FAMILY_NEW_ARRAY,
     [FAMILY_ALIGNED] = 1u << FAMILY_ALIGNED,
     [FAMILY_NEW_ALIGNED] = 1u << FAMILY_NEW_ALIGNED,
     [FAMILY_NEW_ARRAY_ALIGNED] = 1u << FAMILY_NEW_ARRAY_ALIGNED,
+    [FAMILY_COUNT] = 0xff, /* OP_ANY */
 };
 
 /* ---- what is wrong with it ------------------------------------------------------------------ */

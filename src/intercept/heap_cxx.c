@@ -5,6 +5,10 @@
  * C++ library's: its own operator new is called with a size that nobody has, and where nothing may
  * be thrown, its own form of that, which catches what the throwing one - ours - lets pass.  A
  * program that has no C++ library has no caller of these.
+ *
+ * A program may bring some of them itself, and the C++ library's others then lead to those: arrays to
+ * the form for one, nothrow forms to the throwing ones, sized to unsized.  So where any was brought,
+ * ours of the derived forms step aside for the library's, and the basic ones make and take any family.
  */
 #include "intercept.h"
 
@@ -14,8 +18,8 @@
 #define MIN_ALIGN 16u
 
 /* Declares and defines an exported function without a header of its own. */
-#define CXX(result, name, ...)          \
-    EXPORT result name(__VA_ARGS__);    \
+#define CXX(result, name, ...)       \
+    EXPORT result name(__VA_ARGS__); \
     EXPORT result name(__VA_ARGS__)
 
 typedef void *new_fn(size_t);
@@ -49,6 +53,28 @@ static bool ask_handler(void)
     return handler != NULL;
 }
 
+/* ---- programs with operators of their own --------------------------------------------------- */
+
+static bool replaced; /* the program brings one of the basic forms, or of those for arrays */
+
+/* The C++ library's definition takes over; where there is none, ours goes on. */
+#define STEP_ASIDE(type, name, ...)                         \
+    do {                                                    \
+        static void *found;                                 \
+        if (unlikely(replaced)) {                           \
+            type *behind;                                   \
+            found = found ? found : dlsym(RTLD_NEXT, name); \
+            memcpy(&behind, &found, sizeof found);          \
+            if (found)                                      \
+                return behind(__VA_ARGS__);                 \
+        }                                                   \
+    } while (0)
+
+/* What a basic form of new gives may then be freed by free, in a delete of the program's. */
+#define PLAIN(op, family) (unlikely(replaced) ? ((op) & ~(uint32_t)0xff) | (family) : (op))
+/* What a basic form of delete gets may come from anywhere. */
+#define BASIC(op) (unlikely(replaced) ? OP_ANY(op) : (op))
+
 #define GIVE_UP(type, name, ...)                        \
     do {                                                \
         type *next_new;                                 \
@@ -56,14 +82,16 @@ static bool ask_handler(void)
         return next_new ? next_new(__VA_ARGS__) : NULL; \
     } while (0)
 
-#define DEFINE_NEW(name, op)                                                \
-    CXX(void *, name, size_t bytes)                                             \
-    {                                                                           \
-        void *p;                                                                \
-        while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, op, CALLER))))  \
-            if (!ask_handler())                                                 \
-                GIVE_UP(new_fn, #name, REQUEST_HOPELESS);                               \
-        return p;                                                               \
+#define DEFINE_NEW(name, op, derived)                                                            \
+    CXX(void *, name, size_t bytes)                                                              \
+    {                                                                                            \
+        if (derived)                                                                             \
+            STEP_ASIDE(new_fn, #name, bytes);                                                    \
+        void *p;                                                                                 \
+        while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, PLAIN(op, FAMILY_MALLOC), CALLER)))) \
+            if (!ask_handler())                                                                  \
+                GIVE_UP(new_fn, #name, REQUEST_HOPELESS);                                        \
+        return p;                                                                                \
     }
 
 /*
@@ -72,79 +100,93 @@ static bool ask_handler(void)
  */
 #define UNTOLD(op) OP(NONE, MALLOC) | op_family(op)
 
-#define DEFINE_NEW_NOTHROW(name, op)                                        \
-    CXX(void *, name, size_t bytes, const void *nothrow)                        \
-    {                                                                           \
-        void *p = track_alloc(bytes, MIN_ALIGN, UNTOLD(op), CALLER);            \
-        if (likely(p))                                                          \
-            return p;                                                           \
-        if (!find_handler())                                                    \
-            return track_refuse(bytes, op, CALLER);                             \
-        GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                         \
+#define DEFINE_NEW_NOTHROW(name, op)                                 \
+    CXX(void *, name, size_t bytes, const void *nothrow)             \
+    {                                                                \
+        STEP_ASIDE(new_nothrow_fn, #name, bytes, nothrow);           \
+        void *p = track_alloc(bytes, MIN_ALIGN, UNTOLD(op), CALLER); \
+        if (likely(p))                                               \
+            return p;                                                \
+        if (!find_handler())                                         \
+            return track_refuse(bytes, op, CALLER);                  \
+        GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);              \
     }
 
-#define DEFINE_NEW_ALIGNED(name, op)                                        \
-    CXX(void *, name, size_t bytes, size_t align)                               \
-    {                                                                           \
-        void *p = NULL;                                                         \
-        while (!is_pow2(align) ||                                               \
-               unlikely(!(p = track_alloc(bytes, align, op, CALLER))))      \
-            if (!is_pow2(align) || !ask_handler())                              \
-                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                \
-        return p;                                                               \
+#define DEFINE_NEW_ALIGNED(name, op, derived)                                                 \
+    CXX(void *, name, size_t bytes, size_t align)                                             \
+    {                                                                                         \
+        if (derived)                                                                          \
+            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                  \
+        void *p = NULL;                                                                       \
+        while (!is_pow2(align) ||                                                             \
+               unlikely(!(p = track_alloc(bytes, align, PLAIN(op, FAMILY_ALIGNED), CALLER)))) \
+            if (!is_pow2(align) || !ask_handler())                                            \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                      \
+        return p;                                                                             \
     }
 
-#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                       \
-    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                 \
-    {                                                                                  \
-        bool good = is_pow2(align);                                                    \
-        void *p = good ? track_alloc(bytes, align, UNTOLD(op), CALLER) : NULL;         \
-        if (likely(p))                                                                 \
-            return p;                                                                  \
-        if (good && !find_handler())                                                   \
-            return track_refuse(bytes, op, CALLER);                                    \
-        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                 \
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                   \
+    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)         \
+    {                                                                          \
+        STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);      \
+        bool good = is_pow2(align);                                            \
+        void *p = good ? track_alloc(bytes, align, UNTOLD(op), CALLER) : NULL; \
+        if (likely(p))                                                         \
+            return p;                                                          \
+        if (good && !find_handler())                                           \
+            return track_refuse(bytes, op, CALLER);                            \
+        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);         \
     }
 
-DEFINE_NEW(_Znwm, OP(NEW, NEW))
-DEFINE_NEW(_Znam, OP(NEW_ARRAY, NEW_ARRAY))
+DEFINE_NEW(_Znwm, OP(NEW, NEW), false)
+DEFINE_NEW(_Znam, OP(NEW_ARRAY, NEW_ARRAY), true)
 DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, OP(NEW, NEW))
 DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, OP(NEW_ARRAY, NEW_ARRAY))
-DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, OP(NEW_ALIGNED, NEW_ALIGNED))
-DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
+DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, OP(NEW_ALIGNED, NEW_ALIGNED), false)
+DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED), true)
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, OP(NEW_ALIGNED, NEW_ALIGNED))
-DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
+                           OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
 
 /* delete: plain, sized, aligned, sized and aligned, and the nothrow forms of failed constructors */
 
-#define DEFINE_DELETE(name, op)                 \
-    CXX(void, name, void *p)                    \
+#define DEFINE_DELETE(name, op, derived)  \
+    CXX(void, name, void *p)              \
+    {                                     \
+        typedef void type(void *);        \
+        if (derived)                      \
+            STEP_ASIDE(type, #name, p);   \
+        track_free(p, BASIC(op), CALLER); \
+    }
+#define DEFINE_DELETE_2(name, op, second, derived) \
+    CXX(void, name, void *p, second more)          \
+    {                                              \
+        typedef void type(void *, second);         \
+        if (derived)                               \
+            STEP_ASIDE(type, #name, p, more);      \
+        (void)more;                                \
+        track_free(p, BASIC(op), CALLER);          \
+    }
+#define DEFINE_DELETE_3(name, op, second, third)      \
+    CXX(void, name, void *p, second more, third most) \
+    {                                                 \
+        typedef void type(void *, second, third);     \
+        STEP_ASIDE(type, #name, p, more, most);       \
+        track_free(p, op, CALLER);                    \
+    }
+#define DEFINE_DELETE_SIZED(name, op)           \
+    CXX(void, name, void *p, size_t bytes)      \
     {                                           \
-        track_free(p, op, CALLER);              \
+        typedef void type(void *, size_t);      \
+        STEP_ASIDE(type, #name, p, bytes);      \
+        track_free_sized(p, bytes, op, CALLER); \
     }
-#define DEFINE_DELETE_2(name, op, second)       \
-    CXX(void, name, void *p, second unused)     \
-    {                                           \
-        (void)unused;                           \
-        track_free(p, op, CALLER);              \
-    }
-#define DEFINE_DELETE_3(name, op, second, third)                \
-    CXX(void, name, void *p, second unused, third unused_too)   \
-    {                                                           \
-        (void)unused;                                           \
-        (void)unused_too;                                       \
-        track_free(p, op, CALLER);                              \
-    }
-#define DEFINE_DELETE_SIZED(name, op)                   \
-    CXX(void, name, void *p, size_t bytes)              \
-    {                                                   \
-        track_free_sized(p, bytes, op, CALLER);         \
-    }
-#define DEFINE_DELETE_SIZED_2(name, op, third)                  \
-    CXX(void, name, void *p, size_t bytes, third unused)        \
-    {                                                           \
-        (void)unused;                                           \
-        track_free_sized(p, bytes, op, CALLER);                 \
+#define DEFINE_DELETE_SIZED_2(name, op, third)         \
+    CXX(void, name, void *p, size_t bytes, third more) \
+    {                                                  \
+        typedef void type(void *, size_t, third);      \
+        STEP_ASIDE(type, #name, p, bytes, more);       \
+        track_free_sized(p, bytes, op, CALLER);        \
     }
 
 #define ONE OP(DELETE, NEW)
@@ -152,15 +194,34 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, OP(NEW_ARRAY_ALIG
 #define ONE_ALIGNED OP(DELETE_ALIGNED, NEW_ALIGNED)
 #define ARRAY_ALIGNED OP(DELETE_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED)
 
-DEFINE_DELETE(_ZdlPv, ONE)
-DEFINE_DELETE(_ZdaPv, ARRAY)
+DEFINE_DELETE(_ZdlPv, ONE, false)
+DEFINE_DELETE(_ZdaPv, ARRAY, true)
 DEFINE_DELETE_SIZED(_ZdlPvm, ONE)
 DEFINE_DELETE_SIZED(_ZdaPvm, ARRAY)
-DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, ONE, const void *)
-DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, ARRAY, const void *)
-DEFINE_DELETE_2(_ZdlPvSt11align_val_t, ONE_ALIGNED, size_t)
-DEFINE_DELETE_2(_ZdaPvSt11align_val_t, ARRAY_ALIGNED, size_t)
+DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, ONE, const void *, true)
+DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, ARRAY, const void *, true)
+DEFINE_DELETE_2(_ZdlPvSt11align_val_t, ONE_ALIGNED, size_t, false)
+DEFINE_DELETE_2(_ZdaPvSt11align_val_t, ARRAY_ALIGNED, size_t, true)
 DEFINE_DELETE_SIZED_2(_ZdlPvmSt11align_val_t, ONE_ALIGNED, size_t)
 DEFINE_DELETE_SIZED_2(_ZdaPvmSt11align_val_t, ARRAY_ALIGNED, size_t)
 DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, ONE_ALIGNED, size_t, const void *)
 DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, ARRAY_ALIGNED, size_t, const void *)
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+void cxx_look_for_replacements(void)
+{
+    static const struct {
+        const char *name;
+        void (*ours)(void);
+    } forms[] = {
+#define FORM(name) {#name, (void (*)(void))name}
+        FORM(_Znwm),  FORM(_Znam),  FORM(_ZnwmSt11align_val_t),  FORM(_ZnamSt11align_val_t),
+        FORM(_ZdlPv), FORM(_ZdaPv), FORM(_ZdlPvSt11align_val_t), FORM(_ZdaPvSt11align_val_t),
+#undef FORM
+    };
+    for (size_t i = 0; i < countof(forms); i++) {
+        void *f = dlsym(RTLD_DEFAULT, forms[i].name);
+        replaced |= f && f != (void *)(uintptr_t)forms[i].ours;
+    }
+}

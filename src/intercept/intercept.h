@@ -14,6 +14,9 @@
 #define CALLER ((const struct entry *)__builtin_frame_address(0))
 
 
+/* Does the program bring operators new or delete of its own?  From the constructor. */
+void cxx_look_for_replacements(void);
+
 /* In a forked child: what other threads of the parent borrowed is back. */
 void shell_after_fork(void);
 

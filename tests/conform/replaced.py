@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""Programs with an operator new or delete of their own: called as often as without us, nobody accused."""
+# rtc-test: conform/replaced ci 60
+import os
+import subprocess
+import sys
+
+BUILD = os.environ["RTC_BUILD"]
+
+for name in "replaced", "replaced_new", "replaced_delete":
+    program = BUILD + "/tests/conform/" + name
+    plain = subprocess.run([program], capture_output=True, text=True, check=True)
+    checked = subprocess.run([BUILD + "/bin/rtcheck", program], capture_output=True, text=True, check=True)
+    if plain.stdout != checked.stdout:
+        sys.exit(f"{name}: says {checked.stdout!r}, plain {plain.stdout!r}")
+    if "rtcheck: no problems" not in checked.stderr:
+        sys.exit(f"{name}: {checked.stderr}")
+    print(name, plain.stdout, end="")
