@@ -9,6 +9,7 @@
  * Everything is called inside a critical section, and cold.
  */
 #include "core.h"
+#include "mutant.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -154,8 +155,16 @@ static void tell_block(struct error_record *e, const void *block, uint64_t reque
     e->free_stack = freed ? (uint32_t)stacks : 0;
 }
 
+static bool is_unknown(enum error_kind kind)
+{
+    return (MUTANT(NO_DUF) && kind == ERROR_DUF) || (MUTANT(NO_MAF) && kind == ERROR_MAF) ||
+           (MUTANT(NO_BAF) && kind == ERROR_BAF) || (MUTANT(NO_OOM) && kind == ERROR_OOM);
+}
+
 static void record(const struct error_call *call, struct error_record *e)
 {
+    if (is_unknown(atomic_load_explicit(&e->kind, memory_order_relaxed)))
+        return;
     e->time_ns = os_wall_clock_ns();
     if (call->t && !call->t->limbo && e->kind != ERROR_OOM && e->kind != ERROR_FOREIGN)
         os_thread_name(call->t->record->name);
@@ -285,7 +294,7 @@ void errors_sweep(void)
 {
     struct sweep sweep = {0};
     struct section s;
-    bool more = true;
+    bool more = !MUTANT(NO_SWEEP);
     while (more && section_begin(&s)) { /* one at a time: a fork waits for sections */
         more = sweep_next(&sweep, s.go, swept);
         section_end(&s);

@@ -8,6 +8,7 @@
  * function that made the block with that of the one that frees it, and the redzones around it.
  */
 #include "core_priv.h"
+#include "mutant.h"
 
 const uint8_t frees_families[FAMILY_COUNT + 1] = {
     [FAMILY_MALLOC] = 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED,
@@ -40,7 +41,8 @@ COLD void complain(const struct section *s, struct release r, uint64_t was, uint
     struct damage d;
     if (word_state(was) == BLOCK_INHERITED)
         return; /* nothing is known of it */
-    if (!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request))
+    if ((!is_match(was, &r) && !MUTANT(NO_FAMILY)) ||
+        (r.said != SIZE_NOT_SAID && r.said != request && !MUTANT(NO_SIZE)))
         error_mismatch(&call, r.p, &f, was, r.said);
     if (is_slab(f.kind) ? redzone_damage(&f, r.p, request, was, s->go, &d)
                         : redzone_damage_large(&f, r.p, request, was, &d))

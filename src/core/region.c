@@ -7,6 +7,7 @@
  * stack: libc puts the one into the other.
  */
 #include "core.h"
+#include "mutant.h"
 
 #include <string.h>
 
@@ -70,7 +71,9 @@ static void mapped_region(uintptr_t at, struct error_record *e)
 
 void region_of(uintptr_t at, struct error_record *e)
 {
-    if (at < NULL_BYTES)
+    if (MUTANT(NO_REGION))
+        e->region = REGION_UNKNOWN;
+    else if (at < NULL_BYTES)
         e->region = REGION_NULL;
     else if (at - heap.base < atomic_load_explicit(&heap.bytes, memory_order_relaxed))
         e->region = REGION_HEAP;

@@ -9,6 +9,7 @@
  * Slack of a live block is not repaired: the program may have put there what it will read again.  So
  * that one damage is told of once, the block that it was seen at from outside is remembered.
  */
+#include "mutant.h"
 #include "pool_priv.h"
 
 #include <string.h>
@@ -185,8 +186,8 @@ static void repair_before(const struct neighbour *mine)
 }
 
 /* The byte before `mine` is changed: what does the left neighbour say to that? */
-static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go, bool repair,
-                       struct damage *out)
+static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go,
+                       bool repair, struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     struct neighbour left = neighbour_of(f, mine->block, -1, go);
@@ -216,7 +217,8 @@ static bool look(const struct found *f, const struct neighbour *mine, uint32_t g
                  struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
-    struct span span = slack_damage(mine->block, slot_bytes, mine->request);
+    struct span span =
+        slack_damage(mine->block, slot_bytes, MUTANT(NO_BEHIND) ? slot_bytes : mine->request);
     bool fresh = span.first && tell_once(mine->block, mine->word);
     if (fresh)
         judge_slack(f, mine, span, go, out);
@@ -226,7 +228,7 @@ static bool look(const struct found *f, const struct neighbour *mine, uint32_t g
     }
     if (fresh)
         return true;
-    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE &&
+    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE && !MUTANT(NO_BEFORE) &&
            judge_left(f, mine, go, repair, out);
 }
 
@@ -247,7 +249,7 @@ static bool behind_large(const struct found *f, void *block, uint64_t request, u
     struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
     struct neighbour mine = {true, block, request, was, 0};
     uint64_t now;
-    if (!span.first)
+    if (!span.first || MUTANT(NO_BEHIND))
         return false;
     block_read(pool_look(f, 0), &now, &mine.stacks);
     tell_of(out, DAMAGE_BEHIND, &mine, span);
@@ -312,7 +314,7 @@ COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64
     struct neighbour mine = {true, (char *)(uintptr_t)block, request, word, stacks};
     if (request > FILL_WHOLE)
         span = join(span, differ(p + request - FILL_ENDS, p + request, byte));
-    if (!span.first)
+    if (!span.first || MUTANT(NO_FILL))
         return false;
     tell_of(out, DAMAGE_INSIDE, &mine, span);
     return true;
