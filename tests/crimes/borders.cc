@@ -1,0 +1,160 @@
+/*
+ * borders.cc - one byte too far, on either side of blocks whose sizes are those of slots and pages, and
+ * into freed ones: when is it found?
+ *
+ * rtc-build: +cells.cc -pthread -fno-builtin
+ */
+#include "cells.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+constexpr std::size_t sizes[] = {16, 32, 64, 128, 4096, 65536, 131072};
+constexpr unsigned SIZES = sizeof sizes / sizeof *sizes;
+constexpr std::size_t LARGE_FROM = 65536;
+
+enum side { BEHIND, BEFORE, INSIDE, SIDES };
+const char *const side_names[] = {"behind", "before", "inside"};
+
+const char bytes_written[] = {0, static_cast<char>(0xff)};
+const char *const byte_names[] = {"00", "ff"};
+enum { BYTES = 2 };
+
+enum moment { FREED_THEN, RESIZED, MOVED, EVICTED, LIVE_AT_END, FREED_AT_END, MOMENTS };
+const char *const moment_names[] = {"freed", "resized", "moved", "evicted", "live at the end",
+                                    "freed at the end"};
+
+enum { CELLS = SIZES * SIDES * BYTES * MOMENTS };
+
+constexpr std::size_t size_of(unsigned n)
+{
+    return sizes[n / (SIDES * BYTES * MOMENTS)];
+}
+
+constexpr side side_of(unsigned n)
+{
+    return static_cast<side>(n / (BYTES * MOMENTS) % SIDES);
+}
+
+constexpr unsigned byte_of(unsigned n)
+{
+    return n / MOMENTS % BYTES;
+}
+
+constexpr moment moment_of(unsigned n)
+{
+    return static_cast<moment>(n % MOMENTS);
+}
+
+constexpr bool is_late(moment m)
+{
+    return m == EVICTED || m == FREED_AT_END;
+}
+
+constexpr const char *why_not(unsigned n)
+{
+    if (side_of(n) == INSIDE && !is_late(moment_of(n)))
+        return "who writes inside a live block may";
+    if (side_of(n) == BEFORE && size_of(n) >= LARGE_FROM)
+        return "what lies before a large block is another one's last unit: nobody's redzone";
+    return nullptr;
+}
+
+/* More than the quarantines hold: whatever waits in them leaves. */
+NOINLINE void evict_all()
+{
+    for (int i = 0; i < 100; i++) {
+        std::free(escape(std::malloc(20000)));
+        std::free(escape(std::malloc(80000)));
+    }
+}
+
+template <unsigned N> INLINE void trespass()
+{
+    constexpr std::size_t bytes = size_of(N);
+    constexpr moment m = moment_of(N);
+    void *low = nullptr, *p;
+    auto make = [] { return escape(std::malloc(bytes)); }; /* @some.alloc */
+    if (bytes < LARGE_FROM)
+        make_two(make, bytes, &low, &p);
+    else
+        p = make();
+    if (is_late(m)) {
+        std::free(low);
+        std::free(escape(p)); /* @some.free */
+    }
+    if (guilty)
+        write_at(p, side_of(N) == BEHIND ? static_cast<long>(bytes) : side_of(N) == BEFORE ? -1 : 3,
+                 bytes_written[byte_of(N)]);
+    if (m == FREED_THEN)
+        std::free(escape(p)); /* @some.call */
+    if (m == RESIZED)
+        p = escape(std::realloc(escape(p), bytes + 1)); /* @some.call */
+    if (m == MOVED)
+        p = escape(std::realloc(escape(p), 300)); /* @some.call */
+    if (m == EVICTED)
+        evict_all();
+    if (m == RESIZED || m == MOVED)
+        std::free(p);
+    if (!is_late(m) && m != LIVE_AT_END)
+        std::free(low);
+}
+
+template <unsigned N> NOINLINE void commit()
+{
+    trespass<N>();
+    barrier();
+}
+
+const char *entry_of(moment m)
+{
+    return m == FREED_THEN ? "free" : m == RESIZED || m == MOVED ? "realloc" : m == EVICTED ? "later" : "exit";
+}
+
+const char *name_of(unsigned n)
+{
+    static char names[CELLS][64];
+    std::snprintf(names[n], sizeof names[n], "%zu, %s, %s, %s", size_of(n), side_names[side_of(n)],
+                  byte_names[byte_of(n)], moment_names[moment_of(n)]);
+    return names[n];
+}
+
+cell describe(unsigned n)
+{
+    moment m = moment_of(n);
+    bool called = m == FREED_THEN || m == RESIZED || m == MOVED;
+    told t = {why_not(n), "wua", entry_of(m), size_of(n), 3, 1, side_names[side_of(n)],
+              is_late(m) ? "freed" : "live", "malloc", "none", byte_names[byte_of(n)],
+              called ? "some.call" : "", "some.alloc", is_late(m) ? "some.free" : ""};
+    if (side_of(n) != INSIDE)
+        t.offset = side_of(n) == BEHIND ? static_cast<long>(size_of(n)) : -1;
+    return {name_of(n), m == FREED_AT_END ? AT_EXIT : AT_ONCE, t};
+}
+
+void (*functions[CELLS])();
+
+template <unsigned From, unsigned To> void fill()
+{
+    if constexpr (To - From > 1) {
+        fill<From, (From + To) / 2>();
+        fill<(From + To) / 2, To>();
+    } else if constexpr (why_not(From) == nullptr) {
+        functions[From] = commit<From>;
+    }
+}
+
+} // namespace
+
+table crimes()
+{
+    if (!functions[0])
+        fill<0, CELLS>();
+    return {CELLS, functions, describe};
+}
+
+int main(int argc, char **argv)
+{
+    return cells_main(argc, argv);
+}

@@ -1,0 +1,95 @@
+/*
+ * cells.h - what the programs of generated crimes share: a table of cells, each a function of its own
+ * (so that its name stands in every stack), committed at one of several times of the program's life.
+ *
+ * PROGRAM --list              a line for each cell: what its record has to say, or why there is none
+ * PROGRAM [--innocent] [--fill] LATE [NUMBER...]   all cells, or these; innocent: without the wrong
+ *                             step.  LATE: path of late.so.  fill: those that need a full heap instead.
+ *
+ * The program's own status is 7: also after all those crimes, and with its memory as it was.
+ */
+#ifndef CRIMES_CELLS_H
+#define CRIMES_CELLS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+
+#define INLINE __attribute__((always_inline)) inline
+#define NOINLINE __attribute__((noinline))
+
+enum when { AT_ONCE, IN_THREAD, IN_HANDLER, AT_EXIT, IN_DESTRUCTOR, FULL /* no memory is left */ };
+
+/* What a record has to say; "" = that field is not compared. */
+struct told {
+    const char *why_not; /* not nullptr: the cell cannot exist, and this is why */
+    const char *kind, *entry;
+    std::size_t block_bytes;
+    long offset;         /* of the address, from the block's start */
+    std::size_t bytes;
+    const char *damage;
+    const char *state, *family;
+    const char *region;
+    const char *found;   /* bytes in hexadecimal */
+    const char *call, *alloc, *free; /* tags of lines, that the stacks lead through; "" = no stack */
+};
+
+struct cell {
+    const char *name;
+    when at;
+    told expected;
+};
+
+/* Defined by the program: cell n is described by describe(n) and committed by commit[n], if not NULL. */
+struct table {
+    unsigned count;
+    void (*const *commit)();
+    cell (*describe)(unsigned n);
+};
+
+table crimes();
+
+int cells_main(int argc, char **argv);
+
+extern volatile bool guilty; /* false: the twin, which does no wrong */
+extern volatile char sink;
+
+/* What the compiler may not reason about; behind a call it is also not the function's last. */
+template <typename T> INLINE T escape(T value)
+{
+    __asm__ volatile("" : "+r"(value) : : "memory");
+    return value;
+}
+
+INLINE void barrier()
+{
+    __asm__ volatile("" : : : "memory");
+}
+
+INLINE std::uintptr_t distance(void *a, void *b)
+{
+    auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
+    return x < y ? y - x : x - y;
+}
+
+/* Two blocks side by side: the one further up has a neighbour before it. */
+template <typename Make> INLINE void make_two(Make make, std::size_t bytes, void **low, void **high)
+{
+    void *last = make(), *next = make();
+    for (int tries = 0; distance(last, next) > bytes + bytes / 4 + 40; tries++) {
+        if (tries == 10000)
+            std::abort();
+        last = next;
+        next = make();
+    }
+    *low = last < next ? last : next;
+    *high = last < next ? next : last;
+}
+
+INLINE void write_at(void *p, long offset, char byte)
+{
+    static_cast<volatile char *>(p)[offset] = byte;
+}
+
+#endif
