@@ -390,7 +390,7 @@ struct thread_record {
     _Atomic uint64_t frees;
     _Atomic uint64_t alloc_bytes;
     _Atomic uint64_t free_bytes;
-    uint64_t control_block; /* lies in, or just above, the thread's stack; minor version 2 */
+    uint64_t control_block; /* lies in, or just above, the thread's stack; 0: main's; minor version 2 */
     uint64_t reserved[7];
 };
 

@@ -4,7 +4,7 @@
  * Asked once for each place with an error, from the cheapest question to the dearest: what the
  * loader knows (objects), what the kernel knows of this thread (its alternate stack), and at last
  * what is mapped (/proc/self/maps).  A mapping that holds a thread's control block is that thread's
- * stack: libc puts the one into the other.
+ * stack, up to there: libc puts the one into the other.
  */
 #include "core.h"
 #include "mutant.h"
@@ -37,14 +37,21 @@ static bool alternate_region(uintptr_t at, struct error_record *e)
     return true;
 }
 
-static void stack_region(const struct mapping *m, struct error_record *e)
+/* This thread's stack is none that libc made for a thread: main's, or the program's own. */
+static bool is_here(const struct mapping *m)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return here >= m->start && here < m->end &&
+           !threads_on_stack(m->start, m->end, here).number;
+}
+
+static void stack_region(uintptr_t at, const struct mapping *m, struct error_record *e)
+{
     bool is_main = text_equal(m->path, "[stack]");
-    struct thread_fact fact = threads_on_stack(m->start, m->end);
+    struct thread_fact fact = threads_on_stack(m->start, m->end, at);
     uint32_t whose = is_main ? threads_main() : fact.number;
     e->region_thread = whose;
-    if ((here >= m->start && here < m->end) || (whose && self && whose == self->number))
+    if (whose ? self && whose == self->number : is_here(m))
         e->region = REGION_STACK;
     else if (is_main || (whose && !fact.ended))
         e->region = REGION_STACK_OTHER;
@@ -66,7 +73,7 @@ static void mapped_region(uintptr_t at, struct error_record *e)
     e->region_start = m.start;
     e->region_end = m.end;
     memcpy(e->region_path, m.path, sizeof m.path);
-    stack_region(&m, e);
+    stack_region(at, &m, e);
 }
 
 void region_of(uintptr_t at, struct error_record *e)

@@ -341,13 +341,13 @@ struct thread_totals {
     uint64_t allocs, frees, alloc_bytes, free_bytes;
 };
 
-/* Whose stack lies in this mapping? */
+/* Whose stack is it that `at` lies in, of those in a mapping? */
 struct thread_fact {
     uint32_t number; /* 0: nobody's */
     bool ended;
 };
 
-struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end); /* takes no lock */
+struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at); /* takes no lock */
 bool threads_inside(uint32_t number); /* is that thread in a critical section? */
 uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
 struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */

@@ -45,12 +45,12 @@ uint32_t threads_next_number(void)
     return threads.next_number + 1;
 }
 
-/* libc puts it where the thread's stack begins; the main thread's lies elsewhere. */
+/* libc puts it where the thread's stack begins; 0 for the main thread, whose lies elsewhere. */
 static uintptr_t control_block(void)
 {
     uintptr_t at;
     __asm__("movq %%fs:0, %0" : "=r"(at));
-    return at;
+    return at > (uintptr_t)__builtin_frame_address(0) ? at : 0;
 }
 
 /* Caller holds the lock. */
@@ -155,17 +155,21 @@ struct thread_totals threads_totals(void)
     return sum;
 }
 
-struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end)
+/*
+ * The kernel makes one mapping of neighbours that look alike: a stack ends with the page of its control
+ * block, whatever the mapping says, and of several the one that begins next above is the one.
+ */
+struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at)
 {
     struct thread_fact fact = {0};
+    uint64_t nearest = UINT64_MAX;
     for (struct thread *t = threads_first(); t; t = t->next) {
         uint64_t block = t->record->control_block;
-        if (t->limbo || block <= start || block > end)
-            continue;
-        fact.number = t->record->number;
-        fact.ended = !t->tid;
-        if (t->tid)
-            break; /* of those that had this stack one after the other, the living one */
+        if (t->limbo || block <= start || block > end || align_up(block, PAGE_BYTES) <= at ||
+            block > nearest || (block == nearest && !t->tid))
+            continue; /* of those that had this stack one after the other, the living one */
+        fact = (struct thread_fact){t->record->number, !t->tid};
+        nearest = block;
     }
     return fact;
 }
