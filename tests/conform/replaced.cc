@@ -2,10 +2,14 @@
  * replaced.cc - a program with an operator new and delete of its own: the library's other forms lead
  * to those, and it says how often.  Built once more with either alone (replaced_new.cc, replaced_delete.cc).
  */
-/* rtc-build: -Wno-sized-deallocation */
+/* rtc-build: -fsized-deallocation */
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+
+#ifndef __clang__ /* it has no such warning */
+#pragma GCC diagnostic ignored "-Wsized-deallocation" // the sized form is to be the library's
+#endif
 
 namespace {
 

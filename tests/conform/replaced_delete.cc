@@ -1,4 +1,4 @@
 /* replaced_delete.cc - see replaced.cc. */
-/* rtc-build: -Wno-sized-deallocation */
+/* rtc-build: -fsized-deallocation */
 #define ONLY_DELETE
 #include "replaced.cc"

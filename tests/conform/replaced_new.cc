@@ -1,4 +1,4 @@
 /* replaced_new.cc - see replaced.cc. */
-/* rtc-build: -Wno-sized-deallocation */
+/* rtc-build: -fsized-deallocation */
 #define ONLY_NEW
 #include "replaced.cc"

@@ -110,8 +110,8 @@ def torn(kind, twice=False, sure=True):
 def torn_is_found(stage):
     """Without the wait for quiet, the same test must find what it looks for."""
     trials = 0
-    for _ in range(40):
-        run, said, children = torn_run(stage, 250, 'fork', without='quiesce')
+    for _ in range(150):
+        run, said, children = torn_run(stage, 60, 'fork', without='quiesce')
         trials += len(children)
         wrong = said['bad'] + wrong_children(run.report, children)[0]
         if wrong:

@@ -124,7 +124,7 @@ static void test_maf(void **state)
 
 /* ---- baf ----------------------------------------------------------------------------------- */
 
-#define BAF(...) {.kind = ERROR_BAF, .image = 1, .entry = ENTRY_FREE, .address = 0x7f0000001234, .region = {__VA_ARGS__}}
+#define BAF(...) {.kind = ERROR_BAF, .image = 1, .entry = ENTRY_FREE, .address = 0x7f0000001234, .region = {.what = __VA_ARGS__}}
 
 static void test_baf(void **state)
 {
@@ -156,7 +156,7 @@ static void test_baf(void **state)
          "free of an address in gone.so"},
         {BAF(REGION_MODULE, .module = 1, .offset = 0x1234),
          "free of an address in lib\x1b.so+0x1234"},
-        {{.kind = ERROR_BAF, .entry = ENTRY_FREE, .address = 8, .region = {REGION_NULL}},
+        {{.kind = ERROR_BAF, .entry = ENTRY_FREE, .address = 8, .region = {.what = REGION_NULL}},
          "free of NULL+8"},
         {{.kind = ERROR_BAF, .entry = ENTRY_REALLOC, .address = 8, .region = {REGION_NULL}},
          "realloc of NULL+8"},
