@@ -117,6 +117,8 @@ static COLD bool free_large(struct section *s, struct release r)
     uint64_t request = pool_request(&f, b, was);
     count_free(s->t, request);
     complain(s, r, was, request);
+    if (word_state(was) == BLOCK_INHERITED) /* where it ended is not known: there is no redzone */
+        redzone_put_large(&f, r.p, request);
     quarantine_push_large(&f, r.p, request);
     return false;
 }

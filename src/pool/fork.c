@@ -29,6 +29,8 @@ static struct {
     struct lease *pending;  /* of the fork under way; in a new child: ours */
     struct lease *mine;     /* by which we read our parent's records */
     bool nested;            /* a handler forks while its thread is forking */
+    struct thread *blocker; /* whose signals are blocked from prepare to parent/child */
+    struct os_signals signals;
     struct thread *survivor; /* in a new child: the thread that forked, if it was seen */
     _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
 } forks = {.forking = LOCK_INIT(0)};
@@ -83,6 +85,18 @@ static bool is_inside(void)
     return self && atomic_load_explicit(&self->crit, memory_order_relaxed);
 }
 
+/*
+ * A handler in the parent, after the copy and before the next epoch, would write records that the child
+ * can see; those that are due come just then, because libc blocks them while it forks.
+ */
+static struct os_signals block_signals(void)
+{
+    struct os_signals signals = {.blocked = false};
+    if (self)
+        os_block_signals(&signals);
+    return signals;
+}
+
 void fork_prepare(void)
 {
     if (!forks.epoch || fork_shares_memory())
@@ -96,13 +110,17 @@ void fork_prepare(void)
     forks.nested = atomic_load(&forks.forker) == os_tid();
     if (forks.nested)
         return; /* a prepare handler forks: that child has none, either */
+    struct os_signals signals = block_signals();
     lock_take(&forks.forking);
+    forks.signals = signals;
+    forks.blocker = self;
     atomic_store(&forks.forker, os_tid());
     bool quiet = quiet_stop();
     threads_note_totals();
     copies_sweep();
     forks.pending = lease_grant();
-    if (forks.pending && !quiet)
+    bool torn_heap = heap_in_file() && threads_alive() > 1; /* they go on while the child copies it */
+    if (forks.pending && (!quiet || torn_heap))
         atomic_store(&forks.pending->torn, TORN_YES);
     image_count(&image()->fork_count);
 }
@@ -124,8 +142,11 @@ void fork_parent(void)
         forks.epoch++;
     forks.pending = NULL;
     quiet_resume(forks.epoch);
+    struct os_signals signals = forks.signals;
+    forks.blocker = NULL;
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
+    os_restore_signals(&signals);
 }
 
 /*
@@ -175,10 +196,8 @@ static void take_heap_along(void)
     heap_put_back(copy);
 }
 
-void fork_child(void)
+static void meet_parent(void)
 {
-    if (!forks.epoch)
-        return;
     if (forks.nested || is_inside())
         forks.pending = NULL;
     forks.survivor = self;
@@ -192,6 +211,16 @@ void fork_child(void)
         return;
     atomic_store(&forks.pending->pid, os_pid());
     atomic_store(&forks.pending->state, LEASE_HELD);
+}
+
+void fork_child(void)
+{
+    if (!forks.epoch)
+        return;
+    meet_parent();
+    if (self && forks.blocker == self)
+        os_restore_signals(&forks.signals);
+    forks.blocker = NULL;
 }
 
 bool fork_believes_parent(void)
