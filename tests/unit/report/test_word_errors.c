@@ -158,7 +158,7 @@ static void test_baf(void **state)
          "free of an address in lib\x1b.so+0x1234"},
         {{.kind = ERROR_BAF, .entry = ENTRY_FREE, .address = 8, .region = {.what = REGION_NULL}},
          "free of NULL+8"},
-        {{.kind = ERROR_BAF, .entry = ENTRY_REALLOC, .address = 8, .region = {REGION_NULL}},
+        {{.kind = ERROR_BAF, .entry = ENTRY_REALLOC, .address = 8, .region = {.what = REGION_NULL}},
          "realloc of NULL+8"},
         {{.kind = ERROR_BAF, .entry = ENTRY_DELETE, .region = {REGION_STACK}},
          "free of an address on the stack of this thread, by operator delete"},
