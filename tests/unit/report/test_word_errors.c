@@ -160,7 +160,7 @@ static void test_baf(void **state)
          "free of NULL+8"},
         {{.kind = ERROR_BAF, .entry = ENTRY_REALLOC, .address = 8, .region = {.what = REGION_NULL}},
          "realloc of NULL+8"},
-        {{.kind = ERROR_BAF, .entry = ENTRY_DELETE, .region = {REGION_STACK}},
+        {{.kind = ERROR_BAF, .entry = ENTRY_DELETE, .region = {.what = REGION_STACK}},
          "free of an address on the stack of this thread, by operator delete"},
     };
 
@@ -283,7 +283,7 @@ static void test_others(void **state)
         {{.kind = ERROR_OOM, .entry = ENTRY_MALLOC, .bytes = 10492000000000000000ull},
          "9.1 EiB asked for (warning)"},
         {{.kind = ERROR_OOM, .entry = ENTRY_CALLOC, .bytes = 100}, "100 B asked for, by calloc (warning)"},
-        {{.kind = ERROR_FOREIGN, .entry = ENTRY_FREE, .region = {REGION_LIBC}},
+        {{.kind = ERROR_FOREIGN, .entry = ENTRY_FREE, .region = {.what = REGION_LIBC}},
          "freed a block of libc's own allocator: passed on to libc"},
     };
 
