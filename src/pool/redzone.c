@@ -49,9 +49,23 @@ static void tell_again(const void *block)
 
 /* ---- patterns ------------------------------------------------------------------------------- */
 
+/* How many bytes from the beginning are as they should be, in whole steps of 16. */
+static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
+{
+    const char *p = from;
+    __m128i wanted = _mm_set1_epi8((char)byte);
+    for (; to - p >= 16; p += 16) {
+        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), wanted);
+        if (_mm_movemask_epi8(same) != 0xffff)
+            break;
+    }
+    return p - from;
+}
+
 static struct span differ(const char *from, const char *to, uint8_t byte)
 {
     struct span s = {0};
+    from += whole_bytes(from, to, byte);
     for (const char *p = from; p < to; p++)
         if ((uint8_t)*p != byte) {
             s.first = s.first ? s.first : p;
@@ -84,14 +98,7 @@ void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
 bool redzone_more_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     const char *p = (const char *)slot + request;
-    const char *end = p + more_bytes(slot_bytes, request);
-    for (; end - p >= 16; p += 16) {
-        __m128i same =
-            _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), redzone_pattern());
-        if (_mm_movemask_epi8(same) != 0xffff)
-            return false;
-    }
-    return !differ(p, end, REDZONE_BYTE).first;
+    return !differ(p, p + more_bytes(slot_bytes, request), REDZONE_BYTE).first;
 }
 
 static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
