@@ -74,7 +74,7 @@ static uint32_t frame_at(struct report *r, void *address)
 
 static void *libc_place(void)
 {
-    return dlsym(RTLD_DEFAULT, "qsort");
+    return dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
 }
 
 static void forget(struct report *r)
@@ -87,12 +87,12 @@ static void forget(struct report *r)
 /* A stack of `bad` and a place in libc: the second has its name whatever the first does. */
 static struct report try_it(void (*bad)(void))
 {
-    struct report r = {.patience_ms = 300};
+    struct report r = {.patience_ms = 4000}; /* libc is read in less, on a busy machine, too */
     uint32_t frames[2] = {frame_at(&r, (void *)bad), frame_at(&r, libc_place())};
 
     symbolize_site(&r, site_intern(&r, frames, 2, 0));
     assert_non_null(r.frames[frames[1]].system_name);
-    assert_non_null(strstr(r.frames[frames[1]].system_name, "qsort"));
+    assert_non_null(strstr(r.frames[frames[1]].system_name, "gnu_get_libc_version"));
     assert_true(r.modules[r.frames[frames[1]].module].symbols >= SYMBOLS_NAMES);
     assert_true(r.frames[frames[0]].tried);
     return r;
