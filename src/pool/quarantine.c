@@ -49,11 +49,22 @@ void quarantine_judge_large(struct unit *head, struct large_record *r)
         tell(&d);
 }
 
+/* The block and its record are looked at soon; any address is fine. */
+ALWAYS_INLINE void come_near(const void *block)
+{
+    struct found f = pool_find_hot(block);
+    if (unlikely(f.verdict != PTR_START || f.kind > SIZE_CLASSES))
+        return;
+    uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_relaxed);
+    __builtin_prefetch(block);
+    __builtin_prefetch(segment_record(owner_pointer(owner), f.slot), 1);
+}
+
 static void evict(struct thread *t, uint32_t go)
 {
     struct quarantine *q = &t->quarantine;
     void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
-    __builtin_prefetch(q->slot[(q->head + 8) % QUARANTINE_SLOTS]); /* leaves soon */
+    come_near(q->slot[(q->head + 4) % QUARANTINE_SLOTS]);
     struct found f = pool_find_hot(block);
     uint32_t class = f.kind - 1;
     struct block_record *b = pool_record_hot(&f, go);

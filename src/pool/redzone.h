@@ -94,15 +94,18 @@ bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t st
 void fill_put(void *block, uint64_t request);
 bool fill_is_whole_slow(const void *block, uint64_t request);
 
+/* A slot has 16 bytes at least: a shorter block's comparison leaves out what is not the block's. */
 ALWAYS_INLINE bool fill_is_whole(const void *block, uint64_t request)
 {
     const char *p = block;
-    if (request - 16 > 64 - 16 || pool_knobs.free_fill < 0)
+    if (request > 64 || pool_knobs.free_fill < 0)
         return fill_is_whole_slow(block, request);
     __m128i fill = _mm_set1_epi8((char)pool_knobs.free_fill);
-    uint64_t last = request - 16, second = last < 16 ? last : 16, third = last < 32 ? last : 32;
 #define SAME_AT(offset) \
     _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + (offset))), fill)
+    if (request <= 16)
+        return !(((uint32_t)_mm_movemask_epi8(SAME_AT(0)) ^ 0xffff) << (16 - request) & 0xffff);
+    uint64_t last = request - 16, second = last < 16 ? last : 16, third = last < 32 ? last : 32;
     __m128i same = _mm_and_si128(_mm_and_si128(SAME_AT(0), SAME_AT(second)),
                                  _mm_and_si128(SAME_AT(third), SAME_AT(last)));
 #undef SAME_AT
