@@ -1,5 +1,7 @@
 /*
  * test_variables.c - a variable and an inlined function, each by its own library, in one process.
+ *
+ * rtc-build: -g
  */
 #include <setjmp.h>
 #include <stdarg.h>

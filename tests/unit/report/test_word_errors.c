@@ -1,5 +1,7 @@
 /*
  * test_word_errors.c - one case per sentence, and for each doubt a twin without it.
+ *
+ * rtc-build: -g
  */
 #include <setjmp.h>
 #include <stdarg.h>
