@@ -396,7 +396,9 @@ static void visit_large(struct unit *head, void (*visit)(const struct damage *))
         return;
     if (!block_read(b, &word, &stacks) || word != first)
         return;
-    if (large_damage(head, pool_request(&f, b, word), word, stacks, &d) &&
+    uint64_t request = pool_request(&f, b, word);
+    /* A block that is shrinking has given its end away before its word tells. */
+    if (large_damage(head, request, word, stacks, &d) && pool_request(&f, b, word) == request &&
         block_read(b, &now, &stacks) && now == word && pool_look(&f, 0) == b)
         visit(&d);
 }
