@@ -15,6 +15,7 @@
 #define TRACE_MORE 32u /* so many more than are wanted are walked: outer ones may return */
 #define TRACE_FRAMES 128u
 #define TRACES 8u /* that a thread keeps */
+#define TRACE_MARKS 1024u
 #define RECENT_WAYS 4u
 #define RECENT_MIN 64u /* lines of so many stacks' ids that it has at hand: a page, to begin with */
 #define RECENT_MAX 2048u
@@ -89,7 +90,8 @@ struct traces {
     uint32_t recent_mask;
     uint32_t recent_lost; /* ids that the depot had and `recent` no more, since that grew */
     uint32_t recent_next; /* whose way is taken */
-    uint8_t mark[TRACES];  /* of the call that came to each of them last */
+    uint16_t mark[TRACES];        /* of the call that came to each of them last */
+    uint8_t by_mark[TRACE_MARKS]; /* the trace that it came to; < TRACES */
     struct trace trace[TRACES];
     struct trace_fresh fresh[TRACE_FRAMES];
     uint32_t rule_at[RULES_AT_HAND]; /* by a pc */

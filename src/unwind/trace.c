@@ -437,24 +437,16 @@ ALWAYS_INLINE bool bring_up(struct traces *all, struct trace *t, const struct en
 
 /* ---- which one --------------------------------------------------------------------------------- */
 
-#define EACH_BYTE 0x0101010101010101ull
 #define STRANGERS 16u /* one of so many begins from another trace than the last */
-static_assert(TRACES == sizeof(uint64_t), "a byte for each");
 
-/* 8 bits that tell most calls from another: from one place, at one depth of the stack. */
-ALWAYS_INLINE uint8_t mark_of(const struct entry *at)
+/*
+ * Tells most calls from another: from one place, at one depth of the stack.  All of the stack is read
+ * behind it, so it takes no multiplication.
+ */
+ALWAYS_INLINE uint32_t mark_of(const struct entry *at)
 {
-    return (uint8_t)((((uintptr_t)at * 0x9e3779b97f4a7c15ull) ^ at->pc) * 0x9e3779b97f4a7c15ull >> 56);
-}
-
-/* The first trace that has it; TRACES: none. */
-ALWAYS_INLINE uint32_t find_mark(const struct traces *all, uint8_t mark)
-{
-    uint64_t marks, same;
-    memcpy(&marks, all->mark, sizeof marks);
-    marks ^= mark * EACH_BYTE;
-    same = (marks - EACH_BYTE) & ~marks & EACH_BYTE << 7; /* right up to the first one */
-    return same ? (uint32_t)__builtin_ctzll(same) / 8 : TRACES;
+    uintptr_t sp = (uintptr_t)at;
+    return (uint32_t)(at->pc ^ at->pc >> 10 ^ sp >> 4 ^ sp >> 14) % TRACE_MARKS;
 }
 
 /*
@@ -470,11 +462,11 @@ ALWAYS_INLINE uint32_t find_for_stranger(struct traces *all)
 
 ALWAYS_INLINE struct trace *choose(struct traces *all, const struct entry *at)
 {
-    uint8_t mark = mark_of(at);
-    uint32_t i = find_mark(all, mark);
-    if (i == TRACES) {
+    uint32_t mark = mark_of(at), i = all->by_mark[mark];
+    if (all->mark[i] != mark) {
         i = find_for_stranger(all);
-        all->mark[i] = mark;
+        all->by_mark[mark] = (uint8_t)i;
+        all->mark[i] = (uint16_t)mark;
     }
     all->last = i;
     return &all->trace[i];
