@@ -155,6 +155,8 @@ static void leave(void)
     large.held_bytes -= resident_bytes(n);
     if (!held->released)
         quarantine_judge_large(head, r);
+    /* The record may be another block's at once: nobody must come to it by these units. */
+    atomic_store_explicit(&head->owner, 0, memory_order_release); /* pairs with pool_find */
     if (epoch == fork_epoch())
         large_record_vacate(r);
     else

@@ -1,6 +1,6 @@
 /*
  * test_large.c - records of large blocks are good at every instant: what a kill leaves behind
- * passes verify.c.
+ * passes verify.c, and no unit leads to a record that may be another block's.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -39,6 +39,16 @@ static void look(int signal)
     wrong += r->request >= r->units << RTC_UNIT_SHIFT;
 }
 
+/* A record that is vacant is anybody's: from then on the units must not lead to it. */
+static void look_who(int signal)
+{
+    (void)signal;
+    uint64_t owner = block.head->owner;
+    const struct large_record *r = owner_pointer(owner);
+    looked++;
+    wrong += owner_kind(owner) == UNIT_LARGE && word_state(r->block.word) == BLOCK_NEVER;
+}
+
 #define SET_TRAP_FLAG(operation)                                                               \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
                      ::: "memory", "cc")
@@ -66,6 +76,28 @@ static void grow_and_shrink(void)
     }
 }
 
+static void leave_quarantine(void)
+{
+    uint64_t was;
+    start();
+    MUST(block_retire(pool_record(&block, go_page->epoch), 1, 0, &was));
+    quarantine_push_large(&block, (void *)unit_address(block.head), UNITS(2));
+    signal(SIGTRAP, look_who);
+    looked = wrong = 0;
+    SET_TRAP_FLAG("orq $0x100, (%%rsp)");
+    bool any = large_let_go();
+    SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
+    MUST(any && looked > 20);
+    MUST(owner_kind(block.head->owner) != UNIT_LARGE);
+    MUST(wrong == 0);
+}
+
+static void left_in_steps(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(leave_quarantine), 0);
+}
+
 static void resized_in_steps(void **state)
 {
     (void)state;
@@ -78,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(resized_in_steps),
+        cmocka_unit_test(left_in_steps),
 #else
         {.name = "none under ThreadSanitizer"},
 #endif
