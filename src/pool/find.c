@@ -23,10 +23,16 @@ struct found pool_find(const void *p)
     return (struct found){.verdict = PTR_UNUSED};
 }
 
+/* Stands for a record that is not there any more: it never says that there is a block. */
+static struct large_record nobody;
+
+/* What was found may have left meanwhile, when it is not the caller's: the sweep's, or freed twice. */
 static struct block_record *record_of(const struct found *f)
 {
     uint64_t owner = atomic_load_explicit(&f->head->owner, memory_order_acquire);
-    if (owner_kind(owner) == UNIT_LARGE) {
+    if (owner_kind(owner) != f->kind)
+        return &nobody.block;
+    if (f->kind == UNIT_LARGE) {
         struct large_record *large = owner_pointer(owner);
         return &large->block;
     }

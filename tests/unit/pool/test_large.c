@@ -88,8 +88,9 @@ static void leave_quarantine(void)
     bool any = large_let_go();
     SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
     MUST(any && looked > 20);
-    MUST(owner_kind(block.head->owner) != UNIT_LARGE);
     MUST(wrong == 0);
+    uint64_t word, stacks; /* who had found it before finds that there is no block */
+    MUST(block_read(pool_look(&block, 0), &word, &stacks) && word_state(word) == BLOCK_NEVER);
 }
 
 static void left_in_steps(void **state)
