@@ -18,13 +18,21 @@ static const struct module *module_of(const struct report *r, const struct frame
 struct lines {
     const struct frame *frame;
     const struct module *module;
+    bool is_signal;
     uint32_t count;
     struct source_line at[FRAME_LINES_MAX];
 };
 
-static struct lines lines_of(const struct report *r, const struct frame *frame)
+/* What a handler returns to, mostly without a name: behind it is what was interrupted. */
+static bool is_signal(const struct report *r, const struct site *site, uint32_t at)
 {
-    struct lines l = {.frame = frame, .module = module_of(r, frame)};
+    return at + 1 < site->count && r->frames[site->frames[at + 1]].exact;
+}
+
+static struct lines lines_of(const struct report *r, const struct site *site, uint32_t at)
+{
+    const struct frame *frame = &r->frames[site->frames[at]];
+    struct lines l = {.frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
 
     l.count = frame_lines(frame, l.at, FRAME_LINES_MAX);
     return l;
@@ -38,7 +46,7 @@ static void nowhere_put(const struct frame *frame, const struct page *page)
         fprintf(page->out, "0x%llx in no known module", (unsigned long long)frame->offset);
 }
 
-/* "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)" */
+/* "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)", "libc.so.6+0x3c  (signal)" */
 static void function_put(const struct lines *l, uint32_t i, const struct page *page)
 {
     const struct source_line *line = &l->at[i];
@@ -59,7 +67,7 @@ static void function_put(const struct lines *l, uint32_t i, const struct page *p
         fputs("  ", out);
         text_put(out, base_name(l->module->path));
     }
-    fputs(inlined ? "  (inlined)" : "", out);
+    fputs(inlined ? "  (inlined)" : l->is_signal ? "  (signal)" : "", out);
 }
 
 /* Nothing left out: "release+0x1a  src/e.c:5  /opt/prog+0x1189". */
@@ -84,7 +92,7 @@ static void whole_put(const struct lines *l, uint32_t i, const struct page *page
         return;
     }
     text_put(out, l->module->path);
-    fprintf(out, "+0x%llx", (unsigned long long)l->frame->offset);
+    fprintf(out, "+0x%llx%s", (unsigned long long)l->frame->offset, l->is_signal ? "  (signal)" : "");
 }
 
 static void line_put(const struct lines *l, uint32_t i, const struct page *page)
@@ -107,7 +115,7 @@ void site_put(const struct report *r, uint32_t place, uint32_t most, const struc
     if (site->count == 0)
         fputs("place not recorded", page->out);
     for (uint32_t i = 0; i < count && shown < most; i++) {
-        struct lines l = lines_of(r, &r->frames[site->frames[i]]);
+        struct lines l = lines_of(r, site, i);
         for (uint32_t k = 0; k < l.count && shown < most; k++) {
             fputs(shown++ ? "  <- " : "", page->out);
             line_put(&l, k, page);
@@ -126,7 +134,7 @@ static uint32_t run_length(const struct report *r, const struct site *site, uint
     if (page->whole || module == NO_MODULE || strcmp(r->modules[module].path, page->program) == 0)
         return 0;
     while (at + n < end && r->frames[site->frames[at + n]].module == module &&
-           !r->frames[site->frames[at + n]].file)
+           !r->frames[site->frames[at + n]].file && !is_signal(r, site, at + n))
         n++;
     return n >= RUN_LEAST ? n : 0;
 }
@@ -149,9 +157,8 @@ static void begin_line(struct stack *s)
 /* The frame at `at`, or a run of them: how many it was. */
 static uint32_t frame_print(struct stack *s, uint32_t at)
 {
-    const struct frame *frame = &s->r->frames[s->site->frames[at]];
     uint32_t run = run_length(s->r, s->site, at, s->end, s->page);
-    struct lines l = lines_of(s->r, frame);
+    struct lines l = lines_of(s->r, s->site, at);
 
     if (run > 0) {
         begin_line(s);

@@ -27,16 +27,19 @@ static struct frame frames[] = {
     {.module = 1, .offset = 0x3030, .tried = true},
     {.module = NO_MODULE, .offset = 0x4242, .tried = true},
     {.module = 0, .offset = 0x5050, .tried = true},
+    {.module = 1, .offset = 0x6060, .exact = true, .tried = true},
 };
 
 static uint32_t order[] = {0, 1, 2, 3, 4};
+static uint32_t interrupted[] = {1, 2, 5, 2, 2, 2}; /* a signal came while the third was at work */
 
 static struct module modules[] = {{.path = prog}, {.path = lib}};
-static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT}};
+static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT},
+                              {.frames = interrupted, .count = 6}};
 
 static const struct report report = {
-    .modules = modules, .module_count = 2, .frames = frames, .frame_count = 5,
-    .sites = sites,     .site_count = 3,
+    .modules = modules, .module_count = 2, .frames = frames, .frame_count = 6,
+    .sites = sites,     .site_count = 4,
 };
 
 static struct page page;
@@ -63,6 +66,11 @@ static void first_stack(const struct page *p)
 static void cut_stack(const struct page *p)
 {
     stack_print(&report, "freed", 2, p);
+}
+
+static void interrupted_stack(const struct page *p)
+{
+    stack_print(&report, "freed", 3, p);
 }
 
 static void one_line(const struct page *p)
@@ -124,6 +132,19 @@ static void test_cut(void **state)
                            INDENT "(ends here: deeper than is kept)\n"));
 }
 
+/* Where a signal came is said, also between frames that would be one line. */
+static void test_signal(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(interrupted_stack, (struct print_options){0}, 9, false),
+                        "     freed        sort+0x20  lib.so\n"
+                        INDENT "lib.so+0x3030  (signal)\n"
+                        INDENT "... 4 frames in lib.so\n");
+    assert_non_null(strstr(printed(interrupted_stack, (struct print_options){0}, 9, true),
+                           INDENT "/opt/lib.so+0x3030  (signal)\n"
+                           INDENT "/opt/lib.so+0x6060\n"));
+}
+
 static void test_one_line(void **state)
 {
     (void)state;
@@ -137,7 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines), cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
