@@ -31,10 +31,10 @@ static const char *article(uint64_t n)
     return n == 8 ? "an" : "a";
 }
 
-static void block_put(struct wording *w, const char *what)
+static void block_put(struct wording *w)
 {
     unsigned long long bytes = w->e->block_bytes;
-    fprintf(w->out, "%s %llu-byte %s", article(bytes), bytes, what);
+    fprintf(w->out, "%s %llu-byte block", article(bytes), bytes);
 }
 
 static void bytes_put(struct wording *w, uint64_t n)
@@ -58,12 +58,18 @@ static bool is_realloc(const struct error *e)
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
+/* "free" is a verb for all that frees; which function it was stands at the end. */
+static const char *verb_of(const struct error *e)
+{
+    return is_realloc(e) ? entry_name(e->entry) : "free";
+}
+
 /* Where the sentence's verb does not say it. */
 static void entry_put(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
 
-    if (name && w->e->entry != ENTRY_FREE && w->e->entry != ENTRY_CFREE && !is_realloc(w->e))
+    if (name && w->e->entry != ENTRY_FREE && !is_realloc(w->e))
         fprintf(w->out, ", by %s", name);
 }
 
@@ -155,59 +161,6 @@ static void region_put(struct wording *w)
 
 /* ---- frees --------------------------------------------------------------------------------- */
 
-static void word_baf(struct wording *w)
-{
-    fprintf(w->out, "%s of ", is_realloc(w->e) ? "realloc" : "free");
-    if (w->e->region.what == REGION_NULL) {
-        fprintf(w->out, "NULL+%llu", (unsigned long long)w->e->address);
-    } else {
-        fputs("an address ", w->out);
-        region_put(w);
-    }
-    entry_put(w);
-}
-
-static void word_duf(struct wording *w)
-{
-    fputs(is_realloc(w->e) ? "realloc of " : "duplicate free of ", w->out);
-    block_put(w, "block");
-    if (is_realloc(w->e))
-        fputs(" that had been freed", w->out);
-    if (w->e->block_state == BLOCK_FREE)
-        fputs(", possibly of an older block at this address", w->out);
-    else if (w->e->block_state == BLOCK_INHERITED)
-        fputs(", possibly: what it was at the fork is not known", w->out);
-    entry_put(w);
-}
-
-static void word_maf(struct wording *w)
-{
-    static const char *const states[] = {
-        [BLOCK_FREED] = " (freed)",
-        [BLOCK_FREE] = " (freed; possibly an older block at this address)",
-        [BLOCK_INHERITED] = " (possibly freed: what it was at the fork is not known)",
-    };
-    const struct error *e = w->e;
-    uint64_t offset = e->address - e->block;
-
-    fprintf(w->out, "%s of an address ", is_realloc(e) ? "realloc" : "free");
-    if (e->address < e->block)
-        bytes_put(w, e->block - e->address);
-    else if (offset < e->block_bytes)
-        bytes_put(w, offset);
-    else if (offset > e->block_bytes)
-        bytes_put(w, offset - e->block_bytes);
-    fputs(e->address < e->block      ? " before "
-          : offset < e->block_bytes  ? " inside "
-          : offset == e->block_bytes ? "just behind "
-                                     : " behind the end of ",
-          w->out);
-    block_put(w, "block");
-    if (e->block_state < countof(states) && states[e->block_state])
-        fputs(states[e->block_state], w->out);
-    entry_put(w);
-}
-
 /* Which families an entry frees: a bit for each. */
 static uint32_t families_freed(uint32_t entry)
 {
@@ -233,21 +186,100 @@ const char *family_name(uint32_t family)
     return family < countof(names) ? names[family] : "unknown";
 }
 
+static bool family_fits(const struct error *e)
+{
+    return (families_freed(e->entry) >> e->block_family & 1) != 0;
+}
+
+/* "24-byte new[] block", "64-byte block of aligned new": not one of new that is aligned to 64 bytes */
+static void family_block_put(struct wording *w)
+{
+    const char *family = family_name(w->e->block_family);
+    bool is_long = strchr(family, ' ') != NULL;
+
+    fprintf(w->out, "%llu-byte %s%s%s", (unsigned long long)w->e->block_bytes,
+            is_long ? "block of " : "", family, is_long ? "" : " block");
+}
+
+/* Whose it was is said where another free would have been right. */
+static void freed_block_put(struct wording *w)
+{
+    if (w->e->entry == ENTRY_NONE || family_fits(w->e)) {
+        block_put(w);
+    } else {
+        fprintf(w->out, "%s ", article(w->e->block_bytes));
+        family_block_put(w);
+    }
+}
+
+static void word_baf(struct wording *w)
+{
+    fprintf(w->out, "%s of ", verb_of(w->e));
+    if (w->e->region.what == REGION_NULL) {
+        fprintf(w->out, "NULL+%llu", (unsigned long long)w->e->address);
+    } else {
+        fputs("an address ", w->out);
+        region_put(w);
+    }
+    entry_put(w);
+}
+
+static void word_duf(struct wording *w)
+{
+    fprintf(w->out, "%s%s of ", is_realloc(w->e) ? "" : "duplicate ", verb_of(w->e));
+    freed_block_put(w);
+    if (is_realloc(w->e))
+        fputs(" that had been freed", w->out);
+    if (w->e->block_state == BLOCK_FREE)
+        fputs(", possibly of an older block at this address", w->out);
+    else if (w->e->block_state == BLOCK_INHERITED)
+        fputs(", possibly: what it was at the fork is not known", w->out);
+    entry_put(w);
+}
+
+static void word_maf(struct wording *w)
+{
+    static const char *const states[] = {
+        [BLOCK_FREED] = " (freed)",
+        [BLOCK_FREE] = " (freed; possibly an older block at this address)",
+        [BLOCK_INHERITED] = " (possibly freed: what it was at the fork is not known)",
+    };
+    const struct error *e = w->e;
+    uint64_t offset = e->address - e->block;
+
+    fprintf(w->out, "%s of an address ", verb_of(e));
+    if (e->address < e->block)
+        bytes_put(w, e->block - e->address);
+    else if (offset < e->block_bytes)
+        bytes_put(w, offset);
+    else if (offset > e->block_bytes)
+        bytes_put(w, offset - e->block_bytes);
+    fputs(e->address < e->block      ? " before "
+          : offset < e->block_bytes  ? " inside "
+          : offset == e->block_bytes ? "just behind "
+                                     : " behind the end of ",
+          w->out);
+    freed_block_put(w);
+    if (e->block_state < countof(states) && states[e->block_state])
+        fputs(states[e->block_state], w->out);
+    entry_put(w);
+}
+
 static void word_mis(struct wording *w)
 {
     const struct error *e = w->e;
     const char *name = entry_name(e->entry);
-    bool fits = (families_freed(e->entry) >> e->block_family & 1) != 0;
+    bool fits = family_fits(e);
 
     if (fits && e->bytes != 0 && e->bytes != e->block_bytes) {
-        fprintf(w->out, "%s with ", name && e->entry < ENTRY_NEW ? name : "sized delete");
+        fprintf(w->out, "%s of ", name && e->entry < ENTRY_NEW ? name : "sized delete");
+        block_put(w);
+        fputs(", told a size of ", w->out);
         bytes_put(w, e->bytes);
-        fputs(" of ", w->out);
-        block_put(w, "block");
         return;
     }
-    fprintf(w->out, "%llu-byte %s block %s %s%s", (unsigned long long)e->block_bytes,
-            family_name(e->block_family), is_realloc(e) ? "given to" : "freed by",
+    family_block_put(w);
+    fprintf(w->out, " %s %s%s", is_realloc(e) ? "given to" : "freed by",
             name ? name : "a function that is not known",
             name && e->entry < ENTRY_NEW ? "()" : "");
     if (fits)
@@ -287,7 +319,7 @@ static void word_wua(struct wording *w)
 
     fputs(last == 0 ? "1 byte written" : "bytes written", w->out);
     fputs(where[e->damage], w->out);
-    block_put(w, "block");
+    block_put(w);
     if (e->damage == DAMAGE_BEFORE && last == 0) {
         fputs(", ", w->out);
         bytes_put(w, e->block - e->address);
@@ -297,9 +329,9 @@ static void word_wua(struct wording *w)
                 (unsigned long long)(e->block - e->address),
                 (unsigned long long)(e->block - e->address - last));
     } else {
-        span_put(w, "at its byte", e->address - e->block, e->address - e->block + last);
+        span_put(w, "at offset", e->address - e->block, e->address - e->block + last);
     }
-    if (e->damage == DAMAGE_INSIDE)
+    if (e->damage == DAMAGE_INSIDE || e->block_state == BLOCK_FREED) /* a free leaves it whole */
         fputs(", after it was freed", w->out);
     found_put(w);
 }
@@ -308,9 +340,12 @@ static void word_wua(struct wording *w)
 
 static void word_oom(struct wording *w)
 {
-    fprintf(w->out, "%s asked for", size_text(w->e->bytes).text);
-    if (entry_name(w->e->entry) && w->e->entry != ENTRY_MALLOC)
-        fprintf(w->out, ", by %s", entry_name(w->e->entry));
+    const struct image *image = image_of(w->r, w->e->image);
+    const char *name = entry_name(w->e->entry);
+
+    fprintf(w->out, "%s of %s failed", name ? name : "allocation", size_text(w->e->bytes).text);
+    if (image && image->flags & IMAGE_HEAP_IN_FILE)
+        fprintf(w->out, ", in a heap of %s", size_text(w->r->view.run->heap_bytes).text);
     fputs(" (warning)", w->out);
 }
 

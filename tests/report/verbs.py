@@ -90,7 +90,7 @@ def text_of_a_file():
                                 "     freed again  libé.so+0x2020\n"
                                 "                  prog+0x1010\n"
                                 "     first freed  libé.so+0x2020\n"), done.stdout)
-    must("\n oom-635bf364  4.0 EiB asked for, by calloc (warning)" in done.stdout, done.stdout)
+    must("\n oom-635bf364  calloc of 4.0 EiB failed (warning)" in done.stdout, done.stdout)
     must(done.stdout.endswith(USE + COST +
                               "  note: freed 1 block of libc's own allocator: passed on to libc\n" +
                               VERDICT + "\n"), done.stdout)
@@ -191,7 +191,7 @@ def show_all_ids():
 def show_one():
     make("run.pool")
     done = rtcheck("show", "wua-36c05ea6", "run.pool")
-    must(done.stdout == "wua-36c05ea6  bytes written behind a 16-byte block, at its bytes 16 to 18 (found at exit)\n"
+    must(done.stdout == "wua-36c05ea6  bytes written behind a 16-byte block, at offsets 16 to 18 (found at exit)\n"
          "  address       0x700000010110\n"
          "  block         0x700000010100, 16 bytes, malloc, in use\n"
          "  found there   61 62 63 abc\n"

@@ -24,25 +24,31 @@ struct word_case {
     const char *says;
 };
 
+enum { IN_FILE = 2 };
+
 static char root_name[] = "prog";
 static struct image root = {.number = 1, .pid = 500, .name = root_name}; static const int root_line = __LINE__;
+
+static struct image in_file = {.number = IN_FILE, .name = root_name, .flags = IMAGE_HEAP_IN_FILE};
+static struct run_header run = {.heap_bytes = 8 << 20};
 
 static struct report a_report(void)
 {
     static struct module modules[2];
     static char exe[464], none[] = "/nowhere/lib\x1b.so";
-    struct report r = {.modules = modules, .module_count = countof(modules)};
+    struct report r = {.view.run = &run, .modules = modules, .module_count = countof(modules)};
 
     assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
     modules[0].path = exe;
     modules[1].path = none;
     HASH_ADD(hh, r.images, number, sizeof root.number, &root);
+    HASH_ADD(hh, r.images, number, sizeof in_file.number, &in_file);
     return r;
 }
 
 static void report_drop(struct report *r)
 {
-    HASH_DEL(r->images, &root);
+    HASH_CLEAR(hh, r->images);
     helper_end(r);
     symbols_free(r);
 }
@@ -70,7 +76,7 @@ static void test_duf(void **state)
 {
     static const struct word_case cases[] = {
         {DUF(FREE, 40, FREED), "duplicate free of a 40-byte block"},
-        {DUF(CFREE, 0, FREED), "duplicate free of a 0-byte block"},
+        {DUF(CFREE, 0, FREED), "duplicate free of a 0-byte block, by cfree"},
         {DUF(FREE, 8, FREED), "duplicate free of an 8-byte block"},
         {DUF(FREE, 11, FREED), "duplicate free of an 11-byte block"},
         {DUF(FREE, 18, FREED), "duplicate free of an 18-byte block"},
@@ -80,10 +86,10 @@ static void test_duf(void **state)
         {DUF(FREE, 11000, FREED), "duplicate free of an 11000-byte block"},
         {DUF(FREE, 800000, FREED), "duplicate free of an 800000-byte block"},
         {DUF(FREE, 180000, FREED), "duplicate free of a 180000-byte block"},
-        {DUF(DELETE_ARRAY, 40, FREED), "duplicate free of a 40-byte block, by operator delete[]"},
+        {DUF(DELETE_ARRAY, 40, FREED), "duplicate free of a 40-byte malloc block, by operator delete[]"},
         {DUF(FREE_SIZED, 40, FREED), "duplicate free of a 40-byte block, by free_sized"},
         {DUF(REALLOC, 40, FREED), "realloc of a 40-byte block that had been freed"},
-        {DUF(REALLOCARRAY, 40, FREED), "realloc of a 40-byte block that had been freed"},
+        {DUF(REALLOCARRAY, 40, FREED), "reallocarray of a 40-byte block that had been freed"},
         {DUF(NONE, 40, FREED), "duplicate free of a 40-byte block"},
         {DUF(FREE, 40, FREE),
          "duplicate free of a 40-byte block, possibly of an older block at this address"},
@@ -100,6 +106,9 @@ static void test_duf(void **state)
 #define MAF(entry_, offset_, state_)                                                               \
     {.kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK + (offset_),     \
      .block_bytes = 40, .block_state = BLOCK_##state_}
+#define MAF_OF(family_, entry_, offset_)                                                           \
+    {.kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK + (offset_),     \
+     .block_bytes = 40, .block_state = BLOCK_LIVE, .block_family = FAMILY_##family_}
 
 static void test_maf(void **state)
 {
@@ -117,7 +126,12 @@ static void test_maf(void **state)
         {MAF(FREE, -4, LIVE), "free of an address 4 bytes before a 40-byte block"},
         {MAF(REALLOC, 8, LIVE), "realloc of an address 8 bytes inside a 40-byte block"},
         {MAF(DELETE, 8, FREED),
-         "free of an address 8 bytes inside a 40-byte block (freed), by operator delete"},
+         "free of an address 8 bytes inside a 40-byte malloc block (freed), by operator delete"},
+        {MAF_OF(NEW_ARRAY, DELETE_ARRAY, 8),
+         "free of an address 8 bytes inside a 40-byte block, by operator delete[]"},
+        {MAF_OF(NEW_ARRAY, FREE, 8), "free of an address 8 bytes inside a 40-byte new[] block"},
+        {MAF_OF(NEW_ALIGNED, FREE, 8),
+         "free of an address 8 bytes inside a 40-byte block of aligned new"},
     };
 
     (void)state;
@@ -228,14 +242,14 @@ static void test_mis(void **state)
         {MIS(FREE, NEW, 0), "24-byte new block freed by free()"},
         {MIS(DELETE, MALLOC, 0), "24-byte malloc block freed by operator delete"},
         {MIS(DELETE_ARRAY, NEW, 0), "24-byte new block freed by operator delete[]"},
-        {MIS(DELETE, NEW_ALIGNED, 0), "24-byte aligned new block freed by operator delete"},
+        {MIS(DELETE, NEW_ALIGNED, 0), "24-byte block of aligned new freed by operator delete"},
         {MIS(DELETE_ALIGNED, ALIGNED, 0), "24-byte memalign block freed by operator delete (aligned)"},
         {MIS(DELETE_ARRAY_ALIGNED, NEW_ALIGNED, 0),
-         "24-byte aligned new block freed by operator delete[] (aligned)"},
+         "24-byte block of aligned new freed by operator delete[] (aligned)"},
         {MIS(REALLOC, NEW, 0), "24-byte new block given to realloc()"},
-        {MIS(DELETE, NEW, 16), "sized delete with 16 bytes of a 24-byte block"},
-        {MIS(DELETE_ARRAY, NEW_ARRAY, 1), "sized delete with 1 byte of a 24-byte block"},
-        {MIS(FREE_SIZED, MALLOC, 16), "free_sized with 16 bytes of a 24-byte block"},
+        {MIS(DELETE, NEW, 16), "sized delete of a 24-byte block, told a size of 16 bytes"},
+        {MIS(DELETE_ARRAY, NEW_ARRAY, 1), "sized delete of a 24-byte block, told a size of 1 byte"},
+        {MIS(FREE_SIZED, MALLOC, 16), "free_sized of a 24-byte block, told a size of 16 bytes"},
         {MIS(DELETE, MALLOC, 16), "24-byte malloc block freed by operator delete"},
         {MIS(DELETE, NEW, 24),
          "24-byte new block freed by operator delete with a size or alignment that is not its own"},
@@ -252,25 +266,32 @@ static void test_mis(void **state)
 #define WUA(entry_, damage_, offset_, bytes_)                                                      \
     {.kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, .block = BLOCK,       \
      .block_bytes = 24, .address = BLOCK + (offset_), .bytes = (bytes_)}
+#define WUA_FREED(entry_, damage_, offset_)                                                        \
+    {.kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, .block = BLOCK,       \
+     .block_bytes = 24, .address = BLOCK + (offset_), .bytes = 1, .block_state = BLOCK_FREED}
 
 static void test_wua(void **state)
 {
     static const struct word_case cases[] = {
-        {WUA(FREE, BEHIND, 24, 1), "1 byte written behind a 24-byte block, at its byte 24 (found at free)"},
+        {WUA(FREE, BEHIND, 24, 1), "1 byte written behind a 24-byte block, at offset 24 (found at free)"},
         {WUA(REALLOC, BEHIND, 24, 4),
-         "bytes written behind a 24-byte block, at its bytes 24 to 27 (found at realloc)"},
-        {WUA(EXIT, BEHIND, 30, 1), "1 byte written behind a 24-byte block, at its byte 30 (found at exit)"},
+         "bytes written behind a 24-byte block, at offsets 24 to 27 (found at realloc)"},
+        {WUA(EXIT, BEHIND, 30, 1), "1 byte written behind a 24-byte block, at offset 30 (found at exit)"},
         {WUA(EXIT, BEFORE, -1, 1),
          "1 byte written before a 24-byte block, 1 byte before its start (found at exit)"},
         {WUA(EXIT, BEFORE, -8, 1),
          "1 byte written before a 24-byte block, 8 bytes before its start (found at exit)"},
         {WUA(FREE, BEFORE, -8, 4),
          "bytes written before a 24-byte block, 8 to 5 bytes before its start (found at free)"},
-        {WUA(EVICTION, INSIDE, 4, 1), "1 byte written inside a 24-byte block, at its byte 4, after "
+        {WUA(EVICTION, INSIDE, 4, 1), "1 byte written inside a 24-byte block, at offset 4, after "
                                       "it was freed (found when it left quarantine)"},
-        {WUA(EXIT, INSIDE, 0, 24), "bytes written inside a 24-byte block, at its bytes 0 to 23, "
+        {WUA(EXIT, INSIDE, 0, 24), "bytes written inside a 24-byte block, at offsets 0 to 23, "
                                    "after it was freed (found at exit)"},
-        {WUA(NONE, NONE, 0, 1), "1 byte written at a 24-byte block, at its byte 0"},
+        {WUA_FREED(EVICTION, BEHIND, 24), "1 byte written behind a 24-byte block, at offset 24, after "
+                                          "it was freed (found when it left quarantine)"},
+        {WUA_FREED(EXIT, BEFORE, -1), "1 byte written before a 24-byte block, 1 byte before its start, "
+                                      "after it was freed (found at exit)"},
+        {WUA(NONE, NONE, 0, 1), "1 byte written at a 24-byte block, at offset 0"},
     };
 
     (void)state;
@@ -283,8 +304,13 @@ static void test_others(void **state)
 {
     static const struct word_case cases[] = {
         {{.kind = ERROR_OOM, .entry = ENTRY_MALLOC, .bytes = 10492000000000000000ull},
-         "9.1 EiB asked for (warning)"},
-        {{.kind = ERROR_OOM, .entry = ENTRY_CALLOC, .bytes = 100}, "100 B asked for, by calloc (warning)"},
+         "malloc of 9.1 EiB failed (warning)"},
+        {{.kind = ERROR_OOM, .entry = ENTRY_CALLOC, .bytes = 100}, "calloc of 100 B failed (warning)"},
+        {{.kind = ERROR_OOM, .entry = ENTRY_NEW_ARRAY, .image = 1, .bytes = 100},
+         "operator new[] of 100 B failed (warning)"},
+        {{.kind = ERROR_OOM, .bytes = 100}, "allocation of 100 B failed (warning)"},
+        {{.kind = ERROR_OOM, .entry = ENTRY_MALLOC, .image = IN_FILE, .bytes = 24},
+         "malloc of 24 B failed, in a heap of 8.0 MiB (warning)"},
         {{.kind = ERROR_FOREIGN, .entry = ENTRY_FREE, .region = {.what = REGION_LIBC}},
          "freed a block of libc's own allocator: passed on to libc"},
     };
