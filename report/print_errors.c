@@ -46,10 +46,11 @@ static void facts_put(const struct report *r, const struct error *e, const struc
     fprintf(page->out, "\n%*s", STACK_INDENT, "");
     if (e->address != 0 && !page->how->deterministic) {
         fprintf(page->out, "0x%llx", (unsigned long long)e->address);
+        found_words(e, page->out);
         comma = ", ";
     }
     if (e->thread.number != 0) {
-        fputs(comma, page->out);
+        fprintf(page->out, "%s%s", comma, thread_label(e));
         text_put(page->out, thread);
         comma = ", ";
     }

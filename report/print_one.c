@@ -75,7 +75,7 @@ static void found_put(const struct error *e, const struct page *page)
     for (uint32_t i = 0; i < e->found_bytes; i++)
         fprintf(page->out, "%02x ", e->found[i]);
     for (uint32_t i = 0; i < e->found_bytes; i++)
-        fputc(e->found[i] >= 0x20 && e->found[i] < 0x7f ? e->found[i] : '.', page->out);
+        fputc(byte_is_plain(e->found[i]) ? e->found[i] : '.', page->out);
     if (e->bytes > e->found_bytes)
         fprintf(page->out, " ... %llu bytes in all", (unsigned long long)e->bytes);
     fputc('\n', page->out);

@@ -534,6 +534,12 @@ const char *feature_name(unsigned n);
 /* How many of the bytes at `text`, 1..4, are one character in good UTF-8; 0: not good. */
 unsigned utf8_length(const char *text);
 
+/* A character of ASCII that can be seen, or a blank. */
+static inline bool byte_is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x7f;
+}
+
 /* Text out of a file on its way to a terminal: what is no printable character is written \xNN. */
 void text_put(FILE *out, const char *text);
 
@@ -574,6 +580,9 @@ struct error_rows {
 struct error_rows error_rows(const struct error *e);
 /* "thread main", "thread 3 (worker)"; freed by the caller. */
 char *thread_words(const struct report *r, const struct error *e, const struct thread *t);
+/* What was there when damage was found, behind its address; nothing of other errors. */
+void found_words(const struct error *e, FILE *out);
+const char *thread_label(const struct error *e); /* before what thread_words says of e's thread */
 const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
 const char *family_name(uint32_t family);
 

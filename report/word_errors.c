@@ -9,6 +9,8 @@
 
 #include "report_priv.h"
 
+#define FOUND_SHOWN 8u /* of the bytes that were written: `show` has all that are kept */
+
 /* One sentence on its way. */
 struct wording {
     struct report *r;
@@ -369,6 +371,34 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
     words[e->kind](&w);
     fclose(w.out);
     return must_have(text);
+}
+
+/* ---- its facts ----------------------------------------------------------------------------- */
+
+/* What was written often tells who wrote it: " holds 41 42 00 "AB."". */
+void found_words(const struct error *e, FILE *out)
+{
+    uint32_t count = e->found_bytes < FOUND_SHOWN ? e->found_bytes : FOUND_SHOWN;
+    bool is_text = false;
+
+    if (count == 0)
+        return;
+    fputs(" holds", out);
+    for (uint32_t i = 0; i < count; i++) {
+        fprintf(out, " %02x", e->found[i]);
+        is_text |= byte_is_plain(e->found[i]);
+    }
+    fputs(is_text ? " \"" : "", out);
+    for (uint32_t i = 0; i < count && is_text; i++)
+        fputc(byte_is_plain(e->found[i]) ? e->found[i] : '.', out);
+    fputs(is_text ? "\"" : "", out);
+    fputs(e->bytes > count ? " ..." : "", out);
+}
+
+/* Who wrote is never known, only who came by afterwards. */
+const char *thread_label(const struct error *e)
+{
+    return e->kind == ERROR_WUA ? "found by " : "";
 }
 
 /* ---- its stacks ---------------------------------------------------------------------------- */

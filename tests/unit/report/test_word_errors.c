@@ -319,6 +319,39 @@ static void test_others(void **state)
     check(cases, countof(cases), false);
 }
 
+/* ---- its facts ----------------------------------------------------------------------------- */
+
+static void check_found(const struct error *e, const char *says)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    assert_non_null(out);
+    found_words(e, out);
+    fclose(out);
+    assert_string_equal(text, says);
+    free(text);
+}
+
+static void test_found(void **state)
+{
+    (void)state;
+    check_found(&(struct error){.kind = ERROR_MAF}, "");
+    check_found(&(struct error){.bytes = 1, .found_bytes = 1}, " holds 00");
+    check_found(&(struct error){.bytes = 3, .found_bytes = 3, .found = "A\xff"}, " holds 41 ff 00 \"A..\"");
+    check_found(&(struct error){.bytes = 8, .found_bytes = 8, .found = "abc d~\x7f"},
+                " holds 61 62 63 20 64 7e 7f 00 \"abc d~..\"");
+    check_found(&(struct error){.bytes = 9, .found_bytes = 9}, " holds 00 00 00 00 00 00 00 00 ...");
+}
+
+static void test_thread_label(void **state)
+{
+    (void)state;
+    assert_string_equal(thread_label(&(struct error){.kind = ERROR_WUA}), "found by ");
+    assert_string_equal(thread_label(&(struct error){.kind = ERROR_DUF}), "");
+}
+
 /* ---- its stacks ---------------------------------------------------------------------------- */
 
 static void test_rows(void **state)
@@ -370,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_baf),           cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_places),        cmocka_unit_test(test_mis),
         cmocka_unit_test(test_wua),           cmocka_unit_test(test_others),
+        cmocka_unit_test(test_found),         cmocka_unit_test(test_thread_label),
         cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
