@@ -2,7 +2,7 @@
  * borders.cc - one byte too far, on either side of blocks whose sizes are those of slots and pages, and
  * into freed ones: when is it found?
  *
- * rtc-build: +cells.cc -pthread -fno-builtin
+ * rtc-build: +cells.cc -O2 -g -pthread -fno-builtin
  */
 #include "cells.h"
 
@@ -78,9 +78,9 @@ template <unsigned N> INLINE void trespass()
     void *low = nullptr, *p;
     auto make = [] { return escape(std::malloc(bytes)); }; /* @some.alloc */
     if (bytes < LARGE_FROM)
-        make_two(make, bytes, &low, &p);
+        make_two(make, bytes, &low, &p); /* @two.call */
     else
-        p = make();
+        p = make(); /* @one.call */
     if (is_late(m)) {
         std::free(low);
         std::free(escape(p)); /* @some.free */
@@ -89,11 +89,11 @@ template <unsigned N> INLINE void trespass()
         write_at(p, side_of(N) == BEHIND ? static_cast<long>(bytes) : side_of(N) == BEFORE ? -1 : 3,
                  bytes_written[byte_of(N)]);
     if (m == FREED_THEN)
-        std::free(escape(p)); /* @some.call */
+        std::free(escape(p)); /* @freed.call */
     if (m == RESIZED)
-        p = escape(std::realloc(escape(p), bytes + 1)); /* @some.call */
+        p = escape(std::realloc(escape(p), bytes + 1)); /* @resized.call */
     if (m == MOVED)
-        p = escape(std::realloc(escape(p), 300)); /* @some.call */
+        p = escape(std::realloc(escape(p), 300)); /* @moved.call */
     if (m == EVICTED)
         evict_all();
     if (m == RESIZED || m == MOVED)
@@ -104,7 +104,7 @@ template <unsigned N> INLINE void trespass()
 
 template <unsigned N> NOINLINE void commit()
 {
-    trespass<N>();
+    trespass<N>(); /* @commit.cell */
     barrier();
 }
 
@@ -124,10 +124,11 @@ const char *name_of(unsigned n)
 cell describe(unsigned n)
 {
     moment m = moment_of(n);
-    bool called = m == FREED_THEN || m == RESIZED || m == MOVED;
+    const char *call = m == FREED_THEN ? "freed.call" : m == RESIZED ? "resized.call"
+                       : m == MOVED ? "moved.call" : "";
     told t = {why_not(n), "wua", entry_of(m), size_of(n), 3, 1, side_names[side_of(n)],
               is_late(m) ? "freed" : "live", "malloc", "none", byte_names[byte_of(n)],
-              called ? "some.call" : "", "some.alloc", is_late(m) ? "some.free" : ""};
+              call, "some.alloc", is_late(m) ? "some.free" : ""};
     if (side_of(n) != INSIDE)
         t.offset = side_of(n) == BEHIND ? static_cast<long>(size_of(n)) : -1;
     return {name_of(n), m == FREED_AT_END ? AT_EXIT : AT_ONCE, t};
@@ -156,5 +157,5 @@ table crimes()
 
 int main(int argc, char **argv)
 {
-    return cells_main(argc, argv);
+    return escape(cells_main(argc, argv)); /* @main.call */
 }

@@ -69,29 +69,30 @@ void commit_all(when at)
     table t = crimes();
     for (unsigned n = 0; n < t.count; n++)
         if (t.commit[n] && t.describe(n).at == at && is_chosen(n))
-            t.commit[n]();
+            t.commit[n](); /* @all.cell */
 }
 
 void *in_thread(void *)
 {
-    commit_all(IN_THREAD);
+    commit_all(IN_THREAD); /* @all.thread */
     return nullptr;
 }
 
 void in_handler(int)
 {
-    commit_all(IN_HANDLER);
+    commit_all(IN_HANDLER); /* @all.handler */
+    barrier();
 }
 
 void at_exit()
 {
-    commit_all(AT_EXIT);
+    commit_all(AT_EXIT); /* @all.atexit */
     witnesses_hear();
 }
 
 void in_destructor()
 {
-    commit_all(IN_DESTRUCTOR);
+    commit_all(IN_DESTRUCTOR); /* @all.destructor */
     witnesses_hear();
 }
 
@@ -109,20 +110,22 @@ void commit_full()
 {
     if (guilty)
         fill_heap();
-    commit_all(FULL);
+    commit_all(FULL); /* @all.full */
+    barrier();
 }
 
 void commit_others(const char *late)
 {
     prepare_late(late);
-    commit_all(AT_ONCE);
+    commit_all(AT_ONCE); /* @all.once */
     witnesses_hear();
     pthread_t thread;
     pthread_create(&thread, nullptr, in_thread, nullptr);
     pthread_join(thread, nullptr);
     witnesses_hear();
     std::signal(SIGUSR1, in_handler);
-    std::raise(SIGUSR1);
+    std::raise(SIGUSR1); /* @all.raise */
+    barrier();
 }
 
 void list()
@@ -160,9 +163,9 @@ int cells_main(int argc, char **argv)
     chosen_count = argc - 1;
     witnesses_call();
     if (fill)
-        commit_full();
+        commit_full(); /* @main.full */
     else
-        commit_others(argv[0]);
+        commit_others(argv[0]); /* @main.others */
     witnesses_hear();
     return STATUS;
 }

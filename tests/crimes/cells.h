@@ -76,13 +76,14 @@ INLINE std::uintptr_t distance(void *a, void *b)
 /* Two blocks side by side: the one further up has a neighbour before it. */
 template <typename Make> INLINE void make_two(Make make, std::size_t bytes, void **low, void **high)
 {
-    void *last = make(), *next = make();
-    for (int tries = 0; distance(last, next) > bytes + bytes / 4 + 40; tries++) {
-        if (tries == 10000)
+    void *last, *next = nullptr;
+    int tries = 0;
+    do {
+        if (tries++ == 10000)
             std::abort();
         last = next;
-        next = make();
-    }
+        next = make(); /* @two.make */
+    } while (!last || distance(last, next) > bytes + bytes / 4 + 40);
     *low = last < next ? last : next;
     *high = last < next ? next : last;
 }

@@ -3,9 +3,9 @@
  * or a reason why there is none.
  *
  * A place is what kind of block it happens to, or when.  A crime is one of the functions baf() to
- * oom() below, made for one entry and place; tags like @duf.call mark the lines that stacks go through.
+ * oom() below, made for one entry and place; tags behind an @ mark the lines that stacks go through.
  *
- * rtc-build: +cells.cc -pthread -fno-builtin -fsized-deallocation
+ * rtc-build: +cells.cc -O2 -g -pthread -fno-builtin -fsized-deallocation
  */
 #include "cells.h"
 
@@ -201,7 +201,7 @@ template <maker M> INLINE void *make(std::size_t bytes)
 template <maker M> INLINE void unmake(void *block)
 {
     void *p = escape(block);
-    if constexpr (is_c(M)) std::free(p);
+    if constexpr (M == MALLOC || M == MEMALIGN) std::free(p);
     if constexpr (M == NEW) ::operator delete(p);
     if constexpr (M == ARRAY) ::operator delete[](p);
     if constexpr (M == NEW_ALIGNED) ::operator delete(p, ALIGN);
@@ -265,7 +265,7 @@ template <entry E> INLINE void ask(void *old, std::size_t bytes)
 
 /* ---- the crimes --------------------------------------------------------------------------------------- */
 
-alignas(64) char statics[256];
+alignas(64) char statics[256]; /* @some.statics */
 
 INLINE void *map(std::size_t bytes)
 {
@@ -355,7 +355,7 @@ template <entry E, place P> INLINE void before()
 {
     void *other, *p;
     auto one = [] { return make<maker_of(E, P)>(bytes_of(P)); }; /* @before.alloc */
-    make_two(one, bytes_of(P), &other, &p);
+    make_two(one, bytes_of(P), &other, &p); /* @before.both */
     if (P == FREED) {
         unmake<maker_of(E, P)>(other);
         end<E>(p, bytes_of(P)); /* @before.free */
@@ -441,16 +441,16 @@ template <unsigned N> NOINLINE void commit()
 {
     constexpr entry E = entry_of(N);
     constexpr place P = place_of(N);
-    if constexpr (error_of(N) == BAF) baf<E, P>();
-    else if constexpr (error_of(N) == DUF && P == FREED) duf_moved<E>();
-    else if constexpr (error_of(N) == DUF) duf<E, P>();
-    else if constexpr (error_of(N) == MAF) maf<E, P>();
-    else if constexpr (error_of(N) == MIS) mis<E, P>();
-    else if constexpr (error_of(N) == SIZE) size<E, P>();
-    else if constexpr (error_of(N) == BEHIND) behind<E, P>();
-    else if constexpr (error_of(N) == BEFORE) before<E, P>();
-    else if constexpr (error_of(N) == INSIDE) inside<E, P>();
-    else if constexpr (error_of(N) == OOM) oom<E, P>();
+    if constexpr (error_of(N) == BAF) baf<E, P>(); /* @commit.baf */
+    else if constexpr (error_of(N) == DUF && P == FREED) duf_moved<E>(); /* @commit.moved */
+    else if constexpr (error_of(N) == DUF) duf<E, P>(); /* @commit.duf */
+    else if constexpr (error_of(N) == MAF) maf<E, P>(); /* @commit.maf */
+    else if constexpr (error_of(N) == MIS) mis<E, P>(); /* @commit.mis */
+    else if constexpr (error_of(N) == SIZE) size<E, P>(); /* @commit.size */
+    else if constexpr (error_of(N) == BEHIND) behind<E, P>(); /* @commit.behind */
+    else if constexpr (error_of(N) == BEFORE) before<E, P>(); /* @commit.before */
+    else if constexpr (error_of(N) == INSIDE) inside<E, P>(); /* @commit.inside */
+    else if constexpr (error_of(N) == OOM) oom<E, P>(); /* @commit.oom */
     barrier();
 }
 
@@ -568,5 +568,5 @@ table crimes()
 
 int main(int argc, char **argv)
 {
-    return cells_main(argc, argv);
+    return escape(cells_main(argc, argv)); /* @main.call */
 }

@@ -1,0 +1,108 @@
+"""What a report says, word for word, with holes for what differs from run to run; and what it has to
+say of the cells of a table: NAME.said, of those that gcc has built.
+
+NAME.said has templates.  A line "@TITLE PATTERN" begins one, the text up to the next is what it says.
+Of those with one title the first counts that has a pattern (or several, with | between) that fits the
+cell: its name and the function at which it was found, as in "free, baf, small, free".  {finding} is all
+that is said of a cell.  In a text {TITLE} is another template, or one of the cell's own words
+(words_of); {@TAG} is the number of the line with that tag.
+"""
+import collections
+import fnmatch
+import os
+import re
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("RTC_BUILD") or os.path.dirname(os.path.dirname(HERE)) + "/build"
+HOLES = [(r"(\S+  )?libc\.so\.6\S*  \(signal\)", "libc  (signal)"), (r" *(\S.* )?libc\.so\.6.*\n", ""),
+         (r"0x[0-9a-f]{5,}", "<hex>"), (r"pid \d+", "pid <n>"), (r"ran [\d.]+ s", "ran <n> s"),
+         (r"\d+ allocs, \d+ frees", "<n> allocs, <n> frees"), (re.escape(BUILD), "<build>"),
+         (r"mapped at <hex>-<hex> \([^)]*\)", "mapped at <hex>-<hex>")]
+
+
+def report_of(pool, *options):
+    """All that is said of a run file."""
+    done = subprocess.run([BUILD + "/bin/rtcheck", "report", "--all", *options, pool], capture_output=True,
+                          text=True, check=False, timeout=60)
+    said = done.stdout + done.stderr
+    for what, hole in HOLES:
+        said = re.sub(what, hole, said)
+    return said
+
+
+def findings_of(said):
+    """Number of a cell -> what is said of it.  Its id is the hash of names that are all compared."""
+    found = {}
+    for finding in re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", said, re.M):
+        cell = re.search(r"commit<(\d+)u>", finding)
+        if cell:
+            found[int(cell[1])] = re.sub(r"^ (...)-[0-9a-f]{8}", r" \1-<id>", finding).rstrip("\n")
+    return found
+
+
+def tags_of(text):
+    """Tag -> numbers of the lines that bear it: "@maf.call", or of what a function does for one kind of
+    entry or maker: end.FREE."""
+    tags, function = collections.defaultdict(set), ""
+    for number, line in enumerate(text.splitlines(), 1):
+        head = re.match(r"template <.*> INLINE .*?(\w+)\(", line)
+        function = head[1] if head else function
+        for tag in re.findall(r"@([a-z]+\.[a-z]+)", line):
+            tags[tag].add(number)
+        for kind in re.findall(r"\b[EM] == (\w+)", line) if "if constexpr" in line else ():
+            tags[function + "." + kind].add(number)
+    return tags
+
+
+def templates_of(text):
+    """Title -> [(patterns, body)], without headings."""
+    templates = collections.defaultdict(list)
+    parts = re.split(r"^@([a-z ]+?) ([*\d].*)\n", re.sub(r"\n*^----.*\n", "", text, flags=re.M), flags=re.M)
+    for title, patterns, body in zip(parts[1::3], parts[2::3], parts[3::3]):
+        templates[title].append((patterns.replace("[", "[[]").split("|"), body.rstrip("\n")))
+    return templates
+
+
+def read(name):
+    with open(HERE + "/" + name, encoding="utf-8") as text:
+        return text.read()
+
+
+class Book:
+    """What has to be said of one table."""
+
+    def __init__(self, name):
+        source = read(name + ".cc")
+        self.templates = templates_of(read(name + ".said"))
+        self.tags = dict(tags_of(source), **tags_of(read("cells.cc")), **tags_of(read("cells.h")))
+        self.entries = re.findall(r'^    X\((\w+), "(.*?)"', source, re.M)
+        lists = [re.search(r"(?s)%s \{\s*(.*?)\s*\};" % head, source)
+                 for head in ("enum place", "enum maker", r"families\[\] =")]
+        self.places, self.makers, self.families = (re.split(r",\s+", found[1].replace('"', "")) if found else []
+                                                   for found in lists)
+
+    def words_of(self, cell):
+        """What is the cell's own.  The compiler names its entry, place and maker by their numbers."""
+        words = dict(cell._asdict(), **dict(zip(("about", "which", "what"), cell.name.split(", "))))
+        if self.entries:
+            ids, names = zip(*self.entries)
+            entry, maker = names.index(words["about"]), self.families.index(cell.family)
+            words.update(E=entry, ENTRY=ids[entry], M=maker, MAKER=self.makers[maker],
+                         P=cell.number % self.places.index("PLACE_COUNT"))
+        return words
+
+    def look_up(self, title, key, words):
+        if title.startswith("@"):
+            return "/".join(map(str, sorted(self.tags.get(title[1:], ["no line"]))))
+        for patterns, body in self.templates[title]:
+            if any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns):
+                return body
+        return str(words.get(title, "nothing about " + title))
+
+    def says(self, cell, entry):
+        """What has to be said of a cell that was found at this entry."""
+        key, words, text = cell.name + ", " + entry, self.words_of(cell), "{finding}"
+        while "{" in text:
+            text = re.sub(r"\{([^{}]*)\}", lambda m: self.look_up(m[1], key, words), text)
+        return text
