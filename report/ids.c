@@ -42,10 +42,22 @@ static bool is_before_main(const struct report *r, const struct frame *frame)
            (frame->system_name && strcmp(frame->system_name, "_start") == 0);
 }
 
+/* Where a stripped program begins has no name: what calls the C library at the end of a stack is that. */
+static bool ends_at_start(const struct report *r, const struct site *site)
+{
+    const struct frame *last, *inner;
+
+    if (site->end != STACK_WHOLE || site->count < 3)
+        return false;
+    last = &r->frames[site->frames[site->count - 1]];
+    inner = &r->frames[site->frames[site->count - 2]];
+    return last->module != NO_MODULE && !last->system_name && is_before_main(r, inner);
+}
+
 /* A stack that is the C library's altogether is its user part. */
 uint32_t user_frames(const struct report *r, const struct site *site)
 {
-    uint32_t count = site->count;
+    uint32_t count = site->count - ends_at_start(r, site);
 
     while (count > 0 && is_before_main(r, &r->frames[site->frames[count - 1]]))
         count--;

@@ -81,6 +81,8 @@ static void test_before_main(void **state)
     assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, LIBC + 6)));
     r.frames[start].system_name = (char[]){"_start"};
     assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 7)));
+    assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 8))); /* stripped */
+    assert_string_not_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIB + 5, PROG + 8)));
     assert_string_not_equal(plain, id(&r, "duf", SITE(&r, LIBC + 5, PROG + 1)));
     assert_string_not_equal(id(&r, "duf", SITE(&r, LIBC + 5)), id(&r, "duf", SITE(&r, LIBC + 6)));
     report_drop(&r);
