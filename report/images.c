@@ -93,6 +93,8 @@ void image_update(struct image *image, const struct image_header *h)
 {
     image->state = atomic_load_explicit(&h->state, memory_order_relaxed);
     image->flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
+    image->malloc_fill = h->malloc_fill;
+    image->free_fill = h->free_fill;
     image->private_segments = atomic_load_explicit(&h->private_segments, memory_order_relaxed);
     image->unchecked_children = atomic_load_explicit(&h->unchecked_children, memory_order_relaxed);
     for (int i = 0; i < LOST_COUNT; i++)

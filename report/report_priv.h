@@ -157,6 +157,8 @@ struct image {
     uint64_t lost_features;
     uint32_t checks; /* CHECK_*; without CHECK_MADE what follows is not known */
     uint32_t error_limit;
+    uint16_t malloc_fill; /* the byte + 1; 0: none */
+    uint16_t free_fill;
     uint64_t errors_unrecorded;
     uint64_t peak_bytes;
     uint64_t segment_bytes;

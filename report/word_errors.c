@@ -9,6 +9,7 @@
 
 #include "report_priv.h"
 
+#define FILL_NEAR 65536u /* no member of a structure is further from its beginning */
 #define FOUND_SHOWN 8u /* of the bytes that were written: `show` has all that are kept */
 
 /* One sentence on its way. */
@@ -214,11 +215,35 @@ static void freed_block_put(struct wording *w)
     }
 }
 
+/* Is it an address as memory that was filled has them, or one a little further? */
+static bool is_of_fill(uint64_t address, uint16_t fill)
+{
+    uint64_t bytes = (fill - 1u) * 0x0101010101010101ull;
+
+    return fill > 1 && address - bytes < FILL_NEAR;
+}
+
+/* Nothing but what a pointer was read from explains such an address; NULL: it is another. */
+static const char *source_of(const struct wording *w)
+{
+    const struct image *image = image_of(w->r, w->e->image);
+
+    if (!image || w->e->region.what == REGION_NULL)
+        return NULL;
+    if (is_of_fill(w->e->address, image->free_fill))
+        return "freed memory";
+    return is_of_fill(w->e->address, image->malloc_fill) ? "memory that was never written" : NULL;
+}
+
 static void word_baf(struct wording *w)
 {
+    const char *source = source_of(w);
+
     fprintf(w->out, "%s of ", verb_of(w->e));
     if (w->e->region.what == REGION_NULL) {
         fprintf(w->out, "NULL+%llu", (unsigned long long)w->e->address);
+    } else if (source) {
+        fprintf(w->out, "an address that was read from %s", source);
     } else {
         fputs("an address ", w->out);
         region_put(w);

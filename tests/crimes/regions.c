@@ -77,6 +77,16 @@ CRIME null_and_more(void)
     end((void *)24);
 }
 
+/* What its first owner kept in it is no address any more. */
+CRIME read_from_freed(void)
+{
+    void *volatile *owner = malloc(sizeof *owner);
+    *owner = malloc(1);
+    free(*owner);
+    free((void *)(uintptr_t)owner);
+    end(*owner);
+}
+
 /* ---- stacks of others --------------------------------------------------------------------------- */
 
 static pthread_barrier_t barrier;
@@ -151,6 +161,7 @@ int main(void)
     mapped();
     unmapped();
     null_and_more();
+    read_from_freed();
     others_stack(&t);
     ended_stack(t);
     alternate_stack();

@@ -29,7 +29,8 @@ enum { IN_FILE = 2 };
 static char root_name[] = "prog";
 static struct image root = {.number = 1, .pid = 500, .name = root_name}; static const int root_line = __LINE__;
 
-static struct image in_file = {.number = IN_FILE, .name = root_name, .flags = IMAGE_HEAP_IN_FILE};
+static struct image in_file = {.number = IN_FILE, .name = root_name, .flags = IMAGE_HEAP_IN_FILE,
+                               .malloc_fill = 0xa5 + 1, .free_fill = 0xfd + 1};
 static struct run_header run = {.heap_bytes = 8 << 20};
 
 static struct report a_report(void)
@@ -178,6 +179,24 @@ static void test_baf(void **state)
          "realloc of NULL+8"},
         {{.kind = ERROR_BAF, .entry = ENTRY_DELETE, .region = {.what = REGION_STACK}},
          "free of an address on the stack of this thread, by operator delete"},
+    };
+
+    (void)state;
+    check(cases, countof(cases), false);
+}
+
+/* A pointer that was read where nothing of the program's was, or behind where such a one leads. */
+static void test_baf_of_fill(void **state)
+{
+#define FILLED(address_) \
+    {.kind = ERROR_BAF, .image = IN_FILE, .entry = ENTRY_FREE, .address = (address_), .region = {.what = REGION_UNMAPPED}}
+    static const struct word_case cases[] = {
+        {FILLED(0xfdfdfdfdfdfdfdfd), "free of an address that was read from freed memory"},
+        {FILLED(0xfdfdfdfdfdfdfe0d), "free of an address that was read from freed memory"},
+        {FILLED(0xa5a5a5a5a5a5a5a5), "free of an address that was read from memory that was never written"},
+        {FILLED(0xfdfdfdfdfdfdfdfc), "free of an address where no memory is"},
+        {FILLED(0xfdfdfdfdfdfefdfd), "free of an address where no memory is"},
+        {BAF(REGION_UNMAPPED), "free of an address where no memory is"},
     };
 
     (void)state;
@@ -400,7 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duf),           cmocka_unit_test(test_maf),
-        cmocka_unit_test(test_baf),           cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_baf),           cmocka_unit_test(test_baf_of_fill),  cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_places),        cmocka_unit_test(test_mis),
         cmocka_unit_test(test_wua),           cmocka_unit_test(test_others),
         cmocka_unit_test(test_found),         cmocka_unit_test(test_thread_label),
