@@ -1,13 +1,14 @@
 /*
  * print_stack.c - places and stacks in words: one function a line, or all of them in one.
  *
- * A frame is as many functions as were inlined there; each has its line, innermost first.
+ * A frame is as many functions as were inlined there; each has its line, innermost first.  What
+ * comes from the headers of compiler and system is nobody's mistake: the line to look at is further out.
  */
 #include <string.h>
 
 #include "report_priv.h"
 
-#define RUN_LEAST 3u /* frames of one library that are worth a line together */
+#define RUN_LEAST 3u /* frames of one library, or functions of headers, that are worth a line together */
 
 static const struct module *module_of(const struct report *r, const struct frame *frame)
 {
@@ -105,18 +106,58 @@ static void line_put(const struct lines *l, uint32_t i, const struct page *page)
         function_put(l, i, page);
 }
 
+/* ---- functions of headers ------------------------------------------------------------------ */
+
+static bool is_of_header(const struct source_line *line)
+{
+    static const char headers[] = "/usr/include/";
+
+    return line->file && strncmp(line->file, headers, sizeof headers - 1) == 0;
+}
+
+/* How many there are from line `i` of the frame at `at` on, one within the other. */
+static uint32_t headers_at(const struct report *r, const struct site *site, uint32_t at, uint32_t i,
+                           uint32_t end)
+{
+    uint32_t n = 0;
+
+    for (; at < end; at++, i = 0) {
+        struct lines l = lines_of(r, site, at);
+        for (; i < l.count; i++, n++)
+            if (!is_of_header(&l.at[i]))
+                return n;
+    }
+    return n;
+}
+
+static uint32_t line_count(const struct report *r, const struct site *site, uint32_t end)
+{
+    uint32_t n = 0;
+
+    for (uint32_t at = 0; at < end; at++)
+        n += lines_of(r, site, at).count;
+    return n;
+}
+
 /* ---- all in one line ----------------------------------------------------------------------- */
 
+/* From the first function on that is of no header, if there is one. */
 void site_put(const struct report *r, uint32_t place, uint32_t most, const struct page *page)
 {
     const struct site *site = &r->sites[place];
-    uint32_t count = user_frames(r, site), shown = 0;
+    uint32_t count = user_frames(r, site), shown = 0, skip = headers_at(r, site, 0, 0, count);
 
     if (site->count == 0)
         fputs("place not recorded", page->out);
+    if (skip == line_count(r, site, count))
+        skip = 0;
     for (uint32_t i = 0; i < count && shown < most; i++) {
         struct lines l = lines_of(r, site, i);
         for (uint32_t k = 0; k < l.count && shown < most; k++) {
+            if (skip > 0) {
+                skip--;
+                continue;
+            }
             fputs(shown++ ? "  <- " : "", page->out);
             line_put(&l, k, page);
         }
@@ -147,11 +188,32 @@ struct stack {
     const char *label; /* before its first line */
     uint32_t end;      /* of the frames that are shown at all */
     uint32_t lines;
+    uint32_t skip;     /* functions that have been told of together */
 };
 
 static void begin_line(struct stack *s)
 {
     fprintf(s->page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, s->lines++ ? "" : s->label);
+}
+
+/* The function at line `i` of a frame.  Of several in headers the outermost is what the program called. */
+static void function_print(struct stack *s, uint32_t at, const struct lines *l, uint32_t i)
+{
+    uint32_t run;
+
+    if (s->skip > 0) {
+        s->skip--;
+        return;
+    }
+    begin_line(s);
+    run = s->page->whole ? 0 : headers_at(s->r, s->site, at, i, s->end);
+    if (run >= RUN_LEAST) {
+        fprintf(s->page->out, "... %u functions in headers", run - 1);
+        s->skip = run - 2;
+    } else {
+        line_put(l, i, s->page);
+    }
+    fputc('\n', s->page->out);
 }
 
 /* The frame at `at`, or a run of them: how many it was. */
@@ -167,18 +229,16 @@ static uint32_t frame_print(struct stack *s, uint32_t at)
         fputc('\n', s->page->out);
         return run;
     }
-    for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++) {
-        begin_line(s);
-        line_put(&l, i, s->page);
-        fputc('\n', s->page->out);
-    }
+    for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++)
+        function_print(s, at, &l, i);
     return 1;
 }
 
 void stack_print(const struct report *r, const char *label, uint32_t place, const struct page *page)
 {
     const struct site *site = &r->sites[place];
-    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site), 0};
+    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site),
+                      0, 0};
     uint32_t at = 0;
 
     while (at < s.end && s.lines < page->frames)

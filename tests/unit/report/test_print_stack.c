@@ -12,11 +12,17 @@
 #include "report_priv.h"
 
 static char prog[] = "/opt/prog", lib[] = "/opt/lib.so";
-static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h";
+static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h",
+            stl[] = "/usr/include/c++/12/bits/v.h", give[] = "give";
 
 static struct inlined inlined[] = {
     {.system_name = swap, .call_file = source, .call_line = 5},
     {.system_name = sort, .call_file = source, .call_line = 9},
+};
+
+static struct inlined hidden[] = {
+    {.system_name = swap, .call_file = stl, .call_line = 2},
+    {.system_name = swap, .call_file = stl, .call_line = 3},
 };
 
 /* swap was inlined in sort, that in main; main called from a library with a name, and from none. */
@@ -28,18 +34,23 @@ static struct frame frames[] = {
     {.module = NO_MODULE, .offset = 0x4242, .tried = true},
     {.module = 0, .offset = 0x5050, .tried = true},
     {.module = 1, .offset = 0x6060, .exact = true, .tried = true},
+    {.module = 0, .system_name = give, .file = stl, .line = 1, .inlined = hidden, .inlined_count = 2, .tried = true},
+    {.module = 0, .system_name = sort, .file = stl, .line = 4, .tried = true},
+    {.module = 0, .system_name = caller, .file = source, .line = 7, .tried = true},
 };
 
 static uint32_t order[] = {0, 1, 2, 3, 4};
 static uint32_t interrupted[] = {1, 2, 5, 2, 2, 2}; /* a signal came while the third was at work */
+static uint32_t headers[] = {6, 7, 8, 7, 7}; /* four functions of headers, and two further out */
 
 static struct module modules[] = {{.path = prog}, {.path = lib}};
 static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT},
-                              {.frames = interrupted, .count = 6}};
+                              {.frames = interrupted, .count = 6}, {.frames = headers, .count = 5},
+                              {.frames = headers, .count = 2}};
 
 static const struct report report = {
-    .modules = modules, .module_count = 2, .frames = frames, .frame_count = 6,
-    .sites = sites,     .site_count = 4,
+    .modules = modules, .module_count = 2, .frames = frames, .frame_count = 9,
+    .sites = sites,     .site_count = 6,
 };
 
 static struct page page;
@@ -71,6 +82,21 @@ static void cut_stack(const struct page *p)
 static void interrupted_stack(const struct page *p)
 {
     stack_print(&report, "freed", 3, p);
+}
+
+static void header_stack(const struct page *p)
+{
+    stack_print(&report, "freed", 4, p);
+}
+
+static void header_line(const struct page *p)
+{
+    site_put(&report, 4, p->frames, p);
+}
+
+static void header_only_line(const struct page *p)
+{
+    site_put(&report, 5, p->frames, p);
 }
 
 static void one_line(const struct page *p)
@@ -145,6 +171,25 @@ static void test_signal(void **state)
                            INDENT "/opt/lib.so+0x6060\n"));
 }
 
+/* Of functions in headers the outermost is shown, and in one line none, unless there is nothing else. */
+static void test_headers(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(header_stack, (struct print_options){0}, 9, false),
+                        "     freed        ... 3 functions in headers\n"
+                        INDENT "sort  v.h:4\n"
+                        INDENT "main  e.c:7\n"
+                        INDENT "sort  v.h:4\n"
+                        INDENT "sort  v.h:4\n");
+    assert_string_equal(printed(header_stack, (struct print_options){0}, 2, false),
+                        "     freed        ... 3 functions in headers\n"
+                        INDENT "sort  v.h:4\n"
+                        INDENT "... 3 more\n");
+    assert_null(strstr(printed(header_stack, (struct print_options){0}, 9, true), "headers"));
+    assert_string_equal(printed(header_line, (struct print_options){0}, 2, false), "main  e.c:7  <- sort  v.h:4");
+    assert_string_equal(printed(header_only_line, (struct print_options){0}, 1, false), "swap  v.h:1  (inlined)");
+}
+
 static void test_one_line(void **state)
 {
     (void)state;
@@ -158,7 +203,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines), cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
