@@ -54,6 +54,27 @@ static char *demangle_by(demangler *language, const char *name)
     return text;
 }
 
+/* What everybody calls std::string has a name of a line's length, which stands wherever one is given. */
+static char *with_short_strings(char *text)
+{
+    static const char whole[] = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    static const char brief[] = "std::string";
+    const char *from = text;
+    char *to = text;
+
+    while (text && *from) {
+        if (strncmp(from, whole, sizeof whole - 1) == 0) {
+            to = mempcpy(to, brief, sizeof brief - 1);
+            from += sizeof whole - 1;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    if (text)
+        *to = '\0';
+    return text;
+}
+
 char *demangle(const char *name)
 {
     size_t bytes = strlen(name);
@@ -63,7 +84,7 @@ char *demangle(const char *name)
         return NULL;
     plain = demangle_by(rust_demangle_callback, name); /* old names of Rust are C++'s, too */
     if (!plain)
-        plain = demangle_by(cplus_demangle_v3_callback, name);
+        plain = with_short_strings(demangle_by(cplus_demangle_v3_callback, name));
     if (!plain && bytes <= D_NAME_MAX_BYTES)
         plain = dlang_demangle(name, DMGL_PARAMS);
     return plain;
