@@ -216,10 +216,21 @@ static void function_print(struct stack *s, uint32_t at, const struct lines *l, 
     fputc('\n', s->page->out);
 }
 
+/* How often the frame at `at` stands there in a row: recursion. */
+static uint32_t same_length(const struct stack *s, uint32_t at)
+{
+    uint32_t n = 1;
+
+    while (at + n < s->end && s->site->frames[at + n] == s->site->frames[at])
+        n++;
+    return n >= RUN_LEAST && !s->page->whole ? n : 1;
+}
+
 /* The frame at `at`, or a run of them: how many it was. */
 static uint32_t frame_print(struct stack *s, uint32_t at)
 {
     uint32_t run = run_length(s->r, s->site, at, s->end, s->page);
+    uint32_t same = same_length(s, at);
     struct lines l = lines_of(s->r, s->site, at);
 
     if (run > 0) {
@@ -231,7 +242,13 @@ static uint32_t frame_print(struct stack *s, uint32_t at)
     }
     for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++)
         function_print(s, at, &l, i);
-    return 1;
+    if (s->skip > 0) /* what comes next has been told of in another way */
+        return 1;
+    if (same > 1 && s->lines < s->page->frames) {
+        begin_line(s);
+        fprintf(s->page->out, "... %u times the same\n", same - 1);
+    }
+    return same;
 }
 
 void stack_print(const struct report *r, const char *label, uint32_t place, const struct page *page)

@@ -41,16 +41,18 @@ static struct frame frames[] = {
 
 static uint32_t order[] = {0, 1, 2, 3, 4};
 static uint32_t interrupted[] = {1, 2, 5, 2, 2, 2}; /* a signal came while the third was at work */
+static uint32_t recursive[] = {1, 8, 8, 8, 8, 4, 4}, recursive_headers[] = {7, 7, 7, 7, 8, 1};
 static uint32_t headers[] = {6, 7, 8, 7, 7}; /* four functions of headers, and two further out */
 
 static struct module modules[] = {{.path = prog}, {.path = lib}};
 static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT},
                               {.frames = interrupted, .count = 6}, {.frames = headers, .count = 5},
-                              {.frames = headers, .count = 2}};
+                              {.frames = headers, .count = 2}, {.frames = recursive, .count = 7},
+                              {.frames = recursive_headers, .count = 6}};
 
 static const struct report report = {
     .modules = modules, .module_count = 2, .frames = frames, .frame_count = 9,
-    .sites = sites,     .site_count = 6,
+    .sites = sites,     .site_count = 8,
 };
 
 static struct page page;
@@ -82,6 +84,16 @@ static void cut_stack(const struct page *p)
 static void interrupted_stack(const struct page *p)
 {
     stack_print(&report, "freed", 3, p);
+}
+
+static void recursive_stack(const struct page *p)
+{
+    stack_print(&report, "freed", 6, p);
+}
+
+static void recursive_header_stack(const struct page *p)
+{
+    stack_print(&report, "freed", 7, p);
 }
 
 static void header_stack(const struct page *p)
@@ -171,6 +183,24 @@ static void test_signal(void **state)
                            INDENT "/opt/lib.so+0x6060\n"));
 }
 
+/* However deep, what began it is shown. */
+static void test_recursion(void **state)
+{
+    (void)state;
+    assert_string_equal(printed(recursive_stack, (struct print_options){0}, 5, false),
+                        "     freed        sort+0x20  lib.so\n"
+                        INDENT "main  e.c:7\n"
+                        INDENT "... 3 times the same\n"
+                        INDENT "prog+0x5050\n"
+                        INDENT "prog+0x5050\n");
+    assert_null(strstr(printed(recursive_stack, (struct print_options){0}, 9, true), "same"));
+    assert_string_equal(printed(recursive_header_stack, (struct print_options){0}, 9, false),
+                        "     freed        ... 3 functions in headers\n"
+                        INDENT "sort  v.h:4\n"
+                        INDENT "main  e.c:7\n"
+                        INDENT "sort+0x20  lib.so\n");
+}
+
 /* Of functions in headers the outermost is shown, and in one line none, unless there is nothing else. */
 static void test_headers(void **state)
 {
@@ -204,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines), cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
         cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
