@@ -1,9 +1,11 @@
 /*
  * print_notes.c - one line for each thing that limits what the numbers of a report mean.
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "report_priv.h"
 
@@ -209,6 +211,23 @@ static void note_ends(const struct report *r, const struct image *main, struct n
                  flock_text(&running, notes->deterministic).text);
 }
 
+/* A use of freed memory often shows in nothing but this. */
+static void note_crashes(const struct report *r, struct notes *notes)
+{
+    struct flock f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        int status = image->wait_status;
+        if (status != -1 && WIFSIGNALED(status) && (image->checks & CHECK_FREED) &&
+            (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
+            flock_add(&f, image);
+    }
+    if (f.count > 0)
+        note_add(notes, false, "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
+                 "compare with --free-fill=no",
+                 flock_text(&f, notes->deterministic).text);
+}
+
 static void note_file(const struct report *r, struct notes *notes)
 {
     struct totals gone = totals_elsewhere(r);
@@ -283,6 +302,7 @@ struct notes notes_make(const struct report *r, const struct image *main, bool d
     note_children(r, main, &notes);
     note_flags(r, &notes);
     note_ends(r, main, &notes);
+    note_crashes(r, &notes);
     note_machine(r, &notes);
     return notes;
 }

@@ -409,6 +409,27 @@ static void test_notes(void **state)
     }
 }
 
+/* What reads a pointer from freed memory often does nothing else that is seen. */
+static void test_crash(void **state)
+{
+    static const struct {
+        int wait_status;
+        bool is_filled, is_noted;
+    } cases[] = {{SIGSEGV, true, true}, {SIGBUS | 0x80, true, true}, {SIGSEGV, false, false},
+                 {SIGKILL, true, false}, {SIGSEGV << 8, true, false}, {-1, true, false}};
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct shown shown = {.wait_status = cases[i].wait_status};
+        uint32_t area = an_image(&b, 1, IMAGE_ROOT, 1);
+        if (!cases[i].is_filled)
+            unfilled(&b, area);
+        const char *note = strstr(text_of(&b, &shown), "  note: process 2000000001 (prog1): crashed, perhaps ");
+        assert_int_equal(note != NULL, cases[i].is_noted);
+    }
+}
+
 static void test_quiet(void **state)
 {
     struct build b = build_begin();
@@ -617,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_malloc_not_seen),
         cmocka_unit_test(test_lost_by_exec),
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_crash),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_many_notes),
         cmocka_unit_test(test_escapes),
