@@ -133,7 +133,7 @@ static COLD uint32_t forget_request(void *p, uint32_t class)
 ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct release r)
 {
     uint32_t class = f->kind - 1;
-    struct block_record *b = pool_record_hot(f, s->go);
+    struct block_record *b = pool_record_slot(f, s->go);
     uint64_t was;
     if (unlikely(!block_retire(b, s->t->number, r.stack, &was)))
         return lose(s, r);

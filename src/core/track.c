@@ -48,8 +48,8 @@ ALWAYS_INLINE void *alloc_slot(struct section *s, struct order *o, uint32_t clas
     void *p = slab_take_hot(s->t, class);
     if (unlikely(!p))
         return NULL;
-    struct found f = pool_find_hot(p);
-    struct block_record *b = pool_record_hot(&f, s->go);
+    struct found f = pool_find_slot(p);
+    struct block_record *b = pool_record_slot(&f, s->go);
     struct block_birth birth = birth_of(s, o, (uint32_t)o->request);
     redzone_put(p, class, o->request);
     block_publish(b, &birth);

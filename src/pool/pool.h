@@ -406,12 +406,13 @@ ALWAYS_INLINE struct found pool_find_hot(const void *p)
     if (unlikely(offset >= atomic_load_explicit(&heap.bytes, memory_order_relaxed)))
         return (struct found){.verdict = PTR_FOREIGN};
     struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
-    struct unit *head = u - u->back;
+    uint32_t back = u->back;
+    struct unit *head = u - back;
     uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_acquire));
     if (unlikely(!is_slab(kind)))
         return pool_find(p);
     const struct size_class *c = &size_class[kind - 1];
-    uint32_t inside = (uint32_t)((uintptr_t)p - unit_address(head));
+    uint32_t inside = (uint32_t)(offset % UNIT_BYTES) + (back << RTC_UNIT_SHIFT);
     uint32_t slot = (uint32_t)((inside >> 4) * c->magic >> 32);
     uint32_t rest = inside - slot * c->slot_bytes;
     if (unlikely(rest != 0 || slot >= c->slots))
@@ -419,14 +420,33 @@ ALWAYS_INLINE struct found pool_find_hot(const void *p)
     return (struct found){PTR_START, head, kind, slot, 0};
 }
 
+/* The same of an address that is known to be a slot's. */
+ALWAYS_INLINE struct found pool_find_slot(const void *slot)
+{
+    uint64_t offset = (uintptr_t)slot - heap.base;
+    struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    uint32_t back = u->back;
+    struct unit *head = u - back;
+    uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_acquire));
+    uint32_t inside = (uint32_t)(offset % UNIT_BYTES) + (back << RTC_UNIT_SHIFT);
+    uint32_t number = (uint32_t)((inside >> 4) * size_class[kind - 1].magic >> 32);
+    return (struct found){PTR_START, head, kind, number, 0};
+}
+
+/* Of a slab's slot.  The rare side gets a copy: f itself is to stay in registers. */
+ALWAYS_INLINE struct block_record *pool_record_slot(const struct found *f, uint32_t go)
+{
+    if (unlikely(atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)) {
+        struct found copy = *f;
+        return pool_record(&copy, go);
+    }
+    return segment_record(
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)), f->slot);
+}
+
 ALWAYS_INLINE struct block_record *pool_record_hot(const struct found *f, uint32_t go)
 {
-    if (unlikely(atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go ||
-                 !is_slab(f->kind)))
-        return pool_record(f, go);
-    struct segment *s =
-        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    return segment_record(s, f->slot);
+    return likely(is_slab(f->kind)) ? pool_record_slot(f, go) : pool_record(f, go);
 }
 
 ALWAYS_INLINE void *slab_take_hot(struct thread *t, uint32_t class)

@@ -10,6 +10,7 @@
 #include "pool_priv.h"
 
 #define ALL_BYTES_MAX (16ull << 20)
+#define NEAR 4u /* how many are left before it when one is brought near */
 #define THREADS_AT_FULL_SHARE 63u /* with the default budget all of them fit */
 
 struct pool_knobs pool_knobs = {256u << 10, -1, 0xfd};
@@ -49,12 +50,10 @@ void quarantine_judge_large(struct unit *head, struct large_record *r)
         tell(&d);
 }
 
-/* The block and its record are looked at soon; any address is fine. */
+/* The block and its record are looked at soon. */
 ALWAYS_INLINE void come_near(const void *block)
 {
-    struct found f = pool_find_hot(block);
-    if (unlikely(f.verdict != PTR_START || f.kind > SIZE_CLASSES))
-        return;
+    struct found f = pool_find_slot(block);
     uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_relaxed);
     __builtin_prefetch(block);
     __builtin_prefetch(segment_record(owner_pointer(owner), f.slot), 1);
@@ -64,18 +63,19 @@ static void evict(struct thread *t, uint32_t go)
 {
     struct quarantine *q = &t->quarantine;
     void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
-    come_near(q->slot[(q->head + 4) % QUARANTINE_SLOTS]);
-    struct found f = pool_find_hot(block);
-    uint32_t class = f.kind - 1;
-    struct block_record *b = pool_record_hot(&f, go);
+    if (likely(q->tail - q->head > NEAR))
+        come_near(q->slot[(q->head + NEAR) % QUARANTINE_SLOTS]);
+    struct found f = pool_find_slot(block);
+    uint32_t class = f.kind - 1, slot_bytes = size_class[class].slot_bytes;
+    struct block_record *b = pool_record_slot(&f, go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
     if (unlikely(!redzone_is_whole(block, 0, class, word_size(word)) ||
                  !fill_is_whole(block, word_size(word))) &&
         word_state(word) == BLOCK_FREED) /* else a child that does not believe what it inherited */
         judge(block, word, go);
-    q->bytes -= size_class[class].slot_bytes;
+    q->bytes -= slot_bytes;
     block_forget(b);
-    slab_give(t, f.kind - 1, block);
+    slab_give(t, class, block);
 }
 
 static void enter(struct thread *t, void *block, uint32_t class, uint32_t go)
@@ -111,7 +111,7 @@ void quarantine_drain(struct thread *t, uint32_t go)
     struct thread *limbo = threads_limbo_take();
     for (; q->head != q->tail; q->head++) {
         void *block = q->slot[q->head % QUARANTINE_SLOTS];
-        enter(limbo, block, pool_find_hot(block).kind - 1, go);
+        enter(limbo, block, pool_find_slot(block).kind - 1, go);
     }
     q->bytes = 0;
     threads_limbo_drop();
