@@ -88,6 +88,7 @@ static void start(char **envp)
     image_start(&request);
     errors_start();
     fork_start(after_fork);
+    freed_pattern_start();
     slab_start();
     large_start();
     loader_start();

@@ -69,8 +69,7 @@ static void evict(struct thread *t, uint32_t go)
     uint32_t class = f.kind - 1, slot_bytes = size_class[class].slot_bytes;
     struct block_record *b = pool_record_slot(&f, go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-    if (unlikely(!redzone_is_whole(block, 0, class, word_size(word)) ||
-                 !fill_is_whole(block, word_size(word))) &&
+    if (unlikely(!freed_is_whole(block, slot_bytes, word_size(word))) &&
         word_state(word) == BLOCK_FREED) /* else a child that does not believe what it inherited */
         judge(block, word, go);
     q->bytes -= slot_bytes;

@@ -16,6 +16,7 @@
 
 #define FILL_WHOLE 4096u
 #define FILL_ENDS 64u
+#define LARGE_REACH 128u
 #define TOLD 256u /* live blocks whose damage was told of; a collision tells again */
 
 struct span {
@@ -74,6 +75,34 @@ static struct span differ(const char *from, const char *to, uint8_t byte)
     return s;
 }
 
+static __m128i same_at(const char *p, uint64_t at, __m128i wanted)
+{
+    return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + at)), wanted);
+}
+
+static __m128i same_at_four(const char *p, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                            __m128i wanted)
+{
+    return _mm_and_si128(_mm_and_si128(same_at(p, a, wanted), same_at(p, b, wanted)),
+                         _mm_and_si128(same_at(p, c, wanted), same_at(p, d, wanted)));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Do n bytes hold nothing but one?  n > 15.  In steps of 64 bytes, back from the end. */
+static bool are_all(const char *p, uint64_t n, __m128i wanted)
+{
+    uint64_t last = n - 16;
+    __m128i same =
+        same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
+    for (const char *end = p + n; end - p > 64; end -= 64)
+        same = _mm_and_si128(same, same_at_four(end - 64, 0, 16, 32, 48, wanted));
+    return _mm_movemask_epi8(same) == 0xffff;
+}
+
 static struct span join(struct span a, struct span b)
 {
     if (!a.first || !b.first)
@@ -85,9 +114,7 @@ static struct span join(struct span a, struct span b)
 static uint64_t more_bytes(uint32_t slot_bytes, uint64_t request)
 {
     uint64_t slack = slot_bytes - request;
-    if (slack <= REDZONE_TAIL)
-        return 0;
-    return slack - REDZONE_TAIL < REDZONE_REACH ? slack - REDZONE_TAIL : REDZONE_REACH;
+    return slack <= REDZONE_TAIL ? 0 : least(slack - REDZONE_TAIL, REDZONE_REACH);
 }
 
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
@@ -95,10 +122,15 @@ void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
     memset((char *)slot + request, REDZONE_BYTE, more_bytes(slot_bytes, request));
 }
 
-bool redzone_more_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request)
+/* There is more slack than the tail. */
+bool redzone_is_whole_wide(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
-    const char *p = (const char *)slot + request;
-    return !differ(p, p + more_bytes(slot_bytes, request), REDZONE_BYTE).first;
+    const char *p = slot;
+    uint64_t slack = slot_bytes - request;
+    if (slack > REDZONE_REACH &&
+        !are_all(p + slot_bytes - REDZONE_TAIL, REDZONE_TAIL, redzone_pattern()))
+        return false;
+    return are_all(p + request, least(slack, REDZONE_REACH), redzone_pattern());
 }
 
 static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
@@ -118,7 +150,7 @@ static void slack_repair(char *slot, uint32_t slot_bytes, uint64_t request)
 static uint64_t large_reach(const struct found *f, uint64_t request)
 {
     uint64_t room = (uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT;
-    return room - request < REDZONE_REACH ? room - request : REDZONE_REACH;
+    return least(room - request, LARGE_REACH);
 }
 
 void redzone_put_large(const struct found *f, void *block, uint64_t request)
@@ -286,18 +318,7 @@ void fill_put(void *block, uint64_t request)
     memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
 }
 
-/* Do n bytes hold the fill?  n > 15. */
-static bool are_filled(const char *p, uint64_t n, __m128i fill)
-{
-    __m128i same =
-        _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + n - 16)), fill);
-    for (const char *end = p + n - 16; p < end; p += 16)
-        same = _mm_and_si128(
-            same, _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), fill));
-    return _mm_movemask_epi8(same) == 0xffff;
-}
-
-bool fill_is_whole_slow(const void *block, uint64_t request)
+bool fill_is_whole(const void *block, uint64_t request)
 {
     const char *p = block;
     uint8_t byte = (uint8_t)pool_knobs.free_fill;
@@ -307,8 +328,23 @@ bool fill_is_whole_slow(const void *block, uint64_t request)
     if (request < 16)
         return !differ(p, p + request, byte).first;
     if (request <= FILL_WHOLE)
-        return are_filled(p, request, fill);
-    return are_filled(p, FILL_ENDS, fill) && are_filled(p + request - FILL_ENDS, FILL_ENDS, fill);
+        return are_all(p, request, fill);
+    return are_all(p, FILL_ENDS, fill) && are_all(p + request - FILL_ENDS, FILL_ENDS, fill);
+}
+
+struct freed_pattern freed_pattern;
+
+void freed_pattern_start(void)
+{
+    struct freed_pattern *f = &freed_pattern;
+    memset(f->byte, pool_knobs.free_fill, FREED_SLOT_MAX);
+    memset(f->byte + FREED_SLOT_MAX, REDZONE_BYTE, sizeof f->byte - FREED_SLOT_MAX);
+    f->slot_max = pool_knobs.free_fill < 0 ? 0 : FREED_SLOT_MAX;
+}
+
+bool freed_is_whole_slow(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    return redzone_is_whole_behind(slot, slot_bytes, request) && fill_is_whole(slot, request);
 }
 
 COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,

@@ -7,11 +7,13 @@
  *
  * What a slot has beyond the bytes asked for - one at least - holds REDZONE_BYTE from the moment
  * the block is given out: all of it up to REDZONE_REACH bytes, and always the last REDZONE_TAIL.
+ * (Behind a large block it is up to LARGE_REACH bytes, see redzone.c.)
  * The last byte of every slot that was ever at hand holds it whatever became of the slot, so it is
  * at the same time what lies before its right neighbour.  Freed blocks hold the free-fill byte
  * until they leave the quarantine.
  *
- * The test when a block is freed is one comparison of 16 bytes and one of the byte before it.
+ * The test when a block is freed is one comparison of 16 bytes and one of the byte before it; when
+ * it leaves the quarantine, one of the whole slot with what it should hold by now.
  */
 #ifndef REDZONE_H
 #define REDZONE_H
@@ -22,15 +24,20 @@
 
 #define REDZONE_BYTE 0xb5
 #define REDZONE_TAIL 16u
-#define REDZONE_REACH 128u
+#define REDZONE_REACH 240u /* all slack of slots up to 256 bytes, of which there are most */
 
-/* Behind the first `request` bytes of a slot, its tail excluded. */
+/* Behind the first `request` bytes of a slot. */
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
-bool redzone_more_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request);
+bool redzone_is_whole_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
 
 ALWAYS_INLINE __m128i redzone_pattern(void)
 {
     return _mm_set1_epi8((char)REDZONE_BYTE);
+}
+
+ALWAYS_INLINE __m128i sixteen_at(const char *aligned)
+{
+    return _mm_load_si128((const __m128i *)(const void *)aligned);
 }
 
 /* A slot is about to be given out; the tail may overwrite the block's own last bytes. */
@@ -43,21 +50,24 @@ ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
         redzone_put_more(slot, slot_bytes, request);
 }
 
-/* Is nothing written behind the block, and not the byte before it? */
+/* Is nothing written behind the block? */
+ALWAYS_INLINE bool redzone_is_whole_behind(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request;
+    if (slack > REDZONE_TAIL)
+        return redzone_is_whole_wide(slot, slot_bytes, request);
+    __m128i tail = sixteen_at((const char *)slot + slot_bytes - REDZONE_TAIL);
+    uint32_t changed = ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tail, redzone_pattern()));
+    return (changed & 0xffff) << slack <= 0xffff; /* those of the block itself may be anything */
+}
+
+/* ..., and not the byte before it?  What lies before a first slot belongs to another slab. */
 ALWAYS_INLINE bool redzone_is_whole(const void *slot, uint32_t number, uint32_t class,
                                     uint64_t request)
 {
-    uint32_t slot_bytes = size_class[class].slot_bytes;
-    const char *p = slot, *tail = p + slot_bytes - REDZONE_TAIL;
-    uint64_t slack = slot_bytes - request;
-    __m128i same =
-        _mm_cmpeq_epi8(_mm_load_si128((const __m128i *)(const void *)tail), redzone_pattern());
-    uint32_t changed = (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
-    uint32_t first = slack < REDZONE_TAIL ? REDZONE_TAIL - (uint32_t)slack : 0;
-    bool first_slot = number == 0; /* what lies before it belongs to another slab */
-    bool before = ((uint8_t)p[-(ptrdiff_t)!first_slot] == REDZONE_BYTE) | first_slot;
-    return !(changed >> first) & before &&
-           (slack <= REDZONE_TAIL || redzone_more_is_whole(slot, slot_bytes, request));
+    if (number != 0 && ((const uint8_t *)slot)[-1] != REDZONE_BYTE)
+        return false;
+    return redzone_is_whole_behind(slot, size_class[class].slot_bytes, request);
 }
 
 /* ---- what was found -------------------------------------------------------------------------- */
@@ -92,23 +102,49 @@ void redzone_move(void *slot, uint32_t class, uint64_t request);
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                  struct damage *out);
 void fill_put(void *block, uint64_t request);
-bool fill_is_whole_slow(const void *block, uint64_t request);
+bool fill_is_whole(const void *block, uint64_t request);
 
-/* A slot has 16 bytes at least: a shorter block's comparison leaves out what is not the block's. */
-ALWAYS_INLINE bool fill_is_whole(const void *block, uint64_t request)
+/*
+ * Fill, then redzone: the window of slot_bytes that has `request` bytes of fill is what a slot in
+ * quarantine holds, when all of its slack is in reach.
+ */
+#define FREED_SLOT_MAX (REDZONE_REACH + REDZONE_TAIL)
+struct freed_pattern {
+    _Alignas(16) char byte[2 * FREED_SLOT_MAX];
+    uint32_t slot_max; /* it tells of slots up to this size */
+};
+
+extern struct freed_pattern freed_pattern;
+
+void freed_pattern_start(void); /* the free-fill byte is known */
+bool freed_is_whole_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
+
+ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t at)
 {
-    const char *p = block;
-    if (request > 64 || pool_knobs.free_fill < 0)
-        return fill_is_whole_slow(block, request);
-    __m128i fill = _mm_set1_epi8((char)pool_knobs.free_fill);
-#define SAME_AT(offset) \
-    _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + (offset))), fill)
-    if (request <= 16)
-        return !(((uint32_t)_mm_movemask_epi8(SAME_AT(0)) ^ 0xffff) << (16 - request) & 0xffff);
-    uint64_t last = request - 16, second = last < 16 ? last : 16, third = last < 32 ? last : 32;
-    __m128i same = _mm_and_si128(_mm_and_si128(SAME_AT(0), SAME_AT(second)),
-                                 _mm_and_si128(SAME_AT(third), SAME_AT(last)));
-#undef SAME_AT
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(wanted + at));
+    return _mm_cmpeq_epi8(sixteen_at(slot + at), bytes);
+}
+
+ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
+                                      uint64_t c, uint64_t d)
+{
+    return _mm_and_si128(
+        _mm_and_si128(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
+        _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
+}
+
+/* A slot in quarantine: is all of it whole?  The first 64 bytes without a branch. */
+ALWAYS_INLINE bool freed_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    if (unlikely(slot_bytes > freed_pattern.slot_max))
+        return freed_is_whole_slow(slot, slot_bytes, request);
+    const char *wanted = freed_pattern.byte + FREED_SLOT_MAX - request;
+    uint64_t last = slot_bytes - 16u;
+    __m128i same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
+                                   last < 48 ? last : 48);
+    for (uint64_t end = slot_bytes; end > 64; end -= 64)
+        same = _mm_and_si128(same, freed_same_four(slot, wanted, end - 64, end - 48, end - 32,
+                                                   end - 16));
     return _mm_movemask_epi8(same) == 0xffff;
 }
 

@@ -30,6 +30,7 @@ static inline void run_here(void)
     MUST(heap_start(&(struct heap_setup){0}) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
     fork_start(forget_nothing);
+    freed_pattern_start();
     slab_start();
     large_start();
     MUST(threads_register() == self && self);

@@ -1,0 +1,129 @@
+/*
+ * test_redzone.c - every byte that nobody may write is looked at, and no other: of slots of all
+ * sizes, when the block is live and when it is in quarantine.
+ *
+ * Each byte of a slot is changed in turn.  Which ones matter is said here once more, in plain words,
+ * for redzone.h compares many at a time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "pool.h"
+
+#include <cmocka.h>
+
+#define BORDER 512u
+#define FILL 0xfd
+#define FILLED_WHOLE 4096u /* of larger blocks the first and the last 64 bytes are filled */
+#define FILLED_ENDS 64u
+
+static _Alignas(16) uint8_t room[BORDER + SLOT_BYTES_MAX + BORDER];
+static uint8_t *const slot = room + BORDER;
+
+static bool is_redzone(uint32_t at, uint32_t slot_bytes, uint32_t request)
+{
+    return at >= request && (at - request < REDZONE_REACH || at >= slot_bytes - REDZONE_TAIL);
+}
+
+static bool is_filled(uint32_t at, uint32_t request)
+{
+    if (at >= request || pool_knobs.free_fill < 0)
+        return false;
+    return request <= FILLED_WHOLE || at < FILLED_ENDS || at >= request - FILLED_ENDS;
+}
+
+static bool live_is_whole(uint32_t class, uint32_t request)
+{
+    return redzone_is_whole(slot, 1, class, request);
+}
+
+static bool freed_is_whole_in(uint32_t class, uint32_t request)
+{
+    return freed_is_whole(slot, size_class[class].slot_bytes, request);
+}
+
+/* The next byte to change: all of small slots; of large ones those around borders and some others. */
+static uint32_t next_byte(uint32_t at, uint32_t slot_bytes, uint32_t request)
+{
+    uint32_t near = at < request ? request - at : at - request;
+    bool all = slot_bytes <= 1024 || at < 80 || near < 200 || slot_bytes - at < 200;
+    return at + (all ? 1 : 61);
+}
+
+static void change_each(uint32_t class, uint32_t request, bool freed)
+{
+    uint32_t slot_bytes = size_class[class].slot_bytes;
+    for (uint32_t at = 0; at < slot_bytes; at = next_byte(at, slot_bytes, request)) {
+        bool watched = is_redzone(at, slot_bytes, request) || (freed && is_filled(at, request));
+        slot[at] ^= 0x40;
+        bool whole = freed ? freed_is_whole_in(class, request) : live_is_whole(class, request);
+        slot[at] ^= 0x40;
+        if (whole == watched)
+            fail_msg("slot of %u, request %u, byte %u: %s", slot_bytes, request, at,
+                     watched ? "not seen" : "told of");
+    }
+}
+
+static void live_and_freed(uint32_t class, uint32_t request)
+{
+    memset(room, 0x11, sizeof room);
+    slot[-1] = REDZONE_BYTE;
+    redzone_put(slot, class, request);
+    memset(slot, 0x22, request); /* the program's */
+    assert_true(live_is_whole(class, request));
+    change_each(class, request, false);
+    fill_put(slot, request);
+    assert_true(freed_is_whole_in(class, request));
+    change_each(class, request, true);
+    for (uint32_t i = 0; i < BORDER - 1; i++)
+        assert_true(room[i] == 0x11 && slot[size_class[class].slot_bytes + i] == 0x11);
+}
+
+static void every_request(int free_fill)
+{
+    pool_knobs.free_fill = free_fill;
+    freed_pattern_start();
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++) {
+        uint32_t slot_bytes = size_class[class].slot_bytes;
+        for (uint32_t slack = 1; slack <= slot_bytes;) {
+            live_and_freed(class, slot_bytes - slack);
+            slack += slot_bytes <= 128 ? 1 : slack < 20 ? 3 : slack < 300 ? 13 : slot_bytes / 5;
+        }
+    }
+}
+
+static void with_fill(void **state)
+{
+    (void)state;
+    every_request(FILL);
+}
+
+static void without_fill(void **state)
+{
+    (void)state;
+    every_request(-1);
+}
+
+static void byte_before(void **state)
+{
+    (void)state;
+    redzone_put(slot, 0, 5);
+    slot[-1] = REDZONE_BYTE ^ 1;
+    assert_true(redzone_is_whole(slot, 0, 0, 5)); /* of a first slot it is another slab's */
+    assert_false(redzone_is_whole(slot, 1, 0, 5));
+    slot[-1] = REDZONE_BYTE;
+    assert_true(redzone_is_whole(slot, 1, 0, 5));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_fill),
+        cmocka_unit_test(without_fill),
+        cmocka_unit_test(byte_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
