@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "report_priv.h"
 
@@ -49,8 +50,10 @@ static void apply_exits(struct report *r)
 {
     for (uint32_t i = 0; i < r->exit_count; i++) {
         struct image *image = newest_of_pid(r->images, r->exits[i].pid);
-        if (image)
-            image->wait_status = r->exits[i].wait_status;
+        if (!image)
+            continue;
+        image->wait_status = r->exits[i].wait_status;
+        image->costs_at_death = r->exits[i].costs;
     }
 }
 
@@ -160,10 +163,30 @@ struct report_image_fact report_main_image(struct report *r)
     return fact_of(r, image_main(r));
 }
 
-void report_set_exit(struct report *r, uint32_t pid, int wait_status)
+static uint64_t time_ns(struct timeval t)
 {
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
+}
+
+static struct costs costs_of(const struct rusage *usage)
+{
+    return (struct costs){
+        .known = COST_CLOCK | COST_RUSAGE,
+        .task_clock_ns = time_ns(usage->ru_utime) + time_ns(usage->ru_stime),
+        .minor_faults = (uint64_t)usage->ru_minflt,
+        .major_faults = (uint64_t)usage->ru_majflt,
+        .voluntary_switches = (uint64_t)usage->ru_nvcsw,
+        .involuntary_switches = (uint64_t)usage->ru_nivcsw,
+        .max_rss_bytes = (uint64_t)usage->ru_maxrss << 10,
+    };
+}
+
+void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage)
+{
+    struct costs costs = usage ? costs_of(usage) : (struct costs){0};
+
     r->exits = grow(r->exits, r->exit_count, sizeof r->exits[0]);
-    r->exits[r->exit_count++] = (struct exit_fact){pid, wait_status};
+    r->exits[r->exit_count++] = (struct exit_fact){pid, wait_status, costs};
 }
 
 const struct run_header *report_run(const struct report *r)

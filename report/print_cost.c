@@ -1,7 +1,9 @@
 /*
  * print_cost.c - what the run cost, and what of it is ours.
  *
- * What nobody counted is "n/a" with the reason, never zero.
+ * What nobody counted is "n/a" with the reason, never zero.  Of a program that was killed the system
+ * tells when it is waited for: of it and of all that it had waited for, together.  So that nothing
+ * is counted twice, this is said only where no other process has told its own.
  */
 #include "report_priv.h"
 
@@ -34,6 +36,18 @@ static void cost_add(struct cost_sum *sum, const struct image *image)
         sum->of.max_rss_bytes = c->max_rss_bytes;
 }
 
+/* At most one process was waited for by the launcher. */
+static void cost_take_death(struct cost_sum *sum, const struct report *r)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (!image->costs_at_death.known || image->state == IMAGE_ENDING)
+            continue;
+        sum->at_death = true;
+        sum->of = image->costs_at_death;
+        sum->with_clock = sum->with_rusage = 1;
+    }
+}
+
 struct cost_sum cost_sum(const struct report *r)
 {
     struct cost_sum sum = {0};
@@ -44,6 +58,8 @@ struct cost_sum cost_sum(const struct report *r)
         sum.with_segments += image->segment_bytes > 0;
         sum.segment_bytes += image->segment_bytes;
     }
+    if (!sum.with_clock && !sum.with_rusage)
+        cost_take_death(&sum, r);
     return sum;
 }
 
@@ -54,11 +70,19 @@ const char *cost_reason(const struct report *r, bool killed)
     return killed ? "it did not say goodbye" : "the system did not tell";
 }
 
-/* ", in 2 of 3 processes" */
+/* " (of 2 of 3 processes)" */
 static void part_put(uint32_t known, const struct cost_sum *sum, const struct page *page)
 {
-    if (known < sum->processes)
-        fprintf(page->out, " (of %u of %u processes)", known, sum->processes);
+    bool part = known < sum->processes;
+
+    if (part || sum->at_death)
+        fputs(" (", page->out);
+    if (sum->at_death)
+        fputs(part ? COST_AT_DEATH ", " : COST_AT_DEATH, page->out);
+    if (part)
+        fprintf(page->out, "of %u of %u processes", known, sum->processes);
+    if (part || sum->at_death)
+        fputc(')', page->out);
 }
 
 static void clock_put(const struct cost_sum *sum, const struct page *page)

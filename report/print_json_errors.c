@@ -223,7 +223,7 @@ static void counter_object(struct json *j, const struct report *r, const struct 
     open_object(j, name);
     if (known > 0) {
         put_number(j, "value", value);
-        put_text(j, "source", source);
+        put_text(j, "source", sum->at_death ? COST_AT_DEATH : source);
     } else {
         put_null(j, "value");
         put_text(j, "why", cost_reason(r, sum->killed));

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct rusage;     /* sys/resource.h */
 struct run_header; /* rtcheck/format.h */
 struct report;     /* what is known of one run; heap-allocated, freed by report_close */
 
@@ -59,8 +60,11 @@ struct report_image_fact report_image_of_pid(struct report *r, uint32_t pid);
 /* The program that the run was made for: after report_collect. */
 struct report_image_fact report_main_image(struct report *r);
 
-/* How the launcher saw the program end, for the report: wait status, or -1 unknown. */
-void report_set_exit(struct report *r, uint32_t pid, int wait_status);
+/*
+ * How the launcher saw the program end, for the report: wait status, or -1 unknown; what wait4 told
+ * of its costs, or NULL.
+ */
+void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage);
 
 enum print_use {
     PRINT_USE_TOP, /* blocks in use: their sum and the largest places */

@@ -163,6 +163,7 @@ struct image {
     uint64_t peak_bytes;
     uint64_t segment_bytes;
     struct costs costs;
+    struct costs costs_at_death; /* with what it had waited for; whoever waited for it told */
     char *exe;
     char *argv; /* argv_bytes, each argument NUL-terminated */
     uint32_t argv_bytes;
@@ -304,6 +305,7 @@ struct error {
 struct exit_fact {
     uint32_t pid;
     int wait_status;
+    struct costs costs;
 };
 
 struct interned; /* sites.c */
@@ -658,10 +660,12 @@ struct cost_sum {
     uint32_t with_clock;
     uint32_t with_rusage;
     uint32_t with_segments;
-    bool killed; /* some of those without */
+    bool killed;   /* some of those without */
+    bool at_death; /* nobody counted; so much was told at the program's death */
 };
 
 struct cost_sum cost_sum(const struct report *r);
+#define COST_AT_DEATH "rusage at death"
 /* Why costs are not known. */
 const char *cost_reason(const struct report *r, bool killed);
 

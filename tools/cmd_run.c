@@ -37,6 +37,7 @@ struct run {
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
     int wait_status;
+    struct rusage usage;
     char pool[PATH_MAX]; /* the kept file, "" = none */
     char err[TOOLS_ERROR_BYTES];
 };
@@ -152,7 +153,7 @@ static int run_program(struct run *r)
                                     .how = print_how(&r->options, r->log, NULL)};
         reaper_start(&r->reaper, &r->lost);
     }
-    r->wait_status = signals_wait(r->started.pid, &r->keeper);
+    r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);
     return 0;
@@ -260,7 +261,7 @@ static enum control tell(struct run *r)
 {
     char why[TOOLS_ERROR_BYTES] = "";
     if (r->report) {
-        report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status);
+        report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status, &r->usage);
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);
             r->report = NULL;

@@ -30,6 +30,7 @@ static const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1, SIG
 struct waiting {
     pid_t program;
     struct keeper *keeper;
+    struct rusage *usage;
     sigset_t set;
     uint64_t keeper_had; /* what it answered and nobody has asked for yet; bit n-1 = signal n */
     uint64_t explained_until_ms[NSIG]; /* equal signals until then belong to one to the group */
@@ -171,7 +172,7 @@ static bool stop_self(int sig)
 /* The next change of the program's state, if there is one. */
 static bool next_change(const struct waiting *w, int *status)
 {
-    return waitpid(w->program, status, WNOHANG | WUNTRACED | WCONTINUED) == w->program;
+    return wait4(w->program, status, WNOHANG | WUNTRACED | WCONTINUED, w->usage) == w->program;
 }
 
 /*
@@ -218,9 +219,9 @@ static void reap_strangers(const struct waiting *w)
     }
 }
 
-int signals_wait(pid_t program, struct keeper *k)
+int signals_wait(pid_t program, struct keeper *k, struct rusage *usage)
 {
-    struct waiting w = {.program = program, .keeper = k, .set = waited_set()};
+    struct waiting w = {.program = program, .keeper = k, .usage = usage, .set = waited_set()};
     int status = 0;
     while (!has_ended(&w, &status)) {
         siginfo_t info;

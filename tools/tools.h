@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "report.h"
@@ -257,9 +258,10 @@ void signals_begin(struct signal_state *was);
 void signals_give_back(const struct signal_state *was);
 
 /*
- * Waits until the program ends: forwards, stops and continues with it.  Returns its wait status.
+ * Waits until the program ends: forwards, stops and continues with it.  Returns its wait status; what
+ * it used, with children that it had waited for, goes to *usage.
  */
-int signals_wait(pid_t program, struct keeper *k);
+int signals_wait(pid_t program, struct keeper *k, struct rusage *usage);
 
 /*
  * After the program's end: of what is still coming only the keyboard may end the launcher; a broken

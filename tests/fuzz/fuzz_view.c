@@ -268,7 +268,7 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
         return;
     run_file_spoil(fd, in, base);
     if (ask & ASK_EXIT)
-        report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2));
+        report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2), NULL);
     if (ask & ASK_FACTS)
         ask_facts(r);
     damage = collect_and_print(r, ask);

@@ -3,6 +3,7 @@
 why, where the words go."""
 # rtc-test: launcher/statuses ci 120
 # rtc-test: launcher/statuses-as-root root 60 --only as_root
+import json
 import os
 import re
 import resource
@@ -65,6 +66,36 @@ def own_signal(stage):
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, unlimited))
         expect(got, -number, 'in control', name)
         must(os.listdir(room) == [], 'left behind:', os.listdir(room))
+
+
+KILLS_ITSELF = """import os, resource
+held = bytearray(50 << 20)
+held[::4096] = bytes(len(held) // 4096)
+for _ in range(1000000): pass
+u = resource.getrusage(resource.RUSAGE_SELF)
+print(int((u.ru_utime + u.ru_stime) * 1e9), u.ru_minflt, u.ru_maxrss << 10, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def cost_of_killed(stage):
+    """It said nothing of its costs; who waited for it knows.  Not where that may count twice."""
+    path = stage.room() + '/report.json'
+    got = run(stage, '--json', path, '/usr/bin/python3', '-c', KILLS_ITSELF)
+    expect(got, -signal.SIGKILL, 'in control')
+    with open(path) as f:
+        told = json.load(f)['cost']['counters']
+    for name, said in zip(('task_clock_ns', 'minor_faults', 'max_rss_bytes'), map(int, got[1].split())):
+        value = told[name]['value']
+        must(told[name]['source'] == 'rusage at death' and said <= value < said * 1.3 + 50e6 * (name == 'task_clock_ns'),
+             name, told[name], 'program said', said)
+    must(re.search(r'^COST +task clock [\d.]+ ms \(rusage at death\)\n +page faults \d+ .*, max rss [\d.]+ MiB '
+                   r'\(rusage at death\)$', got[2], re.M), got[2])
+    got = run(stage, '--json', path, 'sh', '-c', '/bin/true; kill -9 $$')
+    with open(path) as f:
+        cost = json.load(f)['cost']
+    clock = cost['counters']['task_clock_ns']
+    must(cost['processes'] == 2 and clock['processes'] == 1 and clock['source'] == 'clock_gettime', cost)
 
 
 # ---- usage ------------------------------------------------------------------------------------
@@ -390,7 +421,7 @@ def by_verb(stage):
 
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
-        own_status, own_signal, usage, not_runnable, found_by_path, statically_linked, by_script,
+        own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, missing_library,
         as_root,
         log_file, quiet, kept, findings, findings_of_children, json_file, small_files, full_pipe, nobody_listens, by_verb)])

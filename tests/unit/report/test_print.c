@@ -55,7 +55,7 @@ static const char *text_of(struct build *b, const struct shown *shown)
     assert_non_null(out);
     assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
     if (shown->wait_status != -1)
-        report_set_exit(r, 2000000001u, shown->wait_status);
+        report_set_exit(r, 2000000001u, shown->wait_status, NULL);
     assert_int_equal(report_collect(r, err), 0);
     report_print_text(r, out, &shown->how);
     fclose(out);
