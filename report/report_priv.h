@@ -12,6 +12,7 @@
  *   ids.c       names of findings that stay
  *   group.c     records: blocks in use by site, sorted
  *   helper.c    the process that reads programs' files for us
+ *   names.c     an address in a module -> its symbol
  *   symbolize.c module + offset -> function, file, line, what was inlined there
  *   variables.c module + offset -> variable, element, member
  *   live.c      errors of a run that goes on

@@ -26,6 +26,7 @@ struct symbols {
     Dwfl *dwfl; /* NULL: no symbols of this module */
     Dwfl_Module *module;
     GElf_Addr bias; /* from addresses in the file to libdwfl's */
+    struct names *names;
     struct lines *lines;
     struct functions *functions;
     struct variables *variables;
@@ -222,7 +223,7 @@ void frame_symbolize(struct report *r, struct frame *frame)
     if (frame->module == NO_MODULE || !(s = symbols_of(r, frame->module)))
         return;
     address = frame->offset - !frame->exact + s->bias;
-    name = dwfl_module_addrinfo(s->module, address, &offset, &sym, NULL, NULL, NULL);
+    name = name_find(&s->names, s->module, address, &offset, &sym);
     if (name && name[0]) {
         frame->system_name = must_have(strdup(name));
         frame->function = demangle(name);
@@ -273,12 +274,11 @@ static struct variables *variables_of(const struct report *r, struct symbols *s)
     return s->variables;
 }
 
-static void symbol_take(const struct symbols *s, uint64_t offset, struct variable *out)
+static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out)
 {
     GElf_Sym symbol;
     GElf_Off in;
-    const char *name =
-        dwfl_module_addrinfo(s->module, offset + s->bias, &in, &symbol, NULL, NULL, NULL);
+    const char *name = name_find(&s->names, s->module, offset + s->bias, &in, &symbol);
 
     /* A symbol further back than it is long is not what lies there. */
     if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
@@ -324,6 +324,7 @@ uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint3
 void symbols_free(struct report *r)
 {
     for (uint32_t i = 0; i < r->symbols_count; i++) {
+        names_free(r->symbols[i].names);
         lines_free(r->symbols[i].lines);
         functions_free(r->symbols[i].functions);
         variables_close(r->symbols[i].variables);

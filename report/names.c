@@ -1,0 +1,207 @@
+/*
+ * names.c - the function at an address, by a module's table of symbols.
+ *
+ * libdwfl looks through the whole table for every address: a thousand frames in a library of a
+ * hundred thousand symbols are seconds.  Here they are sorted by address once for each module, and
+ * the answers are libdwfl's own, which tests/unit/report/test_names.c holds them against:
+ *
+ *   - of symbols with a size that the address lies in, globals (all that is not local) first; only
+ *     if there is none locals.  Of several, in the order of the table: one that begins further on or
+ *     binds stronger takes the place of the one before; at the same beginning a shorter one does.
+ *   - without such a one a label without a size, if no other symbol ends behind it; a global one at
+ *     the very address comes before locals.  Both are rare, and libdwfl is asked.
+ */
+#include <stdlib.h>
+
+#include "symbols_priv.h"
+
+#define INSIDE_MAX 64u /* of symbols around one address; where there are more libdwfl is asked */
+
+struct name {
+    GElf_Addr start;
+    GElf_Xword bytes;
+    GElf_Addr end_max; /* of this one and of all before it */
+    int index;         /* in the table */
+    uint8_t strength;
+    bool is_local;
+};
+
+struct names {
+    size_t count;
+    struct name name[];
+};
+
+static uint8_t strength_of(const GElf_Sym *symbol)
+{
+    switch (GELF_ST_BIND(symbol->st_info)) {
+    case STB_GLOBAL:
+        return 3;
+    case STB_WEAK:
+        return 2;
+    case STB_LOCAL:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static bool is_name(const char *name, const GElf_Sym *symbol)
+{
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+
+    return name && name[0] && symbol->st_shndx != SHN_UNDEF && type != STT_SECTION &&
+           type != STT_FILE && type != STT_TLS;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct name *x = a, *y = b;
+
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static void ends_note(struct names *all)
+{
+    GElf_Addr end = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        struct name *n = &all->name[i];
+        if (n->start + n->bytes > end)
+            end = n->start + n->bytes;
+        n->end_max = end;
+    }
+}
+
+static struct names *names_make(Dwfl_Module *module)
+{
+    int symbols = dwfl_module_getsymtab(module);
+    int first_global = dwfl_module_getsymtab_first_global(module);
+    size_t room = symbols > 0 && first_global >= 0 ? (size_t)symbols : 0;
+    struct names *all = must_have(malloc(sizeof *all + room * sizeof all->name[0]));
+
+    all->count = 0;
+    for (int i = 1; i < (int)room; i++) {
+        GElf_Sym symbol;
+        GElf_Addr start;
+        const char *name = dwfl_module_getsym_info(module, i, &symbol, &start, NULL, NULL, NULL);
+        if (is_name(name, &symbol))
+            all->name[all->count++] = (struct name){.start = start,
+                                                    .bytes = symbol.st_size,
+                                                    .index = i,
+                                                    .strength = strength_of(&symbol),
+                                                    .is_local = i < first_global};
+    }
+    qsort(all->name, all->count, sizeof all->name[0], by_start);
+    ends_note(all);
+    return all;
+}
+
+/* How many begin at the address or before it. */
+static size_t count_before(const struct names *all, GElf_Addr address)
+{
+    size_t low = 0, high = all->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all->name[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------ */
+
+struct inside {
+    const struct name *name[INSIDE_MAX];
+    size_t count;
+    bool is_cut;
+};
+
+static void inside_add(struct inside *in, const struct name *name)
+{
+    size_t at = in->count;
+
+    if (at == INSIDE_MAX) {
+        in->is_cut = true;
+        return;
+    }
+    for (; at > 0 && in->name[at - 1]->index > name->index; at--)
+        in->name[at] = in->name[at - 1];
+    in->name[at] = name;
+    in->count++;
+}
+
+/* Those of the kind that the address lies in, in the order of the table. */
+static struct inside inside_find(const struct names *all, size_t before, GElf_Addr address, bool local)
+{
+    struct inside in = {.count = 0};
+
+    for (size_t i = before; i-- > 0 && all->name[i].end_max > address;) {
+        const struct name *n = &all->name[i];
+        if (n->is_local == local && address - n->start < n->bytes)
+            inside_add(&in, n);
+    }
+    return in;
+}
+
+static bool is_better(const struct name *n, const struct name *than)
+{
+    if (n->start > than->start || n->strength > than->strength)
+        return true;
+    return n->start == than->start && n->bytes < than->bytes && n->strength == than->strength;
+}
+
+static const struct name *best_of(const struct inside *in)
+{
+    const struct name *best = NULL;
+
+    for (size_t i = 0; i < in->count; i++)
+        if (!best || is_better(in->name[i], best))
+            best = in->name[i];
+    return best;
+}
+
+/* Does a label begin there? */
+static bool has_label(const struct names *all, size_t before, GElf_Addr start, bool local_too)
+{
+    for (size_t i = before; i-- > 0 && all->name[i].start >= start;)
+        if (all->name[i].bytes == 0 && all->name[i].start == start &&
+            (local_too || !all->name[i].is_local))
+            return true;
+    return false;
+}
+
+/* May it be a label's address?  Of those before it only one that no other symbol ends behind. */
+static bool is_at_label(const struct names *all, size_t before, GElf_Addr address, bool named)
+{
+    if (has_label(all, before, address, false))
+        return true;
+    return !named && before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
+}
+
+const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address, GElf_Off *offset,
+                      GElf_Sym *symbol)
+{
+    struct names *all = *names = *names ? *names : names_make(module);
+    size_t before = count_before(all, address);
+    struct inside in = inside_find(all, before, address, false);
+    bool global = in.count > 0;
+    const struct name *best;
+
+    if (!global)
+        in = inside_find(all, before, address, true);
+    best = best_of(&in);
+    if (in.is_cut || (!global && is_at_label(all, before, address, best)))
+        return dwfl_module_addrinfo(module, address, offset, symbol, NULL, NULL, NULL);
+    if (!best)
+        return NULL;
+    *offset = address - best->start;
+    return dwfl_module_getsym_info(module, best->index, symbol, &address, NULL, NULL, NULL);
+}
+
+void names_free(struct names *names)
+{
+    free(names);
+}
