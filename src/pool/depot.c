@@ -26,6 +26,7 @@
 #define SHORT_FRAMES 8u
 #define SPARE_NODES 128u /* a new chunk is made when so few are left, for handlers cannot */
 #define INDEX_MIN 4096u
+#define ADD_TRIES 4u
 
 static struct {
     struct lock lock;
@@ -170,12 +171,26 @@ static uint32_t id_take(const struct index *x)
     return id;
 }
 
+/*
+ * An id for a new node, and the index that it goes into.  Between growing and taking, other threads
+ * may fill what there is: then what they have made of it is looked at again.
+ */
+static uint32_t new_id(struct index **x, bool may_grow)
+{
+    uint32_t id = 0;
+    for (unsigned tries = may_grow ? ADD_TRIES : 1; tries > 0 && !id; tries--) {
+        if (may_grow && needs_growth())
+            grow();
+        *x = atomic_load_explicit(&depot.index, memory_order_acquire);
+        id = *x ? id_take(*x) : 0;
+    }
+    return id;
+}
+
 static uint32_t add(const struct wanted *w, uint32_t parent, bool may_grow)
 {
-    if (may_grow && needs_growth())
-        grow();
-    struct index *x = atomic_load_explicit(&depot.index, memory_order_acquire);
-    uint32_t id = x ? id_take(x) : 0, at;
+    struct index *x;
+    uint32_t id = new_id(&x, may_grow), at;
     if (!id)
         return 0;
     struct depot_node *n = node_of(id);

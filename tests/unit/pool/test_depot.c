@@ -5,7 +5,9 @@
  * What is left of the budget at its end is not tried here: 16 million nodes would have to be made.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -206,6 +208,63 @@ static void threads_together(void)
     MUST(others < STACKS * THREADS / 20); /* made twice while the index doubled */
 }
 
+#ifndef __SANITIZE_THREAD__ /* it holds signals back */
+#define TRAP_FLAG(operation)                                                                          \
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" :: \
+                         : "memory", "cc")
+
+static unsigned sleep_at, steps; /* instructions */
+static _Atomic bool asked, done;
+
+static void *put_when_asked(void *unused)
+{
+    while (!asked)
+        sched_yield();
+    for (uint64_t pc = 1u << 20; pc < (1u << 20) + 700; pc++)
+        MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
+    done = true;
+    return unused;
+}
+
+/* This thread sleeps, until the other is done - or it sleeps on a lock that the other needs. */
+static void sleep_a_while(int signal)
+{
+    uint64_t begin = os_clock_ns();
+    (void)signal;
+    if (++steps != sleep_at)
+        return;
+    for (asked = true; !done && os_clock_ns() - begin < 20000000;)
+        sched_yield();
+}
+
+/* The index is nearly full, and the other thread lets it double while this one is asleep. */
+static void sleeper(void)
+{
+    pthread_t other;
+    run_here();
+    for (uint64_t pc = 1; pc <= 3500; pc++)
+        MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
+    signal(SIGTRAP, sleep_a_while);
+    MUST(pthread_create(&other, NULL, put_when_asked, NULL) == 0);
+    uint64_t mine = 4000;
+    TRAP_FLAG("orq $0x100, (%%rsp)");
+    uint32_t id = depot_put(&mine, 1, STACK_WHOLE, true);
+    TRAP_FLAG("andq $~0x100, (%%rsp)");
+    MUST(id != 0);
+    _exit(steps >= sleep_at ? 0 : 77);
+}
+
+static void test_sleeper(void **state)
+{
+    (void)state;
+    int status = 0;
+    for (sleep_at = 1; status == 0; sleep_at += 3) /* any moment that matters is longer */
+        status = in_child(sleeper);
+    assert_int_equal(status, 77 << 8);
+    assert_true(sleep_at > 50);
+}
+#endif
+
 /* ---- forks -------------------------------------------------------------------------------------------- */
 
 static void after_fork(void)
@@ -306,7 +365,7 @@ int main(void)
         cmocka_unit_test(test_threads_together), cmocka_unit_test(test_after_fork),
         cmocka_unit_test(test_after_unseen_fork),
 #ifndef __SANITIZE_THREAD__
-        cmocka_unit_test(test_index_full),
+        cmocka_unit_test(test_sleeper),          cmocka_unit_test(test_index_full),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
