@@ -20,7 +20,11 @@ static const char *const lease_states[] = {"free", "forking", "held", "left"};
 static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
-                                            "errors"};
+                                            "errors", "leaks", "roots"};
+static const char *const reaches[] = {"none",   "held", "interior", "register",
+                                      "behind", "lost", "circle",   "lost_behind"};
+static const char *const witnesses[] = {"nobody", "root", "block", "register", "self"};
+static const char *const root_kinds[] = {"none", "stack", "module", "mapped", "given"};
 static const char *const block_states[] = {"never", "live", "freed", "free", "inherited"};
 static const char *const families[] = {"malloc",  "new",         "new[]",
                                        "aligned", "new aligned", "new[] aligned"};
@@ -113,6 +117,9 @@ static void dump_image(const struct image_header *h, FILE *out)
             "max_rss_bytes=%llu\n",
             h->costs_known, ull(h->task_clock_ns), ull(h->minor_faults), ull(h->major_faults),
             ull(h->voluntary_switches), ull(h->involuntary_switches), ull(h->max_rss_bytes));
+    fprintf(out, " image leak_check=%u threads_unheard=%u leak_ns=%llu root_bytes=%llu skipped=%llu\n",
+            h->leak_check, h->threads_unheard, ull(h->leak_ns), ull(h->root_bytes),
+            ull(h->root_bytes_skipped));
     fputs(" image exe=", out);
     text_put(out, h->exe);
     fputs(" argv=", out);
@@ -225,6 +232,37 @@ static void dump_errors(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_leaks(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct leak_group *g = segment_item(s, i);
+        if (g->reach == REACH_NONE)
+            continue;
+        fprintf(out, "   leak %u %s stack=%x blocks=%llu bytes=%llu new=%llu/%llu behind=%llu/%llu", i,
+                NAME(reaches, g->reach), g->stack, ull(g->blocks), ull(g->bytes), ull(g->new_blocks),
+                ull(g->new_bytes), ull(g->behind_blocks), ull(g->behind_bytes));
+        fprintf(out, " block=0x%llx+%llu thread=%u by=%s value=0x%llx at=0x%llx from=0x%llx+%llu/%x",
+                ull(g->block), ull(g->block_bytes), g->thread, NAME(witnesses, g->witness),
+                ull(g->value), ull(g->at), ull(g->from), ull(g->from_bytes), g->from_stack);
+        fprintf(out, " root=%u frame=0x%llx/%u/0x%llx\n", g->root, ull(depot_address(g->frame_pc)),
+                depot_module(g->frame_pc), ull(g->frame_cfa));
+    }
+}
+
+static void dump_roots(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct root_record *root = segment_item(s, i);
+        if (root->kind == ROOT_NONE)
+            continue;
+        fprintf(out, "   root %u %s 0x%llx-0x%llx bias=0x%llx thread=%u module=%u ", i,
+                NAME(root_kinds, root->kind), ull(root->start), ull(root->end), ull(root->bias),
+                root->thread, root->module);
+        text_put(out, root->path);
+        fputc('\n', out);
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -241,6 +279,10 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_modules(s, out);
     else if (s->kind == SEGMENT_ERRORS)
         dump_errors(s, out);
+    else if (s->kind == SEGMENT_LEAKS)
+        dump_leaks(s, out);
+    else if (s->kind == SEGMENT_ROOTS)
+        dump_roots(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

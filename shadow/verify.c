@@ -273,6 +273,76 @@ static bool verify_errors(const struct look *l, const struct segment *s)
     return true;
 }
 
+/* A block of this many bytes would not fit any address space; sums of groups cannot wrap. */
+#define HEAP_BYTES_MAX (1ull << 47)
+
+static bool lies_in_block(uint64_t address, uint64_t block, uint64_t bytes)
+{
+    return address >= block && address - block <= bytes; /* just behind it: a pointer to its end */
+}
+
+static bool witness_is_good(const struct leak_group *g)
+{
+    switch (g->witness) {
+    case WITNESS_NOBODY:
+    case WITNESS_SELF:
+        return true;
+    case WITNESS_ROOT:
+        return g->root != 0 && lies_in_block(g->value, g->block, g->block_bytes);
+    case WITNESS_BLOCK:
+        return lies_in_block(g->at, g->from, g->from_bytes) &&
+               lies_in_block(g->value, g->block, g->block_bytes);
+    default:
+        return g->witness < WITNESS_COUNT && lies_in_block(g->value, g->block, g->block_bytes);
+    }
+}
+
+static bool sums_are_good(const struct leak_group *g)
+{
+    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX && g->behind_bytes < HEAP_BYTES_MAX &&
+           g->behind_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
+}
+
+static bool verify_leaks(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_group *g = item_at(s, i);
+        uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
+        if (reach == REACH_NONE)
+            continue; /* the writer was killed on the way */
+        if (reach >= REACH_COUNT)
+            return bad(l, g, "blocks that are reached in an unknown way");
+        if (!sums_are_good(g))
+            return bad(l, g, "leak group with impossible sums");
+        if (g->block_bytes >= HEAP_BYTES_MAX || g->from_bytes >= HEAP_BYTES_MAX)
+            return bad(l, g, "leaked block larger than any");
+        if (!witness_is_good(g))
+            return bad(l, g, "leak group with an impossible witness");
+    }
+    return true;
+}
+
+static bool verify_roots(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct root_record *root = item_at(s, i);
+        uint32_t kind = root->kind;
+        if (kind == ROOT_NONE)
+            continue;
+        if (kind >= ROOT_KIND_COUNT)
+            return bad(l, root, "root of an unknown kind");
+        if (root->start >= root->end)
+            return bad(l, root, "root of no length");
+        if (!is_text(root->path, sizeof root->path))
+            return bad(l, root, "path of a root has no end");
+    }
+    return true;
+}
+
 /* ---- segments ----------------------------------------------------------------------------- */
 
 static const struct item_rule {
@@ -285,6 +355,8 @@ static const struct item_rule {
     [SEGMENT_THREADS] = {sizeof(struct thread_record), verify_threads},
     [SEGMENT_MODULES] = {sizeof(struct module_record), verify_modules},
     [SEGMENT_ERRORS] = {sizeof(struct error_record), verify_errors},
+    [SEGMENT_LEAKS] = {sizeof(struct leak_group), verify_leaks},
+    [SEGMENT_ROOTS] = {sizeof(struct root_record), verify_roots},
 };
 
 static bool verify_items(const struct look *l, const struct segment *s)

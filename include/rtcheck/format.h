@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 2u
+#define RTC_VERSION_MINOR 3u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -238,7 +238,12 @@ struct image_header {
     uint64_t max_rss_bytes;
     uint32_t costs_known; /* enum cost_source of what stands above */
     uint32_t error_limit; /* places kept of this image */
-    uint64_t reserved[7];
+    _Atomic uint32_t leak_check;   /* enum leak_check; written last of what belongs to it */
+    uint32_t threads_unheard; /* that did not stop for it: their registers are not known */
+    uint64_t leak_ns;         /* that it took; minor version 3 */
+    uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
+    uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
+    uint64_t reserved[3];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
@@ -257,6 +262,8 @@ enum segment_kind {
     SEGMENT_THREADS = 4, /* thread_records; index = chunk number */
     SEGMENT_MODULES = 5, /* module_records; index = chunk number */
     SEGMENT_ERRORS = 6,  /* error_records; index = chunk number */
+    SEGMENT_LEAKS = 7,   /* leak_groups; index = chunk number; minor version 3, as all of leaks */
+    SEGMENT_ROOTS = 8,   /* root_records; index = chunk number */
 };
 
 enum segment_state {
@@ -325,6 +332,7 @@ enum block_family {
 #define BLOCK_SIZE_MASK 0xffffffu
 
 #define BLOCK_FLAG_IN_HANDLER 1u /* allocated by a handler that interrupted us */
+#define BLOCK_FLAG_ROOT 2u /* no leak, whoever points to it: the loader's, or ignored by request */
 
 /* mark 0 = inherited at a fork; an image's own blocks start with mark 1 */
 #define MARK_INHERITED 0u
@@ -493,6 +501,90 @@ struct error_record {
     uint64_t reserved[9];
 };
 
+/* ---- leaks ------------------------------------------------------------------------------ */
+
+/* Was it asked, at the end, which blocks the program can still get at? */
+enum leak_check {
+    LEAKS_NOT_ASKED = 0,
+    LEAKS_FOUND = 1,       /* yes: the groups are all there are */
+    LEAKS_NO_MEMORY = 2,   /* no: there was none for it */
+    LEAKS_SANDBOX = 3,     /* no: the process may not ask what it has mapped */
+    LEAKS_BUSY = 4,        /* no: a thread would not leave the allocator */
+    LEAKS_CHECK_COUNT
+};
+
+/* How the program can still get at a block. */
+enum reach {
+    REACH_NONE = 0,      /* no block */
+    REACH_HELD = 1,      /* through pointers to starts of blocks, from a root on: in use */
+    REACH_INTERIOR = 2,  /* aib: only through a pointer to its inside */
+    REACH_REGISTER = 3,  /* air: only through a register of a thread */
+    REACH_BEHIND = 4,    /* only through a block that is INTERIOR, REGISTER or BEHIND */
+    REACH_LOST = 5,      /* mel: not at all */
+    REACH_CIRCLE = 6,    /* mel: only through itself; one of each circle stands for it */
+    REACH_LOST_BEHIND = 7, /* mel, indirect: only through a block that is LOST, CIRCLE or LOST_BEHIND */
+    REACH_COUNT
+};
+
+/* What holds the pointer that a block was found by. */
+enum witness {
+    WITNESS_NOBODY = 0,
+    WITNESS_ROOT = 1,     /* memory at `at`, which lies in root `root` */
+    WITNESS_BLOCK = 2,    /* memory at `at`, which lies in the block at `from` */
+    WITNESS_REGISTER = 3, /* register number `at` of `thread` */
+    WITNESS_SELF = 4,     /* nobody else: the runtime's rule says that it is in use (the loader's, ignored ones) */
+    WITNESS_COUNT
+};
+
+/* Registers have DWARF's numbers; from here on words of what the kernel saves beside them. */
+#define WITNESS_VECTOR 16u
+
+/* All blocks of one allocating stack that are reached alike, and how the first of them is. */
+struct leak_group {
+    uint32_t stack; /* that allocated them; 0 = not known */
+    _Atomic uint32_t reach; /* enum reach; published last, 0 = being written */
+    uint64_t blocks;
+    uint64_t bytes;      /* asked for */
+    uint64_t new_blocks; /* of them, allocated since the last mark */
+    uint64_t new_bytes;
+    uint64_t behind_blocks; /* found through these alone: BEHIND or LOST_BEHIND */
+    uint64_t behind_bytes;
+    uint64_t block;      /* the first of them */
+    uint64_t block_bytes;
+    uint64_t value;      /* the pointer to it; minus block = how far inside */
+    uint64_t at;         /* where that lies: see enum witness */
+    uint64_t from;       /* the block that it lies in */
+    uint64_t from_bytes;
+    uint32_t from_stack;
+    uint32_t witness;    /* enum witness */
+    uint32_t root;       /* number of the root_record, from 1 */
+    uint32_t thread;     /* that allocated the first; of a REGISTER, whose that is */
+    uint64_t frame_pc;   /* stacks: the function whose frame `at` lies in, as depot_node.pc, 0 = not known */
+    uint64_t frame_cfa;  /* and its canonical frame address */
+    uint64_t reserved[3];
+};
+
+enum root_kind {
+    ROOT_NONE = 0,
+    ROOT_STACK = 1,   /* of `thread`, from its stack pointer up */
+    ROOT_MODULE = 2,  /* writable data of a program or library */
+    ROOT_MAPPED = 3,  /* other writable memory of the program's */
+    ROOT_GIVEN = 4,   /* named by the program: a root region */
+    ROOT_KIND_COUNT
+};
+
+struct root_record {
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;   /* module: address - bias = its offset */
+    uint32_t kind;   /* enum root_kind; published last, 0 = being written */
+    uint32_t thread; /* stacks: whose; 0 = not known */
+    uint32_t module; /* number as in module_record, 0 = not known */
+    uint32_t pad;
+    char path[104];  /* of the mapping, NUL-terminated; its end when it is longer */
+    uint64_t reserved;
+};
+
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
 static_assert(sizeof(struct area_entry) == 16, "on-file layout");
 static_assert(sizeof(struct lease) == 32, "on-file layout");
@@ -505,6 +597,8 @@ static_assert(sizeof(struct depot_node) == 16, "on-file layout");
 static_assert(sizeof(struct thread_record) == 128, "on-file layout");
 static_assert(sizeof(struct module_record) == 512, "on-file layout");
 static_assert(sizeof(struct error_record) == 320, "on-file layout");
+static_assert(sizeof(struct leak_group) == 160, "on-file layout");
+static_assert(sizeof(struct root_record) == 152, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

@@ -24,6 +24,8 @@ struct sample {
     struct segment *threads;
     struct segment *modules;
     struct segment *errors;
+    struct segment *leaks;
+    struct segment *roots;
     struct segment *last; /* in the second area */
 };
 
@@ -55,6 +57,12 @@ static void sample_begin(struct sample *s)
     s->errors = build_segment(&s->b, s->area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
     build_error(s->errors, ERROR_DUF, ENTRY_FREE, stack);
     build_error(s->errors, ERROR_OOM, ENTRY_MALLOC, stack);
+    s->leaks = build_segment(&s->b, s->area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+    build_leak(s->leaks, REACH_LOST, stack, 3, 48);
+    build_leak(s->leaks, REACH_INTERIOR, stack, 1, 16);
+    build_leak(s->leaks, REACH_HELD, stack, 1, 16);
+    s->roots = build_segment(&s->b, s->area, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0);
+    build_root(s->roots, ROOT_STACK, 0x7ffc00001000, 0x1000);
     s->last = build_slab(&s->b, s->second, 6, 16, 64);
 }
 
@@ -107,6 +115,27 @@ static struct module_record *module(const struct sample *s)
 static struct error_record *error(const struct sample *s)
 {
     return build_item(s->errors, 1);
+}
+
+static struct leak_group *leak(const struct sample *s)
+{
+    return build_item(s->leaks, 1);
+}
+
+/* The leak has a pointer to its start, held as `witness` says. */
+static struct leak_group *witnessed(const struct sample *s, uint32_t witness)
+{
+    leak(s)->witness = witness;
+    leak(s)->value = leak(s)->block;
+    leak(s)->root = 1;
+    leak(s)->at = leak(s)->from = 0x700000020000;
+    leak(s)->from_bytes = 32;
+    return leak(s);
+}
+
+static struct root_record *root(const struct sample *s)
+{
+    return build_item(s->roots, 0);
 }
 
 static struct run_header *run(const struct sample *s)
@@ -265,12 +294,12 @@ static void fill_area(struct sample *s)
     CASE(segment_empty, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 0, 9), "")              \
     CASE(area_full, fill_area(s), "")                                                              \
     CASE(segment_odd, s->slab->bytes += 8, "segment of an impossible length")                      \
-    CASE(segment_over_end, s->errors->bytes += 64, "segment reaches over the end")                \
-    CASE(segment_under_end, s->errors->bytes -= 64, "items do not fit the segment")               \
+    CASE(segment_over_end, s->roots->bytes += 64, "segment reaches over the end")                \
+    CASE(segment_under_end, s->roots->bytes -= 64, "items do not fit the segment")               \
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = SEGMENT_ERRORS + 1; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_ROOTS + 1; s->slab->item_bytes = 3, "")                       \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
     CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
@@ -354,7 +383,42 @@ static void fill_area(struct sample *s)
     CASE(error_later_kind, error(s)->kind = error(s)->entry = error(s)->region = ~0u, "")          \
     CASE(error_unwritten,                                                                          \
          (fill(error(s), sizeof(struct error_record)), error(s)->kind = ERROR_NONE), "")           \
-    CASE(error_short_items, s->errors->item_bytes -= 8, "items of a strange size")
+    CASE(error_short_items, s->errors->item_bytes -= 8, "items of a strange size")                \
+    /* leaks */                                                                                    \
+    CASE(leak_reach, leak(s)->reach = REACH_COUNT, "blocks that are reached in an unknown way")    \
+    CASE(leak_reach_last, leak(s)->reach = REACH_COUNT - 1, "")                                    \
+    CASE(leak_unwritten,                                                                           \
+         (fill(leak(s), sizeof(struct leak_group)), leak(s)->reach = REACH_NONE), "")              \
+    CASE(leak_bytes, leak(s)->bytes = 1ull << 47, "leak group with impossible sums")               \
+    CASE(leak_blocks, leak(s)->blocks = 1ull << 47, "leak group with impossible sums")             \
+    CASE(leak_behind_bytes, leak(s)->behind_bytes = 1ull << 47, "leak group with impossible sums") \
+    CASE(leak_behind, leak(s)->behind_blocks = 1ull << 47, "leak group with impossible sums")      \
+    CASE(leak_new, leak(s)->new_blocks = 2, "leak group with impossible sums")                     \
+    CASE(leak_new_bytes, leak(s)->new_bytes = 17, "leak group with impossible sums")               \
+    CASE(leak_inherited, build_leak(s->leaks, REACH_LOST, 0, 0, 0)->behind_blocks = 3, "")         \
+    CASE(leak_large, leak(s)->block_bytes = 1ull << 47, "leaked block larger than any")            \
+    CASE(leak_from_large, leak(s)->from_bytes = 1ull << 47, "leaked block larger than any")        \
+    CASE(leak_witness, witnessed(s, WITNESS_COUNT), "leak group with an impossible witness")       \
+    CASE(leak_by_root, witnessed(s, WITNESS_ROOT), "")                                             \
+    CASE(leak_no_root, witnessed(s, WITNESS_ROOT)->root = 0,                                       \
+         "leak group with an impossible witness")                                                  \
+    CASE(leak_before, witnessed(s, WITNESS_ROOT)->value--, "leak group with an impossible witness") \
+    CASE(leak_end, witnessed(s, WITNESS_REGISTER)->value += 16, "")                                \
+    CASE(leak_behind_end, witnessed(s, WITNESS_REGISTER)->value += 17,                             \
+         "leak group with an impossible witness")                                                  \
+    CASE(leak_by_block, witnessed(s, WITNESS_BLOCK), "")                                           \
+    CASE(leak_by_block_before, witnessed(s, WITNESS_BLOCK)->at--,                                  \
+         "leak group with an impossible witness")                                                  \
+    CASE(leak_by_block_value, witnessed(s, WITNESS_BLOCK)->value--,                                \
+         "leak group with an impossible witness")                                                  \
+    CASE(leak_by_itself, witnessed(s, WITNESS_SELF)->value = 0, "")                                \
+    CASE(leak_short_items, s->leaks->item_bytes -= 8, "items of a strange size")                   \
+    CASE(root_kind, root(s)->kind = ROOT_KIND_COUNT, "root of an unknown kind")                    \
+    CASE(root_empty, root(s)->end = root(s)->start, "root of no length")                           \
+    CASE(root_path, fill(root(s)->path, sizeof root(s)->path), "path of a root has no end")        \
+    CASE(root_unwritten,                                                                           \
+         (fill(root(s), sizeof(struct root_record)), root(s)->kind = ROOT_NONE), "")               \
+    CASE(root_short_items, s->roots->item_bytes -= 8, "items of a strange size")
 
 #define CASE(name, spoil, want)                                                                    \
     static void spoil_##name(struct sample *s)                                                     \
