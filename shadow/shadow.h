@@ -224,6 +224,67 @@ static inline uint32_t depot_module(uint64_t pc)
     return (uint32_t)(pc >> DEPOT_MODULE_SHIFT);
 }
 
+/* ---- reach.c: which blocks the program can still get at ----------------------------------------- */
+
+/* A slab, or one large block. */
+struct reach_slab {
+    _Alignas(64) uint64_t start; /* address of its first slot */
+    const void *records; /* block_records, `stride` bytes apart; they do not change meanwhile */
+    uint64_t request;    /* of a large block */
+    uint64_t magic;      /* of a slab: slot = (offset >> 4) * magic >> 32 */
+    uint32_t stride;
+    uint32_t slot_bytes; /* 0: a large block */
+    uint32_t slots;      /* 1 for it */
+    uint32_t first;      /* slots of all slabs before this one */
+    bool inherited;      /* its blocks are no finding of this image */
+};
+
+struct reach_heap {
+    uint64_t base;
+    uint64_t bytes;
+    const uint32_t *slab_of_unit; /* number of the slab + 1; 0: none.  bytes >> RTC_UNIT_SHIFT of them */
+    const struct reach_slab *slab; /* by address */
+    uint32_t slabs;
+    uint32_t slots;  /* of all of them */
+    uint32_t stacks; /* stack ids that their blocks have, at most */
+};
+
+struct reach_rules {
+    bool strict; /* a pointer inside a block is never as good as one to its start */
+    uint32_t mark_since; /* blocks of this mark and later are new */
+    /* Could this word be the address of a virtual table?  Only asked of what C++ would leave. */
+    bool (*is_table)(void *about, uint64_t word);
+    void *about;
+};
+
+struct reach_scan;
+
+/*
+ * Bytes of scratch that are enough for this heap, or with `least` those that it cannot do without:
+ * fewer than enough make it slower where much is found at once.  Of what is enough few are touched.
+ */
+uint64_t reach_room(const struct reach_heap *h, bool least);
+/*
+ * `scratch` is zeroed, and aligned as any block; NULL: `bytes` are too few.  The heap's description
+ * stays until the end.  Blocks that say BLOCK_FLAG_ROOT are marked, with all that they hold.
+ */
+struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach_heap *h,
+                               const struct reach_rules *rules);
+/*
+ * `count` words that lie, or lay, at address `at` (a multiple of 8) in root number `root`: marks what
+ * they point to, and what that points to.  Words of blocks are read where the blocks are.
+ */
+void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at, uint32_t root);
+/* Behind the last root, in this order: pointers to the inside; registers; what is left. */
+void reach_inside(struct reach_scan *r);
+void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);
+void reach_lost(struct reach_scan *r);
+/*
+ * Then: the groups of all live blocks, ordered by nothing.  Inherited blocks are in none; a group
+ * without blocks of its own stands for an inherited one, for what is found behind it.
+ */
+const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count);
+
 /* ---- verify.c: what a good file is -------------------------------------------------------- */
 
 struct verify_error {

@@ -1,0 +1,67 @@
+/*
+ * reach_cxx.c - pointers inside a block that are as good as one to its start.
+ *
+ *   new T[n] with a destructor   | n | T T T ...       to the first T; n, of 8 bytes or as many as
+ *                                                      T's alignment, ends there.  With n = 0 it
+ *                                                      points behind the block
+ *   a second base class          | table | ... | table | ...   to the second table
+ *   std::string before C++11     | length | capacity | references | characters ... |   to those
+ *   an allocator's size header   | size | ...          8 or 16 bytes, with or without itself
+ *
+ * All are recognised by what the block holds, for a container may have made it.  Each check is as
+ * exact as what writes these words, so that a block of zeros is none of them.
+ */
+#include "reach_priv.h"
+
+#define STRING_HEADER 24u
+
+static bool is_array(const struct reach_block *b, const reach_word *words, uint64_t inside)
+{
+    bool over_aligned = word_family(b->word) == FAMILY_NEW_ARRAY_ALIGNED;
+    if (!is_pow2(inside) || (inside > 16 && !over_aligned))
+        return false;
+    uint64_t count = words[inside / 8 - 1];
+    return b->request == inside ? count == 0 : count && (b->request - inside) % count == 0;
+}
+
+bool reach_is_empty_array(const struct reach_block *b, uint64_t inside)
+{
+    bool of_new = word_family(b->word) == FAMILY_NEW_ARRAY ||
+                  word_family(b->word) == FAMILY_NEW_ARRAY_ALIGNED;
+    return of_new && inside == b->request && inside % 8 == 0 &&
+           is_array(b, reach_memory(b->start), inside);
+}
+
+static bool is_string(const struct reach_block *b, const reach_word *words, uint64_t inside)
+{
+    if (inside != STRING_HEADER || words[0] > words[1])
+        return false;
+    for (uint64_t width = 1; width <= 4; width *= 2) { /* char, char16_t, wchar_t */
+        uint64_t bytes = b->request - STRING_HEADER;
+        if (bytes % width == 0 && words[1] == bytes / width - 1)
+            return true;
+    }
+    return false;
+}
+
+static bool has_size(const struct reach_block *b, const reach_word *words, uint64_t inside)
+{
+    return (inside == 8 || inside == 16) &&
+           (words[0] == b->request || words[0] == b->request - inside);
+}
+
+static bool is_base(const struct reach_rules *rules, const struct reach_block *b,
+                    const reach_word *words, uint64_t inside)
+{
+    return rules->is_table && b->request - inside >= 8 && rules->is_table(rules->about, words[0]) &&
+           rules->is_table(rules->about, words[inside / 8]);
+}
+
+bool reach_like_start(const struct reach_rules *rules, const struct reach_block *b, uint64_t inside)
+{
+    if (rules->strict || inside % 8 != 0)
+        return false;
+    const reach_word *words = reach_memory(b->start);
+    return is_array(b, words, inside) || is_string(b, words, inside) ||
+           has_size(b, words, inside) || is_base(rules, b, words, inside);
+}

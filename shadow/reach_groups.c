@@ -1,0 +1,125 @@
+/*
+ * reach_groups.c - the sums by allocating stack and reach, and who was first seen to point there.
+ *
+ * The example of a group is the first block that came into it; its witness is that block's own.
+ * Groups are found by a hash of their key.  There is room for as many as the heap's stacks can
+ * have; should there be more stacks than was said, theirs are counted with the stack that is not
+ * known, for which room is kept.
+ */
+#include "reach_priv.h"
+
+#include <stdatomic.h>
+
+static struct leak_group *group_new(struct reach_scan *r, uint32_t *place, uint32_t stack,
+                                    enum reach as)
+{
+    struct leak_group *g = r->group + r->groups++;
+    *place = r->groups;
+    g->stack = stack;
+    atomic_init(&g->reach, as);
+    return g;
+}
+
+/* A full table keeps room for stack 0. */
+static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum reach as)
+{
+    for (;; stack = 0) {
+        uint32_t i = (uint32_t)((stack * 8ull + as) * 0x9e3779b97f4a7c15ull >> 32);
+        for (;; i++) {
+            uint32_t *place = &r->group_of[i & r->group_mask];
+            if (!*place) {
+                if (stack == 0 || r->groups + REACH_COUNT < r->groups_max)
+                    return group_new(r, place, stack, as);
+                break;
+            }
+            struct leak_group *g = r->group + (*place - 1);
+            if (g->stack == stack && atomic_load_explicit(&g->reach, memory_order_relaxed) == as)
+                return g;
+        }
+    }
+}
+
+/* The block that a pointer lies in. */
+static void name_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
+{
+    struct reach_spot s;
+    if (!reach_locate(&r->heap, at, &s))
+        return;
+    struct reach_block holder = reach_look(r, s.slab, s.slot);
+    g->from = holder.start;
+    g->from_bytes = holder.request;
+    g->from_stack = holder.stack;
+}
+
+/* What a word says that is still where it was found. */
+static uint64_t pointer_at(const struct reach_scan *r, const struct reach_block *b, uint64_t where)
+{
+    uint64_t at = where & ~WHERE_KIND;
+    bool in_root = (where & WHERE_KIND) == WITNESS_ROOT;
+    uint64_t value = in_root ? r->words[(at - r->words_at) / 8] : *reach_memory(at);
+    return trail_pointer(value - b->start, r->root);
+}
+
+static void name_witness(const struct reach_scan *r, struct leak_group *g,
+                         const struct reach_block *b, struct reach_trail t)
+{
+    g->block = b->start;
+    g->block_bytes = b->request;
+    g->thread = word_thread(b->word);
+    g->witness = (uint32_t)(t.where & WHERE_KIND);
+    if (g->witness == WITNESS_NOBODY || g->witness == WITNESS_SELF)
+        return;
+    if (t.pointer == TRAIL_READ)
+        t.pointer = pointer_at(r, b, t.where);
+    uint32_t number = (uint32_t)(t.pointer & ((1u << TRAIL_NUMBER_BITS) - 1));
+    g->value = b->start + (t.pointer >> TRAIL_NUMBER_BITS);
+    g->at = t.where & ~WHERE_KIND;
+    if (g->witness == WITNESS_ROOT)
+        g->root = number;
+    if (g->witness == WITNESS_BLOCK)
+        name_holder(r, g, g->at);
+    if (g->witness == WITNESS_REGISTER) {
+        g->at >>= 3;
+        g->thread = number;
+    }
+}
+
+static struct leak_group *group_with(struct reach_scan *r, const struct reach_block *b,
+                                     enum reach as, struct reach_trail t)
+{
+    struct leak_group *g = group_of(r, b->stack, as);
+    if (!g->block)
+        name_witness(r, g, b, t);
+    return g;
+}
+
+void reach_count(struct reach_scan *r, const struct reach_block *b, enum reach as,
+                 struct reach_trail t)
+{
+    if (reach_is_inherited(b))
+        return;
+    struct leak_group *g = group_with(r, b, as, t);
+    bool is_new = word_mark(b->word) >= r->rules.mark_since;
+    g->blocks++;
+    g->bytes += b->request;
+    g->new_blocks += is_new;
+    g->new_bytes += is_new ? b->request : 0;
+    r->behind_blocks++;
+    r->behind_bytes += b->request;
+}
+
+void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum reach as,
+                        struct reach_trail t)
+{
+    if (!r->behind_blocks)
+        return;
+    struct leak_group *g = group_with(r, b, as, t);
+    g->behind_blocks += r->behind_blocks;
+    g->behind_bytes += r->behind_bytes;
+}
+
+const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count)
+{
+    *count = r->groups;
+    return r->group;
+}
