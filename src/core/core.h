@@ -20,6 +20,7 @@ struct options {
     enum on_error on_error;
     uint32_t error_limit; /* places with errors that are kept of each image */
     bool trace_children;
+    bool leaks; /* are to be looked for at the end */
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
@@ -262,6 +263,18 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
+/* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
+
+/* From the constructor; `killed` is called when one comes, with the ucontext of what it interrupted. */
+void fatal_start(void (*killed)(const void *context));
+void fatal_withdraw(void); /* a sandbox is about to be entered */
+/* Signal-safe, all three: does ours stand in for this signal's default, is this ours, and: from now on. */
+bool fatal_covers(int signal);
+bool fatal_is_ours(const void *handler);
+void fatal_stand_in(int signal);
+/* The default that ours stands in for, with the flags and the mask that the program gave it. */
+const struct os_action *fatal_instead_of(int signal);
+
 /* ---- next.c: the functions behind ours ---------------------------------------------------------------- */
 
 struct next {
@@ -279,6 +292,10 @@ struct next {
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);
     int (*prctl)(int, ...);
+    int (*sigaction)(int, const void *, void *); /* struct sigaction, whose header has names of ours */
+    void *(*signal)(int, void *);
+    void *(*sysv_signal)(int, void *);
+    void *(*sigset)(int, void *);
     void (*siglongjmp)(void *, int) __attribute__((noreturn));
     void (*longjmp_chk)(void *, int) __attribute__((noreturn));
     /* libc's own heap, for blocks that came from there */

@@ -29,6 +29,10 @@ void next_resolve(void)
     LOOK_UP(wordexp);
     LOOK_UP(syscall);
     LOOK_UP(prctl);
+    LOOK_UP(sigaction);
+    LOOK_UP(signal);
+    LOOK_UP(sysv_signal);
+    LOOK_UP(sigset);
     LOOK_UP(siglongjmp);
     LOOK_UP(free);
     LOOK_UP(realloc);

@@ -102,6 +102,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
 {
     if (key_is(key, n, "trace-children"))
         read_flag(&o->trace_children, v);
+    else if (key_is(key, n, "leaks"))
+        read_flag(&o->leaks, v);
     else if (key_is(key, n, "keep"))
         read_flag(&o->keep, v);
     else if (v.none)

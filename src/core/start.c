@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct runtime rt = {.options = {
-                         .trace_children = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES,
+                         .trace_children = true, .leaks = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES,
                          .error_limit = 1000}};
 
 enum { NOT_STARTED, STARTING, STARTED };

@@ -125,8 +125,10 @@ ALWAYS_INLINE void *alloc(struct order *o)
     struct section s;
     void *p;
     if (likely(section_begin(&s))) {
-        if (unlikely(loader_called(o->at)))
+        if (unlikely(loader_called(o->at))) {
             loader_allocates();
+            o->flags |= BLOCK_FLAG_ROOT; /* it keeps pointers where nobody would look for them */
+        }
         uint32_t class = class_for(o);
         p = likely(class < SIZE_CLASSES) ? alloc_slot(&s, o, class) : alloc_large(&s, o);
         section_end(&s);

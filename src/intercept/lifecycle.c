@@ -81,6 +81,7 @@ static long forking_call(long nr, const long a[6])
 
 static void note_sandbox(void)
 {
+    fatal_withdraw();
     fence_entries = true; /* before the barrier is given up */
     os_enter_sandbox();
     if (core_is_started() && !fork_is_child()) /* a child that is no image yet says it when it is */

@@ -6,7 +6,7 @@
  * from a child that itself ends at once, so that it is nobody's SIGCHLD and no waitpid finds it;
  * without our LD_PRELOAD.  We wait for its word in the run header, bounded.
  */
-#include "leave.h"
+#include "leave_priv.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static int become_reporter(void *argument)
     sigset_t none;
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
-        signal(sig, SIG_DFL); /* of this process only: handlers are not shared */
+        os_restore_action(sig, &(struct os_action){0}); /* of this process only: they are not shared */
     sigprocmask(SIG_SETMASK, &none, NULL);
     next.syscall(SYS_execve, s->path, s->argv, s->envp);
     s->failed = true;
@@ -172,13 +172,51 @@ static void report_by_hand(void)
         say("no reporter could be started: rtcheck report ", run_path());
 }
 
+/* ---- leaks ---------------------------------------------------------------------------------- */
+
+#define END_BYTES 64u /* of libc's exit and quick_exit, which only call on */
+
+/* The function by which the program ended; its caller, and what is further out, is all that is left. */
+static struct range end_function(enum image_end how)
+{
+    struct object o;
+    if (how == END_EXIT_NOW)
+        return loader_find((uintptr_t)&leave_finish, &o) ? (struct range){o.start, o.end}
+                                                         : (struct range){0, 0};
+    uintptr_t at = (uintptr_t)dlsym(RTLD_NEXT, how == END_QUICK_EXIT ? "quick_exit" : "exit");
+    return (struct range){at, at + END_BYTES};
+}
+
+static void find_leaks(enum image_end how)
+{
+    if (!rt.options.leaks)
+        return;
+    struct range f = end_function(how);
+    struct caller caller;
+    if (!unwind_caller_of(f.start, f.end - f.start, &caller) &&
+        !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
+        return;
+    leaks_check(&caller);
+}
+
+void leave_killed(const void *context)
+{
+    struct caller caller;
+    unwind_interrupted(context, &caller);
+    errors_sweep();
+    leaks_check(&caller);
+    run_ring();
+}
+
 void leave_finish(enum image_end how, int status)
 {
     static _Atomic bool reported;
     if (fork_is_child())
         return; /* did nothing with memory since the fork: there is no image to end */
-    if (how != END_EXEC)
+    if (how != END_EXEC) {
         errors_sweep();
+        find_leaks(how);
+    }
     image_end(how, status);
     if (how == END_EXEC && !rt.options.keep)
         run_step_aside(true);

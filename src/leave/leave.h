@@ -13,4 +13,10 @@
  */
 void leave_finish(enum image_end how, int status);
 
+/*
+ * A signal is about to end the program: finds errors and leaks, once, while there is somebody to find
+ * them.  `context`: what it interrupted.
+ */
+void leave_killed(const void *context);
+
 #endif

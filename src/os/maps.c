@@ -1,24 +1,19 @@
 /*
- * maps.c - what the kernel says is mapped at an address.
+ * maps.c - what the kernel says is mapped, and which pages of it hold something.
  *
- * /proc/self/maps is read in pieces and only as far as needed; lines are cut at PIECE.  Opening it
- * is no call for a sandbox, so there, and without /proc, the answer is that nobody knows.
+ * /proc/self/maps is read in pieces and only as far as needed; long lines are cut.  Opening it is no
+ * call for a sandbox, so there, and without /proc, the answer is that nobody knows.
  */
 #include "os.h"
+#include "os_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
-
-#define PIECE 1024u
-
-struct reader {
-    int fd;
-    uint32_t at, end;
-    char piece[PIECE];
-};
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 /* The next line, NUL-terminated, cut at `room`; false: there is none. */
-static bool next_line(struct reader *r, char *line, uint32_t room)
+static bool next_line(struct mappings *r, char *line, uint32_t room)
 {
     for (uint32_t n = 0;;) {
         if (r->at == r->end) {
@@ -56,7 +51,12 @@ static bool parse(const char *line, struct mapping *m)
         return false;
     m->start = start;
     m->end = end;
+    m->readable = line[0] == 'r';
     m->writable = line[0] == 'r' && line[1] == 'w';
+    m->guard = line[0] == '-' && line[1] == '-' && line[2] == '-';
+    m->shared = line[3] == 's';
+    m->protection = (line[0] == 'r' ? PROT_READ : 0) | (line[1] == 'w' ? PROT_WRITE : 0) |
+                    (line[2] == 'x' ? PROT_EXEC : 0);
     for (int field = 0; field < 4; field++)
         line = skip_word(line);
     size_t n = text_length(line);
@@ -66,16 +66,63 @@ static bool parse(const char *line, struct mapping *m)
     return true;
 }
 
-int os_mapping_of(uintptr_t at, struct mapping *m)
+int os_mappings_open(struct mappings *all)
+{
+    all->at = all->end = 0;
+    all->fd = os_sandboxed() ? -EPERM : os_open("/proc/self/maps", O_RDONLY, 0);
+    return all->fd < 0 ? all->fd : 0;
+}
+
+bool os_mappings_next(struct mappings *all, struct mapping *m)
 {
     char line[512];
-    struct reader r = {.fd = os_sandboxed() ? -EPERM
-                                            : os_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0)};
-    int found = 0;
-    if (r.fd < 0)
-        return r.fd;
-    while (!found && next_line(&r, line, sizeof line) && parse(line, m) && m->start <= at)
+    return next_line(all, line, sizeof line) && parse(line, m);
+}
+
+void os_mappings_close(struct mappings *all)
+{
+    os_close(all->fd);
+}
+
+int os_mapping_of(uintptr_t at, struct mapping *m)
+{
+    struct mappings all;
+    int found = os_mappings_open(&all);
+    if (found < 0)
+        return found;
+    while (!found && os_mappings_next(&all, m) && m->start <= at)
         found = at < m->end;
-    os_close(r.fd);
+    os_mappings_close(&all);
     return found;
+}
+
+/* ---- pages ------------------------------------------------------------------------------------ */
+
+#define PAGE_PRESENT (1ull << 63)
+#define PAGE_SWAPPED (1ull << 62)
+
+bool os_pages_open(struct pages *p)
+{
+    p->fd = os_sandboxed() ? -EPERM : os_open("/proc/self/pagemap", O_RDONLY, 0);
+    return p->fd >= 0;
+}
+
+bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *held)
+{
+    uint64_t word[512];
+    for (uint32_t done = 0; done < count;) {
+        uint32_t n = count - done < 512 ? count - done : 512;
+        uint64_t offset = (start / PAGE_BYTES + done) * sizeof word[0];
+        if (CALL4(SYS_pread64, p->fd, word, n * sizeof word[0], offset) != (long)(n * sizeof word[0]))
+            return false;
+        for (uint32_t i = 0; i < n; i++)
+            held[done + i] = (word[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;
+        done += n;
+    }
+    return true;
+}
+
+void os_pages_close(struct pages *p)
+{
+    os_close(p->fd);
 }

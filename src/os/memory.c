@@ -77,6 +77,11 @@ int os_read_only(void *at, size_t bytes)
     return (int)CALL3(SYS_mprotect, at, bytes, PROT_READ);
 }
 
+int os_protect(void *at, size_t bytes, int protection)
+{
+    return (int)CALL3(SYS_mprotect, at, bytes, protection);
+}
+
 static int advise(void *at, size_t bytes, int advice)
 {
     return (int)CALL3(SYS_madvise, at, bytes, advice);

@@ -57,6 +57,7 @@ void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
 int os_unmap(void *at, size_t bytes);
 int os_allow(void *at, size_t bytes);     /* read and write */
 int os_read_only(void *at, size_t bytes); /* read */
+int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
 /*
  * Makes file pages real, so that a full file system is an error here and not a signal in the
  * program.  The range must be writable.
@@ -132,13 +133,70 @@ uint64_t os_cpu_clock_ns(void); /* of all its threads */
 
 struct mapping {
     uintptr_t start, end;
+    bool readable;
     bool writable;   /* and readable */
+    bool guard;      /* may not be touched at all */
+    int protection;  /* as mprotect has it */
+    bool shared;
     char path[104];  /* or "[heap]" and the like; its end when it is longer */
 };
 
 /* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
 int os_mapping_of(uintptr_t at, struct mapping *m);
+
+/* All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing. */
+struct mappings {
+    int fd;
+    uint32_t at, end;
+    char piece[4096];
+};
+
+int os_mappings_open(struct mappings *all); /* -errno: they cannot be asked for */
+bool os_mappings_next(struct mappings *all, struct mapping *m);
+void os_mappings_close(struct mappings *all);
+
+/*
+ * Which pages of [start, start + count pages) hold something, in memory or swapped out: page n's byte
+ * of `held` becomes 1 or 0.  false: it cannot be asked.
+ */
+struct pages {
+    int fd;
+};
+
+bool os_pages_open(struct pages *p);
+bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *held);
+void os_pages_close(struct pages *p);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
+
+/* ---- threads and signals (the very end) ------------------------------------------------------- */
+
+/* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */
+bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
+/*
+ * The stack pointer of a thread that waits in the kernel; 0: it runs, or is gone.  And: does it keep
+ * `signal` out?
+ */
+uintptr_t os_waiting_sp(uint32_t tid);
+bool os_thread_blocks(uint32_t tid, int signal);
+/* Is it over?  main's stays listed until all are. */
+bool os_thread_ended(uint32_t tid);
+
+typedef void (*os_handler)(int signal, void *info, void *context); /* info: a siginfo_t */
+
+/* Sets an action behind libc's back; what it was comes back by os_restore_action. */
+struct os_action {
+    uint64_t handler, flags, restorer, mask; /* as the kernel has them */
+};
+
+#define OS_SIGNAL_SETXID 33 /* libc's own: its functions never block it */
+
+int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before);
+void os_restore_action(int signal, const struct os_action *before);
+int os_action_of(int signal, struct os_action *now);
+os_handler os_handler_of(const struct os_action *action); /* NULL: default, or ignored */
+bool os_is_default(const struct os_action *action);
+/* Sends a signal to one thread; `value` arrives in its siginfo, with SI_QUEUE. */
+int os_signal_thread(uint32_t tid, int signal, void *value);
 
 #endif

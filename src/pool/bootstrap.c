@@ -37,6 +37,12 @@ bool bootstrap_owns(const void *p)
     return (uintptr_t)p - (uintptr_t)arena < ARENA_BYTES;
 }
 
+void bootstrap_range(uintptr_t *start, uintptr_t *end)
+{
+    *start = (uintptr_t)arena;
+    *end = *start + atomic_load_explicit(&used, memory_order_relaxed);
+}
+
 size_t bootstrap_request(const void *p)
 {
     return request_of[((uintptr_t)p - (uintptr_t)arena) / GRANULE];

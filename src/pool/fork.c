@@ -149,6 +149,29 @@ void fork_parent(void)
     os_restore_signals(&signals);
 }
 
+bool fork_stop_writers(void)
+{
+    if (!forks.epoch || is_inside() || fork_is_mine() || fork_shares_memory())
+        return false;
+    struct os_signals signals = block_signals();
+    lock_take(&forks.forking);
+    forks.signals = signals;
+    atomic_store(&forks.forker, os_tid());
+    if (quiet_stop())
+        return true;
+    fork_let_go();
+    return false;
+}
+
+void fork_let_go(void)
+{
+    struct os_signals signals = forks.signals;
+    quiet_resume(forks.epoch);
+    atomic_store(&forks.forker, 0);
+    lock_drop(&forks.forking);
+    os_restore_signals(&signals);
+}
+
 /*
  * heap=file: the child copies a heap that this thread could change.  Its end is seen, but in a
  * sandbox, where it may not be asked for: there a child that comes no further is given up.

@@ -321,6 +321,12 @@ bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? 
  * own): go on with fork_epoch(); the child has been told not to believe what it inherits.
  */
 bool fork_wait(void);
+/*
+ * Stops writers of records as for a fork, until fork_let_go; the caller may still enter sections.
+ * false: one stayed inside, or a fork is under way; then nothing is stopped.
+ */
+bool fork_stop_writers(void);
+void fork_let_go(void);
 /* The current epoch; unlike go_page's word it is right also inside a section that a fork waits for. */
 uint32_t fork_epoch(void);
 
@@ -349,6 +355,11 @@ struct thread_fact {
 
 struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at); /* takes no lock */
 bool threads_inside(uint32_t number); /* is that thread in a critical section? */
+/* All stand still: what their tables still say of blocks that they gave out is wiped. */
+void threads_wipe_stale(void);
+bool threads_all_outside(void); /* is no other thread in a critical section? */
+/* The number of a living thread; 0: it never called us. */
+uint32_t threads_number_of(uint32_t tid);
 uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
 struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
 /* Before a fork: what the child begins with. */
@@ -386,6 +397,8 @@ void modules_after_fork(bool fresh);
 
 void *bootstrap_take(size_t request, size_t align);
 bool bootstrap_owns(const void *p);
+/* Where all of them lie. */
+void bootstrap_range(uintptr_t *start, uintptr_t *end);
 size_t bootstrap_request(const void *p);
 
 /* ---- knobs, written once before the heap is used ------------------------------------------------------ */

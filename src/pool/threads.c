@@ -182,13 +182,47 @@ bool threads_inside(uint32_t number)
     return false;
 }
 
-uint32_t threads_main(void)
+static void wipe_stale(struct thread *t)
 {
-    uint32_t pid = os_pid();
+    struct quarantine *q = &t->quarantine;
+    uint32_t deferred = atomic_load_explicit(&t->deferred.count, memory_order_relaxed);
+    for (uint32_t class = 0; class < SIZE_CLASSES; class++) {
+        struct cache_bin *bin = &t->bin[class];
+        memset(bin->slot + bin->count, 0, sizeof bin->slot - bin->count * sizeof bin->slot[0]);
+    }
+    for (uint32_t i = 0; i < QUARANTINE_SLOTS; i++)
+        if ((i - q->head) % QUARANTINE_SLOTS >= q->tail - q->head) /* not one of those that wait */
+            q->slot[i] = NULL;
+    memset(t->deferred.block + deferred, 0, sizeof t->deferred.block - deferred * sizeof(void *));
+}
+
+void threads_wipe_stale(void)
+{
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->tid == pid)
+        wipe_stale(t);
+}
+
+bool threads_all_outside(void)
+{
+    bool mine = self_state & SELF_IN_LIMBO;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t != self && !(t->limbo && mine) &&
+            atomic_load_explicit(&t->crit, memory_order_acquire))
+            return false;
+    return true;
+}
+
+uint32_t threads_number_of(uint32_t tid)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->tid == tid && !t->limbo)
             return t->number;
     return 0;
+}
+
+uint32_t threads_main(void)
+{
+    return threads_number_of(os_pid());
 }
 
 void threads_note_totals(void)

@@ -143,3 +143,84 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
     }
     out->end = STACK_CUT;
 }
+
+/* ---- callers, and other threads' frames ---------------------------------------------------------- */
+
+#define STEPS_MAX 4096u
+
+static struct frame frame_of(const struct regs *regs)
+{
+    struct frame f = {.regs = *regs, .key = (regs->value[REG_RA] & KEY_PC) | KEY_EXACT};
+    f.high = stack_high(regs->value[REG_RSP], &f.known);
+    return f;
+}
+
+static void tell(const struct frame *f, struct caller *out)
+{
+    memcpy(out->value, f->regs.value, sizeof out->value);
+    out->known = f->regs.known;
+    out->context = NULL;
+}
+
+static_assert(CALLER_REGISTERS == REG_COUNT && CALLER_SP == REG_RSP && CALLER_PC == REG_RA, "one list");
+
+static bool is_in(const struct frame *f, uintptr_t start, uint64_t bytes)
+{
+    return (f->key & KEY_PC) - start < bytes;
+}
+
+__attribute__((noinline)) bool unwind_caller_of(uintptr_t start, uint64_t bytes, struct caller *out)
+{
+    struct regs here;
+    regs_capture(&here);
+    struct frame f = frame_of(&here);
+    bool met = false;
+    for (unsigned i = 0; i < STEPS_MAX; i++) {
+        enum step s = step_with_registers(&f);
+        if (s != STEP_ON)
+            return false;
+        if (is_in(&f, start, bytes)) {
+            met = true;
+        } else if (met) {
+            tell(&f, out);
+            return true;
+        }
+    }
+    return false;
+}
+
+__attribute__((noinline)) bool unwind_to(uintptr_t sp, struct caller *out)
+{
+    struct regs here;
+    regs_capture(&here);
+    struct frame f = frame_of(&here);
+    for (unsigned i = 0; i < STEPS_MAX && f.regs.value[REG_RSP] < sp; i++)
+        if (step_with_registers(&f) != STEP_ON)
+            return false;
+    tell(&f, out);
+    return f.regs.value[REG_RSP] >= sp;
+}
+
+void unwind_interrupted(const void *context, struct caller *out)
+{
+    struct regs regs = {.known = 0};
+    regs_of_signal((uintptr_t)context, &regs);
+    memcpy(out->value, regs.value, sizeof out->value);
+    out->known = regs.known;
+    out->context = context;
+}
+
+uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room)
+{
+    struct frame f = {.regs.known = from->known, .high = high, .known = true};
+    struct rule spare;
+    memcpy(f.regs.value, from->value, sizeof f.regs.value);
+    f.key = (f.regs.value[REG_RA] & KEY_PC) | (from->context ? KEY_EXACT : 0);
+    for (uint32_t count = 0; count < room;) {
+        out[count++] = (struct framed){word_of(f.key, rule_of(f.key, &spare, false)),
+                                       f.regs.value[REG_RSP]};
+        if (step_with_registers(&f) != STEP_ON)
+            return count;
+    }
+    return room;
+}

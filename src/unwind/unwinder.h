@@ -60,6 +60,38 @@ struct walk {
 /* The same stack without a trace. */
 void unwind_walk(const struct entry *at, struct walk *out, bool may_grow);
 
+/* ---- other threads, and callers further out ------------------------------------------------------ */
+
+/* A frame as it will go on: its registers by DWARF's numbers (16: the pc). */
+#define CALLER_REGISTERS 17u
+#define CALLER_SP 7u
+#define CALLER_PC 16u
+
+struct caller {
+    uint64_t value[CALLER_REGISTERS];
+    uint32_t known;   /* mask */
+    const void *context; /* not at a call, but interrupted by a signal: its ucontext; else NULL */
+};
+
+/*
+ * The caller of the function that lies in [start, start + bytes) and, through others, has called us.
+ * false: it is not on this stack.
+ */
+bool unwind_caller_of(uintptr_t start, uint64_t bytes, struct caller *out);
+/* The first frame whose stack pointer is at least `sp`. */
+bool unwind_to(uintptr_t sp, struct caller *out);
+/* What a signal interrupted; `context`: its ucontext. */
+void unwind_interrupted(const void *context, struct caller *out);
+
+/* A frame, for who asks what a place on a stack belongs to. */
+struct framed {
+    uint64_t word; /* as in depot_node.pc */
+    uint64_t sp;   /* its own; the next one's is its canonical frame address */
+};
+
+/* The frames of a thread that stands still, innermost first, on a stack that ends at `high`. */
+uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room);
+
 struct unwind_totals {
     uint64_t rules, bytes;
 };

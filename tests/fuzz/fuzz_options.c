@@ -32,6 +32,7 @@ static void check_runtime(const struct options *o, const char *text)
     const char *dir = option_text(o, "pool-dir");
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
+    must(r.leaks == option_flag(o, "leaks"), "leaks is the same");
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");

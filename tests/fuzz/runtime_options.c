@@ -22,6 +22,7 @@ struct options {
     enum on_error on_error;
     uint32_t error_limit;
     bool trace_children;
+    bool leaks;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
@@ -41,13 +42,14 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
+    struct options o = {.trace_children = true, .leaks = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
 
     struct runtime_options all = {
         .trace_children = o.trace_children,
+        .leaks = o.leaks,
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,

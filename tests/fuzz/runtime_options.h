@@ -10,6 +10,7 @@
 /* What the runtime takes out of a text, all of it set from its defaults. */
 struct runtime_options {
     bool trace_children;
+    bool leaks;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;

@@ -34,6 +34,7 @@ static bool changes_nothing(const char *text)
 {
     struct everything e = after_reading(text);
     return e.options.trace_children == initial.options.trace_children &&
+           e.options.leaks == initial.options.leaks &&
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
            e.options.frames == initial.options.frames &&
@@ -61,6 +62,10 @@ enum where { L, R };
 #define OTHER_CALLERS(initial) "19"
 #define OTHER_AT_EXIT(initial) "off"
 #define OTHER_COLOR(initial) "never"
+#define OTHER_MATCH(initial) "20"
+#define OTHER_LEAK_CHECK(initial) "full"
+#define OTHER_RESOLUTION(initial) "low"
+#define OTHER_LEAK_KINDS(initial) "none"
 
 /* "name=value" as RTCHECK_OPTIONS has it: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)

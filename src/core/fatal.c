@@ -1,0 +1,89 @@
+/*
+ * fatal.c - ends by a signal that the program left to its default.
+ *
+ * The kernel ends a process without a word; so where the program has no handler for a signal whose
+ * default is the end, ours stands in, and the program is told that there is none (intercept/signals.c).
+ * It is taken away as the signal is delivered, says what is to be said, and the signal ends the
+ * process as it would have: a fault by happening again, any other by being sent again, so that status
+ * and core are what they would be.  A second signal meanwhile finds the default.
+ *
+ * Nothing of it before the first process of a pid namespace (there signals without a handler are no
+ * end), in a sandbox that might forbid to send a signal, and in a vfork child.
+ */
+#include "core.h"
+
+#include <signal.h>
+
+static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,    SIGFPE,
+                                SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,   SIGXCPU,
+                                SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM};
+
+static _Atomic bool standing_in;
+static struct os_action instead_of[32]; /* by signal: the default, as the program has set it */
+static void (*say_goodbye)(const void *context);
+
+bool fatal_covers(int signal)
+{
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        if (fatal[i] == signal)
+            return atomic_load_explicit(&standing_in, memory_order_relaxed);
+    return false;
+}
+
+/* The instruction will fault again as soon as we return. */
+static bool happens_again(int signal, const siginfo_t *info)
+{
+    return info->si_code > 0 &&
+           (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+}
+
+static void on_fatal(int signal, void *info, void *context)
+{
+    if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed())
+        say_goodbye(context);
+    if (!happens_again(signal, info))
+        os_signal_thread(os_tid(), signal, NULL); /* blocked while we are here */
+}
+
+bool fatal_is_ours(const void *handler)
+{
+    return handler == (const void *)(uintptr_t)&on_fatal;
+}
+
+void fatal_stand_in(int signal)
+{
+    struct os_action before;
+    if (os_action_of(signal, &before) || !os_is_default(&before))
+        return;
+    if (os_take_signal(signal, on_fatal, SA_RESETHAND | SA_ONSTACK | SA_RESTART, &before))
+        return;
+    if (os_is_default(&before))
+        instead_of[signal] = before;
+    else if (os_handler_of(&before) != on_fatal)
+        os_restore_action(signal, &before);
+}
+
+const struct os_action *fatal_instead_of(int signal)
+{
+    return &instead_of[signal];
+}
+
+void fatal_start(void (*killed)(const void *context))
+{
+    say_goodbye = killed;
+    if (os_pid() == 1 || os_sandboxed())
+        return;
+    atomic_store(&standing_in, true);
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        fatal_stand_in(fatal[i]);
+}
+
+void fatal_withdraw(void)
+{
+    struct os_action before, none = {0};
+    if (!atomic_exchange(&standing_in, false))
+        return;
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        if (os_action_of(fatal[i], &before) == 0 && os_handler_of(&before) == on_fatal)
+            os_restore_action(fatal[i], &none);
+}

@@ -1,0 +1,305 @@
+/*
+ * leaks.c - which blocks the program can still get at, found out at its end.
+ *
+ *    writers stop (as for a fork) -> the other threads stop (world.c) -> what is mapped (roots.c) ->
+ *    marking (shadow/reach.c) -> groups and roots into the run file -> all go on
+ *
+ * Blocks count only through each other and through roots, so the heap is described to the marking slab
+ * by slab, as its records have it.  All that is needed meanwhile is taken from the kernel, and is no
+ * root.  Nobody waits for ever, and what could not be found out is written down as such.
+ */
+#include "leave_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define GROUPS_AT_A_TIME 128u
+#define FRAMES_OF_A_STACK 512u
+#define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
+#define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
+
+/* All that one check has in hand. */
+struct check {
+    struct world world;
+    struct roots roots;
+    struct reach_heap heap;
+    struct range lists, scratch; /* taken for it */
+    struct reach_scan *scan;
+    uint64_t looked_at, skipped;
+    uint32_t root; /* that is being read */
+};
+
+static bool take(struct range *r, uint64_t bytes)
+{
+    void *p = os_map(align_up(bytes, PAGE_BYTES));
+    if (os_failed(p))
+        return false;
+    *r = (struct range){(uintptr_t)p, (uintptr_t)p + align_up(bytes, PAGE_BYTES)};
+    return true;
+}
+
+static void give_back(const struct range *r)
+{
+    if (r->start)
+        os_unmap((void *)r->start, r->end - r->start);
+}
+
+/* ---- the heap, as the marking sees it -------------------------------------------------------------- */
+
+static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
+{
+    const struct size_class *c = &size_class[owner_kind(owner) - 1];
+    s->records = segment_record(owner_pointer(owner), 0);
+    s->stride = RECORD_BYTES;
+    s->slot_bytes = c->slot_bytes;
+    s->slots = c->slots;
+    s->magic = c->magic;
+    s->start = unit_address(head);
+    s->inherited = fork_is_inherited(head);
+}
+
+static void describe_large(struct reach_slab *s, const struct unit *head, uint64_t owner)
+{
+    const struct large_record *r = owner_pointer(owner);
+    s->records = &r->block;
+    s->stride = sizeof *r;
+    s->slots = 1;
+    s->request = atomic_load_explicit(&r->request, memory_order_relaxed);
+    s->start = unit_address(head);
+    s->inherited = fork_is_inherited(head);
+}
+
+static bool describe_heap(struct check *c)
+{
+    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
+    uint32_t units = (uint32_t)(bytes >> RTC_UNIT_SHIFT);
+    uint64_t numbers = align_up(units * sizeof(uint32_t), _Alignof(struct reach_slab));
+    if (!take(&c->lists, numbers + units * sizeof(struct reach_slab) + 1))
+        return false;
+    uint32_t *slab_of_unit = (uint32_t *)c->lists.start;
+    struct reach_slab *slab = (struct reach_slab *)(c->lists.start + numbers);
+    c->heap = (struct reach_heap){.base = heap.base,
+                                  .bytes = bytes,
+                                  .slab_of_unit = slab_of_unit,
+                                  .slab = slab,
+                                  .stacks = (depot_next_chunk() << DEPOT_CHUNK_SHIFT) + 1};
+    for (uint32_t u = 1; u < units; u++) {
+        const struct unit *head = heap.unit + u - heap.unit[u].back;
+        uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
+        uint32_t kind = owner_kind(owner);
+        if (!is_slab(kind) && kind != UNIT_LARGE)
+            continue;
+        if (!heap.unit[u].back) {
+            struct reach_slab *s = &slab[c->heap.slabs++];
+            s->first = c->heap.slots;
+            if (is_slab(kind))
+                describe_slab(s, head, owner);
+            else
+                describe_large(s, head, owner);
+            c->heap.slots += s->slots;
+        }
+        slab_of_unit[u] = c->heap.slabs;
+    }
+    return true;
+}
+
+/* ---- marking ------------------------------------------------------------------------------------------ */
+
+/* A virtual table is read-only data of the program or a library. */
+static bool is_table(void *about, uint64_t word)
+{
+    struct object o;
+    (void)about;
+    return word % sizeof word == 0 && loader_find(word, &o);
+}
+
+static void scan_words(void *about, const uint64_t *words, uint64_t count, uint64_t at)
+{
+    struct check *c = about;
+    c->looked_at += count * sizeof *words;
+    reach_root(c->scan, words, count, at, c->root);
+}
+
+/* A coroutine's stack may be a block: the thread that runs on it needs it, whoever else does. */
+static void scan_stack_block(struct check *c, const struct standing *t)
+{
+    struct found f = pool_find((void *)(uintptr_t)t->caller.value[CALLER_SP]);
+    uint64_t block = t->caller.value[CALLER_SP] - f.offset;
+    if (f.verdict == PTR_START || f.verdict == PTR_INSIDE)
+        reach_root(c->scan, &block, 1, 0, 0);
+}
+
+/* How much of the vector registers the kernel has saved; it says so behind the first 464 bytes. */
+static uint64_t vector_bytes(const void *saved)
+{
+    const struct _fpx_sw_bytes *more = (const void *)((const char *)saved + 464);
+    return !saved ? 0 : more->magic1 == FP_XSTATE_MAGIC1 ? more->extended_size : FXSAVE_BYTES;
+}
+
+/* Of the thread that ends the program: what only they hold is in nobody's memory. */
+static void scan_registers(struct check *c, const struct standing *t)
+{
+    const ucontext_t *context = t->caller.context;
+    const uint64_t *vector = context ? (const void *)context->uc_mcontext.fpregs : NULL;
+    for (uint32_t i = 0; i < CALLER_PC; i++)
+        if (t->caller.known >> i & 1)
+            reach_register(c->scan, t->caller.value[i], i, t->number);
+    for (uint32_t i = 0; i < vector_bytes(vector) / sizeof *vector; i++)
+        reach_register(c->scan, vector[i], WITNESS_VECTOR + i, t->number);
+}
+
+static bool mark(struct check *c)
+{
+    const struct reach_rules rules = {.mark_since = MARK_FIRST, .is_table = is_table};
+    if (!take(&c->scratch, reach_room(&c->heap, false)) &&
+        !take(&c->scratch, reach_room(&c->heap, true)))
+        return false;
+    if (c->scratch.end - c->scratch.start >= HUGE_BYTES)
+        os_huge((void *)c->scratch.start, c->scratch.end - c->scratch.start);
+    c->scan = reach_begin((void *)c->scratch.start, c->scratch.end - c->scratch.start, &c->heap,
+                          &rules);
+    for (c->root = 1; c->root <= c->roots.count; c->root++)
+        c->skipped += root_words(&c->roots.root[c->root - 1], scan_words, c);
+    for (uint32_t i = 0; i < c->world.count; i++)
+        scan_stack_block(c, &c->world.thread[i]);
+    reach_inside(c->scan);
+    scan_registers(c, &c->world.thread[0]);
+    reach_lost(c->scan);
+    return true;
+}
+
+/* ---- what a witness on a stack belongs to ---------------------------------------------------------------- */
+
+static const struct standing *thread_of(const struct check *c, uint32_t number)
+{
+    for (uint32_t i = 0; i < c->world.count; i++)
+        if (c->world.thread[i].number == number)
+            return &c->world.thread[i];
+    return NULL;
+}
+
+/* The frame around a place on a stack. */
+static void tell_frame(const struct check *c, struct leak_group *g)
+{
+    const struct root_record *root = g->root ? &c->roots.root[g->root - 1] : NULL;
+    if (g->witness != WITNESS_ROOT || !root || root->kind != ROOT_STACK)
+        return;
+    const struct standing *t = thread_of(c, root->thread);
+    struct framed frame[FRAMES_OF_A_STACK];
+    if (!t || !(t->caller.known >> CALLER_PC & 1))
+        return;
+    uint32_t n = unwind_frames(&t->caller, root->end, frame, FRAMES_OF_A_STACK);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (g->at + BELOW_SP_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
+            g->frame_pc = frame[i].word;
+            g->frame_cfa = frame[i + 1].sp;
+            return;
+        }
+}
+
+/* ---- writing it down ------------------------------------------------------------------------------------- */
+
+static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, uint32_t index,
+                   const void *item)
+{
+    if (index % GROUPS_AT_A_TIME == 0) {
+        *s = segment_take(kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
+        if (!*s)
+            return false;
+        segment_publish(*s);
+    }
+    memcpy((char *)segment_items(*s) + index % GROUPS_AT_A_TIME * bytes, item, bytes);
+    atomic_store_explicit(&(*s)->count, index % GROUPS_AT_A_TIME + 1, memory_order_release);
+    return true;
+}
+
+static bool write_down(struct check *c)
+{
+    struct segment *s = NULL;
+    uint32_t count;
+    const struct leak_group *group = reach_groups(c->scan, &count);
+    for (uint32_t i = 0; i < c->roots.count; i++)
+        if (!append(&s, SEGMENT_ROOTS, sizeof c->roots.root[0], i, &c->roots.root[i]))
+            return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct leak_group g;
+        memcpy((void *)&g, (const void *)&group[i], sizeof g);
+        tell_frame(c, &g);
+        if (!append(&s, SEGMENT_LEAKS, sizeof g, i, (const void *)&g))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the check --------------------------------------------------------------------------------------------- */
+
+/* What a forked child has not allocated itself is its parent's to lose. */
+static bool is_worth_it(void)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static enum leak_check look(struct check *c, const struct caller *caller)
+{
+    if (!world_stop(&c->world, caller))
+        return os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_MEMORY;
+    if (!threads_all_outside())
+        return LEAKS_BUSY;
+    threads_wipe_stale();
+    if (!describe_heap(c))
+        return LEAKS_NO_MEMORY;
+    const struct run_header *run = run_header();
+    uintptr_t file = (uintptr_t)run;
+    const struct range ours[] = {
+        {heap.base, heap.base + c->heap.bytes},
+        {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
+        c->lists,
+    };
+    int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
+    if (err)
+        return err == -ENOMEM ? LEAKS_NO_MEMORY : LEAKS_SANDBOX;
+    roots_open_blocks(&c->roots);
+    bool marked = mark(c);
+    roots_close_blocks(&c->roots);
+    return marked && write_down(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
+}
+
+static void check_stopped(const struct caller *caller)
+{
+    struct check c = {0};
+    struct image_header *image_now = image();
+    uint64_t begin = os_clock_ns();
+    enum leak_check result = look(&c, caller);
+    image_now->threads_unheard = c.world.unheard;
+    image_now->root_bytes = c.looked_at;
+    image_now->root_bytes_skipped = c.skipped;
+    image_now->leak_ns = os_clock_ns() - begin;
+    atomic_store_explicit(&image_now->leak_check, result, memory_order_release);
+    world_go_on(&c.world);
+    roots_drop(&c.roots);
+    give_back(&c.lists);
+    give_back(&c.scratch);
+}
+
+void leaks_check(const struct caller *caller)
+{
+    struct section s;
+    if (!is_worth_it()) {
+        atomic_store(&image()->leak_check, LEAKS_FOUND);
+        return;
+    }
+    if (!fork_stop_writers()) {
+        atomic_store(&image()->leak_check, LEAKS_BUSY);
+        return;
+    }
+    if (section_begin(&s)) {
+        check_stopped(caller);
+        section_end(&s);
+    }
+    fork_let_go();
+}

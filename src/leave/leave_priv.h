@@ -1,0 +1,86 @@
+/*
+ * leave_priv.h - what the files of leave know of each other and nobody else does.
+ */
+#ifndef LEAVE_PRIV_H
+#define LEAVE_PRIV_H
+
+#include "leave.h"
+
+/* ---- world.c: the other threads ---------------------------------------------------------------- */
+
+/* A thread that stands still, or that would not. */
+struct standing {
+    uint32_t tid;
+    uint32_t number; /* as in block words, 0 = it never called us */
+    _Atomic uint32_t heard; /* it waits in our handler: all below is known */
+    bool over;  /* listed still, but it will never run again */
+    bool by_us; /* interrupted in the midst of something, by our signal: it would have gone on */
+    uintptr_t control_block;
+    struct caller caller; /* not heard: at most its stack pointer */
+};
+
+ALWAYS_INLINE bool is_heard(const struct standing *t)
+{
+    return atomic_load_explicit(&t->heard, memory_order_acquire);
+}
+
+struct world {
+    struct standing *thread; /* the calling one is the first */
+    uint32_t count, unheard;
+    uint64_t bytes; /* of the list */
+};
+
+/*
+ * Stops all other threads, by a signal, until world_go_on.  Bounded: who keeps the signal out, or does
+ * not run for too long, stays unheard.  false: there is no memory for it, or threads cannot be asked
+ * for.  `caller`: what counts of the calling thread.
+ */
+bool world_stop(struct world *w, const struct caller *caller);
+void world_go_on(struct world *w);
+
+#define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */
+
+/* ---- roots.c: the memory that pointers are looked for in ------------------------------------------ */
+
+/* A piece of the heap that the program has made unreadable: a guard in a block of its own. */
+struct closed {
+    uintptr_t start, end;
+    int protection;
+};
+
+#define CLOSED_MAX 512u
+
+struct roots {
+    struct root_record *root;
+    uint32_t count, room;
+    uint64_t bytes; /* of the list */
+    struct closed closed[CLOSED_MAX];
+    uint32_t closed_count;
+};
+
+/* Memory of ours that is no root. */
+struct range {
+    uintptr_t start, end;
+};
+
+/*
+ * What is mapped, writable and the program's, without the dead parts of stacks, by address; `ours`:
+ * more that is to be left out, at most ROOTS_OURS.  -errno: there is no memory, or nobody may ask.
+ */
+#define ROOTS_OURS 8u
+int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count);
+void roots_drop(struct roots *all);
+/* While all threads stand still, blocks may be read that the program has closed. */
+void roots_open_blocks(const struct roots *all);
+void roots_close_blocks(const struct roots *all);
+/* Gives all that a root holds to `scan`; bytes that were not looked at. */
+uint64_t root_words(const struct root_record *root,
+                    void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
+                    void *about);
+
+/* ---- leaks.c ---------------------------------------------------------------------------------------- */
+
+/* Finds out which blocks the program can still get at, and writes that down.  Not in a section. */
+void leaks_check(const struct caller *caller);
+
+#endif

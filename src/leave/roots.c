@@ -1,0 +1,317 @@
+/*
+ * roots.c - where a pointer counts: the program's writable memory.
+ *
+ * All that is mapped and can be written, or could be once, is a root - data of program and libraries,
+ * stacks with the thread-local storage above them, memory of other allocators - except
+ *
+ *   - the heap, whose blocks count only if something leads to them, and what is ours;
+ *   - devices, where reading may do something;
+ *   - what is dead of a stack: below the stack pointer of its thread, or all of it when that is over.
+ *     libc keeps the stacks of threads that ended, full of pointers that mean nothing.
+ *
+ * A stack that libc made lies right above a guard, and ends with its thread's control block; of any
+ * other memory that a stack pointer lies in, nobody knows where the stack begins, and all of it counts.
+ */
+#include "leave_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CONTROL_BYTES 4096u    /* of what libc keeps of a thread, from its control block up: counts always */
+#define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
+#define PAGES_AT_A_TIME 4096u
+
+struct search {
+    struct roots *all;
+    const struct world *w;
+    struct range ours[ROOTS_OURS + 8];
+    uint32_t ours_count;
+    bool full;
+};
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+static void add(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
+                enum root_kind kind, uint32_t thread)
+{
+    struct roots *all = s->all;
+    struct object o;
+    if (start >= end)
+        return;
+    if (all->count == all->room) {
+        s->full = true;
+        return;
+    }
+    struct root_record *r = &all->root[all->count++];
+    *r = (struct root_record){.start = start, .end = end, .kind = kind, .thread = thread};
+    memcpy(r->path, m->path, sizeof r->path);
+    if (kind == ROOT_MAPPED && loader_find(start, &o)) {
+        r->kind = ROOT_MODULE;
+        r->bias = o.bias;
+        r->module = modules_number(&o, true);
+    }
+}
+
+/* What is not ours of a piece of a mapping. */
+static void add_without_ours(struct search *s, const struct mapping *m, uintptr_t start,
+                             uintptr_t end, enum root_kind kind, uint32_t thread)
+{
+    for (uint32_t i = 0; i < s->ours_count && start < end; i++) {
+        const struct range *o = &s->ours[i];
+        if (o->end <= start || o->start >= end)
+            continue;
+        add_without_ours(s, m, start, o->start, kind, thread);
+        start = o->end;
+    }
+    add(s, m, start, end, kind, thread);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------- */
+
+/* The living thread whose control block is the lowest in [start, end); NULL: none has it there. */
+static const struct standing *lowest(const struct world *w, uintptr_t start, uintptr_t end)
+{
+    const struct standing *best = NULL;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct standing *t = &w->thread[i];
+        if (t->control_block >= start && t->control_block < end &&
+            (!best || t->control_block < best->control_block))
+            best = t;
+    }
+    return best;
+}
+
+/* The same of threads that are known from their first call; *ended: that is over, and none came after. */
+static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
+{
+    uintptr_t best = 0;
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        uintptr_t block = t->limbo ? 0 : t->record->control_block;
+        if (block < start || block >= end || (best && block > best))
+            continue;
+        *ended = !t->tid && (block != best || *ended);
+        best = block;
+    }
+    return best;
+}
+
+/* The lowest place that a thread may still use of the stack that begins at `start`. */
+static uintptr_t live_from(const struct standing *t, uintptr_t start, uintptr_t end)
+{
+    uintptr_t sp = t->caller.value[CALLER_SP];
+    if (sp < start || sp >= end)
+        return start; /* it runs elsewhere, or nobody knows: all of it */
+    if (t->caller.context || !is_heard(t))
+        sp -= BELOW_SP_BYTES;
+    uintptr_t frame = (uintptr_t)t->caller.context; /* of the signal: with registers that it was using */
+    if (t->by_us && frame >= start && frame < sp)
+        sp = frame;
+    return sp < start ? start : (uintptr_t)align_down(sp, sizeof sp);
+}
+
+/*
+ * A mapping behind a guard: stacks, one behind the other where the kernel has joined them - but only
+ * the first is known to begin where the mapping does.
+ */
+static void add_guarded(struct search *s, const struct mapping *m)
+{
+    bool ended = false;
+    const struct standing *t = lowest(s->w, m->start, m->end);
+    uintptr_t known = lowest_known(m->start, m->end, &ended), from = m->start;
+    if (t && (!known || t->control_block <= known)) {
+        uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
+        end = end < m->end ? end : m->end;
+        add_without_ours(s, m, live_from(t, from, t->control_block), end, ROOT_STACK, t->number);
+        from = end;
+    } else if (known && ended) {
+        from = known;
+    }
+    add_without_ours(s, m, from, m->end, ROOT_MAPPED, 0);
+}
+
+static void add_main_stack(struct search *s, const struct mapping *m)
+{
+    uint32_t pid = os_pid();
+    uintptr_t from = m->start;
+    uint32_t number = threads_main();
+    for (uint32_t i = 0; i < s->w->count; i++)
+        if (s->w->thread[i].tid == pid)
+            from = live_from(&s->w->thread[i], m->start, m->end);
+    add_without_ours(s, m, from, m->end, ROOT_STACK, number);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+static bool is_device(const struct mapping *m)
+{
+    return text_starts(m->path, "/dev/") && !text_starts(m->path, "/dev/shm/") &&
+           !text_starts(m->path, "/dev/zero");
+}
+
+/* What the program has written once and protected since is nobody's file. */
+static bool may_hold_pointers(const struct mapping *m)
+{
+    return (m->writable && !is_device(m)) || (m->readable && !m->shared && !m->path[0]);
+}
+
+static void leave_out(struct search *s, uintptr_t start, uintptr_t end)
+{
+    if (s->ours_count < sizeof s->ours / sizeof s->ours[0])
+        s->ours[s->ours_count++] = (struct range){start, end};
+}
+
+/* Our library's data, but for the blocks that lie in it: the program got those before we could do better. */
+static void leave_out_library(struct search *s)
+{
+    struct object o;
+    uintptr_t blocks, blocks_end;
+    bootstrap_range(&blocks, &blocks_end);
+    if (!loader_find((uintptr_t)&leave_finish, &o))
+        return;
+    leave_out(s, o.start, blocks);
+    leave_out(s, blocks_end, o.end);
+}
+
+/* Of our heap, and the program may not read it. */
+static void note_closed(struct search *s, const struct mapping *m)
+{
+    struct roots *all = s->all;
+    uintptr_t end = heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed);
+    if (m->readable || m->end <= heap.base || m->start >= end)
+        return;
+    if (all->closed_count == CLOSED_MAX) {
+        s->full = true;
+        return;
+    }
+    all->closed[all->closed_count++] = (struct closed){m->start, m->end < end ? m->end : end,
+                                                      m->protection};
+}
+
+static void search(struct search *s, struct mappings *maps)
+{
+    struct mapping m, before = {0};
+    while (os_mappings_next(maps, &m)) {
+        note_closed(s, &m);
+        if (may_hold_pointers(&m)) {
+            if (text_equal(m.path, "[stack]"))
+                add_main_stack(s, &m);
+            else if (before.guard && before.end == m.start && !m.path[0])
+                add_guarded(s, &m);
+            else
+                add_without_ours(s, &m, m.start, m.end, ROOT_MAPPED, 0);
+        }
+        before = m;
+    }
+}
+
+static uint32_t count_mappings(void)
+{
+    struct mappings maps;
+    struct mapping m;
+    uint32_t n = 0;
+    if (os_mappings_open(&maps))
+        return 0;
+    while (os_mappings_next(&maps, &m))
+        n++;
+    os_mappings_close(&maps);
+    return n;
+}
+
+int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count)
+{
+    struct mappings maps;
+    struct search s = {.all = all, .w = w};
+    *all = (struct roots){.room = count_mappings() * 2 + 64};
+    all->bytes = align_up(all->room * sizeof *all->root, PAGE_BYTES);
+    all->root = os_map(all->bytes);
+    if (os_failed(all->root))
+        return -ENOMEM;
+    leave_out_library(&s);
+    leave_out(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
+    leave_out(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
+    for (uint32_t i = 0; i < count; i++)
+        leave_out(&s, ours[i].start, ours[i].end);
+    int err = os_mappings_open(&maps);
+    if (!err) {
+        search(&s, &maps);
+        os_mappings_close(&maps);
+    }
+    return err ? err : s.full ? -ENOMEM : 0;
+}
+
+void roots_drop(struct roots *all)
+{
+    if (all->root && !os_failed(all->root))
+        os_unmap(all->root, all->bytes);
+}
+
+void roots_open_blocks(const struct roots *all)
+{
+    for (uint32_t i = 0; i < all->closed_count; i++)
+        os_read_only((void *)all->closed[i].start, all->closed[i].end - all->closed[i].start);
+}
+
+void roots_close_blocks(const struct roots *all)
+{
+    for (uint32_t i = 0; i < all->closed_count; i++)
+        os_protect((void *)all->closed[i].start, all->closed[i].end - all->closed[i].start,
+                   all->closed[i].protection);
+}
+
+/* ---- what they hold --------------------------------------------------------------------------------- */
+
+struct reading {
+    void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at);
+    void *about;
+};
+
+static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
+{
+    start = align_up(start, sizeof(uint64_t));
+    if (start < end)
+        r->scan(r->about, (const uint64_t *)start, (end - start) / sizeof(uint64_t), start);
+}
+
+/* Of pages that were never touched nothing is read: it would make them real. */
+static uint64_t read_touched(const struct reading *r, const struct pages *pages, uintptr_t start,
+                             uintptr_t end)
+{
+    static uint8_t held[PAGES_AT_A_TIME]; /* one check at a time */
+    uint64_t skipped = 0;
+    uintptr_t page = align_down(start, PAGE_BYTES);
+    while (page < end) {
+        uint64_t left = align_up(end - page, PAGE_BYTES) / PAGE_BYTES;
+        uint32_t n = left < PAGES_AT_A_TIME ? (uint32_t)left : PAGES_AT_A_TIME;
+        if (!os_pages_held(pages, page, n, held))
+            return skipped + (end - page);
+        for (uint32_t i = 0; i < n; i++, page += PAGE_BYTES) {
+            uintptr_t from = page < start ? start : page;
+            uintptr_t to = page + PAGE_BYTES > end ? end : page + PAGE_BYTES;
+            if (held[i])
+                read_words(r, from, to);
+            else
+                skipped += to - from;
+        }
+    }
+    return skipped;
+}
+
+uint64_t root_words(const struct root_record *root,
+                    void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
+                    void *about)
+{
+    struct reading r = {scan, about};
+    struct pages pages;
+    bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE; /* it may have been cut short */
+    bool is_sparse = is_file || root->end - root->start >= SPARSE_BYTES;
+    bool known = is_sparse && os_pages_open(&pages);
+    if (is_file && !known)
+        return root->end - root->start;
+    if (!known) {
+        read_words(&r, root->start, root->end);
+        return 0;
+    }
+    uint64_t skipped = read_touched(&r, &pages, root->start, root->end);
+    os_pages_close(&pages);
+    return skipped;
+}

@@ -1,0 +1,154 @@
+/*
+ * signal.c - the threads of this process as the kernel has them, and how one is interrupted.
+ *
+ * Actions are set behind libc's back: it refuses to set those of the signals it keeps for itself, and
+ * would tell the program's sigaction of ours.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+struct entry_of_folder {
+    uint64_t inode, offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
+{
+    _Alignas(8) char buffer[4096];
+    int fd = os_sandboxed() ? -EPERM : os_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return false;
+    long got;
+    while ((got = CALL3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct entry_of_folder *e = (const void *)(buffer + at);
+            const char *name = e->name;
+            uint64_t tid;
+            if (text_parse_decimal(&name, &tid) && !*name)
+                visit((uint32_t)tid, about);
+            at += e->bytes;
+        }
+    }
+    os_close(fd);
+    return got == 0;
+}
+
+/* Reads /proc/self/task/TID/`name`; how many bytes, NUL-terminated. */
+static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t room)
+{
+    char path[64];
+    struct text t = text_begin(path, sizeof path);
+    text_put(&t, "/proc/self/task/");
+    text_decimal(&t, tid);
+    text_put(&t, name);
+    text_end(&t);
+    int fd = os_sandboxed() ? -EPERM : os_open(path, O_RDONLY, 0);
+    long got = fd < 0 ? 0 : os_read(fd, buffer, room - 1);
+    if (fd >= 0)
+        os_close(fd);
+    buffer[got > 0 ? got : 0] = '\0';
+    return got;
+}
+
+/* "number argument*6 sp pc", or "running" */
+uintptr_t os_waiting_sp(uint32_t tid)
+{
+    char line[256];
+    read_of_thread(tid, "/syscall", line, sizeof line);
+    const char *s = line;
+    uint64_t sp = 0;
+    if (*s == '-')
+        s++; /* it waits outside of a call: "-1 sp pc" */
+    if (!text_parse_decimal(&s, &sp))
+        return 0;
+    for (unsigned i = 0; i < (line[0] == '-' ? 1 : 7); i++)
+        if (!text_starts(s, " 0x") || (s += 3, !text_parse_hex(&s, &sp)))
+            return 0;
+    return sp;
+}
+
+bool os_thread_blocks(uint32_t tid, int signal)
+{
+    static const char field[] = "SigBlk:\t";
+    char status[2048];
+    long got = read_of_thread(tid, "/status", status, sizeof status);
+    for (long i = 0; i + (long)sizeof field <= got; i++) {
+        const char *digits = status + i + sizeof field - 1;
+        uint64_t mask;
+        if (text_starts(status + i, field))
+            return text_parse_hex(&digits, &mask) && mask >> (signal - 1) & 1;
+    }
+    return false;
+}
+
+/* "tid (name) state ..."; a name may have anything in it. */
+bool os_thread_ended(uint32_t tid)
+{
+    char line[128];
+    long got = read_of_thread(tid, "/stat", line, sizeof line);
+    for (long i = got - 3; i > 0; i--)
+        if (line[i] == ')')
+            return line[i + 2] == 'Z' || line[i + 2] == 'X';
+    return got <= 0 && !os_sandboxed();
+}
+
+/* ---- signals ---------------------------------------------------------------------------------- */
+
+#define SA_RESTORER 0x04000000
+
+/* What a handler returns to: unwinders know it by these very bytes. */
+void os_signal_return(void);
+__asm__(".text\n"
+        ".type os_signal_return, @function\n"
+        ".hidden os_signal_return\n"
+        "os_signal_return:\n"
+        "    movq $15, %rax\n" /* rt_sigreturn */
+        "    syscall\n"
+        ".size os_signal_return, .-os_signal_return\n");
+
+int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before)
+{
+    struct os_action action = {.handler = (uintptr_t)handler,
+                               .flags = (unsigned)flags | SA_SIGINFO | SA_RESTORER,
+                               .restorer = (uintptr_t)os_signal_return,
+                               .mask = ~0ull};
+    return (int)CALL4(SYS_rt_sigaction, signal, &action, before, sizeof action.mask);
+}
+
+void os_restore_action(int signal, const struct os_action *before)
+{
+    CALL4(SYS_rt_sigaction, signal, before, NULL, sizeof(uint64_t));
+}
+
+int os_action_of(int signal, struct os_action *now)
+{
+    return (int)CALL4(SYS_rt_sigaction, signal, NULL, now, sizeof(uint64_t));
+}
+
+bool os_is_default(const struct os_action *action)
+{
+    return action->handler == (uintptr_t)SIG_DFL;
+}
+
+os_handler os_handler_of(const struct os_action *action)
+{
+    return action->handler > (uintptr_t)SIG_IGN ? (os_handler)action->handler : NULL;
+}
+
+int os_signal_thread(uint32_t tid, int signal, void *value)
+{
+    siginfo_t info = {.si_signo = signal, .si_code = SI_QUEUE};
+    info.si_pid = (pid_t)os_pid();
+    info.si_uid = os_uid();
+    info.si_value.sival_ptr = value;
+    return (int)CALL4(SYS_rt_tgsigqueueinfo, os_pid(), tid, signal, &info);
+}
