@@ -5,8 +5,8 @@
  * launcher does that here: the image's records become part of the report, its areas are emptied
  * and free for the next.  Only an image whose process is gone for certain, and whose records no
  * descendant can still read, is touched (images.c); what it had is also added up in the run's
- * header, for those who find the file when the launcher is killed.  Images with errors stay, as
- * long as they are few: a saved file would have lost what there is to show.
+ * header, for those who find the file when the launcher is killed.  Images with errors or leaks stay,
+ * as long as they are few: a saved file would have lost what there is to show.
  *
  * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
  * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
@@ -19,7 +19,7 @@
 
 #include "report_priv.h"
 
-#define KEPT_MAX 32u /* images with errors whose areas stay */
+#define KEPT_MAX 32u /* images with errors or leaks whose areas stay */
 
 /* The live head, shared with the run; its geometry is the verified copy's, not its own. */
 struct live_head {
@@ -117,14 +117,14 @@ static bool is_over(const struct image *image)
     return image->gone && !image->needed && !image->absorbed && !image->kept;
 }
 
-/* Who reads the file later is to find what the errors were; of many images the first will do. */
+/* Who reads the file later is to find what was wrong; of many images the first will do. */
 static bool is_to_be_kept(const struct report *r, const struct image *image)
 {
     uint32_t kept = 0;
 
     for (const struct image *other = r->images; other; other = other->hh.next)
         kept += other->kept;
-    return image->error_places > 0 && kept < KEPT_MAX;
+    return (image->error_places > 0 || image->leak_places > 0) && kept < KEPT_MAX;
 }
 
 static uint32_t count_over(const struct report *r)

@@ -30,6 +30,11 @@ int report_open_fd(struct report **out, int fd, const char *name, char err[REPOR
     return report_begin(out, r, view_open_fd(&r->view, fd, name, err));
 }
 
+void report_want_reachable(struct report *r)
+{
+    r->wants_held = true;
+}
+
 /* One whose pid is surely one of our namespace comes before all others. */
 static bool is_newer(const struct image *image, const struct image *than)
 {
@@ -102,6 +107,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
         image_collect(r, image);
     orphans_check(r);
     errors_sort(r);
+    leaks_sort(r);
     images_join(r);
     mark_succeeded(r);
     apply_exits(r);
@@ -219,6 +225,7 @@ void report_close(struct report *r)
     }
     helper_end(r);
     symbols_free(r);
+    leaks_free(r);
     sites_free(r);
     free(r->bad);
     free(r->exits);

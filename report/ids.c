@@ -66,9 +66,15 @@ uint32_t user_frames(const struct report *r, const struct site *site)
 
 void id_of_site(const struct report *r, const char *code, uint32_t site, char id[ID_BYTES])
 {
+    id_of_kind(r, code, code, site, id);
+}
+
+void id_of_kind(const struct report *r, const char *code, const char *what, uint32_t site,
+                char id[ID_BYTES])
+{
     const struct site *stack = site == NO_SITE ? NULL : &r->sites[site];
     uint32_t count = stack ? user_frames(r, stack) : 0;
-    uint64_t hash = hash_text(0xcbf29ce484222325ull, code);
+    uint64_t hash = hash_text(0xcbf29ce484222325ull, what);
 
     for (uint32_t i = 0; i < count; i++)
         hash = hash_frame(r, &r->frames[stack->frames[i]], hash);

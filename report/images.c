@@ -89,6 +89,18 @@ static void image_take_costs(struct image *image, const struct image_header *h)
     };
 }
 
+/* The rest of it stands when the answer does. */
+static void image_take_leak_check(struct image *image, const struct image_header *h)
+{
+    uint32_t check = atomic_load_explicit(&h->leak_check, memory_order_relaxed);
+
+    image->leak_check = check < LEAKS_CHECK_COUNT ? check : LEAKS_CHECK_COUNT;
+    image->threads_unheard = h->threads_unheard;
+    image->leak_ns = h->leak_ns;
+    image->root_bytes = h->root_bytes;
+    image->root_bytes_skipped = h->root_bytes_skipped;
+}
+
 void image_update(struct image *image, const struct image_header *h)
 {
     image->state = atomic_load_explicit(&h->state, memory_order_relaxed);
@@ -104,6 +116,7 @@ void image_update(struct image *image, const struct image_header *h)
     image->end_ns = h->end_ns;
     image->lease = h->lease;
     image_take_costs(image, h);
+    image_take_leak_check(image, h);
 }
 
 static void image_add(struct report *r, uint32_t number, const struct image_header *h)

@@ -32,7 +32,23 @@ void put_time(struct json *j, const char *name, uint64_t ns);
 void json_errors(struct json *j, struct report *r);
 /* How often there was each code, and at how many places: of summary. */
 void json_error_counts(struct json *j, const struct report *r);
+/* A thread of this image, if it is known; what lies there, as far as its file knows. */
+void json_thread(struct json *j, const char *name, const struct report *r, uint32_t image,
+                 const struct thread *t);
+void json_variable(struct json *j, struct report *r, const struct region *region);
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
+
+/* ---- print_json_leaks.c -------------------------------------------------------------------- */
+
+/* "leaks": [..] */
+void json_leaks(struct json *j, struct report *r);
+/* Whether an image was asked about leaks: of its object. */
+void json_leak_check(struct json *j, const struct image *image);
+/* What of each code leaked, in blocks or in bytes: of summary. */
+void json_leak_blocks(struct json *j, const struct report *r);
+void json_leak_bytes(struct json *j, const struct report *r);
+/* "leaks": {..}, of cost.self; nothing where nobody was asked. */
+void json_leak_cost(struct json *j, const struct leak_cost *cost);
 
 #endif

@@ -160,6 +160,12 @@ uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
     return site_intern(r, frames, count, depot_is_root(id) ? depot_end(id) : STACK_CUT);
 }
 
+uint32_t site_of_pc(struct report *r, struct image *image, uint64_t pc)
+{
+    uint32_t frame = frame_of_pc(r, image, pc);
+    return site_intern(r, &frame, 1, STACK_WHOLE);
+}
+
 /* ---- modules and threads -------------------------------------------------------------------- */
 
 static bool range_is(const struct range *range, uint32_t number, uint64_t address)

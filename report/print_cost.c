@@ -48,6 +48,16 @@ static void cost_take_death(struct cost_sum *sum, const struct report *r)
     }
 }
 
+static void leak_cost_add(struct leak_cost *sum, const struct image *image)
+{
+    if (image->leak_check != LEAKS_FOUND)
+        return;
+    sum->processes++;
+    sum->ns += image->leak_ns;
+    sum->root_bytes += image->root_bytes;
+    sum->root_bytes_skipped += image->root_bytes_skipped;
+}
+
 struct cost_sum cost_sum(const struct report *r)
 {
     struct cost_sum sum = {0};
@@ -55,6 +65,7 @@ struct cost_sum cost_sum(const struct report *r)
     for (const struct image *image = r->images; image; image = image->hh.next) {
         if (is_last_of_process(image))
             cost_add(&sum, image);
+        leak_cost_add(&sum.leaks, image);
         sum.with_segments += image->segment_bytes > 0;
         sum.segment_bytes += image->segment_bytes;
     }
@@ -128,6 +139,9 @@ static void ours_put(const struct report *r, const struct cost_sum *sum, const s
         fprintf(page->out, "%s of records", size_text(sum->segment_bytes).text);
     else
         fprintf(page->out, "records n/a: %s", cost_reason(r, false));
+    if (sum->leaks.processes > 0 && page->how->leaks != PRINT_LEAKS_NOTHING)
+        fprintf(page->out, ", leaks looked for in %.3f ms from %s of roots", (double)sum->leaks.ns / 1e6,
+                size_text(sum->leaks.root_bytes).text);
 }
 
 void cost_print(const struct report *r, const struct page *page)

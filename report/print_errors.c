@@ -40,7 +40,7 @@ static void id_line_put(struct report *r, const struct error *e, const struct pa
 /* Where, who and how often. */
 static void facts_put(const struct report *r, const struct error *e, const struct page *page)
 {
-    char *thread = thread_words(r, e, &e->thread);
+    char *thread = thread_words(r, e->image, &e->thread);
     const char *comma = "";
 
     fprintf(page->out, "\n%*s", STACK_INDENT, "");
@@ -69,7 +69,7 @@ static void facts_put(const struct report *r, const struct error *e, const struc
 static void thread_line_put(const struct report *r, const struct error *e,
                             const struct error_row *row, const struct page *page)
 {
-    char *thread = thread_words(r, e, row->thread);
+    char *thread = thread_words(r, e->image, row->thread);
 
     fprintf(page->out, "%*s%-*sby ", STACK_INDENT, "", STACK_LABEL, row->label);
     text_put(page->out, thread);
@@ -148,7 +148,7 @@ void error_print_short(struct report *r, const struct error *e, const struct pag
     fputc('\n', page->out);
 }
 
-static void more_print(const struct report *r, uint32_t count, const struct page *page)
+void more_print(const struct report *r, uint32_t count, const struct page *page)
 {
     const char *file = r->view.fd_is_ours ? r->view.name : page->how->pool;
 

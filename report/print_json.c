@@ -187,6 +187,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
                                                  : "the program's malloc was not seen to be ours");
     print_limits(j, image);
     print_checks(j, image);
+    json_leak_check(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
     print_lost_features(j, image->lost_features);
     put_number(j, "allocs", image->allocs);
@@ -220,9 +221,11 @@ static void print_summary(struct json *j, const struct report *r)
         put_number(j, "peak_bytes", peak);
     open_object(j, "bytes");
     put_number(j, "biu", t.bytes);
+    json_leak_bytes(j, r);
     close_object(j);
     open_object(j, "blocks");
     put_number(j, "biu", t.blocks);
+    json_leak_blocks(j, r);
     close_object(j);
     close_object(j);
 }
@@ -266,6 +269,14 @@ static void wanted_fill(const struct report *r, const struct record *records, ui
         want_site(r, e->free_stack, w);
         if (e->region.module != NO_MODULE)
             w->modules[e->region.module] = true;
+    }
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct holder *h = &r->leaks[i].holder;
+        want_site(r, r->leaks[i].site, w);
+        want_site(r, h->function, w);
+        want_site(r, h->from_stack, w);
+        if (h->place && h->place->module != NO_MODULE)
+            w->modules[h->place->module] = true;
     }
 }
 
@@ -390,6 +401,23 @@ static void errors_symbolize(struct report *r)
     }
 }
 
+/* The same for leaks, kind by kind as they lie. */
+static void leaks_symbolize(struct report *r)
+{
+    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
+        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) ==
+                                                        leak_kind(r->leaks[from].class);)
+            end++;
+        leaks_name(r, from, end);
+    }
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        if (r->leaks[i].holder.function != NO_SITE)
+            symbolize_site(r, r->leaks[i].holder.function);
+        if (r->leaks[i].holder.from_stack != NO_SITE)
+            symbolize_site(r, r->leaks[i].holder.from_stack);
+    }
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static void print_all(struct report *r, FILE *out)
@@ -400,6 +428,7 @@ static void print_all(struct report *r, FILE *out)
     struct record *records = records_make(r, UINT32_MAX, &count);
 
     errors_symbolize(r);
+    leaks_symbolize(r);
     wanted_fill(r, records, count, &w);
     open_object(&j, NULL);
     put_text(&j, "schema", "rtcheck-report/1");
@@ -412,6 +441,7 @@ static void print_all(struct report *r, FILE *out)
     print_summary(&j, r);
     print_places(&j, r, &w);
     json_errors(&j, r);
+    json_leaks(&j, r);
     open_array(&j, "records");
     for (uint32_t i = 0; i < count; i++)
         print_record(&j, &records[i]);

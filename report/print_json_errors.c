@@ -31,10 +31,10 @@ static const char *const regions[REGION_COUNT] = {
 
 /* ---- one error ----------------------------------------------------------------------------- */
 
-static void thread_object(struct json *j, const char *name, const struct report *r,
-                          const struct error *e, const struct thread *t)
+void json_thread(struct json *j, const char *name, const struct report *r, uint32_t number,
+                 const struct thread *t)
 {
-    const struct image *image = image_of(r, e->image);
+    const struct image *image = image_of(r, number);
 
     if (t->number == 0)
         return;
@@ -62,12 +62,12 @@ static void near_object(struct json *j, const struct report *r, const struct err
         put_number(j, "offset", e->address - e->block);
     else
         put_number(j, "before", e->block - e->address);
-    thread_object(j, "thread", r, e, &e->block_thread);
+    json_thread(j, "thread", r, e->image, &e->block_thread);
     close_object(j);
 }
 
 /* What lies there, as far as its file knows. */
-static void variable_object(struct json *j, struct report *r, const struct region *region)
+void json_variable(struct json *j, struct report *r, const struct region *region)
 {
     struct variable v;
 
@@ -105,9 +105,9 @@ static void region_object(struct json *j, struct report *r, const struct error *
     if (region->module != NO_MODULE) {
         put_number(j, "module", region->module);
         put_hex(j, "offset", region->offset);
-        variable_object(j, r, region);
+        json_variable(j, r, region);
     }
-    thread_object(j, "thread", r, e, &region->thread);
+    json_thread(j, "thread", r, e->image, &region->thread);
     close_object(j);
 }
 
@@ -154,7 +154,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     stack_put(j, "stack", e->stack);
     stack_put(j, "alloc_stack", e->alloc_stack);
     stack_put(j, "free_stack", e->free_stack);
-    thread_object(j, "thread", r, e, &e->thread);
+    json_thread(j, "thread", r, e->image, &e->thread);
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
@@ -259,6 +259,7 @@ void json_cost(struct json *j, const struct report *r)
         put_number(j, "metadata_bytes", sum.segment_bytes);
     else
         put_null(j, "metadata_bytes");
+    json_leak_cost(j, &sum.leaks);
     close_object(j);
     close_object(j);
 }

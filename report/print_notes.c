@@ -290,9 +290,51 @@ static void note_machine(const struct report *r, struct notes *notes)
     free(list);
 }
 
-struct notes notes_make(const struct report *r, const struct image *main, bool deterministic)
+/* One line for each reason.  Where it was asked of nobody the program's own end is the reason. */
+static void note_leaks_unknown(const struct report *r, const struct image *main, struct notes *notes)
 {
-    struct notes notes = {.deterministic = deterministic};
+    bool known = leaks_are_known(r);
+
+    for (uint32_t check = 0; check <= LEAKS_CHECK_COUNT; check++) {
+        struct flock f = {0};
+        for (const struct image *image = r->images; image; image = image->hh.next)
+            if (image->leak_check == check && leak_check_words(r, image) &&
+                (check != LEAKS_NOT_ASKED || known || image == main))
+                flock_add(&f, image);
+        if (f.count > 0)
+            note_add(notes, check != LEAKS_NOT_ASKED, "%s: leaks are not known: %s",
+                     flock_text(&f, notes->deterministic).text, leak_check_words(r, f.first));
+    }
+}
+
+static void note_leaks(const struct report *r, struct notes *notes)
+{
+    uint64_t unheard = 0, blocks = 0, bytes = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        unheard += image->leak_check == LEAKS_FOUND ? image->threads_unheard : 0;
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        if (leak->site != NO_SITE || leak->class == CLASS_HELD)
+            continue;
+        blocks += leak->blocks;
+        bytes += leak->bytes;
+    }
+    if (unheard > 0)
+        note_add(notes, false, "%s not stop: what only a register of theirs held may be told as a leak",
+                 count_text(unheard, "thread did", "threads did").text);
+    if (blocks > 0)
+        note_add(notes, false, "it is not known where %s in leaked %s came from", size_text(bytes).text,
+                 block_text(blocks).text);
+    if (r->leaks_unread > 0)
+        note_add(notes, true, "%s not read: leaks are more than is said",
+                 count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were").text);
+}
+
+struct notes notes_make(const struct report *r, const struct image *main,
+                        const struct print_options *how)
+{
+    struct notes notes = {.deterministic = how->deterministic};
 
     note_file(r, &notes);
     note_unchecked(r, &notes);
@@ -301,6 +343,10 @@ struct notes notes_make(const struct report *r, const struct image *main, bool d
     note_foreign(r, &notes);
     note_children(r, main, &notes);
     note_flags(r, &notes);
+    if (how->leaks != PRINT_LEAKS_NOTHING) {
+        note_leaks_unknown(r, main, &notes);
+        note_leaks(r, &notes);
+    }
     note_ends(r, main, &notes);
     note_crashes(r, &notes);
     note_machine(r, &notes);

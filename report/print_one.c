@@ -1,5 +1,5 @@
 /*
- * print_one.c - everything that is known of one error or record: `rtcheck show ID`.
+ * print_one.c - everything that is known of one error, leak or record: `rtcheck show ID`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void thread_put(const struct report *r, const char *label, const struct e
 
     if (t->number == 0)
         return;
-    words = thread_words(r, e, t);
+    words = thread_words(r, e->image, t);
     label_put(label, page);
     text_put(page->out, words);
     if (t->tid != 0 && !page->how->deterministic)
@@ -152,6 +152,80 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
         stack_put(r, rows.at[i].label, rows.at[i].site, page);
 }
 
+static void text_line_put(const char *label, char *text, const struct page *page)
+{
+    if (!text)
+        return;
+    label_put(label, page);
+    text_put(page->out, text);
+    fputc('\n', page->out);
+    free(text);
+}
+
+static void leak_thread_put(const struct report *r, const struct leak *leak, const struct page *page)
+{
+    char *words;
+
+    if (leak->thread.number == 0)
+        return;
+    words = thread_words(r, leak->image, &leak->thread);
+    label_put("allocated by", page);
+    text_put(page->out, words);
+    if (leak->thread.tid != 0 && !page->how->deterministic)
+        fprintf(page->out, ", tid %u", leak->thread.tid);
+    fputs(leak->thread.gone ? ", has ended\n" : "\n", page->out);
+    free(words);
+}
+
+static void leak_show(struct report *r, const struct leak *leak, struct page *page)
+{
+    struct leak_row row = {leak,        1, leak->blocks, leak->bytes, leak->behind_blocks,
+                           leak->behind_bytes};
+    char *sentence = leak_sentence(&row, page->how->deterministic);
+
+    page->program = program_path(r, leak->image);
+    head_print(leak->id, sentence, page);
+    free(sentence);
+    text_line_put("behind", behind_words(&row), page);
+    label_put("first", page);
+    if (!page->how->deterministic)
+        fprintf(page->out, "0x%llx, ", (unsigned long long)leak->block);
+    fprintf(page->out, "%llu bytes\n", (unsigned long long)leak->block_bytes);
+    leak_thread_put(r, leak, page);
+    text_line_put("witness", witness_sentence(r, leak, page->how->deterministic), page);
+    processes_put(r, leak->images, leak->image_count, page);
+    if (leak->site != NO_SITE)
+        stack_put(r, "allocated", leak->site, page);
+}
+
+/* Ids go by the order of a kind: all of it are named. */
+static bool leak_find(struct report *r, const char *id, struct page *page)
+{
+    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
+        uint32_t kind = leak_kind(r->leaks[from].class);
+        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) == kind;)
+            end++;
+        if (kind == LEAK_REACHABLE) /* those are records */
+            continue;
+        leaks_name(r, from, end);
+        for (uint32_t i = from; i < end; i++) {
+            if (strcmp(r->leaks[i].id, id) != 0)
+                continue;
+            leak_show(r, &r->leaks[i], page);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of those in use from this place one can be told who holds it. */
+static void held_put(struct report *r, uint32_t site, const struct page *page)
+{
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (r->leaks[i].class == CLASS_HELD && r->leaks[i].site == site)
+            text_line_put("witness", witness_sentence(r, &r->leaks[i], page->how->deterministic), page);
+}
+
 static void record_show(struct report *r, const struct record *record, struct page *page)
 {
     char *sentence;
@@ -163,6 +237,7 @@ static void record_show(struct report *r, const struct record *record, struct pa
     page->program = program_path(r, record->images[0]);
     head_print(record->id, sentence, page);
     free(sentence);
+    held_put(r, record->site, page);
     processes_put(r, record->images, record->image_count, page);
     stack_put(r, "allocated", record->site, page);
 }
@@ -188,6 +263,8 @@ bool report_print_one(struct report *r, const char *id, FILE *out, const struct 
 
     if (strncmp(id, "biu-", 4) == 0)
         return record_find(r, id, &page);
+    if (leak_find(r, id, &page))
+        return true;
     errors_name(r, r->error_count);
     for (uint32_t i = 0; i < r->error_count; i++) {
         if (strcmp(r->errors[i].id, id) != 0)

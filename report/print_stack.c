@@ -144,6 +144,12 @@ static uint32_t line_count(const struct report *r, const struct site *site, uint
 /* From the first function on that is of no header, if there is one. */
 void site_put(const struct report *r, uint32_t place, uint32_t most, const struct page *page)
 {
+    chain_put(r, place, most, "  <- ", page);
+}
+
+void chain_put(const struct report *r, uint32_t place, uint32_t most, const char *joint,
+               const struct page *page)
+{
     const struct site *site = &r->sites[place];
     uint32_t count = user_frames(r, site), shown = 0, skip = headers_at(r, site, 0, 0, count);
 
@@ -158,7 +164,7 @@ void site_put(const struct report *r, uint32_t place, uint32_t most, const struc
                 skip--;
                 continue;
             }
-            fputs(shown++ ? "  <- " : "", page->out);
+            fputs(shown++ ? joint : "", page->out);
             line_put(&l, k, page);
         }
     }
@@ -196,6 +202,12 @@ static void begin_line(struct stack *s)
     fprintf(s->page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, s->lines++ ? "" : s->label);
 }
 
+static void number_put(const struct stack *s)
+{
+    if (s->page->numbered)
+        fprintf(s->page->out, "[%u]%s ", s->lines, s->lines < 10 ? " " : "");
+}
+
 /* The function at line `i` of a frame.  Of several in headers the outermost is what the program called. */
 static void function_print(struct stack *s, uint32_t at, const struct lines *l, uint32_t i)
 {
@@ -206,6 +218,7 @@ static void function_print(struct stack *s, uint32_t at, const struct lines *l, 
         return;
     }
     begin_line(s);
+    number_put(s);
     run = s->page->whole ? 0 : headers_at(s->r, s->site, at, i, s->end);
     if (run >= RUN_LEAST) {
         fprintf(s->page->out, "... %u functions in headers", run - 1);

@@ -14,6 +14,7 @@
 
 #define LINES 40u
 #define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
+#define LINES_OF_LEAKS 14u
 #define LINES_LEAST 12u /* of errors */
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
@@ -69,7 +70,19 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
     }
 }
 
-static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], FILE *out)
+static const char *leaks_put(const struct report *r, uint32_t kinds, const char *before, FILE *out)
+{
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+        uint64_t count = report_leaks(r, kind & kinds);
+        if (count == 0)
+            continue;
+        fprintf(out, "%s%s", before, count_text(count, kind_words(kind)->one, kind_words(kind)->many).text);
+        before = ", ";
+    }
+    return before;
+}
+
+static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before, FILE *out)
 {
     static const char *const names[ERROR_KIND_COUNT][2] = {
         [ERROR_BAF] = {"bad free", "bad frees"},
@@ -78,7 +91,6 @@ static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], FILE *out)
         [ERROR_MIS] = {"mismatched free", "mismatched frees"},
         [ERROR_WUA] = {"bad write", "bad writes"},
     };
-    const char *before = ": ";
 
     for (int i = 0; i < ERROR_KIND_COUNT; i++) {
         if (kinds[i] == 0 || !names[i][0])
@@ -118,7 +130,7 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
     fprintf(page->out, "rtcheck: %s%s", problems && !is_all_recorded(r) ? "at least " : "",
             problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
     if (problems)
-        kinds_put(kinds, page->out);
+        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, ": ", page->out), page->out);
     ink(page, INK_NONE);
     if (kinds[ERROR_OOM])
         fprintf(page->out, ", %s", count_text(kinds[ERROR_OOM], "warning", "warnings").text);
@@ -229,6 +241,7 @@ static void verdict_print(const struct report *r, const struct image *main, uint
     if (problems)
         fprintf(out, "%s; ", count_text(problems, "problem", "problems").text);
     ink(page, INK_NONE);
+    leaks_verdict_put(r, page);
     if (main)
         fate_print(r, main, out);
     if (page->how->pool) {
@@ -240,22 +253,33 @@ static void verdict_print(const struct report *r, const struct image *main, uint
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static uint32_t lines_for_errors(const struct page *page, const struct notes *notes)
+static uint32_t lines_for_leaks(const struct page *page)
+{
+    bool whole = page->how->all || page->how->leaks == PRINT_LEAKS_RECORDS;
+
+    return whole ? UINT32_MAX : LINES_OF_LEAKS;
+}
+
+static uint32_t lines_for_errors(const struct page *page, const struct notes *notes, uint32_t leaks)
 {
     uint32_t shown = notes->count < TOP_NOTES ? notes->count : TOP_NOTES;
     uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1;
+    uint32_t left = LINES - others - (leaks < LINES_OF_LEAKS ? leaks : LINES_OF_LEAKS);
 
-    return page->how->all ? UINT32_MAX : LINES - others > LINES_LEAST ? LINES - others : LINES_LEAST;
+    return page->how->all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST;
 }
 
 static void body_print(struct report *r, const struct image *main, uint64_t problems,
                        const struct notes *notes, const struct page *page)
 {
+    uint32_t most = lines_for_leaks(page), leaks = leaks_lines(r, most, page);
+
     headline_print(r, problems, page);
     if (problems)
         program_print(main, page);
     processes_print(r, page);
-    errors_print(r, lines_for_errors(page, notes), page);
+    errors_print(r, lines_for_errors(page, notes, leaks), page);
+    leaks_print(r, most, page);
     use_print(r, main, page);
     cost_print(r, page);
 }
@@ -269,8 +293,8 @@ void report_print_text(struct report *r, FILE *out, const struct print_options *
         .program = main ? main->exe : "",
         .frames = how->frames ? how->frames : FRAMES_SHOWN,
     };
-    struct notes notes = notes_make(r, main, how->deterministic);
-    uint64_t problems = report_problems(r);
+    struct notes notes = notes_make(r, main, how);
+    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
 
     if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
         if (main)

@@ -109,6 +109,18 @@ struct reading {
     struct counts scratch; /* of the segment being read */
     struct error_record *errors;
     uint32_t error_count;
+    uint32_t area; /* that is being read */
+    uint32_t *leak_areas; /* those with leaks: read again when the map is known */
+    uint32_t leak_area_count;
+    struct chunk_root *roots;
+    uint32_t root_count;
+};
+
+/* Roots are numbered through all chunks, which may stand in any order. */
+struct chunk_root {
+    uint64_t chunk;
+    uint32_t place;
+    struct root_record root;
 };
 
 /* The part to fill for this place, empty; NULL: a later copy of it is known. */
@@ -224,6 +236,52 @@ static void read_errors(struct reading *rd, const struct segment *s)
     }
 }
 
+/* They are as many as stacks: not copied to wait for the map, but looked for again. */
+static void note_leaks(struct reading *rd)
+{
+    uint32_t count = rd->leak_area_count;
+
+    if (count > 0 && rd->leak_areas[count - 1] == rd->area)
+        return;
+    rd->leak_areas = grow(rd->leak_areas, count, sizeof rd->leak_areas[0]);
+    rd->leak_areas[rd->leak_area_count++] = rd->area;
+}
+
+static void read_roots(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count && rd->root_count < LEAKS_MAX; i++) {
+        struct chunk_root *root;
+        rd->roots = grow(rd->roots, rd->root_count, sizeof *rd->roots);
+        root = &rd->roots[rd->root_count++];
+        root->chunk = s->index;
+        root->place = i;
+        memcpy(&root->root, segment_item(s, i), sizeof root->root);
+    }
+}
+
+static int by_chunk(const void *a_, const void *b_)
+{
+    const struct chunk_root *a = a_, *b = b_;
+
+    if (a->chunk != b->chunk)
+        return a->chunk < b->chunk ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Number n is at n - 1. */
+static struct root_record *roots_in_order(struct reading *rd)
+{
+    struct root_record *roots = must_have(calloc((size_t)rd->root_count + 1, sizeof *roots));
+
+    if (rd->root_count > 0)
+        qsort(rd->roots, rd->root_count, sizeof *rd->roots, by_chunk);
+    for (uint32_t i = 0; i < rd->root_count; i++)
+        memcpy(&roots[i], &rd->roots[i].root, sizeof roots[i]);
+    return roots;
+}
+
 /* ---- areas --------------------------------------------------------------------------------- */
 
 static void read_segment(struct reading *rd, const struct segment *s, bool map_only)
@@ -240,6 +298,10 @@ static void read_segment(struct reading *rd, const struct segment *s, bool map_o
         read_threads(rd, s);
     else if (s->kind == SEGMENT_ERRORS)
         read_errors(rd, s);
+    else if (s->kind == SEGMENT_LEAKS)
+        note_leaks(rd);
+    else if (s->kind == SEGMENT_ROOTS)
+        read_roots(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)
@@ -287,6 +349,7 @@ static void read_areas(struct reading *rd, bool map_only)
         uint64_t off = 0;
         if (!area_is_of(r, area, rd->image->number) || !read_good_area(r, rd->image, area, &copy))
             continue;
+        rd->area = area;
         if (copy_image(&copy))
             image_update(rd->image, copy_image(&copy));
         while ((s = copy_next_segment(&copy, &off)))
@@ -351,6 +414,37 @@ static void use_stacks(struct report *r, struct image *image, const struct count
     }
 }
 
+static void take_groups(struct reading *rd, const struct segment *s, const struct root_record *roots)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    if (s->kind != SEGMENT_LEAKS ||
+        atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        leak_take(rd->report, rd->image, segment_item(s, i), roots, rd->root_count);
+}
+
+/* Groups without the word that they are all there are were being written. */
+static void take_leaks(struct reading *rd)
+{
+    struct root_record *roots = roots_in_order(rd);
+
+    for (uint32_t i = 0; rd->image->leak_check == LEAKS_FOUND && i < rd->leak_area_count; i++) {
+        struct area_copy copy;
+        const struct segment *s;
+        uint64_t off = 0;
+        if (!read_good_area(rd->report, rd->image, rd->leak_areas[i], &copy))
+            continue;
+        while ((s = copy_next_segment(&copy, &off)))
+            take_groups(rd, s, roots);
+        area_copy_drop(&copy);
+    }
+    free(roots);
+    free(rd->roots);
+    free(rd->leak_areas);
+}
+
 void image_collect(struct report *r, struct image *image)
 {
     struct reading rd = {.report = r, .image = image};
@@ -366,6 +460,7 @@ void image_collect(struct report *r, struct image *image)
     use_stacks(r, image, &all);
     image->error_places = rd.error_count;
     errors_take(r, image, rd.errors, rd.error_count);
+    take_leaks(&rd);
     free(rd.errors);
     counts_free(&rd.scratch);
     counts_free(&all);

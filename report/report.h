@@ -29,6 +29,12 @@ int report_open(struct report **out, const char *path, char err[REPORT_ERROR_BYT
 int report_open_fd(struct report **out, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
 
 /*
+ * Also reads, with who holds them, the places that blocks in use come from: a report of a large
+ * program gets by half larger.  Before anything is absorbed or collected; else only their sum is known.
+ */
+void report_want_reachable(struct report *r);
+
+/*
  * The launcher's reaper, called again and again while the run goes on: images whose process is
  * gone and whose records nobody alive can still read are added to the report, their areas are
  * emptied (hole punched) and given back to the run.  `fd` must be writable.  Returns how many.
@@ -66,6 +72,14 @@ struct report_image_fact report_main_image(struct report *r);
  */
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage);
 
+/* Kinds of leaks; bits of a set. */
+enum leak_kind {
+    LEAK_DEFINITE = 1,  /* mel: nobody can get at it */
+    LEAK_INDIRECT = 2,  /* mel: only through one that is lost */
+    LEAK_POSSIBLE = 4,  /* aib, air */
+    LEAK_REACHABLE = 8, /* biu: it is in use */
+};
+
 enum print_use {
     PRINT_USE_TOP, /* blocks in use: their sum and the largest places */
     PRINT_USE_NOTHING,
@@ -73,8 +87,19 @@ enum print_use {
     PRINT_USE_STACKS, /* and their stacks */
 };
 
+enum print_leaks {
+    PRINT_LEAKS_TABLE, /* a line for each */
+    PRINT_LEAKS_NOTHING,
+    PRINT_LEAKS_SUMMARY, /* one for each kind */
+    PRINT_LEAKS_RECORDS, /* each with its stack, and who points there */
+};
+
 struct print_options {
     enum print_use use;
+    enum print_leaks leaks;
+    uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
+    uint32_t problem_kinds; /* that are problems */
+    uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
     bool quiet;         /* nothing at all when nothing is to be said against the run */
     bool all;           /* every error and note, as long as it gets */
     bool deterministic; /* nothing that changes from run to run */
@@ -85,6 +110,9 @@ struct print_options {
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
+
+/* Places with leaks of these kinds. */
+uint64_t report_leaks(const struct report *r, uint32_t kinds);
 
 /*
  * Errors that are new in a run that goes on, a line for each of the first few; `fd` is that of the
@@ -102,7 +130,7 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 
 /*
- * All that is known of the one thing with this id, an error's or a record's; false: there is none.
+ * All that is known of the one thing with this id, an error's, a leak's or a record's; false: there is none.
  * After report_collect, like the whole text.
  */
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);

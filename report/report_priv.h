@@ -6,6 +6,7 @@
  *   read.c      one image's areas -> what it had in use, its depot, its modules
  *   map.c       what its numbers mean: stacks, modules
  *   errors.c    what was found wrong in it
+ *   leaks.c     which of its blocks it could not get at any more, and who points to the others
  *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
@@ -165,6 +166,11 @@ struct image {
     uint64_t segment_bytes;
     struct costs costs;
     struct costs costs_at_death; /* with what it had waited for; whoever waited for it told */
+    uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
+    uint32_t threads_unheard;
+    uint64_t leak_ns;
+    uint64_t root_bytes;
+    uint64_t root_bytes_skipped;
     char *exe;
     char *argv; /* argv_bytes, each argument NUL-terminated */
     uint32_t argv_bytes;
@@ -184,6 +190,7 @@ struct image {
     uint64_t live_blocks;
     uint64_t live_bytes;
     uint32_t error_places;
+    uint32_t leak_places; /* that are findings */
     struct use *uses;
     uint32_t use_count;
 
@@ -303,6 +310,60 @@ struct error {
     uint32_t image_count;
 };
 
+/* What a leak is called. */
+enum leak_class {
+    CLASS_LOST,     /* mel */
+    CLASS_INDIRECT, /* mel, behind another */
+    CLASS_INTERIOR, /* aib */
+    CLASS_REGISTER, /* air */
+    CLASS_BEHIND,   /* behind an aib or air: told there */
+    CLASS_HELD,     /* biu */
+    CLASS_COUNT
+};
+
+/* Who points to a block. */
+struct holder {
+    uint32_t what; /* enum witness */
+    uint32_t root; /* enum root_kind; ROOT_NONE: there is none, or it is not known */
+    uint64_t inside; /* how far in the block it points */
+    uint64_t at;     /* where it lies: an address, or the number of a register */
+    struct region *place; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
+    uint32_t function; /* the one whose frame it lies in: a site of one frame, or NO_SITE */
+    uint64_t from;     /* the block that it lies in */
+    uint64_t from_bytes;
+    uint32_t from_stack; /* a site, or NO_SITE */
+};
+
+/* Blocks from one place that are reached alike, in all the processes that had them: leak_group, outside its file. */
+struct leak {
+    char id[ID_BYTES];
+    enum leak_class class;
+    uint32_t site; /* or NO_SITE */
+    uint64_t blocks; /* 0: an inherited one, which others are behind */
+    uint64_t bytes;
+    uint64_t new_blocks;
+    uint64_t new_bytes;
+    uint64_t behind_blocks;
+    uint64_t behind_bytes;
+    uint32_t image; /* what follows is of the first */
+    bool is_circle;
+    uint64_t block;
+    uint64_t block_bytes;
+    struct thread thread;
+    struct holder holder;
+    uint32_t *images; /* numbers; ascending when all are read */
+    uint32_t image_count;
+};
+
+/* What all leaks of a kind come to, those behind a possible one included. */
+struct leak_sum {
+    uint64_t places;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+#define LEAKS_MAX 200000u /* of one report, and roots of one process: what is more is counted */
+
 struct exit_fact {
     uint32_t pid;
     int wait_status;
@@ -340,7 +401,16 @@ struct report {
     struct error *errors;
     uint32_t error_count;
     uint64_t strange_errors; /* of kinds that this version does not know */
-    struct interned *known;  /* hash over the four tables above */
+    struct leak *leaks;
+    uint32_t leak_count;
+    uint64_t leaks_unread; /* beyond LEAKS_MAX */
+    bool wants_held;       /* those of CLASS_HELD are in the table */
+    struct leak_sum held;  /* else this is all that is known of them */
+    struct leak_places {
+        uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */
+    } *leak_places;               /* by site + 1; the first is NO_SITE's */
+    uint32_t leak_row_count;
+    struct interned *known;  /* hash over the tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
     struct helper *helper; /* the process that has them */
@@ -394,6 +464,8 @@ void image_read_map(struct report *r, struct image *image);
 /* Takes a segment that belongs to the map; false: it does not. */
 bool map_read_segment(struct report *r, struct image *image, const struct segment *s);
 uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id);
+/* A stack of the one frame that depot_node.pc says. */
+uint32_t site_of_pc(struct report *r, struct image *image, uint64_t pc);
 /* The module with this number - or, without one, at this address; NO_MODULE. */
 uint32_t module_of_number(struct report *r, struct image *image, uint32_t number, uint64_t address);
 /* The image's thread, or the one it inherited the number from. */
@@ -408,6 +480,19 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
 void errors_sort(struct report *r);
 /* Gives the first `count` their ids. */
 void errors_name(struct report *r, uint32_t count);
+
+/* ---- leaks.c ------------------------------------------------------------------------------ */
+
+/* Adds what one of an image's groups says to the report's table, or to a sum. */
+void leak_take(struct report *r, struct image *image, const struct leak_group *g,
+               const struct root_record *roots, uint32_t root_count);
+void leaks_free(struct report *r);
+/* Sorts the table by class and size, and the processes of each: when all are taken. */
+void leaks_sort(struct report *r);
+/* Gives those from `from` up to `end`, the first of them the first of its kind, their ids. */
+void leaks_name(struct report *r, uint32_t from, uint32_t end);
+uint32_t leak_kind(enum leak_class class);    /* a bit of LEAK_*; 0: it is told with others */
+const char *leak_code(enum leak_class class); /* "mel", .. */
 
 /* ---- sites.c ------------------------------------------------------------------------------ */
 
@@ -425,6 +510,9 @@ void sites_free(struct report *r);
 
 /* "duf-01234567" of a symbolized site, or of NO_SITE. */
 void id_of_site(const struct report *r, const char *code, uint32_t site, char id[ID_BYTES]);
+/* The same, told apart by `what` from others of this code. */
+void id_of_kind(const struct report *r, const char *code, const char *what, uint32_t site,
+                char id[ID_BYTES]);
 /*
  * .2, .3 behind equal ids: the first keeps the plain one.  An id is what each of `items`, which lie
  * `stride` bytes apart, begins with.
@@ -583,13 +671,55 @@ struct error_rows {
 };
 
 struct error_rows error_rows(const struct error *e);
-/* "thread main", "thread 3 (worker)"; freed by the caller. */
-char *thread_words(const struct report *r, const struct error *e, const struct thread *t);
+/* "thread main", "thread 3 (worker)" of this image; freed by the caller. */
+char *thread_words(const struct report *r, uint32_t image, const struct thread *t);
 /* What was there when damage was found, behind its address; nothing of other errors. */
 void found_words(const struct error *e, FILE *out);
 const char *thread_label(const struct error *e); /* before what thread_words says of e's thread */
 const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
 const char *family_name(uint32_t family);
+
+/* ---- leak_rows.c --------------------------------------------------------------------------- */
+
+/* Leaks that are told as one: of one class, whose innermost frames are the same. */
+struct leak_row {
+    const struct leak *first; /* the largest of them */
+    uint32_t members;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t behind_blocks;
+    uint64_t behind_bytes;
+};
+
+/*
+ * Leaks of a kind, the largest first; `match` frames are compared, 0: all.  The first `named` have
+ * their ids.  The caller frees them.
+ */
+struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint32_t named,
+                           uint32_t *count);
+
+struct leak_sum leak_sum(const struct report *r, uint32_t kind);
+/* Was it asked in any process? */
+bool leaks_are_known(const struct report *r);
+
+/* ---- word_leaks.c -------------------------------------------------------------------------- */
+
+struct kind_words {
+    const char *heading;        /* "LEAKS (mel)" */
+    const char *summary;        /* "definite (mel)" */
+    const char *one, *many;     /* "leak", "leaks" */
+};
+
+const struct kind_words *kind_words(uint32_t kind);
+/* All of these are freed by the caller, and in the file's bytes: whoever prints them escapes them. */
+char *leak_sentence(const struct leak_row *row, bool deterministic);
+/* Who points to the first of its blocks. */
+char *witness_sentence(struct report *r, const struct leak *leak, bool deterministic);
+/* "2 blocks of 32 B behind it"; NULL: there are none. */
+char *behind_words(const struct leak_row *row);
+/* Why leaks of an image are not known; NULL: they are, or nobody asked. */
+const char *leak_check_words(const struct report *r, const struct image *image);
+const char *reach_name(enum leak_class class); /* as in the JSON report */
 
 /* ---- print_text.c -------------------------------------------------------------------------- */
 
@@ -600,6 +730,7 @@ struct page {
     const char *program; /* path of the module whose name goes without saying */
     uint32_t frames;     /* shown of each stack */
     bool whole;          /* nothing left out of what is shown */
+    bool numbered;       /* each function of a stack has its number */
 };
 
 #define FRAMES_SHOWN 8u
@@ -622,7 +753,8 @@ struct notes {
     bool deterministic;
 };
 
-struct notes notes_make(const struct report *r, const struct image *main, bool deterministic);
+struct notes notes_make(const struct report *r, const struct image *main,
+                        const struct print_options *how);
 bool notes_against(const struct notes *notes);
 /* At most `shown` lines; the last tells of those beyond. */
 void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
@@ -638,10 +770,13 @@ void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
 
 /* At most that many functions of a site, in one line. */
 void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page);
+/* The same with another joint between them. */
+void chain_put(const struct report *r, uint32_t site, uint32_t most, const char *joint,
+               const struct page *page);
 /* A line for each function, the label before the first. */
 void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
 
-/* ---- print_errors.c, print_use.c, print_cost.c ---------------------------------------------- */
+/* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c ---------------------------------------------- */
 
 /* Does it stand among the errors (others are a note), and is it more than a warning? */
 bool error_is_told(const struct error *e);
@@ -652,9 +787,25 @@ void error_print(struct report *r, const struct error *e, const struct page *pag
 void error_print_short(struct report *r, const struct error *e, const struct page *page);
 /* In at most that many lines. */
 void errors_print(struct report *r, uint32_t lines, const struct page *page);
+/* "12 more: " and how to see them. */
+void more_print(const struct report *r, uint32_t count, const struct page *page);
+/* How many lines the leaks take, at most `most`. */
+uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page);
+void leaks_print(struct report *r, uint32_t most, const struct page *page); /* the same */
+/* "leaks: 46 B in 4 blocks; " where it is known. */
+void leaks_verdict_put(const struct report *r, const struct page *page);
 void use_print(struct report *r, const struct image *main, const struct page *page);
 void cost_print(const struct report *r, const struct page *page);
+/* Of finding out what is leaked. */
+struct leak_cost {
+    uint32_t processes; /* 0: nobody was asked */
+    uint64_t ns;
+    uint64_t root_bytes;
+    uint64_t root_bytes_skipped;
+};
+
 struct cost_sum {
+    struct leak_cost leaks;
     struct costs of;        /* max_rss_bytes is the most of one process */
     uint64_t segment_bytes;
     uint32_t processes;

@@ -78,15 +78,15 @@ static void entry_put(struct wording *w)
 
 static void thread_put(struct wording *w, const struct thread *t)
 {
-    char *name = thread_words(w->r, w->e, t);
+    char *name = thread_words(w->r, w->e->image, t);
 
     fputs(name, w->out);
     free(name);
 }
 
-char *thread_words(const struct report *r, const struct error *e, const struct thread *t)
+char *thread_words(const struct report *r, uint32_t number, const struct thread *t)
 {
-    const struct image *image = image_of(r, e->image);
+    const struct image *image = image_of(r, number);
     char *text;
     int n;
 

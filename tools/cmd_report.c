@@ -87,6 +87,7 @@ static int report_file(const char *path, const struct options *o)
 
     if (bad)
         return complain(err);
+    ask_for(r, o);
     bad = report_collect(r, err);
     if (!bad)
         bad = print(r, o, stdout, NULL, err);
@@ -182,8 +183,10 @@ static int tell_end(struct report *r, const char *path)
     int bad = options_of_run(&o, r, err);
     bool stays = bad || file_stays(r, &o);
 
-    if (!bad)
+    if (!bad) {
+        ask_for(r, &o);
         bad = report_collect(r, err);
+    }
     if (!bad)
         bad = print(r, &o, stderr, stays ? path : NULL, err);
     if (!bad && !stays)

@@ -147,6 +147,7 @@ static int run_program(struct run *r)
     keeper_watch(&r->keeper, r->started.pid);
     start_go(&r->started);
     if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
+        ask_for(r->report, &r->options);
         r->reaper = (struct reaper){.report = r->report,
                                     .file = &r->file,
                                     .log = r->log,
@@ -197,7 +198,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
 static void keep_pool(struct run *r)
 {
     char err[TOOLS_ERROR_BYTES];
-    bool wanted = option_flag(&r->options, "keep") || (r->report && report_problems(r->report) > 0);
+    bool wanted = option_flag(&r->options, "keep") || (r->report && problems_of(&r->options, r->report) > 0);
     if (!wanted || *r->unchecked)
         return;
     int bad = state_last_pool(r->pool, sizeof r->pool, true, err);

@@ -1,5 +1,5 @@
 /*
- * cmd_show.c - `rtcheck show ID [FILE]`: everything about one error or record of a run.
+ * cmd_show.c - `rtcheck show ID [FILE]`: everything about one error, leak or record of a run.
  */
 #include <limits.h>
 
@@ -22,6 +22,7 @@ static int show(const char *id, const char *path, const struct options *o)
 
     if (report_open(&r, path, err))
         return complain(err);
+    report_want_reachable(r);
     if (report_collect(r, err)) {
         status = complain(err);
     } else if (!report_print_one(r, id, stdout, &how)) {

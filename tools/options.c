@@ -25,8 +25,12 @@ enum option_kind {
     KIND_LIMIT,
     KIND_ON_ERROR,
     KIND_CALLERS,
+    KIND_MATCH,
     KIND_AT_EXIT,
     KIND_COLOR,
+    KIND_LEAK_CHECK,
+    KIND_RESOLUTION,
+    KIND_LEAK_KINDS,
 };
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
@@ -110,7 +114,7 @@ static bool parse_byte(const char *text, uint64_t *out)
 static const struct {
     uint64_t least, most;
 } range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
-              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}};
+              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -123,7 +127,9 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 static const char *const words_of[] = {[KIND_HEAP] = "private|file",
                                        [KIND_ON_ERROR] = "continue|stop|abort|debugger",
                                        [KIND_AT_EXIT] = "on|off|verbose",
-                                       [KIND_COLOR] = "auto|always|never"};
+                                       [KIND_COLOR] = "auto|always|never",
+                                       [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
+                                       [KIND_RESOLUTION] = "low|med|high"};
 
 static bool is_word_of(int kind, const char *text)
 {
@@ -132,6 +138,61 @@ static bool is_word_of(int kind, const char *text)
         if (n && strncmp(word, text, n) == 0 && (word[n] == '|' || !word[n]))
             return true;
     return false;
+}
+
+/* What a word of a set stands for. */
+static const struct {
+    const char *word;
+    unsigned kinds;
+} leak_words[] = {
+    {"definite", LEAK_DEFINITE},
+    {"indirect", LEAK_INDIRECT},
+    {"possible", LEAK_POSSIBLE},
+    {"reachable", LEAK_REACHABLE},
+    {"mel", LEAK_DEFINITE | LEAK_INDIRECT},
+    {"aib", LEAK_POSSIBLE},
+    {"air", LEAK_POSSIBLE},
+    {"biu", LEAK_REACHABLE},
+    {"all", LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE},
+    {"none", 0},
+};
+
+/* Index of [text, text + n) in leak_words; their number: it is none of them. */
+static size_t leak_word(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < countof(leak_words) &&
+           !(strlen(leak_words[i].word) == n && memcmp(leak_words[i].word, text, n) == 0))
+        i++;
+    return i;
+}
+
+static bool parse_leak_kinds(const char *text, unsigned *out)
+{
+    *out = 0;
+    for (;; text++) {
+        size_t n = strcspn(text, ","), word = leak_word(text, n);
+        if (word == countof(leak_words))
+            return false;
+        *out |= leak_words[word].kinds;
+        text += n;
+        if (!*text)
+            return true;
+    }
+}
+
+static void format_leak_kinds(unsigned kinds, char *out, size_t room)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < countof(leak_words) && leak_words[i].kinds <= LEAK_REACHABLE; i++) {
+        unsigned kind = leak_words[i].kinds;
+        if (kind & (kind - 1) || !(kinds & kind) || used >= room)
+            continue;
+        used += (size_t)snprintf(out + used, room - used, "%s%s", used ? "," : "", leak_words[i].word);
+        kinds &= ~kind;
+    }
+    if (used == 0)
+        snprintf(out, room, "none");
 }
 
 static const char *kind_wish(int kind)
@@ -153,8 +214,16 @@ static const char *kind_wish(int kind)
         return "continue, stop, abort or debugger";
     case KIND_CALLERS:
         return "a number from 1 to 64";
+    case KIND_MATCH:
+        return "a number from 1 to 64, or all";
     case KIND_AT_EXIT:
         return "on, off or verbose";
+    case KIND_LEAK_CHECK:
+        return "no, summary, table, yes or full";
+    case KIND_RESOLUTION:
+        return "low, med or high";
+    case KIND_LEAK_KINDS:
+        return "all, none, or some of definite,indirect,possible,reachable";
     case KIND_COLOR:
         return "auto, always or never";
     default:
@@ -167,6 +236,7 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
 {
     bool flag = false;
     uint64_t number = 0;
+    unsigned kinds = 0;
     switch (kind) {
     case KIND_FLAG:
         if (!parse_flag(given, &flag))
@@ -184,6 +254,19 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
         if (!parse_ranged(kind, given, &number))
             return false;
         snprintf(out, room, "%llu", (unsigned long long)number);
+        return true;
+    case KIND_MATCH:
+        if (strcmp(given, "all") == 0)
+            snprintf(out, room, "all");
+        else if (parse_ranged(kind, given, &number))
+            snprintf(out, room, "%llu", (unsigned long long)number);
+        else
+            return false;
+        return true;
+    case KIND_LEAK_KINDS:
+        if (!parse_leak_kinds(given, &kinds))
+            return false;
+        format_leak_kinds(kinds, out, room);
         return true;
     case KIND_BYTE:
         if (strcmp(given, "no") != 0 && !parse_byte(given, &number))
@@ -423,6 +506,13 @@ unsigned option_number(const struct options *o, const char *name, unsigned none)
     return parse_number(text, 10, &n, &end) ? (unsigned)n : none;
 }
 
+unsigned option_leak_kinds(const struct options *o, const char *name)
+{
+    unsigned kinds = 0;
+    parse_leak_kinds(option_text(o, name), &kinds);
+    return kinds;
+}
+
 const char *option_text(const struct options *o, const char *name)
 {
     return value_in_force(o, name, is_text);
@@ -503,7 +593,8 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
-        [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",
+        [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
+        [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
@@ -530,7 +621,7 @@ void options_print_help(FILE *out)
         print_option(out, &table[i]);
     fputs("\nThe same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
           "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
-          "checked; PROGRAM's signal; --error-exitcode when there were errors; else\n"
+          "checked; PROGRAM's signal; --error-exitcode when there were problems; else\n"
           "PROGRAM's own status.\n",
           out);
 }

@@ -28,10 +28,40 @@ static enum print_use print_use(const struct options *o)
     return option_flag(o, "memuse") ? PRINT_USE_TABLE : PRINT_USE_TOP;
 }
 
+static enum print_leaks print_leaks(const struct options *o)
+{
+    const char *check = option_text(o, "leak-check"), *at_exit = option_text(o, "rtc-mel-at-exit");
+
+    if (!option_flag(o, "leaks") || strcmp(check, "no") == 0 || strcmp(at_exit, "off") == 0)
+        return PRINT_LEAKS_NOTHING;
+    if (strcmp(check, "summary") == 0)
+        return PRINT_LEAKS_SUMMARY;
+    return strcmp(check, "table") == 0 && strcmp(at_exit, "verbose") != 0 ? PRINT_LEAKS_TABLE
+                                                                         : PRINT_LEAKS_RECORDS;
+}
+
+/* Leaks that nobody wants to hear of are no problems. */
+static unsigned problem_kinds(const struct options *o)
+{
+    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : option_leak_kinds(o, "errors-for-leak-kinds");
+}
+
+static unsigned frames_to_match(const struct options *o)
+{
+    const char *resolution = option_text(o, "leak-resolution");
+    unsigned coarse = strcmp(resolution, "low") == 0 ? 2 : strcmp(resolution, "med") == 0 ? 4 : 0;
+
+    return option_number(o, "match", coarse);
+}
+
 struct print_options print_how(const struct options *o, int fd, const char *pool)
 {
     return (struct print_options){
         .use = print_use(o),
+        .leaks = print_leaks(o),
+        .leak_kinds = option_leak_kinds(o, "show-leak-kinds"),
+        .problem_kinds = problem_kinds(o),
+        .match = frames_to_match(o),
         .quiet = option_flag(o, "quiet"),
         .all = option_flag(o, "all"),
         .deterministic = option_flag(o, "deterministic"),
@@ -41,9 +71,20 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
     };
 }
 
+void ask_for(struct report *r, const struct options *o)
+{
+    if ((option_leak_kinds(o, "show-leak-kinds") | problem_kinds(o)) & LEAK_REACHABLE)
+        report_want_reachable(r);
+}
+
+uint64_t problems_of(const struct options *o, const struct report *r)
+{
+    return report_problems(r) + report_leaks(r, problem_kinds(o));
+}
+
 int status_of_findings(const struct options *o, const struct report *r, int otherwise)
 {
     int status = (int)option_number(o, "error-exitcode", 0);
 
-    return status != 0 && r && report_problems(r) > 0 ? status : otherwise;
+    return status != 0 && r && problems_of(o, r) > 0 ? status : otherwise;
 }

@@ -65,7 +65,7 @@ int print_version(void); /* cmd_run.c: what --version says, with any verb that t
 
 /* ---- options.c: options.def as a parser -------------------------------------------------- */
 
-#define OPTION_COUNT_MAX 32
+#define OPTION_COUNT_MAX 40
 
 /* One option of the table. */
 struct option_info {
@@ -111,6 +111,7 @@ int options_gather(struct options *o, int argc, char **argv, int *rest,
 bool option_flag(const struct options *o, const char *name);
 /* Of a kind that is a decimal number; of one that may also be "no" that is `none`. */
 unsigned option_number(const struct options *o, const char *name, unsigned none);
+unsigned option_leak_kinds(const struct options *o, const char *name); /* bits of enum leak_kind */
 uint64_t option_size(const struct options *o, const char *name);
 const char *option_text(const struct options *o, const char *name); /* "" when empty */
 
@@ -131,6 +132,10 @@ void options_print_help(FILE *out);
 
 /* What the options say of a text that goes to `fd` (-1: nowhere with colors). */
 struct print_options print_how(const struct options *o, int fd, const char *pool);
+/* What of the run the options ask to be told: before it is collected. */
+void ask_for(struct report *r, const struct options *o);
+/* Errors, and leaks of the kinds that count. */
+uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
 int status_of_findings(const struct options *o, const struct report *r, int otherwise);
 

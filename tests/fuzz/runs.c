@@ -84,6 +84,29 @@ static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
     }
 }
 
+/* Reached in every way, by every witness, out of every kind of root. */
+static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
+{
+    struct segment *s =
+        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), REACH_COUNT, 0);
+    struct segment *roots =
+        build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), ROOT_KIND_COUNT, 0);
+
+    build_image_header(b, area)->leak_check = LEAKS_FOUND;
+    for (uint32_t i = 1; i < ROOT_KIND_COUNT; i++)
+        strcpy(build_root(roots, i, 0x555555556000, 0x2000)->path, "/dev/shm/\x1b]0;\xff");
+    for (uint32_t i = 1; i < REACH_COUNT; i++) {
+        struct leak_group *g = build_leak(s, i, stack, i, 64 * i);
+        g->witness = i % WITNESS_COUNT;
+        g->value = g->block + i;
+        g->root = 1 + i % ROOT_KIND_COUNT;
+        g->at = g->from = 0x555555556345;
+        g->from_stack = stack;
+        g->frame_pc = 0x555555556345;
+        g->behind_blocks = i;
+    }
+}
+
 /* All that an image of its own can have. */
 static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
                           enum image_how how, const char *program)
@@ -97,6 +120,7 @@ static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uin
     add_large(b, area, stack);
     add_threads(b, area);
     add_errors(b, area, stack);
+    add_leaks(b, area, stack);
     return area;
 }
 

@@ -6,6 +6,7 @@
  *   start=N    seconds later                child=N    pid of the forked child, still open
  *   damaged    in its second area           options=TEXT
  *   clean      without errors               limit=N    errors that were not recorded
+ *   leaks      of each class, and a witness of each kind; the child was asked in vain
  *   odd        the root's damage lies before its block, and its first free was at a place of its own
  *
  * The files in tests/files were made by it, so nothing here may depend on the machine.
@@ -188,6 +189,53 @@ static void make_odd(const struct build *b, uint32_t area)
     e->address = e->block - 8;
 }
 
+static struct leak_group *add_leak(struct segment *s, enum reach reach, enum witness witness, uint64_t at)
+{
+    struct leak_group *g = build_leak(s, reach, s->count % 3 + 1, 2, 20 + 2 * s->count);
+
+    g->witness = witness;
+    g->value = g->block + (reach == REACH_INTERIOR ? 4 : 0);
+    g->at = at;
+    g->root = 1 + s->count % 4;
+    return g;
+}
+
+static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
+{
+    struct segment *s = build_segment(b, root, SEGMENT_LEAKS, sizeof(struct leak_group), 16, 0);
+    struct segment *roots = build_segment(b, root, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0);
+    struct image_header *h = build_image_header(b, root);
+    struct leak_group *g = add_leak(s, REACH_LOST, WITNESS_NOBODY, 0);
+
+    for (uint32_t kind = ROOT_STACK; kind <= ROOT_GIVEN; kind++)
+        build_root(roots, kind, 0x560000000000ull + 0x1000 * kind, 0x1000)->bias = 0x560000000000;
+    ((struct root_record *)build_item(roots, 0))->thread = 1;
+    strcpy(((struct root_record *)build_item(roots, 2))->path, "/dev/shm/\x1b");
+    g->behind_blocks = 2;
+    g->behind_bytes = 26;
+    add_leak(s, REACH_CIRCLE, WITNESS_NOBODY, 0);
+    add_leak(s, REACH_INTERIOR, WITNESS_ROOT, 0x560000003008)->root = 3;
+    g = add_leak(s, REACH_LOST_BEHIND, WITNESS_BLOCK, 0x700000010108);
+    g->from = 0x700000010100;
+    g->from_bytes = 10;
+    g->from_stack = 1;
+    add_leak(s, REACH_REGISTER, WITNESS_REGISTER, 3);
+    add_leak(s, REACH_BEHIND, WITNESS_ROOT, 0x1);
+    g = add_leak(s, REACH_HELD, WITNESS_ROOT, 0x560000001008);
+    g->root = 1;
+    g->frame_pc = 0x560000001010;
+    g = add_leak(s, REACH_HELD, WITNESS_ROOT, 0x560000002008);
+    g->root = 2;
+    g->stack = 4;
+    add_leak(s, REACH_HELD, WITNESS_SELF, 0)->stack = 0;
+    h->leak_check = LEAKS_FOUND;
+    h->threads_unheard = 1;
+    h->leak_ns = 3100000;
+    h->root_bytes = 1 << 20;
+    h->root_bytes_skipped = 4096;
+    build_image_header(b, child)->leak_check = LEAKS_BUSY;
+}
+
 /* As if nobody had done anything wrong. */
 static void make_clean(const struct build *b, uint32_t area)
 {
@@ -230,6 +278,8 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
         build_image_header(b, child)->lost_features = strtoull(value, NULL, 0);
     else if ((value = value_of(word, "limit")))
         build_image_header(b, root)->errors_unrecorded = number_of(value);
+    else if (strcmp(word, "leaks") == 0)
+        add_leaks(b, root, child);
     else if (strcmp(word, "odd") == 0)
         make_odd(b, root);
     else if (strcmp(word, "clean") == 0) {

@@ -23,20 +23,22 @@ def schema_complaints(report):
 def dangling(report):
     """References that lead nowhere, and things that nothing refers to."""
     ids = {what: [x["id"] for x in report[what]]
-           for what in ("modules", "frames", "stacks", "records", "errors")}
+           for what in ("modules", "frames", "stacks", "records", "errors", "leaks")}
     regions = [e["region"] for e in report["errors"] if "region" in e]
+    holders = [x["witness"] for x in report["leaks"]]
+    blocks = [w["block"] for w in holders if "block" in w]
     numbers = [p["n"] for p in report["processes"]]
     used = {
-        "modules": {f["module"] for f in report["frames"] + regions if "module" in f},
+        "modules": {f["module"] for f in report["frames"] + regions + holders if "module" in f},
         "frames": {f for s in report["stacks"] for f in s["frames"]},
-        "stacks": {x[stack] for x in report["records"] + report["errors"]
-                   for stack in ("stack", "alloc_stack", "free_stack") if stack in x},
+        "stacks": {x[stack] for x in report["records"] + report["errors"] + report["leaks"] + holders + blocks
+                   for stack in ("stack", "alloc_stack", "free_stack", "function") if stack in x},
     }
     said = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
     said += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"
              for what in used if used[what] != set(ids[what])]
     said += [f"process {n} of {r['id']} is not there"
-             for r in report["records"] + report["errors"] for n in r["process"] if n not in numbers]
+             for r in report["records"] + report["errors"] + report["leaks"] for n in r["process"] if n not in numbers]
     if numbers != sorted(set(numbers)):
         said.append("processes are not in ascending order")
     return said
@@ -61,6 +63,14 @@ def sums(report):
             said.append(f"errors of {code} add up to more than {report['summary']['errors'][code]}")
     if [e["time"] for e in report["errors"]] != sorted(e["time"] for e in report["errors"]):
         said.append("errors are not in the order of time")
+    for what in ("bytes", "blocks"):
+        for code in ("mel", "aib", "air"):
+            leaked = sum(x[what] for x in report["leaks"] if x["rtc"] == code)
+            if leaked != report["summary"][what].get(code, 0):
+                said.append(f"{what} of leaks do not add up to those of {code}")
+    known = any(p["leak_check"] == "found" for p in report["processes"])
+    if known != ("mel" in report["summary"]["bytes"]) or known != ("leaks" in report["cost"]["self"]):
+        said.append("leaks are said to be known, or not")
     sizes = [(-r["bytes"], -r["blocks"]) for r in report["records"]]
     if sizes != sorted(sizes):
         said.append("records are not sorted")

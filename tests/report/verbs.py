@@ -305,6 +305,67 @@ def json_of_odd_errors():
 
 
 @check
+def json_of_leaks():
+    report = report_of(rtcheck("report", "--show-leak-kinds=all", "--json=run.json",
+                               make("run.pool", "leaks")), "run.json")
+    leaks = report["leaks"]
+    must([x["class"] for x in leaks] == ["definite", "definite", "indirect", "register", "interior", "behind"]
+         + 3 * ["reachable"], leaks)
+    must(leaks[0]["behind"] == {"bytes": 26, "blocks": 2} and leaks[0]["new"] == {"bytes": 20, "blocks": 2}, leaks[0])
+    must(leaks[1]["first"]["circle"] and not leaks[0]["first"]["circle"], leaks[:2])
+    witness = {x["class"]: x["witness"] for x in leaks}
+    must(witness["interior"]["type"] == "mapped" and witness["interior"]["inside"] == 4, witness)
+    must(witness["indirect"]["block"]["offset"] == 8 and witness["indirect"]["block"]["size"] == 10, witness)
+    must(witness["register"]["register"] == 3 and witness["register"]["thread"]["number"] == 1, witness)
+    must(witness["behind"]["type"] == "unknown" and "start" not in witness["behind"], witness)
+    held = {x["witness"]["type"]: x for x in leaks if x["class"] == "reachable"}
+    must("function" in held["stack"]["witness"] and held["module"]["witness"]["offset"] == "0x2008", held)
+    must("stack" not in held["rule"], held)
+    must([p["leak_check"] for p in report["processes"][:3]] == ["found", "busy", "not_asked"])
+    must(report["processes"][0]["threads_unheard"] == 1)
+    must(report["cost"]["self"]["leaks"] ==
+         {"processes": 1, "ns": 3100000, "root_bytes": 1 << 20, "root_bytes_skipped": 4096}, report["cost"])
+    must(report["summary"]["bytes"]["mel"] == 20 + 22 + 26, report["summary"])
+    usual = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")["leaks"]
+    must(usual == [x for x in leaks if x["class"] != "reachable"], usual)  # what is in use is in records
+
+
+@check
+def leaks_in_words():
+    done = rtcheck("report", make("run.pool", "leaks", "clean"))
+    must("LEAKS (mel)  2 places: 42 B in 4 blocks, and 26 B in 2 blocks behind them\n" in done.stdout, done.stdout)
+    must("leaks looked for in 3.100 ms from 1.0 MiB of roots\n" in done.stdout, done.stdout)
+    must("leaked 68 B in 6 blocks, possibly 82 B in 6 blocks; " in done.stdout.splitlines()[-1], done.stdout)
+    must("leaks are not known: a thread would not leave the allocator\n" in done.stdout, done.stdout)
+    for option, status in (("--leak-check=yes", 9), ("--leaks=no", 0), ("--errors-for-leak-kinds=none", 0),
+                           ("--errors-for-leak-kinds=air", 9), ("-rtc-mel-at-exit=off", 0)):
+        done = rtcheck("report", "--error-exitcode=9", option, "run.pool")
+        must(done.returncode == status, option, done.stdout)
+        must(("leaked" in done.stdout) == (option not in ("--leaks=no", "-rtc-mel-at-exit=off")), option, done.stdout)
+
+
+@check
+def show_leaks():
+    make("run.pool", "leaks", "clean")
+    report = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")
+    held = next(r["id"] for r in report["records"] if r["stack"] == report["leaks"][0]["stack"])
+    for leak in report["leaks"] + [{"id": held}]:
+        done = rtcheck("show", leak["id"], "run.pool")
+        must(done.returncode == 0, leak, done.stderr)
+        must(leak["id"] in done.stdout.splitlines()[0], done.stdout)
+        must("\n  witness       " in done.stdout, done.stdout)
+    lost = rtcheck("show", report["leaks"][0]["id"], "run.pool").stdout
+    must("memory leak (mel): found 2 blocks, 20 B in total\n" in lost, lost)
+    must("\n  behind        2 blocks of 26 B behind them\n" in lost, lost)
+    must("\n  first         0x700000010100, 10 bytes\n" in lost, lost)
+    must("\n  allocated by  thread 1, tid 101\n" in lost, lost)
+    must("\n  witness       nobody points to it\n" in lost, lost)
+    must("\n  process       2000000000 prog1\n" in lost, lost)
+    must("\n  allocated\n                  /opt/demo/prog+0x1010\n" in lost, lost)
+    must(rtcheck("show", "mel-00000000", "run.pool").returncode == 1)
+
+
+@check
 def json_of_lost_features():
     report = report_of(rtcheck("report", "--json=run.json", make("run.pool", "lost=0x10000000022")), "run.json")
     root, child = report["processes"][:2]

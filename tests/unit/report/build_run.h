@@ -249,6 +249,31 @@ static inline struct error_record *build_error(struct segment *s, enum error_kin
     return e;
 }
 
+/* `blocks` of `bytes` in all; nobody points to the first, and the test says what else there is. */
+static inline struct leak_group *build_leak(struct segment *s, enum reach reach, uint32_t stack,
+                                            uint64_t blocks, uint64_t bytes)
+{
+    struct leak_group *g = build_item(s, s->count++);
+    g->stack = stack;
+    g->reach = reach;
+    g->blocks = g->new_blocks = blocks;
+    g->bytes = g->new_bytes = bytes;
+    g->block = 0x700000010000ull + 0x100 * s->count;
+    g->block_bytes = blocks ? bytes / blocks : bytes;
+    g->thread = 1;
+    return g;
+}
+
+static inline struct root_record *build_root(struct segment *s, enum root_kind kind, uint64_t start,
+                                             uint64_t bytes)
+{
+    struct root_record *root = build_item(s, s->count++);
+    root->start = start;
+    root->end = start + bytes;
+    root->kind = kind;
+    return root;
+}
+
 static inline struct module_record *build_module(struct segment *s, const char *path, uint64_t bias,
                                                  uint64_t bytes)
 {

@@ -195,6 +195,35 @@ static void test_errors_stay(void **state)
     run_end(&run);
 }
 
+/* The same of leaks; what was in use is none, and who was taken back has told what it had. */
+static void test_leaks_stay(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t area[2];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct segment *s;
+        area[i] = an_image(&run.b, 1 + i, 0, process_gone(), IMAGE_ROOT);
+        s = build_segment(&run.b, area[i], SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+        build_leak(s, i == 0 ? REACH_LOST : REACH_HELD, 0, 2, 10);
+        build_image_header(&run.b, area[i])->leak_check = LEAKS_FOUND;
+    }
+    run_start(&run);
+    report_want_reachable(run.r);
+    absorb(&run);
+    absorb(&run);
+    assert_true(is_claimed(&run, area[0]) && !is_empty(&run, area[0]));
+    assert_false(is_claimed(&run, area[1]));
+    assert_int_equal(report_collect(run.r, (char[REPORT_ERROR_BYTES]){0}), 0);
+    assert_int_equal(run.r->leak_count, 2);
+    assert_int_equal(run.r->leaks[0].class, CLASS_LOST);
+    assert_int_equal(run.r->leaks[0].blocks, 2);
+    assert_int_equal(run.r->leaks[1].class, CLASS_HELD);
+    assert_int_equal(image_of(run.r, 2)->leak_check, LEAKS_FOUND);
+    run_end(&run);
+}
+
 /* The area's next owner is a new image; the old one's number still stands for what it was. */
 static void test_area_used_again(void **state)
 {
@@ -702,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_the_living_keep_theirs),
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_errors_stay),
+        cmocka_unit_test(test_leaks_stay),
         cmocka_unit_test(test_area_used_again),
         cmocka_unit_test(test_exec_leaves_the_old_image),
         cmocka_unit_test(test_spawned),

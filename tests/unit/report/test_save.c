@@ -186,6 +186,32 @@ static const char *dump_of(struct build *b, int *code)
     return text;
 }
 
+static void add_leaks(const struct build *b, uint32_t area)
+{
+    struct image_header *h = build_image_header(b, area);
+    struct leak_group *g = build_leak(
+        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0), REACH_LOST, 1, 3, 48);
+    struct root_record *root =
+        build_root(build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0), ROOT_STACK,
+                   0x7000, 0x1000);
+
+    h->leak_check = LEAKS_FOUND;
+    h->threads_unheard = 2;
+    h->leak_ns = 3;
+    h->root_bytes = 4;
+    h->root_bytes_skipped = 5;
+    g->behind_blocks = 2;
+    g->behind_bytes = 99;
+    g->witness = WITNESS_ROOT;
+    g->value = g->block + 4;
+    g->at = 0x77;
+    g->root = 1;
+    g->frame_pc = 7ull << DEPOT_MODULE_SHIFT | 0x55;
+    g->frame_cfa = 0x66;
+    root->thread = 3;
+    strcpy(root->path, "/\x1b");
+}
+
 static struct build one_of_each(void)
 {
     struct build b = build_begin();
@@ -212,6 +238,7 @@ static struct build one_of_each(void)
     e->found_bytes = 2;
     e->found[1] = 0xab;
     strcpy(e->region_path, "/\x1b");
+    add_leaks(&b, area);
     lease->parent = 1;
     lease->pid = 77;
     lease->state = LEASE_HELD;
@@ -221,7 +248,7 @@ static struct build one_of_each(void)
 static void test_dump(void **state)
 {
     static const char *const lines[] = {
-        "run version=1.2 features=0x0 ",
+        "run version=1.3 features=0x0 ",
         "run host=testhost options=memuse=yes\n",
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",
@@ -239,6 +266,10 @@ static void test_dump(void **state)
         "   error 0 wua entry=23 count=1 time_ns=1700000000000000001 address=0x4010 bytes=2 "
         "stacks=1/0/0 thread=1 damage=0 block=0x0+0 never malloc thread=0 region=0 0x0-0x0 "
         "bias=0x0 module=0 thread=0 found=00ab /\\x1b\n",
+        " image leak_check=1 threads_unheard=2 leak_ns=3 root_bytes=4 skipped=5\n",
+        ("   leak 0 lost stack=1 blocks=3 bytes=48 new=3/48 behind=2/99 block=0x700000010100+16 thread=1 "
+         "by=root value=0x700000010104 at=0x77 from=0x0+0/0 root=1 frame=0x55/7/0x66\n"),
+        "   root 0 stack 0x7000-0x8000 bias=0x0 thread=3 module=0 /\\x1b\n",
     };
     struct build b = one_of_each();
     int code;

@@ -47,6 +47,21 @@ static void texts(void **state)
         {"quiet=0:keep=true", "quiet=no:keep=yes", NULL},
         {"keep=on quiet=off", "quiet=no:keep=yes", NULL},
         {"quiet:quiet=no", "quiet=no", NULL},
+        {"leak_check=summary leak_resolution=med", "leak_check=summary:leak_resolution=med", NULL},
+        {"leak_check=definite", NULL, "'definite' is not no, summary, table, yes or full"},
+        {"leak_resolution=2", NULL, "'2' is not low, med or high"},
+        {"match=64", "match=64", NULL},
+        {"match=all", "match=all", NULL},
+        {"match=0", NULL, "'0' is not a number from 1 to 64, or all"},
+        {"match=65", NULL, "is not a number from 1 to 64, or all"},
+        {"rtc_mel_at_exit=verbose", "rtc_mel_at_exit=verbose", NULL},
+        {"show_leak_kinds=possible,definite,possible", "show_leak_kinds=definite,possible", NULL},
+        {"show_leak_kinds=all", "show_leak_kinds=definite,indirect,possible,reachable", NULL},
+        {"show_leak_kinds=biu,mel", "show_leak_kinds=definite,indirect,reachable", NULL},
+        {"show_leak_kinds=air:show_leak_kinds=aib", "show_leak_kinds=possible", NULL},
+        {"errors_for_leak_kinds=none", "errors_for_leak_kinds=none", NULL},
+        {"errors_for_leak_kinds=definite,", NULL, "is not all, none, or some of"},
+        {"errors_for_leak_kinds=indirectly", NULL, "is not all, none, or some of"},
         {"heap_size=4k", "heap_size=4096", NULL},
         {"heap-size=4K", "heap_size=4096", NULL},
         {"heap_size=16383p", NULL, "'16383p' is not a size"},
@@ -147,7 +162,7 @@ static void command_lines(void **state)
         {{"-heap-s", "1m"}, "heap_size=1048576", 3, NULL},
         {{"-", "x"}, "", 1, NULL},
         {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
-        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, malloc-fill"},
+        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, match, malloc-fill"},
         {{"-fre"}, NULL, 0, "ambiguous"},
         {{"--json"}, NULL, 0, "json needs a value"},
         {{"--free_fill=1"}, NULL, 0, "unknown option '--free_fill=1'"},
@@ -176,10 +191,16 @@ static void command_lines(void **state)
 
 /* Names of which one abbreviation means both: longest such abbreviation, by pair. */
 static const char *const confusable[] = {
-    "help heap he",       "help heap-size he",           "memuse malloc-fill m",
+    "help heap he", "help heap-size he",
+    "log-file leaks l", "log-file leak-check l",
+    "log-file leak-resolution l", "memuse match m",
+    "memuse malloc-fill m", "rtc-biu-at-exit rtc-mel-at-exit rtc-",
+    "leaks leak-check leak", "leaks leak-resolution leak",
+    "leak-check leak-resolution leak-", "errors-for-leak-kinds error-exitcode error",
+    "errors-for-leak-kinds error-limit error", "match malloc-fill ma",
     "all allow-unchecked al", "error-exitcode error-limit error-",
-    "heap heap-size hea", "freelist-vol frames fr",     "freelist-vol free-fill free",
-    "frames free-fill fr",
+    "heap heap-size hea", "freelist-vol frames fr",
+    "freelist-vol free-fill free", "frames free-fill fr",
 };
 
 /* Writes "a b longest" when an abbreviation of both exists that is the name of neither. */
@@ -220,6 +241,42 @@ static void abbreviations(void **state)
         }
     }
     assert_int_equal(found, countof(confusable));
+}
+
+/* What the words about leaks come to, and which of two says more. */
+static void leaks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum print_leaks leaks;
+        unsigned shown, problems, match;
+    } rows[] = {
+        {"", PRINT_LEAKS_TABLE, 5, 5, 0},
+        {"leaks=no", PRINT_LEAKS_NOTHING, 5, 0, 0},
+        {"leak_check=no", PRINT_LEAKS_NOTHING, 5, 0, 0},
+        {"rtc_mel_at_exit=off:leak_check=full", PRINT_LEAKS_NOTHING, 5, 0, 0},
+        {"rtc_mel_at_exit=verbose", PRINT_LEAKS_RECORDS, 5, 5, 0},
+        {"rtc_mel_at_exit=verbose:leak_check=summary", PRINT_LEAKS_SUMMARY, 5, 5, 0},
+        {"leak_check=yes", PRINT_LEAKS_RECORDS, 5, 5, 0},
+        {"leak_check=full", PRINT_LEAKS_RECORDS, 5, 5, 0},
+        {"leak_check=summary:leak_resolution=low", PRINT_LEAKS_SUMMARY, 5, 5, 2},
+        {"leak_resolution=med", PRINT_LEAKS_TABLE, 5, 5, 4},
+        {"leak_resolution=med:match=3", PRINT_LEAKS_TABLE, 5, 5, 3},
+        {"show_leak_kinds=reachable:errors_for_leak_kinds=indirect", PRINT_LEAKS_TABLE, 8, 2, 0},
+        {"show_leak_kinds=none:errors_for_leak_kinds=all", PRINT_LEAKS_TABLE, 0, 15, 0},
+    };
+    for (size_t i = 0; i < countof(rows); i++) {
+        struct options o;
+        options_init(&o);
+        assert_int_equal(options_from_text(&o, rows[i].text, err), 0);
+        struct print_options how = print_how(&o, -1, NULL);
+        assert_int_equal(how.leaks, rows[i].leaks);
+        assert_int_equal(how.leak_kinds, rows[i].shown);
+        assert_int_equal(how.problem_kinds, rows[i].problems);
+        assert_int_equal(how.match, rows[i].match);
+        options_free(&o);
+    }
 }
 
 static void single_letters(void **state)
@@ -329,7 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts),         cmocka_unit_test(command_lines),
-        cmocka_unit_test(abbreviations), cmocka_unit_test(single_letters),
+        cmocka_unit_test(abbreviations), cmocka_unit_test(leaks), cmocka_unit_test(single_letters),
         cmocka_unit_test(defaults),      cmocka_unit_test(canonical),
         cmocka_unit_test(notes),
         cmocka_unit_test(numbers),

@@ -1,0 +1,144 @@
+/*
+ * leak_rows.c - which leaks are told as one, and what they come to.
+ *
+ * The report keeps leaks apart by their whole stacks, and so do their ids.  Somebody who reads may
+ * want fewer: then those of one class count as one whose innermost frames are the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+struct row_key {
+    uint32_t class;
+    uint32_t count;
+    uint32_t frames[RTC_STACK_FRAMES];
+};
+
+struct known_row {
+    struct row_key key;
+    uint32_t place;
+    UT_hash_handle hh;
+};
+
+static struct row_key key_of(const struct report *r, const struct leak *leak, uint32_t match)
+{
+    const struct site *site = leak->site == NO_SITE ? NULL : &r->sites[leak->site];
+    struct row_key key = {.class = leak->class};
+
+    key.count = !site ? 0 : site->count < match ? site->count : match;
+    for (uint32_t i = 0; i < key.count; i++)
+        key.frames[i] = site->frames[i];
+    return key;
+}
+
+/* The place of the row that this leak belongs to; a new one's is `next`.  Whole stacks are one leak. */
+static uint32_t place_of(const struct report *r, struct known_row **all, const struct leak *leak,
+                         uint32_t match, uint32_t next)
+{
+    struct known_row *known;
+    struct row_key key;
+
+    if (match == 0)
+        return next;
+    key = key_of(r, leak, match);
+    HASH_FIND(hh, *all, &key, sizeof key, known);
+    if (!known) {
+        known = must_have(calloc(1, sizeof *known));
+        known->key = key;
+        known->place = next;
+        HASH_ADD(hh, *all, key, sizeof known->key, known);
+    }
+    return known->place;
+}
+
+static void row_add(struct leak_row *row, const struct leak *leak)
+{
+    row->first = row->first ? row->first : leak;
+    row->members++;
+    row->blocks += leak->blocks;
+    row->bytes += leak->bytes;
+    row->behind_blocks += leak->behind_blocks;
+    row->behind_bytes += leak->behind_bytes;
+}
+
+static int by_size(const void *a_, const void *b_)
+{
+    const struct leak_row *a = a_, *b = b_;
+    uint64_t a_bytes = a->bytes + a->behind_bytes, b_bytes = b->bytes + b->behind_bytes;
+
+    if (a_bytes != b_bytes)
+        return a_bytes > b_bytes ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first; /* as the report has them */
+}
+
+/* Leaks of a kind lie beside each other.  Ids go by their order: all up to the last that is wanted. */
+static void rows_name(struct report *r, const struct leak_row *rows, uint32_t count)
+{
+    uint32_t from, end = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = (uint32_t)(rows[i].first - r->leaks);
+        end = place >= end ? place + 1 : end;
+    }
+    for (from = end; from > 0 && leak_kind(r->leaks[from - 1].class) == leak_kind(rows[0].first->class);)
+        from--;
+    leaks_name(r, from, end);
+}
+
+struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint32_t named,
+                           uint32_t *count)
+{
+    struct leak_row *rows = NULL;
+    struct known_row *all = NULL, *known, *next;
+
+    *count = 0;
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        uint32_t place;
+        if (leak_kind(r->leaks[i].class) != kind)
+            continue;
+        place = place_of(r, &all, &r->leaks[i], match, *count);
+        if (place == *count) {
+            rows = grow(rows, *count, sizeof *rows);
+            rows[(*count)++] = (struct leak_row){0};
+        }
+        row_add(&rows[place], &r->leaks[i]);
+    }
+    HASH_ITER (hh, all, known, next) {
+        HASH_DEL(all, known);
+        free(known);
+    }
+    if (*count > 0)
+        qsort(rows, *count, sizeof *rows, by_size);
+    if (named > 0 && *count > 0)
+        rows_name(r, rows, named < *count ? named : *count);
+    return rows;
+}
+
+static bool is_of_kind(enum leak_class class, uint32_t kind)
+{
+    return leak_kind(class) == kind || (class == CLASS_BEHIND && kind == LEAK_POSSIBLE);
+}
+
+struct leak_sum leak_sum(const struct report *r, uint32_t kind)
+{
+    struct leak_sum sum = {.places = report_leaks(r, kind)};
+
+    if (kind == LEAK_REACHABLE && !r->wants_held)
+        return r->held;
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        if (!is_of_kind(r->leaks[i].class, kind))
+            continue;
+        sum.blocks += r->leaks[i].blocks;
+        sum.bytes += r->leaks[i].bytes;
+    }
+    return sum;
+}
+
+bool leaks_are_known(const struct report *r)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->leak_check == LEAKS_FOUND)
+            return true;
+    return false;
+}

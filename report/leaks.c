@@ -1,0 +1,283 @@
+/*
+ * leaks.c - groups of leaked blocks, of all processes, into the report's table.
+ *
+ * A process groups its blocks by the stack that allocated them and by how it can still get at them.
+ * Here numbers become places that mean the same in all processes, so that what many of them leak at
+ * one place is told once, with sums; whoever points to a block is told of the first.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+static const struct class_info {
+    const char *code;
+    const char *what; /* tells ids of one code apart: the head of a list from what hangs on it */
+    uint32_t kind;
+} classes[] = {
+    [CLASS_LOST] = {"mel", "mel", LEAK_DEFINITE},
+    [CLASS_INDIRECT] = {"mel", "mel behind", LEAK_INDIRECT},
+    [CLASS_INTERIOR] = {"aib", "aib", LEAK_POSSIBLE},
+    [CLASS_REGISTER] = {"air", "air", LEAK_POSSIBLE},
+    [CLASS_BEHIND] = {"aib", "aib behind", 0},
+    [CLASS_HELD] = {"biu", "biu", LEAK_REACHABLE},
+};
+static_assert(countof(classes) == CLASS_COUNT, "each has its code");
+
+uint32_t leak_kind(enum leak_class class)
+{
+    return classes[class].kind;
+}
+
+const char *leak_code(enum leak_class class)
+{
+    return classes[class].code;
+}
+
+static enum leak_class class_of(uint32_t reach)
+{
+    static const enum leak_class of[] = {
+        [REACH_NONE] = CLASS_HELD,         [REACH_HELD] = CLASS_HELD,
+        [REACH_INTERIOR] = CLASS_INTERIOR, [REACH_REGISTER] = CLASS_REGISTER,
+        [REACH_BEHIND] = CLASS_BEHIND,     [REACH_LOST] = CLASS_LOST,
+        [REACH_CIRCLE] = CLASS_LOST,       [REACH_LOST_BEHIND] = CLASS_INDIRECT,
+    };
+    static_assert(countof(of) == REACH_COUNT, "each is of a class");
+    return of[reach];
+}
+
+/* ---- from the file ------------------------------------------------------------------------- */
+
+static uint32_t site_or_none(struct report *r, struct image *image, uint32_t stack)
+{
+    return stack ? site_of_stack(r, image, stack) : NO_SITE;
+}
+
+static struct region *new_place(struct holder *h)
+{
+    h->place = must_have(calloc(1, sizeof *h->place));
+    h->place->module = NO_MODULE;
+    return h->place;
+}
+
+/* Where the word at `at` lies, if the root is one that can hold it. */
+static void take_root(struct report *r, struct image *image, struct holder *h,
+                      const struct root_record *root)
+{
+    struct region *place;
+
+    if (h->at < root->start || h->at >= root->end)
+        return;
+    place = new_place(h);
+    h->root = root->kind;
+    place->start = root->start;
+    place->end = root->end;
+    place->offset = h->at - root->bias;
+    place->thread = thread_of_number(r, image, root->thread);
+    if (h->root == ROOT_MODULE)
+        place->module = module_of_number(r, image, root->module, h->at);
+    memcpy(place->path, root->path, sizeof place->path);
+}
+
+/* Who reads it is not to look at what does not belong to this kind of witness. */
+static struct holder holder_of(struct report *r, struct image *image, const struct leak_group *g,
+                               const struct root_record *roots, uint32_t root_count)
+{
+    struct holder h = {.what = g->witness, .at = g->at, .function = NO_SITE, .from_stack = NO_SITE};
+
+    if (h.what != WITNESS_NOBODY && h.what != WITNESS_SELF)
+        h.inside = g->value - g->block;
+    if (h.what == WITNESS_REGISTER)
+        new_place(&h)->thread = thread_of_number(r, image, g->thread);
+    if (h.what == WITNESS_BLOCK) {
+        h.from = g->from;
+        h.from_bytes = g->from_bytes;
+        h.from_stack = site_or_none(r, image, g->from_stack);
+    }
+    if (h.what == WITNESS_ROOT && g->root <= root_count)
+        take_root(r, image, &h, &roots[g->root - 1]);
+    if (h.root == ROOT_STACK && g->frame_pc != 0)
+        h.function = site_of_pc(r, image, g->frame_pc);
+    return h;
+}
+
+static struct leak leak_of(struct report *r, struct image *image, const struct leak_group *g)
+{
+    uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
+
+    return (struct leak){
+        .class = class_of(reach),
+        .site = site_or_none(r, image, g->stack),
+        .image = image->number,
+        .is_circle = reach == REACH_CIRCLE,
+        .block = g->block,
+        .block_bytes = g->block_bytes,
+        .thread = thread_of_number(r, image, g->witness == WITNESS_REGISTER ? 0 : g->thread),
+    };
+}
+
+/* ---- into the table ------------------------------------------------------------------------ */
+
+static void leak_add(struct leak *leak, const struct leak_group *g, uint32_t image)
+{
+    leak->blocks += g->blocks;
+    leak->bytes += g->bytes;
+    leak->new_blocks += g->new_blocks;
+    leak->new_bytes += g->new_bytes;
+    leak->behind_blocks += g->behind_blocks;
+    leak->behind_bytes += g->behind_bytes;
+    if (leak->image_count > 0 && leak->images[leak->image_count - 1] == image)
+        return;
+    leak->images = grow(leak->images, leak->image_count, sizeof leak->images[0]);
+    leak->images[leak->image_count++] = image;
+}
+
+/* Where the place of this class and stack is kept, + 1; room is made with the stacks. */
+static uint32_t *place_of(struct report *r, enum leak_class class, uint32_t site)
+{
+    uint32_t row = site == NO_SITE ? 0 : site + 1;
+
+    if (row >= r->leak_row_count) {
+        uint32_t count = r->site_count + r->site_count / 4 + 16;
+        r->leak_places = must_have(reallocarray(r->leak_places, count, sizeof *r->leak_places));
+        memset(r->leak_places + r->leak_row_count, 0,
+               (count - r->leak_row_count) * sizeof *r->leak_places);
+        r->leak_row_count = count;
+    }
+    return &r->leak_places[row].of[class];
+}
+
+/* The leak of this class and stack, which may be new; NULL: there is no room. */
+static struct leak *leak_place(struct report *r, const struct leak *leak)
+{
+    uint32_t *place = place_of(r, leak->class, leak->site);
+
+    if (*place)
+        return &r->leaks[*place - 1];
+    if (r->leak_count == LEAKS_MAX)
+        return NULL;
+    r->leaks = grow(r->leaks, r->leak_count, sizeof *r->leaks);
+    r->leaks[r->leak_count] = *leak;
+    *place = ++r->leak_count;
+    return &r->leaks[*place - 1];
+}
+
+static void sum_add(struct leak_sum *sum, const struct leak_group *g)
+{
+    sum->places++;
+    sum->blocks += g->blocks;
+    sum->bytes += g->bytes;
+}
+
+static void finding_take(struct report *r, struct image *image, const struct leak_group *g,
+                         const struct root_record *roots, uint32_t root_count)
+{
+    struct leak new = leak_of(r, image, g), *leak = leak_place(r, &new);
+
+    if (!leak) {
+        r->leaks_unread++;
+        return;
+    }
+    if (leak->image_count == 0)
+        leak->holder = holder_of(r, image, g, roots, root_count);
+    leak_add(leak, g, image->number);
+    image->leak_places += leak->class != CLASS_HELD;
+}
+
+void leak_take(struct report *r, struct image *image, const struct leak_group *g,
+               const struct root_record *roots, uint32_t root_count)
+{
+    uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
+    bool is_held = class_of(reach) == CLASS_HELD;
+
+    if (reach == REACH_NONE || (is_held && image_was_replaced(image)))
+        return; /* exec has thrown away what was in use */
+    if (is_held && !r->wants_held)
+        sum_add(&r->held, g);
+    else
+        finding_take(r, image, g, roots, root_count);
+}
+
+/* ---- in order ------------------------------------------------------------------------------ */
+
+/* Actual leaks before possible ones, and those that are told with others behind both. */
+static uint32_t rank(enum leak_class class)
+{
+    static const uint32_t ranks[] = {
+        [CLASS_LOST] = 0,     [CLASS_INDIRECT] = 1, [CLASS_INTERIOR] = 2,
+        [CLASS_REGISTER] = 2, [CLASS_BEHIND] = 3,   [CLASS_HELD] = 4,
+    };
+    static_assert(countof(ranks) == CLASS_COUNT, "each has its rank");
+    return ranks[class];
+}
+
+static int by_rank(const void *a_, const void *b_)
+{
+    const struct leak *a = a_, *b = b_;
+    uint64_t a_bytes = a->bytes + a->behind_bytes, b_bytes = b->bytes + b->behind_bytes;
+    uint64_t a_blocks = a->blocks + a->behind_blocks, b_blocks = b->blocks + b->behind_blocks;
+
+    if (rank(a->class) != rank(b->class))
+        return rank(a->class) < rank(b->class) ? -1 : 1;
+    if (a_bytes != b_bytes)
+        return a_bytes > b_bytes ? -1 : 1;
+    if (a_blocks != b_blocks)
+        return a_blocks > b_blocks ? -1 : 1;
+    if (a->class != b->class)
+        return a->class < b->class ? -1 : 1;
+    return a->site < b->site ? -1 : a->site > b->site; /* the same in every run of one file */
+}
+
+static int by_number(const void *a_, const void *b_)
+{
+    const uint32_t *a = a_, *b = b_;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+void leaks_sort(struct report *r)
+{
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        qsort(r->leaks[i].images, r->leaks[i].image_count, sizeof(uint32_t), by_number);
+    if (r->leak_count > 0)
+        qsort(r->leaks, r->leak_count, sizeof *r->leaks, by_rank);
+    free(r->leak_places); /* they are elsewhere now */
+    r->leak_places = NULL;
+    r->leak_row_count = 0;
+}
+
+/* Ids of one kind are told apart from each other only: those of others differ. */
+void leaks_name(struct report *r, uint32_t from, uint32_t end)
+{
+    progress_begin(&r->progress, end - from);
+    for (uint32_t i = from; i < end; i++) {
+        struct leak *leak = &r->leaks[i];
+        const struct class_info *info = &classes[leak->class];
+        if (leak->site != NO_SITE)
+            symbolize_site(r, leak->site);
+        id_of_kind(r, info->code, info->what, leak->site, leak->id);
+        progress_step(&r->progress);
+    }
+    progress_end(&r->progress);
+    ids_tell_apart(r->leaks + from, end - from, sizeof *r->leaks);
+}
+
+uint64_t report_leaks(const struct report *r, uint32_t kinds)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        count += (leak_kind(r->leaks[i].class) & kinds) != 0;
+    return count;
+}
+
+void leaks_free(struct report *r)
+{
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        free(r->leaks[i].images);
+        free(r->leaks[i].holder.place);
+    }
+    free(r->leaks);
+    free(r->leak_places);
+}

@@ -1,0 +1,265 @@
+/*
+ * print_leaks.c - leaks in the text report: a table for each kind, or a paragraph for each leak.
+ *
+ * Actual leaks come before possible ones, the largest first; what leaks behind another is told with
+ * it.  Where the text is to stay short each kind gets its share of the lines, and what does not fit
+ * is counted.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+#define TABLE_FRAMES 4u /* shown of each stack, where it is one line of a table */
+#define HEAD_LINES 2u   /* of a table */
+#define KINDS 4u
+
+/* The leaks of one kind that is told of. */
+struct part {
+    uint32_t kind;
+    struct leak_row *rows;
+    uint32_t count;
+};
+
+static uint32_t parts_make(struct report *r, const struct page *page, uint32_t named,
+                           struct part parts[KINDS])
+{
+    uint32_t count = 0;
+
+    if (page->how->leaks == PRINT_LEAKS_NOTHING)
+        return 0;
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+        struct part part = {.kind = kind};
+        if (!(page->how->leak_kinds & kind))
+            continue;
+        part.rows = leak_rows(r, kind, page->how->match, named, &part.count);
+        if (part.count > 0)
+            parts[count++] = part;
+    }
+    return count;
+}
+
+static void parts_free(struct part parts[KINDS], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free(parts[i].rows);
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static void heading_print(const struct part *part, const struct page *page)
+{
+    uint64_t blocks = 0, bytes = 0, behind_blocks = 0, behind_bytes = 0;
+
+    for (uint32_t i = 0; i < part->count; i++) {
+        blocks += part->rows[i].blocks;
+        bytes += part->rows[i].bytes;
+        behind_blocks += part->rows[i].behind_blocks;
+        behind_bytes += part->rows[i].behind_bytes;
+    }
+    ink(page, INK_HEADING);
+    fputs(kind_words(part->kind)->heading, page->out);
+    ink(page, INK_NONE);
+    fprintf(page->out, "  %s: %s in %s", count_text(part->count, "place", "places").text,
+            size_text(bytes).text, block_text(blocks).text);
+    if (behind_blocks > 0)
+        fprintf(page->out, ", and %s in %s behind them", size_text(behind_bytes).text,
+                block_text(behind_blocks).text);
+    fputc('\n', page->out);
+}
+
+static enum ink ink_of(uint32_t kind)
+{
+    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? INK_BAD : kind == LEAK_POSSIBLE ? INK_WARNING : INK_NONE;
+}
+
+static void id_put(const struct leak_row *row, const struct page *page)
+{
+    fputc(' ', page->out);
+    ink(page, ink_of(leak_kind(row->first->class)));
+    fprintf(page->out, "%-12s", row->first->id);
+    ink(page, INK_NONE);
+}
+
+static void columns_print(const struct page *page)
+{
+    fprintf(page->out, " %-12s  %10s  %13s  ", "Id", "Total Size", "Num of Blocks");
+    if (!page->how->deterministic)
+        fprintf(page->out, "%-14s  ", "Block Address");
+    fputs("Allocation Call Stack\n", page->out);
+}
+
+/* Of several that are told as one no frames beyond those that they have in common. */
+static uint32_t frames_in_row(const struct leak_row *row, const struct page *page)
+{
+    uint32_t most = page->how->frames ? page->how->frames : TABLE_FRAMES;
+
+    return row->members > 1 && page->how->match < most ? page->how->match : most;
+}
+
+static void row_print(struct report *r, const struct leak_row *row, const struct page *page)
+{
+    char *behind = behind_words(row);
+    char address[24] = "-";
+
+    if (row->blocks <= 1)
+        snprintf(address, sizeof address, "0x%llx", (unsigned long long)row->first->block);
+    id_put(row, page);
+    fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text, (unsigned long long)row->blocks);
+    if (!page->how->deterministic)
+        fprintf(page->out, "%-14s  ", address);
+    if (row->first->site == NO_SITE)
+        fputs("not known", page->out);
+    else
+        chain_put(r, row->first->site, frames_in_row(row, page), " < ", page);
+    if (behind)
+        fprintf(page->out, "; %s", behind);
+    fputc('\n', page->out);
+    free(behind);
+}
+
+static void table_print(struct report *r, const struct part *part, uint32_t lines,
+                        const struct page *page)
+{
+    uint32_t room = lines - HEAD_LINES, shown = part->count <= room ? part->count : room - 1;
+
+    heading_print(part, page);
+    columns_print(page);
+    for (uint32_t i = 0; i < shown; i++)
+        row_print(r, &part->rows[i], page);
+    if (shown < part->count)
+        more_print(r, part->count - shown, page);
+}
+
+/* ---- in full ------------------------------------------------------------------------------- */
+
+static void line_put(const char *label, const char *text, const struct page *page)
+{
+    fprintf(page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, label);
+    text_put(page->out, text);
+    fputc('\n', page->out);
+}
+
+static void record_print(struct report *r, const struct leak_row *row, struct page page)
+{
+    char *sentence = leak_sentence(row, page.how->deterministic);
+    char *witness = witness_sentence(r, row->first, page.how->deterministic);
+    char *behind = behind_words(row);
+
+    page.program = program_path(r, row->first->image);
+    page.numbered = true;
+    id_put(row, &page);
+    fputs("  ", page.out);
+    text_put(page.out, sentence);
+    fputc('\n', page.out);
+    line_put(row->blocks > 1 ? "the first" : "witness", witness, &page);
+    if (behind)
+        line_put("and", behind, &page);
+    if (row->members > 1 && page.how->match < page.frames)
+        page.frames = page.how->match;
+    if (row->first->site == NO_SITE)
+        line_put("allocated", "at a place that is not known", &page);
+    else
+        stack_print(r, "allocated", row->first->site, &page);
+    free(sentence);
+    free(witness);
+    free(behind);
+}
+
+/* ---- a line for each kind ------------------------------------------------------------------ */
+
+static void summary_print(const struct report *r, const struct page *page)
+{
+    ink(page, INK_HEADING);
+    fputs("LEAKS", page->out);
+    ink(page, INK_NONE);
+    fputc('\n', page->out);
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+        struct leak_sum sum = leak_sum(r, kind);
+        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_words(kind)->summary,
+                size_text(sum.bytes).text, block_text(sum.blocks).text,
+                count_text(sum.places, "place", "places").text);
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static uint32_t wanted(const struct part *part)
+{
+    return part->count + HEAD_LINES;
+}
+
+/* Of the lines that are left: all but what those behind it want, up to their share. */
+static uint32_t lines_for(const struct part *part, uint32_t parts, uint32_t left)
+{
+    uint32_t share = left / parts, least = HEAD_LINES + 1;
+
+    for (uint32_t i = 1; i < parts; i++)
+        left -= wanted(&part[i]) < share ? wanted(&part[i]) : share;
+    left = left > least ? left : least; /* a line of it can tell of the rest */
+    return wanted(part) < left ? wanted(part) : left;
+}
+
+uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page)
+{
+    struct part parts[KINDS];
+    uint32_t count, lines = 0;
+
+    if (page->how->leaks == PRINT_LEAKS_SUMMARY)
+        return leaks_are_known(r) ? 1 + KINDS : 0;
+    count = parts_make(r, page, 0, parts);
+    for (uint32_t i = 0; i < count; i++)
+        lines += lines_for(&parts[i], count - i, most - lines);
+    parts_free(parts, count);
+    return lines;
+}
+
+static void records_print(struct report *r, const struct part *part, const struct page *page)
+{
+    heading_print(part, page);
+    for (uint32_t i = 0; i < part->count; i++)
+        record_print(r, &part->rows[i], *page);
+}
+
+void leaks_print(struct report *r, uint32_t most, const struct page *page)
+{
+    bool is_table = page->how->leaks == PRINT_LEAKS_TABLE;
+    struct part parts[KINDS];
+    uint32_t count, lines;
+
+    if (page->how->leaks == PRINT_LEAKS_SUMMARY) {
+        if (leaks_are_known(r))
+            summary_print(r, page);
+        return;
+    }
+    count = parts_make(r, page, most, parts);
+    for (uint32_t i = 0; i < count; i++, most -= lines) {
+        lines = lines_for(&parts[i], count - i, most);
+        if (is_table)
+            table_print(r, &parts[i], lines, page);
+        else
+            records_print(r, &parts[i], page);
+    }
+    parts_free(parts, count);
+}
+
+void leaks_verdict_put(const struct report *r, const struct page *page)
+{
+    struct leak_sum direct = leak_sum(r, LEAK_DEFINITE), indirect = leak_sum(r, LEAK_INDIRECT);
+    struct leak_sum possible = leak_sum(r, LEAK_POSSIBLE);
+    uint64_t blocks = direct.blocks + indirect.blocks, bytes = direct.bytes + indirect.bytes;
+
+    if (page->how->leaks == PRINT_LEAKS_NOTHING || !leaks_are_known(r))
+        return;
+    if (blocks == 0 && possible.blocks == 0) {
+        fputs("no leaks; ", page->out);
+        return;
+    }
+    fputs("leaked ", page->out);
+    if (blocks > 0)
+        fprintf(page->out, "%s in %s%s", size_text(bytes).text, block_text(blocks).text,
+                possible.blocks > 0 ? ", " : "; ");
+    if (possible.blocks > 0)
+        fprintf(page->out, "possibly %s in %s; ", size_text(possible.bytes).text,
+                block_text(possible.blocks).text);
+}

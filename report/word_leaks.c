@@ -1,0 +1,259 @@
+/*
+ * word_leaks.c - what is said of leaks: all of these words and sentences are here.
+ *
+ * A leak is told with its witness: who points to the block, or that nobody does.  One witness is
+ * told, of the first block of a place; the others may have others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+const struct kind_words *kind_words(uint32_t kind)
+{
+    static const struct kind_words words[] = {
+        [LEAK_DEFINITE] = {"LEAKS (mel)", "definite (mel)", "leak", "leaks"},
+        [LEAK_INDIRECT] = {"INDIRECT LEAKS (mel)", "indirect (mel)", "indirect leak", "indirect leaks"},
+        [LEAK_POSSIBLE] = {"POSSIBLE LEAKS (aib, air)", "possible (aib, air)", "possible leak",
+                           "possible leaks"},
+        [LEAK_REACHABLE] = {"STILL REACHABLE (biu)", "reachable (biu)", "place in use", "places in use"},
+    };
+    return &words[kind];
+}
+
+const char *reach_name(enum leak_class class)
+{
+    static const char *const names[] = {
+        [CLASS_LOST] = "definite",     [CLASS_INDIRECT] = "indirect", [CLASS_INTERIOR] = "interior",
+        [CLASS_REGISTER] = "register", [CLASS_BEHIND] = "behind",     [CLASS_HELD] = "reachable",
+    };
+    static_assert(countof(names) == CLASS_COUNT, "each has its name");
+    return names[class];
+}
+
+/* Of a file from before leaks were looked for nothing is said. */
+const char *leak_check_words(const struct report *r, const struct image *image)
+{
+    static const char *const why[] = {
+        [LEAKS_NO_MEMORY] = "there was no memory to look for them",
+        [LEAKS_SANDBOX] = "in a sandbox it could not be asked what is mapped",
+        [LEAKS_BUSY] = "a thread would not leave the allocator",
+        [LEAKS_CHECK_COUNT] = "for a reason that this rtcheck does not know",
+    };
+    static_assert(countof(why) == LEAKS_CHECK_COUNT + 1, "each has its words");
+    bool is_old = r->view.run->version_minor < 3;
+
+    if (image->leak_check != LEAKS_NOT_ASKED)
+        return why[image->leak_check];
+    return !is_old && image_is_checked(image) && strcmp(end_name(r, image), "killed") == 0
+               ? "it was killed"
+               : NULL;
+}
+
+/* ---- what it is ---------------------------------------------------------------------------- */
+
+static const char *const titles[] = {
+    [CLASS_LOST] = "memory leak (mel)",
+    [CLASS_INDIRECT] = "indirect memory leak (mel)",
+    [CLASS_INTERIOR] = "possible leak, address in block (aib)",
+    [CLASS_REGISTER] = "possible leak, address in register (air)",
+    [CLASS_BEHIND] = "possible leak, behind another (aib)",
+    [CLASS_HELD] = "block in use (biu)",
+};
+static_assert(countof(titles) == CLASS_COUNT, "each has its title");
+
+static void address_put(FILE *out, uint64_t address, bool deterministic)
+{
+    if (!deterministic)
+        fprintf(out, " at 0x%llx", (unsigned long long)address);
+}
+
+char *leak_sentence(const struct leak_row *row, bool deterministic)
+{
+    const struct leak *leak = row->first;
+    unsigned long long bytes = leak->block_bytes;
+    char *text = NULL;
+    size_t n;
+    FILE *out = must_have(open_memstream(&text, &n));
+
+    fprintf(out, "%s: found ", titles[leak->class]);
+    if (row->blocks > 1) {
+        fprintf(out, "%s, %s in total", block_text(row->blocks).text, size_text(row->bytes).text);
+    } else {
+        fprintf(out, "%s block of %llu byte%s", row->blocks ? "a" : "an inherited", bytes,
+                bytes == 1 ? "" : "s");
+        address_put(out, leak->block, deterministic);
+    }
+    fclose(out);
+    return must_have(text);
+}
+
+char *behind_words(const struct leak_row *row)
+{
+    char *text;
+
+    if (row->behind_blocks == 0)
+        return NULL;
+    if (asprintf(&text, "%s of %s behind %s", block_text(row->behind_blocks).text,
+                 size_text(row->behind_bytes).text, row->blocks > 1 ? "them" : "it") < 0)
+        text = NULL;
+    return must_have(text);
+}
+
+/* ---- who points to it ---------------------------------------------------------------------- */
+
+/* One witness on its way. */
+struct wording {
+    struct report *r;
+    const struct leak *leak;
+    bool deterministic;
+    FILE *out;
+};
+
+static void thread_put(struct wording *w)
+{
+    char *words = thread_words(w->r, w->leak->image, &w->leak->holder.place->thread);
+
+    fputs(words, w->out);
+    free(words);
+}
+
+/* "leak (t.c:7)", "libsome.so+0x1234": the innermost place of a stack. */
+static void function_put(struct wording *w, uint32_t place)
+{
+    const struct site *site = &w->r->sites[place];
+    struct source_line line;
+    const struct frame *frame;
+
+    symbolize_site(w->r, place);
+    if (site->count == 0) {
+        fputs("a place that is not recorded", w->out);
+        return;
+    }
+    frame = &w->r->frames[site->frames[0]];
+    frame_lines(frame, &line, 1);
+    if (frame->module == NO_MODULE)
+        fputs("no known module", w->out);
+    else if (line.function)
+        fputs(line.function, w->out);
+    else
+        fprintf(w->out, "%s+0x%llx", base_name(w->r->modules[frame->module].path),
+                (unsigned long long)frame->offset);
+    if (line.file)
+        fprintf(w->out, " (%s:%d)", base_name(line.file), line.line);
+}
+
+static void stack_put(struct wording *w)
+{
+    fputs("on the stack of ", w->out);
+    thread_put(w);
+    if (w->leak->holder.function != NO_SITE) {
+        fputs(", in ", w->out);
+        function_put(w, w->leak->holder.function);
+    }
+}
+
+static void module_put(struct wording *w)
+{
+    const struct region *place = w->leak->holder.place;
+
+    fputs("in ", w->out);
+    if (place->module != NO_MODULE)
+        place_words(w->r, place->module, place->offset, w->out);
+    else
+        fputs(place->path[0] ? base_name(place->path) : "a program or library that is not known", w->out);
+}
+
+static void mapping_put(struct wording *w)
+{
+    const struct region *place = w->leak->holder.place;
+
+    fprintf(w->out, "in %s", place->path[0] ? place->path : "memory");
+    fputs(place->path[0] ? ", mapped by the program" : " mapped by the program", w->out);
+    if (!w->deterministic)
+        fprintf(w->out, " at 0x%llx-0x%llx", (unsigned long long)place->start,
+                (unsigned long long)place->end);
+}
+
+static void root_put(struct wording *w)
+{
+    switch (w->leak->holder.root) {
+    case ROOT_STACK:
+        stack_put(w);
+        break;
+    case ROOT_MODULE:
+        module_put(w);
+        break;
+    case ROOT_MAPPED:
+        mapping_put(w);
+        break;
+    case ROOT_GIVEN:
+        fputs("in a root region that the program named", w->out);
+        break;
+    default:
+        fputs("in memory that is not known", w->out);
+    }
+}
+
+static void block_put(struct wording *w)
+{
+    const struct holder *h = &w->leak->holder;
+
+    fprintf(w->out, "at offset +%llu of a block of %llu bytes", (unsigned long long)(h->at - h->from),
+            (unsigned long long)h->from_bytes);
+    if (h->from_stack != NO_SITE) {
+        fputs(" allocated at ", w->out);
+        function_put(w, h->from_stack);
+    }
+}
+
+/* By DWARF's numbers. */
+static void register_put(struct wording *w)
+{
+    static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    static_assert(countof(names) == WITNESS_VECTOR, "the others are vector registers");
+    uint64_t number = w->leak->holder.at;
+
+    if (number < countof(names))
+        fprintf(w->out, "in register %s of ", names[number]);
+    else
+        fputs("in a vector register of ", w->out);
+    thread_put(w);
+}
+
+static void pointer_put(struct wording *w)
+{
+    uint64_t inside = w->leak->holder.inside;
+
+    if (inside == 0)
+        fputs("a pointer to its start ", w->out);
+    else
+        fprintf(w->out, "a pointer %llu byte%s inside it ", (unsigned long long)inside,
+                inside == 1 ? "" : "s");
+}
+
+char *witness_sentence(struct report *r, const struct leak *leak, bool deterministic)
+{
+    char *text = NULL;
+    size_t bytes;
+    struct wording w = {r, leak, deterministic, must_have(open_memstream(&text, &bytes))};
+
+    if (leak->holder.what == WITNESS_NOBODY) {
+        fputs(leak->is_circle ? "nobody but itself, or what is behind it" : "nobody points to it", w.out);
+    } else if (leak->holder.what == WITNESS_SELF) {
+        fputs("in use by rule: the loader's, or one to be ignored", w.out);
+    } else {
+        pointer_put(&w);
+        if (leak->holder.what == WITNESS_ROOT)
+            root_put(&w);
+        else if (leak->holder.what == WITNESS_BLOCK)
+            block_put(&w);
+        else
+            register_put(&w);
+        if (leak->is_circle)
+            fputs(", and nobody else: a circle", w.out);
+    }
+    fclose(w.out);
+    return must_have(text);
+}

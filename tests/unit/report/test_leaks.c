@@ -1,0 +1,324 @@
+/*
+ * test_leaks.c - groups of leaked blocks into one table: what is one place, who points there, and in
+ * which order they are told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+#define PROG 0x560000000000ull
+#define STACK 0x7ffc00001000ull
+#define NOBODYS_PID 2000000000u
+
+/* The segments of an image that leaks refer to. */
+struct parts {
+    uint32_t area;
+    struct segment *leaks, *roots, *threads, *depot, *modules;
+};
+
+static struct parts an_image(struct build *b, uint32_t number, uint64_t bias)
+{
+    uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
+    struct parts p = {
+        area,
+        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 16, 0),
+        build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), 2, 1),
+        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
+        build_depot(b, area, 0),
+        build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0),
+    };
+
+    build_image_header(b, area)->leak_check = LEAKS_FOUND;
+    build_module(p.modules, "/opt/prog", bias, 0x10000)->number = 1;
+    build_thread(p.threads, 1, 0, 0)->tid = NOBODYS_PID + number;
+    build_thread(p.threads, 3, 0, 0);
+    return p;
+}
+
+static struct report *collect(struct build *b)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(b);
+
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    report_want_reachable(r);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(r->bad_count, 0);
+    close(fd);
+    build_end(b);
+    return r;
+}
+
+static struct leak_group *held_by(struct leak_group *g, enum witness witness, uint64_t at)
+{
+    g->witness = witness;
+    g->value = g->block + 4;
+    g->at = at;
+    g->root = 1;
+    return g;
+}
+
+static void test_all_fields(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG);
+    uint32_t outer = build_node(p.depot, PROG + 0x1010, 0);
+    struct leak_group *g = build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 0x2020, outer), 3, 48);
+    struct report *r;
+
+    (void)state;
+    held_by(g, WITNESS_BLOCK, 0x700000020008)->from = 0x700000020000;
+    g->from_bytes = 32;
+    g->from_stack = outer;
+    g->new_blocks = 1;
+    g->new_bytes = 16;
+    g->behind_blocks = 2;
+    g->behind_bytes = 200;
+    g->thread = 3;
+    r = collect(&b);
+    assert_int_equal(r->leak_count, 1);
+    const struct leak *leak = &r->leaks[0];
+    assert_int_equal(leak->class, CLASS_INTERIOR);
+    assert_int_equal(r->sites[leak->site].count, 2);
+    assert_int_equal(leak->blocks, 3);
+    assert_int_equal(leak->bytes, 48);
+    assert_int_equal(leak->new_blocks, 1);
+    assert_int_equal(leak->new_bytes, 16);
+    assert_int_equal(leak->behind_blocks, 2);
+    assert_int_equal(leak->behind_bytes, 200);
+    assert_int_equal(leak->block_bytes, 16);
+    assert_int_equal(leak->thread.number, 3);
+    assert_int_equal(leak->holder.what, WITNESS_BLOCK);
+    assert_int_equal(leak->holder.inside, 4);
+    assert_int_equal(leak->holder.at - leak->holder.from, 8);
+    assert_int_equal(leak->holder.from_bytes, 32);
+    assert_int_equal(r->sites[leak->holder.from_stack].count, 1);
+    report_close(r);
+}
+
+/* One place in two processes, whose program lies elsewhere; of a circle and of what is lost, too. */
+static void test_merge(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG), q = an_image(&b, 2, PROG + 0x100000);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0);
+    struct report *r;
+
+    (void)state;
+    build_leak(p.leaks, REACH_LOST, one, 1, 10)->behind_blocks = 5;
+    build_leak(p.leaks, REACH_CIRCLE, one, 2, 20)->behind_bytes = 7;
+    build_leak(q.leaks, REACH_LOST, build_node(q.depot, PROG + 0x101010, 0), 4, 40);
+    r = collect(&b);
+    assert_int_equal(r->leak_count, 1);
+    assert_int_equal(r->leaks[0].blocks, 7);
+    assert_int_equal(r->leaks[0].bytes, 70);
+    assert_int_equal(r->leaks[0].behind_blocks, 5);
+    assert_int_equal(r->leaks[0].behind_bytes, 7);
+    assert_int_equal(r->leaks[0].block_bytes, 10);
+    assert_false(r->leaks[0].is_circle);
+    assert_int_equal(r->leaks[0].image_count, 2);
+    assert_int_equal(r->leaks[0].images[1], 2);
+    assert_int_equal(report_leaks(r, LEAK_DEFINITE), 1);
+    assert_int_equal(report_leaks(r, LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE), 0);
+    report_close(r);
+}
+
+/* Its twin: what is reached otherwise is another leak.  Actual before possible, the largest first. */
+static void test_order(void **state)
+{
+    static const enum leak_class want[] = {CLASS_LOST,     CLASS_LOST,     CLASS_INDIRECT, CLASS_REGISTER,
+                                           CLASS_INTERIOR, CLASS_BEHIND, CLASS_HELD};
+    static const enum reach reaches[] = {REACH_HELD,       REACH_BEHIND, REACH_INTERIOR, REACH_REGISTER,
+                                         REACH_LOST_BEHIND, REACH_LOST};
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    struct report *r;
+
+    (void)state;
+    for (size_t i = 0; i < countof(reaches); i++)
+        build_leak(p.leaks, reaches[i], one, 1, reaches[i] == REACH_REGISTER ? 100 : 90);
+    build_leak(p.leaks, REACH_LOST, two, 1, 1)->behind_bytes = 95;
+    r = collect(&b);
+    assert_int_equal(r->leak_count, countof(want));
+    for (size_t i = 0; i < countof(want); i++)
+        assert_int_equal(r->leaks[i].class, want[i]);
+    assert_int_equal(r->leaks[0].bytes, 1); /* with those behind it it is the largest */
+    assert_int_equal(report_leaks(r, LEAK_POSSIBLE), 2);
+    assert_int_equal(report_leaks(r, LEAK_INDIRECT), 1);
+    assert_int_equal(image_of(r, 1)->leak_places, 6); /* not what is in use */
+    report_close(r);
+}
+
+/* The head of a list and what hangs on it come from one place, and are two names. */
+static void test_ids(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0);
+    struct report *r;
+
+    (void)state;
+    build_leak(p.leaks, REACH_LOST, one, 1, 10);
+    build_leak(p.leaks, REACH_LOST_BEHIND, one, 9, 90);
+    build_leak(p.leaks, REACH_REGISTER, one, 9, 90);
+    build_leak(p.leaks, REACH_HELD, 0, 9, 90);
+    r = collect(&b);
+    leaks_name(r, 0, r->leak_count);
+    assert_memory_equal(r->leaks[0].id, "mel-", 4);
+    assert_memory_equal(r->leaks[1].id, "mel-", 4);
+    assert_int_equal(strlen(r->leaks[1].id), strlen("mel-01234567"));
+    assert_string_not_equal(r->leaks[0].id, r->leaks[1].id);
+    assert_memory_equal(r->leaks[2].id, "air-", 4);
+    assert_memory_equal(r->leaks[3].id, "biu-", 4);
+    assert_int_equal(r->leaks[3].site, NO_SITE);
+    report_close(r);
+}
+
+/* Roots are counted through their chunks, wherever those stand: places that nobody wrote count. */
+static void test_roots(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG);
+    struct segment *first = build_segment(&b, p.area, SEGMENT_ROOTS, sizeof(struct root_record), 2, 0);
+    struct root_record *stack, *data;
+    struct leak_group *g;
+    struct report *r;
+
+    (void)state;
+    build_root(first, ROOT_NONE, 0, 0);
+    stack = build_root(first, ROOT_STACK, STACK, 0x1000);
+    stack->thread = 3;
+    data = build_root(p.roots, ROOT_MODULE, PROG + 0x4000, 0x1000);
+    data->bias = PROG;
+    data->module = 1;
+    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 1, 0), 1, 9), WITNESS_ROOT, STACK + 8);
+    g->root = 2;
+    g->frame_pc = PROG + 0x3030;
+    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 2, 0), 1, 8), WITNESS_ROOT,
+                PROG + 0x4010);
+    g->root = 3;
+    g->frame_pc = PROG + 0x3030; /* it is of no stack */
+    r = collect(&b);
+    assert_int_equal(r->leaks[0].holder.root, ROOT_STACK);
+    assert_int_equal(r->leaks[0].holder.place->thread.number, 3);
+    assert_int_equal(r->frames[r->sites[r->leaks[0].holder.function].frames[0]].offset, 0x3030);
+    assert_int_equal(r->leaks[1].holder.root, ROOT_MODULE);
+    assert_string_equal(r->modules[r->leaks[1].holder.place->module].path, "/opt/prog");
+    assert_int_equal(r->leaks[1].holder.place->offset, 0x4010);
+    assert_int_equal(r->leaks[1].holder.function, NO_SITE);
+    report_close(r);
+}
+
+/* Numbers that lead nowhere are not known; they are no reason to refuse the rest. */
+static void test_strange_numbers(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG);
+    struct report *r;
+
+    (void)state;
+    build_root(p.roots, ROOT_STACK, STACK, 0x1000);
+    held_by(build_leak(p.leaks, REACH_INTERIOR, 99, 1, 9), WITNESS_ROOT, STACK)->root = 7;
+    held_by(build_leak(p.leaks, REACH_INTERIOR, 0, 1, 8), WITNESS_ROOT, STACK + 0x1000);
+    held_by(build_leak(p.leaks, REACH_REGISTER, 0, 1, 8), WITNESS_REGISTER, 3)->thread = 77;
+    held_by(build_leak(p.leaks, REACH_HELD, 0, 1, 8), WITNESS_ROOT, STACK - 1);
+    build_leak(p.leaks, REACH_NONE, 0, 1, 8);
+    r = collect(&b);
+    assert_int_equal(r->leak_count, 4);
+    assert_int_equal(r->leaks[3].holder.root, ROOT_NONE);
+    assert_int_equal(r->leaks[0].holder.root, ROOT_NONE);
+    assert_int_equal(r->sites[r->leaks[0].site].end, SITE_LOST);
+    assert_int_equal(r->leaks[1].holder.root, ROOT_NONE);
+    assert_int_equal(r->leaks[2].holder.place->thread.number, 77);
+    assert_int_equal(r->leaks[2].thread.number, 0); /* the one who allocated it is not told */
+    report_close(r);
+}
+
+/* Without the word that they are all, groups say nothing; what exec threw away is not in use. */
+static void test_what_counts(void **state)
+{
+    static const uint32_t checks[] = {LEAKS_NOT_ASKED, LEAKS_NO_MEMORY, LEAKS_SANDBOX, LEAKS_CHECK_COUNT + 5};
+    struct report *r;
+
+    (void)state;
+    for (size_t i = 0; i <= countof(checks); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, PROG);
+        build_leak(p.leaks, REACH_LOST, 0, 1, 10);
+        build_leak(p.leaks, REACH_HELD, 0, 1, 10);
+        if (i < countof(checks))
+            build_image_header(&b, p.area)->leak_check = checks[i];
+        else
+            build_image_header(&b, p.area)->end_how = END_EXEC;
+        r = collect(&b);
+        assert_int_equal(r->leak_count, i < countof(checks) ? 0 : 1);
+        assert_true(image_of(r, 1)->leak_check <= LEAKS_CHECK_COUNT);
+        report_close(r);
+    }
+}
+
+/* Of what is in use, unless it is asked for, the sum is known; not of what exec threw away. */
+static void test_sum_of_held(void **state)
+{
+    (void)state;
+    for (uint32_t over = 0; over < 2; over++) {
+        char err[REPORT_ERROR_BYTES];
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, PROG);
+        struct report *r;
+        int fd;
+        build_leak(p.leaks, REACH_HELD, 0, 3, 10);
+        build_leak(p.leaks, REACH_HELD, 0, 4, 20);
+        if (over)
+            build_image_header(&b, p.area)->end_how = END_EXEC;
+        fd = build_fd(&b);
+        assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+        assert_int_equal(report_collect(r, err), 0);
+        assert_int_equal(r->leak_count, 0);
+        assert_int_equal(leak_sum(r, LEAK_REACHABLE).places, over ? 0 : 2);
+        assert_int_equal(leak_sum(r, LEAK_REACHABLE).blocks, over ? 0 : 7);
+        assert_int_equal(leak_sum(r, LEAK_REACHABLE).bytes, over ? 0 : 30);
+        report_close(r);
+        close(fd);
+        build_end(&b);
+    }
+}
+
+/* However much a file says, there is an end of it; what is known already still adds up. */
+static void test_no_room(void **state)
+{
+    struct report r = {0};
+    struct image image = {.number = 1};
+    struct leak_group lost = {.reach = REACH_LOST, .blocks = 1}, other = {.reach = REACH_INTERIOR, .blocks = 1};
+
+    (void)state;
+    leak_take(&r, &image, &lost, NULL, 0);
+    r.leak_count = LEAKS_MAX;
+    leak_take(&r, &image, &other, NULL, 0);
+    leak_take(&r, &image, &lost, NULL, 0);
+    assert_int_equal(r.leak_count, LEAKS_MAX);
+    assert_int_equal(r.leaks_unread, 1);
+    assert_int_equal(r.leaks[0].blocks, 2);
+    r.leak_count = 1;
+    leaks_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_fields),      cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_roots),           cmocka_unit_test(test_strange_numbers),
+        cmocka_unit_test(test_what_counts),     cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_sum_of_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
