@@ -1,0 +1,229 @@
+/*
+ * ends.c - programs that end in the midst of something; `ends WHAT`.  ends.py says what has to come of it.
+ */
+/* rtc-build: -pthread -Wno-deprecated-declarations */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+static void *volatile kept;
+static pthread_barrier_t ready;
+
+static NOINLINE void lose(size_t bytes)
+{
+    kept = malloc(bytes);
+    kept = NULL;
+}
+
+static void start(void *(*body)(void *))
+{
+    pthread_t thread;
+    pthread_barrier_init(&ready, NULL, 2);
+    if (pthread_create(&thread, NULL, body, NULL))
+        abort();
+    pthread_barrier_wait(&ready);
+}
+
+/* ---- what a program sees of its signals ---------------------------------------------------------- */
+
+static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL, SIGABRT,   SIGBUS,  SIGFPE,  SIGUSR1,
+                              SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,  SIGXCPU, SIGXFSZ, SIGIO,
+                              SIGSYS,  SIGPROF, SIGVTALRM, SIGCHLD, SIGWINCH};
+
+static void handler(int number)
+{
+    (void)number;
+}
+
+static const char *name_of(void (*h)(int))
+{
+    return h == SIG_DFL ? "default" : h == SIG_IGN ? "ignored" : h == handler ? "ours" : "another";
+}
+
+static const char *now(int number)
+{
+    struct sigaction a;
+    memset(&a, 0x5a, sizeof a);
+    if (sigaction(number, NULL, &a))
+        return "error";
+    static char text[64];
+    snprintf(text, sizeof text, "%s(%x,%d)", name_of(a.sa_handler), (unsigned)a.sa_flags & 0xfbffffff,
+             sigismember(&a.sa_mask, SIGUSR2));
+    return text;
+}
+
+static void dispositions(void)
+{
+    struct sigaction old, mine = {.sa_handler = handler}, none = {.sa_handler = SIG_DFL, .sa_flags = SA_NODEFER};
+    sigaddset(&none.sa_mask, SIGUSR2);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        int n = signals[i];
+        printf("%d: %s", n, now(n));
+        printf(" %s", name_of(signal(n, handler)));
+        printf(" %s", name_of(signal(n, SIG_DFL)));
+        printf(" %s", now(n));
+        printf(" %s", name_of(sysv_signal(n, SIG_IGN)));
+        printf(" %s", name_of(sysv_signal(n, SIG_DFL)));
+        printf(" %s", name_of(sigset(n, handler)));
+        printf(" %s", name_of(sigset(n, SIG_DFL)));
+        sigaction(n, &mine, &old);
+        printf(" %s", name_of(old.sa_handler));
+        sigaction(n, &none, &old);
+        printf(" %s %s\n", name_of(old.sa_handler), now(n));
+    }
+}
+
+/* A child of ours ends by each signal as it would without a checker. */
+static void deaths(void)
+{
+    static const int fatal[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGPIPE, SIGALRM, SIGSEGV, SIGABRT, SIGFPE};
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
+        int status;
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+            lose(100);
+            if (fatal[i] == SIGSEGV)
+                *(volatile char *)(uintptr_t)kept = 1;
+            else
+                raise(fatal[i]);
+            _exit(1);
+        }
+        waitpid(pid, &status, 0);
+        printf("%d: signal %d\n", fatal[i], WIFSIGNALED(status) ? WTERMSIG(status) : -1);
+    }
+}
+
+/* ---- threads that cannot be stopped ------------------------------------------------------------- */
+
+static void *deaf_body(void *unused)
+{
+    uint64_t all = ~0ull;
+    void *volatile mine = malloc(4711);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+    pthread_barrier_wait(&ready);
+    for (;;)
+        __asm__ volatile("pause" ::"m"(mine));
+    return unused;
+}
+
+static void *allocating_body(void *unused)
+{
+    pthread_barrier_wait(&ready);
+    for (;;)
+        free(malloc(100));
+    return unused;
+}
+
+static void deaf(void) { start(deaf_body); }
+static void allocating(void) { start(allocating_body); }
+
+static void *ending_body(void *unused)
+{
+    lose(4711);
+    exit(0);
+    return unused;
+}
+
+/* main waits, and another thread ends the program. */
+static void by_another(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, ending_body, NULL);
+    for (;;)
+        pause();
+}
+
+static void *late_body(void *unused)
+{
+    lose(4711);
+    return unused;
+}
+
+/* main is over before the program is. */
+static void main_first(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, late_body, NULL);
+    pthread_exit(NULL);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+/* Pages of a block that may not be read, as a coroutine's guard. */
+static void closed(void)
+{
+    char *p = aligned_alloc(4096, 65536);
+    kept = p;
+    *(void **)(uintptr_t)(p + 16) = malloc(4711);
+    mprotect(p + 8192, 8192, PROT_NONE);
+    mprotect(p, 4096, PROT_NONE);
+}
+
+static char sent[] = "in time";
+
+static void at_exit(void)
+{
+    free(kept);
+    kept = NULL;
+    puts(sent);
+}
+
+/* Freed by a handler at the end, and so no leak. */
+static void freed_late(void)
+{
+    kept = malloc(4711);
+    atexit(at_exit);
+}
+
+/* ---- children ------------------------------------------------------------------------------------ */
+
+static void children(void)
+{
+    int status;
+    lose(1001);
+    pid_t pid = fork();
+    if (pid == 0) {
+        lose(1002);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    pid = fork();
+    if (pid == 0) { /* nothing of its own, but of its parent */
+        free(malloc(10));
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+}
+
+static void quick(void)
+{
+    lose(4711);
+    quick_exit(3);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*body)(void);
+    } what[] = {{"dispositions", dispositions}, {"deaths", deaths},         {"deaf", deaf},
+                {"allocating", allocating},     {"by_another", by_another}, {"main_first", main_first},
+                {"closed", closed},             {"freed_late", freed_late}, {"children", children},
+                {"quick", quick}};
+    for (size_t i = 0; argc == 2 && i < sizeof what / sizeof what[0]; i++)
+        if (!strcmp(argv[1], what[i].name)) {
+            what[i].body();
+            return 0;
+        }
+    return 125;
+}

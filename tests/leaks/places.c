@@ -1,0 +1,469 @@
+/*
+ * places.c - one block, and one place in which the only pointer to it lies when the program ends.
+ *
+ * usage: places PLACE held|lost WAY      places --list
+ *
+ * WAY: return, exit_now, terminate, abort.  `lost` does the same and then forgets the pointer.  --list says
+ * of each place what becomes of its block when it is held: its class, its bytes, and who points there.
+ * "behind": the block of 64 bytes that it is found through is the possible leak.
+ */
+/* rtc-build: -pthread -fno-optimize-sibling-calls */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+#define BYTES 4711u
+
+static const char *way;
+static int is_lost;
+
+/* Nothing of what was called before stays on this stack, or in a register. */
+static NOINLINE void scrub(void)
+{
+    volatile char room[16384];
+    for (size_t i = 0; i < sizeof room; i++)
+        room[i] = 0;
+    __asm__ volatile("xor %%eax, %%eax; xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor %%edi, %%edi;"
+                     "xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d; xor %%r11d, %%r11d;"
+                     "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
+                     "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7" ::
+                         : "eax", "ecx", "edx", "esi", "edi", "r8", "r9", "r10", "r11", "xmm0", "xmm1",
+                           "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc");
+}
+
+/* The block, zeroed; whoever calls it must have no copy of the pointer when the program ends. */
+static NOINLINE void *take(void)
+{
+    void *p = calloc(1, BYTES);
+    if (!p)
+        abort();
+    return p;
+}
+
+static NOINLINE void put(void *volatile *place)
+{
+    *place = take();
+    if (is_lost)
+        *place = NULL;
+}
+
+static NOINLINE _Noreturn void end(void)
+{
+    if (!strcmp(way, "exit_now"))
+        _exit(0);
+    if (!strcmp(way, "terminate"))
+        kill(getpid(), SIGTERM);
+    if (!strcmp(way, "abort"))
+        abort();
+    exit(0);
+}
+
+/* ---- data ------------------------------------------------------------------------------------- */
+
+static void *volatile in_data = (void *)1;
+static void *volatile in_bss;
+static void *volatile in_array[10];
+static struct {
+    int a;
+    struct {
+        char b;
+        void *volatile c;
+    } inner;
+} in_struct;
+
+static void data(void) { put(&in_data); }
+static void bss(void) { put(&in_bss); }
+static void array(void) { put(&in_array[7]); }
+static void field(void) { put(&in_struct.inner.c); }
+
+static void function_static(void)
+{
+    static void *volatile kept;
+    put(&kept);
+}
+
+/* ---- stacks ----------------------------------------------------------------------------------- */
+
+static NOINLINE void main_stack(void)
+{
+    void *volatile local;
+    put(&local);
+    scrub();
+    end();
+}
+
+static pthread_barrier_t ready;
+
+/* What put has left below our frame is gone before this one's begins: it has holes. */
+static NOINLINE void wait_for_ever(void)
+{
+    scrub();
+    pthread_barrier_wait(&ready);
+    for (;;)
+        pause();
+}
+
+static void start(void *(*body)(void *))
+{
+    pthread_t thread;
+    pthread_barrier_init(&ready, NULL, 2);
+    if (pthread_create(&thread, NULL, body, NULL))
+        abort();
+    pthread_barrier_wait(&ready);
+}
+
+static void *stack_body(void *unused)
+{
+    void *volatile local;
+    put(&local);
+    scrub();
+    wait_for_ever();
+    return unused;
+}
+static void thread_stack(void) { start(stack_body); }
+
+static char *alternate;
+
+static NOINLINE void on_alternate(int number)
+{
+    void *volatile local;
+    (void)number;
+    put(&local);
+    scrub();
+    end();
+}
+
+static void alternate_stack(void)
+{
+    alternate = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaltstack(&(stack_t){.ss_sp = alternate, .ss_size = 65536}, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate, .sa_flags = SA_ONSTACK}, NULL);
+    raise(SIGUSR1);
+}
+
+/* The main stack, while a handler on another one ends the program. */
+static NOINLINE void on_alternate_end(int number)
+{
+    (void)number;
+    scrub();
+    end();
+}
+
+static NOINLINE void interrupted_stack(void)
+{
+    void *volatile local;
+    alternate = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaltstack(&(stack_t){.ss_sp = alternate, .ss_size = 65536}, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate_end, .sa_flags = SA_ONSTACK}, NULL);
+    put(&local);
+    scrub();
+    raise(SIGUSR1);
+    end();
+}
+
+static ucontext_t back, there;
+
+static NOINLINE void coroutine(void)
+{
+    void *volatile local;
+    put(&local);
+    scrub();
+    swapcontext(&there, &back);
+}
+
+static void run_on(void *stack, size_t bytes)
+{
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = bytes;
+    there.uc_link = &back;
+    makecontext(&there, coroutine, 0);
+    swapcontext(&back, &there);
+}
+
+static void coroutine_mapped(void)
+{
+    run_on(mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 65536);
+}
+
+static void *volatile coroutine_block;
+
+static void coroutine_in_block(void)
+{
+    coroutine_block = malloc(65536);
+    run_on(coroutine_block, 65536);
+}
+
+/* ---- threads' own ------------------------------------------------------------------------------- */
+
+static __thread void *volatile in_tls;
+static void main_tls(void) { put(&in_tls); }
+
+static void *tls_body(void *unused)
+{
+    put(&in_tls);
+    scrub();
+    wait_for_ever();
+    return unused;
+}
+static void thread_tls(void) { start(tls_body); }
+
+static pthread_key_t keys[40];
+
+static void key_number(unsigned n)
+{
+    void *volatile local;
+    for (unsigned i = 0; i < 40; i++)
+        pthread_key_create(&keys[i], NULL);
+    put(&local);
+    pthread_setspecific(keys[n], local);
+    local = NULL;
+}
+
+static void *first_key_body(void *unused)
+{
+    key_number(2);
+    scrub();
+    wait_for_ever();
+    return unused;
+}
+static void first_keys(void) { start(first_key_body); }
+
+static void *later_key_body(void *unused)
+{
+    key_number(38);
+    scrub();
+    wait_for_ever();
+    return unused;
+}
+static void later_keys(void) { start(later_key_body); }
+
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+static void *volatile *map(size_t bytes, int flags)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        abort();
+    return p;
+}
+
+static void mapped(void) { put(map(4096, MAP_PRIVATE) + 100); }
+static void mapped_shared(void) { put(map(4096, MAP_SHARED) + 100); }
+
+static void mapped_sparse(void)
+{
+    put(map(1u << 30, MAP_PRIVATE | MAP_NORESERVE) + (1u << 24));
+}
+
+static void mapped_protected(void)
+{
+    void *volatile *p = map(4096, MAP_PRIVATE);
+    put(p + 5);
+    mprotect((void *)(uintptr_t)p, 4096, PROT_READ);
+}
+
+static void *volatile *volatile chain;
+
+static void in_block(void)
+{
+    chain = malloc(64);
+    put(chain + 3);
+}
+
+static void in_blocks_block(void)
+{
+    chain = malloc(64);
+    chain[2] = calloc(1, 100000);
+    put((void *volatile *)chain[2] + 9000);
+}
+
+static void in_environment(void)
+{
+    char *volatile text;
+    put((void *volatile *)&text);
+    if (!text)
+        return;
+    strcpy(text, "PLACES=here");
+    putenv(text);
+    text = NULL;
+}
+
+static void nothing(int status, void *block) { (void)status, (void)block; }
+
+static void at_exit(void)
+{
+    void *volatile local;
+    put(&local);
+    if (local)
+        on_exit(nothing, local);
+    local = NULL;
+}
+
+static FILE *volatile stream;
+
+static void stream_buffer(void)
+{
+    char *volatile buffer;
+    put((void *volatile *)&buffer);
+    stream = fopen("/dev/null", "w");
+    if (buffer)
+        setvbuf(stream, buffer, _IOFBF, BYTES);
+    buffer = NULL;
+}
+
+/* ---- in part ------------------------------------------------------------------------------------ */
+
+static char *volatile moved;
+
+static void advanced(void)
+{
+    put((void *volatile *)&moved);
+    if (moved)
+        moved += 3;
+}
+
+static void behind_advanced(void)
+{
+    chain = malloc(64);
+    put(chain + 1);
+    moved = (char *)(uintptr_t)chain + 24;
+    chain = NULL;
+}
+
+/* Only a register that a call keeps has it. */
+static NOINLINE void kept_register(void)
+{
+    void *p = take();
+    if (is_lost)
+        p = NULL;
+    __asm__ volatile("mov %0, %%r14; xor %%eax, %%eax; movq %%rax, %0" : "+m"(p)::"r14", "rax");
+    scrub();
+    __asm__ volatile("call *%0" ::"r"(end) : "memory");
+}
+
+/* ---- not in use, whatever is done ----------------------------------------------------------------- */
+
+static void *ended_body(void *unused)
+{
+    void *volatile local;
+    put(&local);
+    return unused;
+}
+
+static void ended_stack(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, ended_body, NULL) || pthread_join(thread, NULL))
+        abort();
+}
+
+static void freed_block(void)
+{
+    chain = malloc(64);
+    put(chain + 3);
+    free((void *)(uintptr_t)chain);
+}
+
+static void slack(void)
+{
+    chain = malloc(33);
+    void *volatile local;
+    put(&local);
+    memcpy((char *)(uintptr_t)chain + 32, (const void *)(uintptr_t)&local, 1);
+    local = NULL;
+}
+
+uintptr_t turned; /* its bits */
+
+static void hidden(void)
+{
+    void *volatile local;
+    put(&local);
+    turned = ~(uintptr_t)local;
+    local = NULL;
+}
+
+static void itself(void)
+{
+    void *volatile local;
+    put(&local);
+    if (local)
+        *(void **)local = local;
+    local = NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------ */
+
+static const struct place {
+    const char *name;
+    void (*body)(void);
+    const char *held; /* class of the block */
+    const char *witness; /* a regular expression for what the report says */
+    const char *at_abort; /* the same when abort keeps the pointer on its stack: then it is biu */
+} places[] = {
+    {"data", data, "biu", "in_data", NULL},
+    {"bss", bss, "biu", "in_bss", NULL},
+    {"array", array, "biu", "in_array\\[7\\]", NULL},
+    {"field", field, "biu", "in_struct\\.inner\\.c", NULL},
+    {"function_static", function_static, "biu", "kept", NULL},
+    {"main_stack", main_stack, "biu", "main_stack", NULL},
+    {"thread_stack", thread_stack, "biu", "stack_body", NULL},
+    {"alternate_stack", alternate_stack, "biu", "mapp|memory", NULL},
+    {"interrupted_stack", interrupted_stack, "biu", "stack", NULL},
+    {"coroutine_mapped", coroutine_mapped, "biu", "mapp|memory", NULL},
+    {"coroutine_in_block", coroutine_in_block, "biu", "block of 65536 bytes", NULL},
+    {"main_tls", main_tls, "biu", "mapp|memory|thread", NULL},
+    {"thread_tls", thread_tls, "biu", "stack|thread", NULL},
+    {"first_keys", first_keys, "biu", "stack|thread", NULL},
+    {"later_keys", later_keys, "biu", "block of", NULL},
+    {"mapped", mapped, "biu", "mapp|memory", NULL},
+    {"mapped_shared", mapped_shared, "biu", "/dev/zero", NULL},
+    {"mapped_sparse", mapped_sparse, "biu", "mapp|memory", NULL},
+    {"mapped_protected", mapped_protected, "biu", "mapp|memory", NULL},
+    {"in_block", in_block, "biu", "block of 64 bytes", NULL},
+    {"in_blocks_block", in_blocks_block, "biu", "block of 100000 bytes", NULL},
+    {"in_environment", in_environment, "biu", "block of", NULL},
+    {"at_exit", at_exit, "biu", "libc", NULL},
+    {"stream_buffer", stream_buffer, "biu", "block of", NULL},
+    {"advanced", advanced, "aib", "moved", NULL},
+    {"behind_advanced", behind_advanced, "behind", "moved", NULL},
+    {"kept_register", kept_register, "air", "r14", "stack"},
+    {"ended_stack", ended_stack, "mel", "nobody", NULL},
+    {"freed_block", freed_block, "mel", "nobody", NULL},
+    {"slack", slack, "mel", "nobody", NULL},
+    {"hidden", hidden, "mel", "nobody", NULL},
+    {"itself", itself, "mel", "nobody", NULL},
+};
+
+int main(int argc, char **argv)
+{
+    size_t n = sizeof places / sizeof places[0];
+    if (argc == 2 && !strcmp(argv[1], "--list")) {
+        for (size_t i = 0; i < n; i++)
+            printf("%s\t%s\t%u\t%s\t%s\n", places[i].name, places[i].held, BYTES, places[i].witness,
+                   places[i].at_abort ? places[i].at_abort : "");
+        return 0;
+    }
+    if (argc != 4)
+        return 125;
+    way = argv[3];
+    is_lost = !strcmp(argv[2], "lost");
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(places[i].name, argv[1])) {
+            places[i].body();
+            scrub();
+            if (!strcmp(way, "return"))
+                return 0;
+            end();
+        }
+    return 125;
+}
