@@ -15,6 +15,7 @@ struct word {
 
 static struct word *words; /* kept to the end: blocks in use */
 static int table[8];
+static char *volatile line, *volatile trimmed, *volatile cursor;
 
 /* C23: frees a block whose size is known; today's libc has none, rtcheck does. */
 extern void free_sized(void *block, size_t bytes) __attribute__((weak));
@@ -56,7 +57,7 @@ static NOINLINE void free_twice(void)
 
 static NOINLINE void free_inside(void)
 {
-    char *text = copy_of("   not trimmed");
+    char *text = trimmed = copy_of("   not trimmed");
     while (*text == ' ')
         text++;
     free(hidden(text));
@@ -100,6 +101,19 @@ static NOINLINE void ask_for_too_much(void)
     free(malloc((size_t)hidden((void *)((size_t)1 << 62))));
 }
 
+static NOINLINE void lose(void)
+{
+    line = copy_of("nobody will free this one");
+    line = hidden(NULL);
+}
+
+static NOINLINE void advance(void)
+{
+    cursor = copy_of("key=value");
+    while (*cursor != '=')
+        cursor++;
+}
+
 int main(void)
 {
     static const char *const kept[] = {"what", "is", "still", "in", "use"};
@@ -113,6 +127,8 @@ int main(void)
     write_before();
     write_after_free();
     ask_for_too_much();
-    printf("demo: eight mistakes, and here we are\n");
+    advance();
+    lose();
+    printf("demo: ten mistakes, and here we are\n");
     return 0;
 }

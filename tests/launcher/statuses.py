@@ -335,7 +335,7 @@ def findings(stage):
     env = {'XDG_STATE_HOME': room}
     pool = room + '/rtcheck/last.pool'
     got = run(stage, faulty, '5', env=env)
-    expect(got, 5, 'in control; 1 problem; exit status 5; run file: ' + pool)
+    expect(got, 5, 'in control; 1 problem; no leaks; exit status 5; run file: ' + pool)
     must(got[2].startswith('rtcheck: 1 problem: 1 duplicate free; '), got[2])
     name = re.search(r'^ (duf-[0-9a-f]{8})  duplicate free of a 40-byte block$', got[2], re.M)
     must(name, got[2])
@@ -348,7 +348,7 @@ def findings(stage):
     expect(run(stage, '--error-exitcode=23', faulty, '0', 'kill', env=env), -signal.SIGKILL, '1 problem')
     expect(run(stage, '-q', faulty, '5', env=env), 5, '1 problem')
     os.unlink(pool)
-    expect(run(stage, '--error-exitcode=23', faulty, '5', 'nothing', env=env), 5, 'in control; exit status 5')
+    expect(run(stage, '--error-exitcode=23', faulty, '5', 'nothing', env=env), 5, 'in control; no leaks; exit status 5')
     must(not os.path.exists(pool), 'kept for nothing')
 
 

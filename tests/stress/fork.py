@@ -273,7 +273,7 @@ def equal_pids(stage):
     for image in inner:
         must('parent' not in image, 'a parent in another namespace', image)
         must(image['exit'].get('status') == 0, 'ended by', image['exit'])
-    must('in control; exit status 7' in run.log, run.log)
+    must('in control; no leaks; exit status 7' in run.log, run.log)
     return '%d of %d with equal numbers' % (len(inner), len(others))
 
 
