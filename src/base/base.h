@@ -130,6 +130,7 @@ struct lock {
 #define LOCK_INIT(r) {0, (r)}
 
 void lock_take(struct lock *l);
+bool lock_try(struct lock *l); /* false: somebody has it */
 void lock_drop(struct lock *l);
 /* In a forked child, where the holder does not exist. */
 void lock_reset(struct lock *l);

@@ -81,6 +81,16 @@ void lock_take(struct lock *l)
     note_taken(l);
 }
 
+bool lock_try(struct lock *l)
+{
+    uint32_t seen = 0;
+    if (!atomic_compare_exchange_strong_explicit(&l->word, &seen, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false; /* pairs with the exchange in lock_drop */
+    note_taken(l);
+    return true;
+}
+
 void lock_drop(struct lock *l)
 {
     note_dropped(l);

@@ -19,6 +19,7 @@
 
 #define STALLED_NS 2000000000ull
 #define COPY_LOOK_NS 10000000ull
+#define STOP_NS 200000000ull
 
 static struct {
     void (*child)(bool fresh);
@@ -149,12 +150,27 @@ void fork_parent(void)
     os_restore_signals(&signals);
 }
 
+/* A fork under way may wait for a lock of libc that its caller, or who was interrupted here, holds. */
+static bool lock_in_time(struct lock *l)
+{
+    uint64_t begin = os_clock_ns();
+    while (!lock_try(l)) {
+        if (os_clock_ns() - begin > STOP_NS)
+            return false;
+        os_yield();
+    }
+    return true;
+}
+
 bool fork_stop_writers(void)
 {
     if (!forks.epoch || is_inside() || fork_is_mine() || fork_shares_memory())
         return false;
     struct os_signals signals = block_signals();
-    lock_take(&forks.forking);
+    if (!lock_in_time(&forks.forking)) {
+        os_restore_signals(&signals);
+        return false;
+    }
     forks.signals = signals;
     atomic_store(&forks.forker, os_tid());
     if (quiet_stop())

@@ -1,5 +1,5 @@
 /*
- * test_threads.c - the list of thread structs: what a fork leaves of it.
+ * test_threads.c - the list of thread structs: what a fork leaves of it; and who stops the others.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -74,10 +74,50 @@ static void fork_leaves_others(void **state)
     assert_int_equal(in_child(orphans_around_limbo), 0);
 }
 
+/* ---- stopping writers --------------------------------------------------------------------------- */
+
+static void *fork_for_long(void *unused)
+{
+    MUST(threads_register() == self && self);
+    fork_prepare();
+    pthread_barrier_wait(there); /* it waits for a lock of libc's that we hold */
+    pthread_barrier_wait(&done);
+    fork_parent();
+    return unused;
+}
+
+static void stop_in_time(void)
+{
+    pthread_t thread;
+    pthread_barrier_t both;
+    start();
+    there = &both;
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_barrier_init(&done, NULL, 2);
+    MUST(fork_stop_writers() && go_page->epoch == 0);
+    fork_let_go();
+    MUST(go_page->epoch == fork_epoch());
+    MUST(pthread_create(&thread, NULL, fork_for_long, NULL) == 0);
+    pthread_barrier_wait(&both);
+    alarm(5);
+    MUST(!fork_stop_writers());
+    pthread_barrier_wait(&done);
+    pthread_join(thread, NULL);
+    MUST(fork_stop_writers());
+    fork_let_go();
+}
+
+static void stops_in_time(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(stop_in_time), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fork_leaves_others),
+        cmocka_unit_test(stops_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
