@@ -92,6 +92,7 @@ struct thread {
 
 #define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */
 #define AFTER_ERROR 2u /* an error was found: --on-error */
+#define AFTER_SIGNAL 4u /* a signal that ends the program has come: fatal.c */
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 

@@ -272,6 +272,8 @@ void fatal_withdraw(void); /* a sandbox is about to be entered */
 bool fatal_covers(int signal);
 bool fatal_is_ours(const void *handler);
 void fatal_stand_in(int signal);
+/* Behind the section in which one came. */
+void fatal_go_on(void);
 /* The default that ours stands in for, with the flags and the mask that the program gave it. */
 const struct os_action *fatal_instead_of(int signal);
 

@@ -20,6 +20,7 @@ static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIG
 
 static _Atomic bool standing_in;
 static struct os_action instead_of[32]; /* by signal: the default, as the program has set it */
+static _Atomic int postponed; /* the signal */
 static void (*say_goodbye)(const void *context);
 
 bool fatal_covers(int signal)
@@ -37,8 +38,30 @@ static bool happens_again(int signal, const siginfo_t *info)
            (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
 }
 
+/*
+ * It interrupts a section of its own thread, in which nothing can be looked at: it is sent again behind it.
+ * Once: if that section has no end, the next one ends it.
+ */
+static bool postpone(int signal)
+{
+    struct thread *t = self;
+    if (!t || !atomic_load_explicit(&t->crit, memory_order_relaxed) ||
+        atomic_exchange(&postponed, signal))
+        return false;
+    fatal_stand_in(signal);
+    t->after |= AFTER_SIGNAL;
+    return true;
+}
+
+void fatal_go_on(void)
+{
+    os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
+}
+
 static void on_fatal(int signal, void *info, void *context)
 {
+    if (!happens_again(signal, info) && postpone(signal))
+        return;
     if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed())
         say_goodbye(context);
     if (!happens_again(signal, info))

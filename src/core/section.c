@@ -91,14 +91,16 @@ static void do_deferred(struct thread *t)
 COLD void section_end_slow(struct section *s)
 {
     struct thread *t = s->t;
-    bool error = t->after & AFTER_ERROR;
-    t->after &= (uint8_t)~AFTER_ERROR;
+    bool error = t->after & AFTER_ERROR, signal = t->after & AFTER_SIGNAL;
+    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL);
     if (t->limbo)
         threads_limbo_drop();
     else
         do_deferred(t);
     if (error)
         errors_act();
+    if (signal)
+        fatal_go_on();
 }
 
 void section_leave_by_jump(uintptr_t target)

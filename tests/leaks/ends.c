@@ -205,6 +205,27 @@ static void children(void)
     waitpid(pid, &status, 0);
 }
 
+/* ---- a signal in the midst of malloc ------------------------------------------------------------- */
+
+static pthread_t first;
+
+static void *ending_soon(void *unused)
+{
+    usleep(20000); /* any moment is as good */
+    pthread_kill(first, SIGTERM);
+    return unused;
+}
+
+static void hammer(void)
+{
+    pthread_t thread;
+    lose(4711);
+    first = pthread_self();
+    pthread_create(&thread, NULL, ending_soon, NULL);
+    for (;;)
+        free(malloc(100));
+}
+
 static void quick(void)
 {
     lose(4711);
@@ -219,7 +240,7 @@ int main(int argc, char **argv)
     } what[] = {{"dispositions", dispositions}, {"deaths", deaths},         {"deaf", deaf},
                 {"allocating", allocating},     {"by_another", by_another}, {"main_first", main_first},
                 {"closed", closed},             {"freed_late", freed_late}, {"children", children},
-                {"quick", quick}};
+                {"quick", quick},               {"hammer", hammer}};
     for (size_t i = 0; argc == 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {
             what[i].body();

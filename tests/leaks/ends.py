@@ -25,7 +25,9 @@ WHAT = {
     "freed_late": ([], 0),
     "children": ([1001, 1002], 0),
     "quick": ([4711], 0),
+    "hammer": ([4711], 0),
 }
+TIMES = {"hammer": 6} # the moment differs
 
 
 def run(words, folder):
@@ -68,9 +70,10 @@ def main():
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="ends-") as folder:
         for name in sys.argv[1:] or WHAT:
-            for what in judge(name, folder):
-                wrong += 1
-                print("%s: %s" % (name, what))
+            for _ in range(TIMES.get(name, 1)):
+                for what in judge(name, folder):
+                    wrong += 1
+                    print("%s: %s" % (name, what))
     print("%d programs, %d wrong" % (len(WHAT), wrong))
     return wrong > 0
 
