@@ -43,7 +43,7 @@ def load(how):
 def reclaim(how):
     """The living keep their records, and everything that was is counted once."""
     def check(stage):
-        workers, children = 8, stage.sample(75, 2000)
+        workers, children = 8, stage.sample(50, 2000)
         run = Run(stage, [stage.program('stress/reclaim'), str(workers), str(children)],
                   how=how).wait(300)
         must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
@@ -90,7 +90,7 @@ def wrong_children(report, children):
 
 def torn(kind, twice=False, sure=True):
     def check(stage):
-        run, said, children = torn_run(stage, stage.sample(50, 1000), kind, twice)
+        run, said, children = torn_run(stage, stage.sample(35, 1000), kind, twice)
         must(said['bad'] == 0, said['bad'], 'children failed:', run.err[-500:])
         report = run.report
         must(not report.taken_back, report.taken_back, 'children are not in the report')
