@@ -1,0 +1,78 @@
+/*
+ * manual.c - small leaks as a debugger's manual explains them; manual.py says how they are to be told of.
+ */
+/* rtc-build: -fno-optimize-sibling-calls */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+static char *volatile string;
+
+/* The only pointer is moved on. */
+static NOINLINE void advance(void)
+{
+    string = malloc(5);
+    strcpy(string, "abcd");
+    string++;
+}
+
+/* The only pointer is set to another value. */
+static NOINLINE void forget(void)
+{
+    char *volatile only = malloc(7);
+    only = NULL;
+    (void)only;
+}
+
+/* Nobody frees what libc has allocated for the caller. */
+static NOINLINE void where(void)
+{
+    char *volatile folder = getcwd(NULL, 0);
+    folder = NULL;
+    (void)folder;
+}
+
+/* Three blocks: the first two stacks have equal inner frames, two of them. */
+static NOINLINE void *get(size_t bytes)
+{
+    void *volatile p = malloc(bytes);
+    return p;
+}
+
+static NOINLINE void get_some(void)
+{
+    char *volatile lost = get(16);
+    lost = NULL;
+    (void)lost;
+}
+
+static NOINLINE void first(void) { get_some(); }
+
+static NOINLINE void second(void)
+{
+    get_some();
+    string = NULL; /* or it would be one function with first */
+}
+
+static NOINLINE void third(void)
+{
+    char *volatile lost = get(32);
+    lost = NULL;
+    (void)lost;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "match")) {
+        first();
+        second();
+        third();
+    } else {
+        advance();
+        forget();
+        where();
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# rtc-test: leaks/manual ci 60
+"""What a debugger's manual shows of leaks (manual.c): a pointer moved on, one forgotten, getcwd's block; and
+how many records three leaks make when stacks are compared by their first frames only."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["RTC_BUILD"]
+PROGRAM = BUILD + "/tests/leaks/manual"
+
+
+def lines(folder, *words):
+    """The rows of the tables of leaks: (code, bytes and blocks, address or dash, stack)."""
+    done = subprocess.run([BUILD + "/bin/rtcheck", *words], capture_output=True, text=True, cwd=folder,
+                          env=dict(os.environ, XDG_STATE_HOME=folder), timeout=60, check=True)
+    row = r"^ (mel|aib|air)-[0-9a-f.]+ +(\d+ B) +(\d+)  (-|0x[0-9a-f]+) +(.*)$"
+    return re.findall(row, done.stderr, re.M)
+
+
+def short(rows):
+    """Function names alone, and whether blocks were merged."""
+    return sorted((code, size, count, "merged" if at == "-" else "one",
+                   [w.split()[0] for w in stack.split(" < ")]) for code, size, count, at, stack in rows)
+
+
+def expect(what, got, want):
+    if got == sorted(want):
+        return 0
+    print("%s: %s; not: %s" % (what, got, sorted(want)))
+    return 1
+
+
+def main():
+    wrong = 0
+    get_some = ["get", "get_some"]
+    third = ("mel", "32 B", "1", "one", ["get", "third", "main"])
+    with tempfile.TemporaryDirectory(prefix="manual-") as folder:
+        size = "%d B" % (len(os.path.realpath(folder)) + 1)
+        rows = short(lines(folder, "--", PROGRAM))
+        getcwd = [r for r in rows if "where" in r[4]]
+        rows = [r for r in rows if "where" not in r[4]]
+        wrong += expect("moved on and forgotten", rows, [("aib", "5 B", "1", "one", ["advance", "main"]),
+                                                        ("mel", "7 B", "1", "one", ["forget", "main"])])
+        if [(r[:3]) for r in getcwd] != [("mel", size, "1")]:
+            print("getcwd: %s; not %s" % (getcwd, size))
+            wrong += 1
+        wrong += expect("whole stacks", short(lines(folder, PROGRAM, "match")),
+                        [("mel", "16 B", "1", "one", get_some + ["first", "main"]),
+                         ("mel", "16 B", "1", "one", get_some + ["second", "main"]), third])
+        merged = [(r[1:4], r[4][:2]) for r in short(lines(folder, "--match=2", PROGRAM, "match"))]
+        wrong += expect("two frames", merged, [(("32 B", "2", "merged"), get_some), (third[1:4], third[4][:2])])
+        wrong += expect("three frames", [r[1] for r in short(lines(folder, "--match=3", PROGRAM, "match"))],
+                        ["16 B", "16 B", "32 B"])
+        one = [r[1:4] for r in short(lines(folder, "--match=1", PROGRAM, "match"))]
+        wrong += expect("one frame", one, [("64 B", "3", "merged")])
+    print("%d wrong" % wrong)
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
