@@ -78,11 +78,19 @@ static void third_call(void)
 {
     os_lack(OS_MEMBARRIER); /* so that starting asks nothing of the kernel */
     start_with("RTCHECK_TEST_FAIL=3");
-    MUST(os_pid() == (uint32_t)getpid());
-    MUST(os_pid() == (uint32_t)getpid());
-    MUST(os_pid() == (uint32_t)-1); /* EPERM */
+    MUST(os_ppid() == (uint32_t)getppid());
+    MUST(os_ppid() == (uint32_t)getppid());
+    MUST(os_ppid() == (uint32_t)-1); /* EPERM */
     for (int i = 0; i < 10; i++)
-        MUST(os_pid() == (uint32_t)getpid());
+        MUST(os_ppid() == (uint32_t)getppid());
+}
+
+/* What the kernel cannot refuse is asked for again. */
+static void call_again(void)
+{
+    os_lack(OS_MEMBARRIER);
+    start_with("RTCHECK_TEST_FAIL=1");
+    MUST(os_pid() == (uint32_t)getpid());
 }
 
 static void no_call(void)
@@ -90,13 +98,14 @@ static void no_call(void)
     start_with("RTCHECK_TEST_FAIL=x");
     start_with("RTCHECK_TEST_FAIL=0");
     for (int i = 0; i < 10; i++)
-        MUST(os_pid() == (uint32_t)getpid());
+        MUST(os_ppid() == (uint32_t)getppid());
 }
 
 static void failing(void **state)
 {
     (void)state;
     assert_int_equal(in_child(third_call), 0);
+    assert_int_equal(in_child(call_again), 0);
     assert_int_equal(in_child(no_call), 0);
 }
 
