@@ -86,9 +86,9 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
     return cfa->reg == REG_RBP ? RULE_BP : RULE_COMPLEX;
 }
 
-#ifdef RTC_MUTATE_RULE /* what the tests of stacks must notice */
+#ifdef RTC_MUTATE_RULE /* what the tests of stacks must notice: the same places wherever code lies */
 #define MUTATE(key, r) \
-    if ((r)->kind == RULE_SP && (key) * 0x9e3779b97f4a7c15ull >> 58 == 0) \
+    if ((r)->kind == RULE_SP && ((key)&0xfff) * 0x9e3779b97f4a7c15ull >> 60 == 0) \
         (r)->offset += 8
 #else
 #define MUTATE(key, r) (void)0
