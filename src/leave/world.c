@@ -2,12 +2,13 @@
  * world.c - the other threads stand still while memory is looked at.
  *
  * Each is sent a signal, and waits in its handler until it may go on; all its registers are in the
- * signal's frame then, in memory like everything else that it holds.  The signal is one that libc keeps for itself (it makes all
- * threads change their user ids by it), so no program has a handler for it and none of libc's functions
- * keeps it out; one that libc has sent, by chance now, is handed on to libc's handler.
+ * signal's frame then, in memory like everything else that it holds.  The signal is one that libc
+ * keeps for itself (it makes all threads change their user ids by it), so no program has a handler for
+ * it and none of libc's functions keeps it out; one that libc has sent, by chance now, is handed on to
+ * libc's handler.
  *
  * Who cannot be reached - blocked by a system call of the program's own, being born, or without a
- * processor for too long - is unheard: of those that wait in the kernel /proc tells the stack pointer.
+ * processor for very long - is unheard: of those that wait in the kernel /proc tells the stack pointer.
  */
 #include "leave_priv.h"
 
@@ -15,7 +16,9 @@
 #include <signal.h>
 
 #define LOOK_NS 5000000ull
-#define PATIENCE_NS 500000000ull /* since a thread was last heard of */
+#define CERTAIN_NS 10000000000ull /* since a thread was last heard of, for one that needs but a processor */
+#define PATIENCE_NS 500000000ull  /* or to come back from libc, which keeps all signals out at times */
+#define DEAF_NS 20000000ull       /* or waits in the kernel, and keeps ours out */
 
 static struct {
     _Atomic uint32_t go;    /* futex of those that wait: round is over when it is another */
@@ -98,18 +101,23 @@ static uint32_t unheard_of(const struct world *w)
     return n;
 }
 
-/* Is there nobody left to wait for? */
-static bool is_hopeless(struct world *w)
+/* How long it is worth it to wait for those that are unheard. */
+static uint64_t patience(struct world *w)
 {
-    bool hopeless = true;
+    uint64_t ns = 0;
     for (uint32_t i = 1; i < w->count; i++) {
         struct standing *t = &w->thread[i];
         if (is_heard(t) || t->over)
             continue;
-        t->over = os_thread_ended(t->tid);
-        hopeless &= t->over || os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        enum os_thread_state state = os_thread_state(t->tid);
+        t->over = state == OS_THREAD_OVER;
+        bool blocks = os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        uint64_t its = t->over                   ? 0
+                       : state == OS_THREAD_RUNS ? (blocks ? PATIENCE_NS : CERTAIN_NS)
+                                                 : (blocks ? DEAF_NS : PATIENCE_NS);
+        ns = its > ns ? its : ns;
     }
-    return hopeless;
+    return ns;
 }
 
 static void wait_for_all(struct world *w)
@@ -121,7 +129,7 @@ static void wait_for_all(struct world *w)
         uint32_t now = atomic_load(&stop.heard);
         if (now != seen)
             since = os_clock_ns();
-        else if (os_clock_ns() - since > PATIENCE_NS || is_hopeless(w))
+        else if (os_clock_ns() - since >= patience(w))
             break;
         seen = now;
     }

@@ -179,8 +179,12 @@ bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
  */
 uintptr_t os_waiting_sp(uint32_t tid);
 bool os_thread_blocks(uint32_t tid, int signal);
-/* Is it over?  main's stays listed until all are. */
-bool os_thread_ended(uint32_t tid);
+enum os_thread_state {
+    OS_THREAD_WAITS, /* in the kernel; or nobody may ask */
+    OS_THREAD_RUNS,  /* or would, if there were a processor for it */
+    OS_THREAD_OVER,  /* main's stays listed until all are */
+};
+enum os_thread_state os_thread_state(uint32_t tid);
 
 typedef void (*os_handler)(int signal, void *info, void *context); /* info: a siginfo_t */
 

@@ -91,14 +91,16 @@ bool os_thread_blocks(uint32_t tid, int signal)
 }
 
 /* "tid (name) state ..."; a name may have anything in it. */
-bool os_thread_ended(uint32_t tid)
+enum os_thread_state os_thread_state(uint32_t tid)
 {
     char line[128];
     long got = read_of_thread(tid, "/stat", line, sizeof line);
     for (long i = got - 3; i > 0; i--)
         if (line[i] == ')')
-            return line[i + 2] == 'Z' || line[i + 2] == 'X';
-    return got <= 0 && !os_sandboxed();
+            return line[i + 2] == 'Z' || line[i + 2] == 'X' ? OS_THREAD_OVER
+                   : line[i + 2] == 'R'                     ? OS_THREAD_RUNS
+                                                            : OS_THREAD_WAITS;
+    return got <= 0 && !os_sandboxed() ? OS_THREAD_OVER : OS_THREAD_WAITS;
 }
 
 /* ---- signals ---------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
@@ -124,6 +125,29 @@ static void *allocating_body(void *unused)
     return unused;
 }
 
+static uint64_t own_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* As libc does while it makes a thread. */
+static void *back_soon_body(void *unused)
+{
+    uint64_t all = ~0ull, none = 0, begin = own_ms();
+    void *volatile mine = malloc(4711);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+    pthread_barrier_wait(&ready);
+    while (own_ms() < begin + 60)
+        ;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+    for (;;)
+        __asm__ volatile("pause" ::"m"(mine));
+    return unused;
+}
+
+static void back_soon(void) { start(back_soon_body); }
 static void deaf(void) { start(deaf_body); }
 static void allocating(void) { start(allocating_body); }
 
@@ -240,7 +264,7 @@ int main(int argc, char **argv)
     } what[] = {{"dispositions", dispositions}, {"deaths", deaths},         {"deaf", deaf},
                 {"allocating", allocating},     {"by_another", by_another}, {"main_first", main_first},
                 {"closed", closed},             {"freed_late", freed_late}, {"children", children},
-                {"quick", quick},               {"hammer", hammer}};
+                {"quick", quick},               {"hammer", hammer},         {"back_soon", back_soon}};
     for (size_t i = 0; argc == 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {
             what[i].body();
