@@ -22,7 +22,7 @@ def report_of(stage, path, *options):
 
 
 def many(stage):
-    blocks, stacks, most = stage.sample((1000000, 10000, 28), (10000000, 200000, 200))
+    blocks, stacks, most = stage.sample((1000000, 10000, 32), (10000000, 200000, 200))
     run = Run(stage, [stage.program('report/many_stacks'), str(blocks), str(stacks)], how='hand',
               keep=True, files=False).wait(800)
     must(run.status == 0, 'status', run.status, run.err)
