@@ -103,6 +103,18 @@ bool block_resize(struct block_record *b, const struct block_birth *birth, uint6
     return true;
 }
 
+bool block_flag(struct block_record *b, uint32_t flags)
+{
+    uint64_t old = atomic_load_explicit(&b->word, memory_order_relaxed);
+    do {
+        if (word_state(old) != BLOCK_LIVE && word_state(old) != BLOCK_INHERITED)
+            return false;
+        /* Against a free or a resize at the same time: what they write has the last word. */
+    } while (!atomic_compare_exchange_weak_explicit(&b->word, &old, old | SHIFTED(flags, FLAGS),
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
 bool block_read(const struct block_record *b, uint64_t *word, uint64_t *stacks)
 {
     struct block_record *r = (struct block_record *)(uintptr_t)b; /* C17 atomics load non-const */

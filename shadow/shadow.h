@@ -140,6 +140,9 @@ void block_forget(struct block_record *b);
  */
 bool block_resize(struct block_record *b, const struct block_birth *birth, uint64_t *was);
 
+/* Adds `flags` to those of a block that is LIVE; false: it is not. */
+bool block_flag(struct block_record *b, uint32_t flags);
+
 /* A consistent picture of one record that others may be changing; false: still changing. */
 bool block_read(const struct block_record *b, uint64_t *word, uint64_t *stacks);
 

@@ -83,6 +83,8 @@ struct thread {
     uint32_t lease_plus_1;  /* of the fork this thread is making */
     bool limbo;             /* the struct shared by threads past their end: locked by the user */
     uint8_t after;          /* AFTER_*: what is to be done behind the section */
+    uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
+    uint32_t ignoring;      /* depth of calls that ask for it */
     struct thread *next;    /* list of all, or of the free ones */
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
@@ -119,6 +121,7 @@ enum lock_rank {
     RANK_DEPOT = 9,   /* growth of the depot */
     RANK_MODULES = 9, /* list of modules */
     RANK_ERRORS = 9,  /* list of errors */
+    RANK_HINTS = 9,   /* root regions that the program has named */
     RANK_META = 10,   /* areas and segments */
     RANK_ENVIRONMENT = 11, /* what shells find in it */
 };

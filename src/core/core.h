@@ -263,6 +263,40 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
+/* ---- hints.c: what the program itself says about leaks ------------------------------------------------- */
+
+/* Memory that the program wants to be searched for pointers. */
+struct root_region {
+    uintptr_t start;
+    uint64_t bytes;
+};
+
+struct hints {
+    _Atomic uint32_t mark; /* of blocks that are allocated now */
+};
+
+extern struct hints hints;
+
+ALWAYS_INLINE uint32_t hints_mark_now(void)
+{
+    return atomic_load_explicit(&hints.mark, memory_order_relaxed);
+}
+
+/* From now on blocks are of the next mark: its number; 0: there are no more (BLOCK_MARK_MASK). */
+uint32_t hints_next_mark(void);
+/* What this thread allocates until as many calls of hints_heed is no leak.  Signal-safe. */
+void hints_ignore_new(void);
+void hints_heed_new(void);
+/* The block that p points into is no leak, and what it holds is none.  false: there is no such block. */
+bool hints_ignore(const void *p);
+/* false: there is no memory for it, or it is none.  A region may be added several times. */
+bool hints_add_root(uintptr_t start, uint64_t bytes);
+/* false: it was not added, or removed as often. */
+bool hints_remove_root(uintptr_t start, uint64_t bytes);
+/* All of them, while nobody adds or removes one. */
+const struct root_region *hints_roots(uint32_t *count);
+void hints_after_fork(void);
+
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
 
 /* From the constructor; `killed` is called when one comes, with the ucontext of what it interrupted. */
@@ -300,6 +334,12 @@ struct next {
     void *(*sigset)(int, void *);
     void (*siglongjmp)(void *, int) __attribute__((noreturn));
     void (*longjmp_chk)(void *, int) __attribute__((noreturn));
+    /* a sanitizer's, where its runtime is in the process, too: leaks are its business then */
+    void (*lsan_disable)(void);
+    void (*lsan_enable)(void);
+    void (*lsan_ignore_object)(const void *);
+    void (*lsan_register_root_region)(const void *, size_t);
+    void (*lsan_unregister_root_region)(const void *, size_t);
     /* libc's own heap, for blocks that came from there */
     void (*free)(void *);
     void *(*realloc)(void *, size_t);

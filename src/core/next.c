@@ -15,6 +15,22 @@ static void look_up(void *slot, const char *name)
     memcpy(slot, &f, sizeof f); /* ISO C has no cast from object to function pointer */
 }
 
+/*
+ * Of a sanitizer's runtime, its start is always there.  Asked by a weak reference: dlsym would leave its
+ * complaint for the program's dlerror.
+ */
+extern void __lsan_init(void) __attribute__((weak));
+extern void __asan_init(void) __attribute__((weak));
+
+static void look_up_sanitizer(void)
+{
+    look_up(&next.lsan_disable, "__lsan_disable");
+    look_up(&next.lsan_enable, "__lsan_enable");
+    look_up(&next.lsan_ignore_object, "__lsan_ignore_object");
+    look_up(&next.lsan_register_root_region, "__lsan_register_root_region");
+    look_up(&next.lsan_unregister_root_region, "__lsan_unregister_root_region");
+}
+
 void next_resolve(void)
 {
 #define LOOK_UP(name) look_up(&next.name, #name)
@@ -40,4 +56,6 @@ void next_resolve(void)
 #undef LOOK_UP
     look_up(&next.register_atfork, "__register_atfork");
     look_up(&next.longjmp_chk, "__longjmp_chk");
+    if (__lsan_init || __asan_init)
+        look_up_sanitizer();
 }

@@ -12,6 +12,7 @@ struct old_block {
     bool ok;
     bool done;  /* resized in place */
     bool libcs; /* not ours: libc's */
+    bool ignored; /* BLOCK_FLAG_ROOT: so is the block that it becomes */
     uint64_t request;
 };
 
@@ -40,7 +41,9 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
         return (struct old_block){.ok = true, .request = pool_room(f)};
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire), was;
-    struct old_block old = {.ok = true, .request = pool_request(f, b, word)};
+    struct old_block old = {.ok = true,
+                            .ignored = word_flags(word) & BLOCK_FLAG_ROOT,
+                            .request = pool_request(f, b, word)};
     if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
         return (struct old_block){.libcs = lose(s, r)};
     if (!fits_in_place(f, request))
@@ -51,7 +54,8 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     if (is_slab(f->kind) && !is_reserve(f->kind))
         redzone_move(r.p, f->kind - 1, request);
     struct block_birth birth = {.family = word_family(word),
-                                .mark = MARK_FIRST,
+                                .flags = word_flags(word) | s->t->birth_flags,
+                                .mark = hints_mark_now(),
                                 .thread = s->t->number,
                                 .size = is_slab(f->kind) ? (uint32_t)request : 0,
                                 .stack = r.stack};
@@ -101,6 +105,8 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
     void *moved = track_alloc(request, MIN_ALIGN, op, at);
     if (!moved)
         return NULL;
+    if (old.ignored)
+        hints_ignore(moved);
     memcpy(moved, p, old.request < request ? old.request : request);
     track_free(p, op, at);
     return moved;

@@ -24,8 +24,8 @@ struct order {
 static struct block_birth birth_of(const struct section *s, const struct order *o, uint32_t size)
 {
     return (struct block_birth){.family = op_family(o->op),
-                                .flags = o->flags,
-                                .mark = MARK_FIRST,
+                                .flags = o->flags | s->t->birth_flags,
+                                .mark = hints_mark_now(),
                                 .thread = s->t->number,
                                 .size = size,
                                 .stack = stack_put(s->t, o->at)};
@@ -74,8 +74,8 @@ static void *alloc_in_handler(struct order *o)
     uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
     if (go && atomic_load_explicit(&f.head->epoch, memory_order_acquire) == go) {
         struct block_birth birth = {.family = op_family(o->op),
-                                    .flags = BLOCK_FLAG_IN_HANDLER,
-                                    .mark = MARK_FIRST,
+                                    .flags = BLOCK_FLAG_IN_HANDLER | (self ? self->birth_flags : 0),
+                                    .mark = hints_mark_now(),
                                     .thread = self ? self->number : 0,
                                     .size = (uint32_t)o->request,
                                     .stack = stack_put_walk(o->at, false)};

@@ -64,8 +64,8 @@ struct range {
 };
 
 /*
- * What is mapped, writable and the program's, without the dead parts of stacks, by address; `ours`:
- * more that is to be left out, at most ROOTS_OURS.  -errno: there is no memory, or nobody may ask.
+ * What is mapped, writable and the program's, without the dead parts of stacks, and what it has named,
+ * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  -errno: there is no memory, or nobody may ask.
  */
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count);

@@ -9,6 +9,8 @@
  *   - what is dead of a stack: below the stack pointer of its thread, or all of it when that is over.
  *     libc keeps the stacks of threads that ended, full of pointers that mean nothing.
  *
+ * What the program itself has named counts wherever it lies and can be read, also in one of its blocks.
+ *
  * A stack that libc made lies right above a guard, and ends with its thread's control block; of any
  * other memory that a stack pointer lies in, nobody knows where the stack begins, and all of it counts.
  */
@@ -23,6 +25,8 @@
 
 struct search {
     struct roots *all;
+    const struct root_region *given; /* by the program */
+    uint32_t given_count;
     const struct world *w;
     struct range ours[ROOTS_OURS + 8];
     uint32_t ours_count;
@@ -140,6 +144,23 @@ static void add_main_stack(struct search *s, const struct mapping *m)
     add_without_ours(s, m, from, m->end, ROOT_STACK, number);
 }
 
+/* ---- regions that the program has named ------------------------------------------------------------ */
+
+static bool is_named(const struct search *s, uint32_t region, const struct mapping *m)
+{
+    const struct root_region *r = &s->given[region];
+    return m->readable && r->start < m->end && m->start < r->start + r->bytes;
+}
+
+static void add_named(struct search *s, const struct mapping *m)
+{
+    for (uint32_t i = 0; i < s->given_count; i++) {
+        uintptr_t start = s->given[i].start, end = start + s->given[i].bytes;
+        if (is_named(s, i, m))
+            add(s, m, start > m->start ? start : m->start, end < m->end ? end : m->end, ROOT_GIVEN, 0);
+    }
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
 static bool is_device(const struct mapping *m)
@@ -192,6 +213,7 @@ static void search(struct search *s, struct mappings *maps)
     struct mapping m, before = {0};
     while (os_mappings_next(maps, &m)) {
         note_closed(s, &m);
+        add_named(s, &m);
         if (may_hold_pointers(&m)) {
             if (text_equal(m.path, "[stack]"))
                 add_main_stack(s, &m);
@@ -204,15 +226,18 @@ static void search(struct search *s, struct mappings *maps)
     }
 }
 
-static uint32_t count_mappings(void)
+static uint32_t most_roots(const struct search *s)
 {
     struct mappings maps;
     struct mapping m;
-    uint32_t n = 0;
+    uint32_t n = 64;
     if (os_mappings_open(&maps))
         return 0;
-    while (os_mappings_next(&maps, &m))
-        n++;
+    while (os_mappings_next(&maps, &m)) {
+        n += 2;
+        for (uint32_t i = 0; i < s->given_count; i++)
+            n += is_named(s, i, &m);
+    }
     os_mappings_close(&maps);
     return n;
 }
@@ -221,7 +246,8 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
 {
     struct mappings maps;
     struct search s = {.all = all, .w = w};
-    *all = (struct roots){.room = count_mappings() * 2 + 64};
+    s.given = hints_roots(&s.given_count);
+    *all = (struct roots){.room = most_roots(&s)};
     all->bytes = align_up(all->room * sizeof *all->root, PAGE_BYTES);
     all->root = os_map(all->bytes);
     if (os_failed(all->root))
@@ -296,6 +322,27 @@ static uint64_t read_touched(const struct reading *r, const struct pages *pages,
     return skipped;
 }
 
+/* Of a file that the program has named all is read, wherever it was written: in pieces, as far as it goes. */
+static uint64_t read_file(const struct reading *r, uintptr_t start, uintptr_t end)
+{
+    static uint64_t piece[65536 / sizeof(uint64_t)]; /* one check at a time */
+    uint64_t skipped = 0;
+    start = align_up(start, sizeof piece[0]);
+    while (start < end) {
+        size_t want = end - start < sizeof piece ? end - start : sizeof piece;
+        long got = os_read_memory(start, piece, want);
+        if (got > 0) {
+            r->scan(r->about, piece, (uint64_t)got / sizeof piece[0], start);
+            start += (uint64_t)got;
+        } else {
+            uintptr_t next = align_down(start, PAGE_BYTES) + PAGE_BYTES;
+            skipped += (next < end ? next : end) - start;
+            start = next;
+        }
+    }
+    return skipped;
+}
+
 uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about)
@@ -304,6 +351,8 @@ uint64_t root_words(const struct root_record *root,
     struct pages pages;
     bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE; /* it may have been cut short */
     bool is_sparse = is_file || root->end - root->start >= SPARSE_BYTES;
+    if (is_file && root->kind == ROOT_GIVEN)
+        return read_file(&r, root->start, root->end);
     bool known = is_sparse && os_pages_open(&pages);
     if (is_file && !known)
         return root->end - root->start;

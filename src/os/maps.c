@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 /* The next line, NUL-terminated, cut at `room`; false: there is none. */
 static bool next_line(struct mappings *r, char *line, uint32_t room)
@@ -125,4 +126,10 @@ bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8
 void os_pages_close(struct pages *p)
 {
     os_close(p->fd);
+}
+
+long os_read_memory(uintptr_t at, void *buffer, size_t bytes)
+{
+    struct iovec to = {buffer, bytes}, from = {(void *)at, bytes};
+    return os_sandboxed() ? -1 : CALL6(SYS_process_vm_readv, os_pid(), &to, 1, &from, 1, 0);
 }

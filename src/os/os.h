@@ -166,6 +166,11 @@ struct pages {
 bool os_pages_open(struct pages *p);
 bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *held);
 void os_pages_close(struct pages *p);
+/*
+ * Copies memory of this process that may be taken away, or have no file behind it any more: how many
+ * bytes; <= 0: none could be.  Not in a sandbox.
+ */
+long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 

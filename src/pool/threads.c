@@ -237,6 +237,8 @@ void threads_gone(struct thread *t)
     if (t->record != &uncounted)
         totals_add(&threads.past, t->record);
     atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
+    t->ignoring = 0;
+    t->birth_flags = 0;
     t->tid = 0;
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
     lock_drop(&threads.lock);

@@ -115,6 +115,20 @@ static void resize(void **state)
     }
 }
 
+static void flag(void **state)
+{
+    (void)state;
+    for (unsigned from = 0; from <= BLOCK_STATE_MASK; from++) {
+        struct block_record b = block_in(from), before = b;
+        uint64_t flagged = before.word | (uint64_t)BLOCK_FLAG_ROOT << BLOCK_FLAGS_SHIFT;
+        bool is_there = from == BLOCK_LIVE || from == BLOCK_INHERITED;
+        before.word = before.word & ~((uint64_t)BLOCK_FLAG_ROOT << BLOCK_FLAGS_SHIFT);
+        b.word = before.word;
+        assert_int_equal(block_flag(&b, BLOCK_FLAG_ROOT), is_there);
+        assert_true(b.word == (is_there ? flagged : before.word) && b.stacks == before.stacks);
+    }
+}
+
 static void forget(void **state)
 {
     (void)state;
@@ -198,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields),       cmocka_unit_test(publish), cmocka_unit_test(too_large),
         cmocka_unit_test(retire),       cmocka_unit_test(resize),  cmocka_unit_test(forget),
+        cmocka_unit_test(flag),
         cmocka_unit_test(read_at_rest), cmocka_unit_test(copying), cmocka_unit_test(distrust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# rtc-test: leaks/api ci 120
+"""Programs that talk to the checker (api.c, api_cxx.cc): each call answers what it has to, with a checker
+and without one, and of the blocks that the program loses those are told of that it did not say to ignore -
+under the launcher and by hand."""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["RTC_BUILD"]
+PROGRAM = BUILD + "/tests/leaks/api"
+CXX = BUILD + "/tests/leaks/api_cxx"
+
+# The blocks that are told of as lost, by size, and the answers; without a checker all of them are 0.
+Case = collections.namedtuple("Case", "words lost answers")
+CASES = {
+    "disable": Case([PROGRAM, "disable"], [1003, 1011, 1011],
+                    {"enable too many": 1, "disable": 1, "enable": 1}),
+    "ignore": Case([PROGRAM, "ignore"], [1108],
+                   {"ignore inside": 1, "ignore": 1, "ignore the end": 0, "ignore freed": 0, "ignore data": 0,
+                    "ignore nothing": 0, "ignore large": 1}),
+    "region": Case([PROGRAM, "region"], [1202, 1203],
+                   {"add": 1, "add no bytes": 0, "add too many": 0, "remove another": 0, "remove": 1,
+                    "remove again": 0}),
+    "cut": Case([PROGRAM, "cut"], [], {"add": 1}),
+    "child": Case([PROGRAM, "child"], [1224, 1226], {}),
+    "lsan": Case([PROGRAM, "lsan"], [1303, 1305], {"names": 1}),
+    "cxx": Case([CXX], [1403], {"disable": 1}),
+}
+
+
+def run(words, folder, **env):
+    env = dict(os.environ, XDG_STATE_HOME=folder, **env)
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
+
+
+def answers(done):
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()}
+
+
+def lost(path):
+    with open(path) as f:
+        report = json.load(f)
+    bad = [p["leak_check"] for p in report["processes"] if p["leak_check"] != "found"]
+    return sorted(l["first"]["size"] for l in report["leaks"] if l["rtc"] == "mel" for _ in range(l["blocks"])) + bad
+
+
+def judge(name, folder):
+    case = CASES[name]
+    out = os.path.join(folder, "report.json")
+    plain = run(case.words, folder)
+    if plain.returncode or answers(plain) != {what: 0 for what in case.answers}:
+        yield "without a checker: %s" % plain
+    ways = {"launcher": run([BUILD + "/bin/rtcheck", "-q", "--json", out + ".launcher", *case.words], folder),
+            "by-hand": run(case.words, folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
+                           RTCHECK_OPTIONS="json=%s.by-hand" % out)}
+    for way, done in ways.items():
+        if done.returncode or answers(done) != case.answers:
+            yield "%s: answers %s, status %d: %s" % (way, answers(done), done.returncode, done.stderr)
+        told = lost(out + "." + way)
+        if told != sorted(case.lost):
+            yield "%s: told of %s, not of %s" % (way, told, sorted(case.lost))
+
+
+def main():
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="api-") as folder:
+        for name in sys.argv[1:] or CASES:
+            for what in judge(name, folder):
+                wrong += 1
+                print("%s: %s" % (name, what))
+    print("%d programs, %d wrong" % (len(CASES), wrong))
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
