@@ -118,8 +118,7 @@ void errors_sort(struct report *r)
         qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
 }
 
-/* The stack that says where it happened: of damage the block's allocation. */
-static uint32_t place_of(const struct error *e)
+uint32_t error_place(const struct error *e)
 {
     bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
     return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
@@ -130,9 +129,9 @@ void errors_name(struct report *r, uint32_t count)
     progress_begin(&r->progress, count);
     for (uint32_t i = 0; i < count; i++) {
         struct error *e = &r->errors[i];
-        if (place_of(e) != NO_SITE)
-            symbolize_site(r, place_of(e));
-        id_of_site(r, error_code(e->kind), place_of(e), e->id);
+        if (error_place(e) != NO_SITE)
+            symbolize_site(r, error_place(e));
+        id_of_site(r, error_code(e->kind), error_place(e), e->id);
         progress_step(&r->progress);
     }
     progress_end(&r->progress);

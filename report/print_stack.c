@@ -108,7 +108,7 @@ static void line_put(const struct lines *l, uint32_t i, const struct page *page)
 
 /* ---- functions of headers ------------------------------------------------------------------ */
 
-static bool is_of_header(const struct source_line *line)
+bool line_is_of_header(const struct source_line *line)
 {
     static const char headers[] = "/usr/include/";
 
@@ -124,7 +124,7 @@ static uint32_t headers_at(const struct report *r, const struct site *site, uint
     for (; at < end; at++, i = 0) {
         struct lines l = lines_of(r, site, at);
         for (; i < l.count; i++, n++)
-            if (!is_of_header(&l.at[i]))
+            if (!line_is_of_header(&l.at[i]))
                 return n;
     }
     return n;

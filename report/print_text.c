@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "report_priv.h"
+#include "formats_priv.h"
 
 #define LINES 40u
 #define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
@@ -217,13 +217,13 @@ static void processes_print(const struct report *r, const struct page *page)
 
 /* ---- the last line ------------------------------------------------------------------------- */
 
-static bool is_in_control(const struct report *r, const struct image *main)
+bool is_in_control(const struct report *r, const struct image *main)
 {
     return main && image_is_checked(main) && !image_was_lost(r, main);
 }
 
-static void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
-                          const struct page *page)
+void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
+                   const struct page *page)
 {
     FILE *out = page->out;
 
@@ -284,7 +284,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     cost_print(r, page);
 }
 
-void report_print_text(struct report *r, FILE *out, const struct print_options *how)
+static void own_print(struct report *r, FILE *out, const struct print_options *how)
 {
     const struct image *main = image_main(r);
     struct page page = {
@@ -303,4 +303,15 @@ void report_print_text(struct report *r, FILE *out, const struct print_options *
         verdict_print(r, main, problems, &page);
     }
     notes_free(&notes);
+}
+
+void report_print_text(struct report *r, FILE *out, const struct print_options *how)
+{
+    static void (*const formats[])(struct report *, FILE *, const struct print_options *) = {
+        [PRINT_TEXT] = own_print,
+        [PRINT_VALGRIND] = valgrind_print,
+        [PRINT_LSAN] = lsan_print,
+    };
+
+    formats[how->format](r, out, how);
 }

@@ -94,7 +94,15 @@ enum print_leaks {
     PRINT_LEAKS_RECORDS, /* each with its stack, and who points there */
 };
 
+/* In whose words the text is. */
+enum print_format {
+    PRINT_TEXT,
+    PRINT_VALGRIND, /* memcheck's: what CTest and others count */
+    PRINT_LSAN,     /* those of the leak and address sanitizers */
+};
+
 struct print_options {
+    enum print_format format;
     enum print_use use;
     enum print_leaks leaks;
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
@@ -126,7 +134,7 @@ struct live {
 
 void report_live(struct live *l, int fd, FILE *out, const struct print_options *how);
 
-/* The text report; last line is the verdict. */
+/* The text report, in the format that is wanted; our own's last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 
 /*

@@ -20,6 +20,7 @@
  *   progress.c  a line for somebody who waits
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
+ *   findings.c, formats_priv.h  the same for others' formats, each in a print_*.c of its own
  */
 #ifndef REPORT_PRIV_H
 #define REPORT_PRIV_H
@@ -480,6 +481,8 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
 void errors_sort(struct report *r);
 /* Gives the first `count` their ids. */
 void errors_name(struct report *r, uint32_t count);
+/* The stack that says where it happened, a site or NO_SITE: of damage the block's allocation. */
+uint32_t error_place(const struct error *e);
 
 /* ---- leaks.c ------------------------------------------------------------------------------ */
 
@@ -735,6 +738,12 @@ struct page {
 
 #define FRAMES_SHOWN 8u
 
+/* Was the program that the run was made for checked to its end? */
+bool is_in_control(const struct report *r, const struct image *main);
+/* The last line. */
+void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
+                   const struct page *page);
+
 enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
 
 /* What follows is of this color, where there are colors. */
@@ -773,6 +782,8 @@ void site_put(const struct report *r, uint32_t site, uint32_t most, const struct
 /* The same with another joint between them. */
 void chain_put(const struct report *r, uint32_t site, uint32_t most, const char *joint,
                const struct page *page);
+/* Is it of the compiler's or the system's? */
+bool line_is_of_header(const struct source_line *line);
 /* A line for each function, the label before the first. */
 void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
 

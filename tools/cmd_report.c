@@ -30,19 +30,50 @@ static int complain(const char *err)
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-/* The stream for the text: the log file where one is wanted, else `usual`.  NULL: err says why. */
-static FILE *open_text(struct report *r, const struct options *o, FILE *usual,
+/* Where the text goes, and what belongs to that. */
+struct output {
+    FILE *usual;
+    const char *pool;  /* the kept file, or NULL */
+    bool is_sanitizers; /* where LSAN_OPTIONS say, if they do and ours do not */
+};
+
+/*
+ * LSAN_OPTIONS' log of a program that was in control; one that was not has none, and who waits for
+ * it sees that.
+ */
+static bool sanitizers_log(struct report *r, const struct options *o, char *path, size_t room)
+{
+    struct report_image_fact main = report_main_image(r);
+    char base[PATH_MAX - 16];
+
+    if (*option_text(o, "log-file") || !(main.flags & IMAGE_IN_CONTROL) ||
+        !lsan_option_of_process((pid_t)main.pid, "log_path", base, sizeof base) || !*base ||
+        strcmp(base, "stdout") == 0 || strcmp(base, "stderr") == 0)
+        return false;
+    snprintf(path, room, "%s.%u", base, main.pid);
+    return true;
+}
+
+static int log_path_of(struct report *r, const struct options *o, char *path, size_t room,
                        char err[TOOLS_ERROR_BYTES])
 {
-    const char *pattern = option_text(o, "log-file");
     struct report_image_fact main = report_main_image(r);
     struct log_facts facts = {main.exe ? main.exe : "", (pid_t)main.pid, main.image};
+
+    return log_path_expand(option_text(o, "log-file"), &facts, path, room, err);
+}
+
+/* The stream for the text: the log file where one is wanted, else the usual.  NULL: err says why. */
+static FILE *open_text(struct report *r, const struct options *o, struct output *to,
+                       char err[TOOLS_ERROR_BYTES])
+{
     char path[PATH_MAX];
     FILE *out;
 
-    if (!*pattern)
-        return usual;
-    if (log_path_expand(pattern, &facts, path, sizeof path, err))
+    to->is_sanitizers = to->is_sanitizers && sanitizers_log(r, o, path, sizeof path);
+    if (!to->is_sanitizers && !*option_text(o, "log-file"))
+        return to->usual;
+    if (!to->is_sanitizers && log_path_of(r, o, path, sizeof path, err))
         return NULL;
     out = fopen(path, "we");
     if (!out)
@@ -58,19 +89,21 @@ static int print_json(struct report *r, const struct options *o, char err[TOOLS_
 }
 
 /* Text and JSON of a collected run. */
-static int print(struct report *r, const struct options *o, FILE *usual, const char *pool,
+static int print(struct report *r, const struct options *o, struct output to,
                  char err[TOOLS_ERROR_BYTES])
 {
-    FILE *out = open_text(r, o, usual, err);
+    FILE *out = open_text(r, o, &to, err);
     struct print_options how;
     bool bad;
 
     if (!out)
         return -EINVAL;
-    how = print_how(o, fileno(out), pool);
+    how = print_how(o, fileno(out), to.pool);
+    if (to.is_sanitizers && !option_is_given(o, "format"))
+        how.format = PRINT_LSAN;
     report_print_text(r, out, &how);
     bad = fflush(out) != 0 || ferror(out);
-    if (out != usual)
+    if (out != to.usual)
         bad |= fclose(out) != 0;
     if (bad)
         return fail(err, -EIO, "the report cannot be written");
@@ -90,7 +123,7 @@ static int report_file(const char *path, const struct options *o)
     ask_for(r, o);
     bad = report_collect(r, err);
     if (!bad)
-        bad = print(r, o, stdout, NULL, err);
+        bad = print(r, o, (struct output){stdout, NULL, false}, err);
     status = bad ? complain(err) : status_of_findings(o, r, 0);
     report_close(r);
     return status;
@@ -188,7 +221,7 @@ static int tell_end(struct report *r, const char *path)
         bad = report_collect(r, err);
     }
     if (!bad)
-        bad = print(r, &o, stderr, stays ? path : NULL, err);
+        bad = print(r, &o, (struct output){stderr, stays ? path : NULL, true}, err);
     if (!bad && !stays)
         unlink(path);
     options_free(&o);

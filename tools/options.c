@@ -28,6 +28,8 @@ enum option_kind {
     KIND_MATCH,
     KIND_AT_EXIT,
     KIND_COLOR,
+    KIND_FORMAT,
+    KIND_TOOL,
     KIND_LEAK_CHECK,
     KIND_RESOLUTION,
     KIND_LEAK_KINDS,
@@ -128,6 +130,8 @@ static const char *const words_of[] = {[KIND_HEAP] = "private|file",
                                        [KIND_ON_ERROR] = "continue|stop|abort|debugger",
                                        [KIND_AT_EXIT] = "on|off|verbose",
                                        [KIND_COLOR] = "auto|always|never",
+                                       [KIND_FORMAT] = "text|valgrind|ctest|lsan|asan",
+                                       [KIND_TOOL] = "rtcheck|memcheck",
                                        [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
                                        [KIND_RESOLUTION] = "low|med|high"};
 
@@ -226,6 +230,10 @@ static const char *kind_wish(int kind)
         return "all, none, or some of definite,indirect,possible,reachable";
     case KIND_COLOR:
         return "auto, always or never";
+    case KIND_FORMAT:
+        return "text, valgrind, ctest, lsan or asan";
+    case KIND_TOOL:
+        return "memcheck, the only one of valgrind's that there is here";
     default:
         return "a path";
     }
@@ -482,6 +490,12 @@ static bool is_size(int kind)
 static bool is_text(int kind)
 {
     return kind != KIND_FLAG && kind != KIND_SIZE;
+}
+
+bool option_is_given(const struct options *o, const char *name)
+{
+    unsigned index = index_of_key(name, strlen(name));
+    return index < countof(table) && o->value[index];
 }
 
 bool option_flag(const struct options *o, const char *name)

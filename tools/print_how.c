@@ -40,6 +40,24 @@ static enum print_leaks print_leaks(const struct options *o)
                                                                          : PRINT_LEAKS_RECORDS;
 }
 
+static enum print_format print_format(const struct options *o)
+{
+    const char *format = option_text(o, "format");
+    bool is_memcheck = strcmp(option_text(o, "tool"), "memcheck") == 0;
+
+    if (strcmp(format, "lsan") == 0 || strcmp(format, "asan") == 0)
+        return PRINT_LSAN;
+    if (strcmp(format, "valgrind") == 0 || strcmp(format, "ctest") == 0)
+        return PRINT_VALGRIND;
+    return is_memcheck && !option_is_given(o, "format") ? PRINT_VALGRIND : PRINT_TEXT;
+}
+
+static unsigned kinds_told(const struct options *o)
+{
+    return option_leak_kinds(o, "show-leak-kinds") |
+           (option_flag(o, "show-reachable") ? LEAK_REACHABLE | LEAK_INDIRECT : 0);
+}
+
 /* Leaks that nobody wants to hear of are no problems. */
 static unsigned problem_kinds(const struct options *o)
 {
@@ -57,9 +75,10 @@ static unsigned frames_to_match(const struct options *o)
 struct print_options print_how(const struct options *o, int fd, const char *pool)
 {
     return (struct print_options){
+        .format = print_format(o),
         .use = print_use(o),
         .leaks = print_leaks(o),
-        .leak_kinds = option_leak_kinds(o, "show-leak-kinds"),
+        .leak_kinds = kinds_told(o),
         .problem_kinds = problem_kinds(o),
         .match = frames_to_match(o),
         .quiet = option_flag(o, "quiet"),
@@ -73,7 +92,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
 
 void ask_for(struct report *r, const struct options *o)
 {
-    if ((option_leak_kinds(o, "show-leak-kinds") | problem_kinds(o)) & LEAK_REACHABLE)
+    if ((kinds_told(o) | problem_kinds(o)) & LEAK_REACHABLE)
         report_want_reachable(r);
 }
 

@@ -42,7 +42,7 @@ static void tell_live(struct reaper *r)
 {
     char *text = NULL;
     size_t bytes = 0;
-    if (r->log < 0 || r->how.deterministic ||
+    if (r->log < 0 || r->how.deterministic || r->how.format != PRINT_TEXT ||
         atomic_load(&r->file->run->error_places) == r->live.places) {
         r->live_since_ms = 0;
         return;

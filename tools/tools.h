@@ -65,7 +65,7 @@ int print_version(void); /* cmd_run.c: what --version says, with any verb that t
 
 /* ---- options.c: options.def as a parser -------------------------------------------------- */
 
-#define OPTION_COUNT_MAX 40
+#define OPTION_COUNT_MAX 64
 
 /* One option of the table. */
 struct option_info {
@@ -114,6 +114,7 @@ unsigned option_number(const struct options *o, const char *name, unsigned none)
 unsigned option_leak_kinds(const struct options *o, const char *name); /* bits of enum leak_kind */
 uint64_t option_size(const struct options *o, const char *name);
 const char *option_text(const struct options *o, const char *name); /* "" when empty */
+bool option_is_given(const struct options *o, const char *name); /* or is it the default? */
 
 #define OPTIONS_TEXT_BYTES sizeof(((struct run_header *)0)->options)
 
@@ -138,6 +139,16 @@ void ask_for(struct report *r, const struct options *o);
 uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
 int status_of_findings(const struct options *o, const struct report *r, int otherwise);
+
+/* ---- lsan_options.c: what was said to a sanitizer --------------------------------------------- */
+
+/*
+ * The value of `key` in `text`, LSAN_OPTIONS' (may be NULL): key=value, separated by colons, commas and
+ * blanks, quoted or not; the last one counts.  false: it is not there, or has no room.
+ */
+bool lsan_option(const char *text, const char *key, char *out, size_t room);
+/* Of the LSAN_OPTIONS that a process was started with; of our own, if it is gone. */
+bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 
 /* ---- find_run.c -------------------------------------------------------------------------- */
 

@@ -61,6 +61,8 @@ enum where { L, R };
 #define OTHER_ON_ERROR(initial) "stop"
 #define OTHER_CALLERS(initial) "19"
 #define OTHER_AT_EXIT(initial) "off"
+#define OTHER_FORMAT(initial) "lsan"
+#define OTHER_TOOL(initial) "memcheck"
 #define OTHER_COLOR(initial) "never"
 #define OTHER_MATCH(initial) "20"
 #define OTHER_LEAK_CHECK(initial) "full"

@@ -191,16 +191,15 @@ static void command_lines(void **state)
 
 /* Names of which one abbreviation means both: longest such abbreviation, by pair. */
 static const char *const confusable[] = {
-    "help heap he", "help heap-size he",
-    "log-file leaks l", "log-file leak-check l",
-    "log-file leak-resolution l", "memuse match m",
-    "memuse malloc-fill m", "rtc-biu-at-exit rtc-mel-at-exit rtc-",
-    "leaks leak-check leak", "leaks leak-resolution leak",
-    "leak-check leak-resolution leak-", "errors-for-leak-kinds error-exitcode error",
-    "errors-for-leak-kinds error-limit error", "match malloc-fill ma",
-    "all allow-unchecked al", "error-exitcode error-limit error-",
-    "heap heap-size hea", "freelist-vol frames fr",
-    "freelist-vol free-fill free", "frames free-fill fr",
+    "help heap he", "help heap-size he", "log-file leaks l", "log-file leak-check l",
+    "log-file leak-resolution l", "format freelist-vol f", "format frames f",
+    "format free-fill f", "tool trace-children t", "memuse match m", "memuse malloc-fill m",
+    "rtc-biu-at-exit rtc-mel-at-exit rtc-", "leaks leak-check leak", "leaks leak-resolution leak",
+    "leak-check leak-resolution leak-", "show-leak-kinds show-reachable show-",
+    "errors-for-leak-kinds error-exitcode error", "errors-for-leak-kinds error-limit error",
+    "match malloc-fill ma", "all allow-unchecked al", "error-exitcode error-limit error-",
+    "heap heap-size hea", "freelist-vol frames fr", "freelist-vol free-fill free",
+    "frames free-fill fr",
 };
 
 /* Writes "a b longest" when an abbreviation of both exists that is the name of neither. */

@@ -1,0 +1,255 @@
+/*
+ * print_lsan.c - the report in the words of the sanitizers for leaks and addresses, for programs that
+ * read those: CTest in its LeakSanitizer mode, consoles of editors.
+ *
+ * CTest counts lines with "Direct leak of" and "Indirect leak of"; a leak that is a problem is one of
+ * these, also a possible one, which the sanitizer would not have found.  What was asked for and is no
+ * problem is told in words that are not counted.  The last line of a run without problems says that
+ * there was a check: its log is not empty.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats_priv.h"
+
+/* A report on its way. */
+struct sanitizer {
+    struct report *r;
+    const struct print_options *how;
+    FILE *out;
+};
+
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+/* "/src/demo.c:17", "(/usr/lib/libc.so.6+0x2724a) (BuildId: 01ab)" */
+static void where_put(const struct sanitizer *s, const struct frame *frame, const struct source_line *line)
+{
+    const struct module *module = frame->module == NO_MODULE ? NULL : &s->r->modules[frame->module];
+
+    if (line->file) {
+        text_put(s->out, line->file);
+        fprintf(s->out, ":%d", line->line);
+    } else if (module) {
+        fputc('(', s->out);
+        text_put(s->out, module->path);
+        fprintf(s->out, "+0x%llx)%s", (unsigned long long)frame->offset,
+                module->build_id_bytes > 0 ? " (BuildId: " : "");
+        for (uint32_t i = 0; i < module->build_id_bytes; i++)
+            fprintf(s->out, "%02x", module->build_id[i]);
+        fputs(module->build_id_bytes > 0 ? ")" : "", s->out);
+    } else {
+        fputs("(<unknown module>)", s->out);
+    }
+}
+
+static void stack_put(const struct sanitizer *s, uint32_t place)
+{
+    const struct site *site = place == NO_SITE ? NULL : &s->r->sites[place];
+    uint32_t count = site ? shown_frames(s->r, site, s->how) : 0, number = 0;
+
+    if (count == 0)
+        fputs("    <empty stack>\n", s->out);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct frame *frame = &s->r->frames[site->frames[i]];
+        struct source_line lines[FRAME_LINES_MAX];
+        uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+        for (uint32_t k = 0; k < functions; k++) {
+            fprintf(s->out, "    #%u 0x%llx ", number++,
+                    (unsigned long long)shown_address(s->r, frame, s->how));
+            if (lines[k].function) {
+                fputs("in ", s->out);
+                text_put(s->out, lines[k].function);
+                fputc(' ', s->out);
+            }
+            where_put(s, frame, &lines[k]);
+            fputc('\n', s->out);
+        }
+    }
+    fputc('\n', s->out);
+}
+
+/* What we call it, and say of it. */
+static void sentence_put(const struct sanitizer *s, const struct finding *f)
+{
+    char *sentence = finding_sentence(s->r, f, s->how->deterministic);
+
+    fprintf(s->out, "  %s: ", f->id);
+    text_put(s->out, sentence);
+    fputc('\n', s->out);
+    free(sentence);
+}
+
+static void head_put(const struct sanitizer *s, uint32_t image, const char *tool)
+{
+    fprintf(s->out, "=================================================================\n==%u==ERROR: %s: ",
+            shown_pid(s->r, image, s->how), tool);
+}
+
+/* The innermost place with a line: where somebody would look first. */
+static void summary_put(const struct sanitizer *s, const struct finding *f, const char *what)
+{
+    struct source_line line;
+    const struct frame *frame = finding_place(s->r, f->site, &line);
+
+    fprintf(s->out, "SUMMARY: AddressSanitizer: %s ", what);
+    if (frame)
+        where_put(s, frame, &line);
+    if (frame && line.function) {
+        fputs(" in ", s->out);
+        text_put(s->out, line.function);
+    }
+    fputs("\n\n", s->out);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+static const char *title_of(const struct error *e)
+{
+    switch (e->kind) {
+    case ERROR_DUF:
+        return "attempting double-free";
+    case ERROR_MIS:
+        return "alloc-dealloc-mismatch";
+    case ERROR_WUA:
+        return e->damage == DAMAGE_INSIDE ? "heap-use-after-free" : "heap-buffer-overflow";
+    default:
+        return "attempting free on address which was not malloc()-ed:";
+    }
+}
+
+static const char *short_title_of(const struct error *e)
+{
+    return e->kind == ERROR_DUF ? "double-free" : e->kind == ERROR_BAF || e->kind == ERROR_MAF ? "bad-free" : title_of(e);
+}
+
+static void title_put(const struct sanitizer *s, const struct error *e)
+{
+    const char *entry = entry_name(e->entry);
+
+    fputs(title_of(e), s->out);
+    if (e->kind == ERROR_MIS)
+        fprintf(s->out, " (%s vs %s)", family_name(e->block_family), entry ? entry : "unknown");
+    if (e->kind == ERROR_WUA)
+        fputs(" on address", s->out);
+    else if (e->kind == ERROR_DUF || e->kind == ERROR_MIS)
+        fputs(" on", s->out);
+    fprintf(s->out, " 0x%llx in thread T%u:\n", s->how->deterministic ? 0 : (unsigned long long)e->address,
+            e->thread.number ? e->thread.number - 1 : 0);
+}
+
+static void block_put(const struct sanitizer *s, const struct error *e)
+{
+    bool before = e->address < e->block, behind = !before && e->address >= e->block + e->block_bytes;
+    uint64_t distance = before   ? e->block - e->address
+                        : behind ? e->address - e->block - e->block_bytes
+                                 : e->address - e->block;
+    uint64_t start = s->how->deterministic ? 0 : e->block;
+
+    if (e->block == 0)
+        return;
+    fprintf(s->out, "0x%llx is located %llu bytes %s %llu-byte region [0x%llx,0x%llx)\n",
+            s->how->deterministic ? 0 : (unsigned long long)e->address, (unsigned long long)distance,
+            before ? "before" : behind ? "after" : "inside of", (unsigned long long)e->block_bytes,
+            (unsigned long long)start, (unsigned long long)(start + e->block_bytes));
+}
+
+static void error_put(const struct sanitizer *s, const struct finding *f)
+{
+    const struct error *e = f->error;
+    uint32_t thread = e->block_thread.number ? e->block_thread.number - 1 : 0;
+
+    if (e->kind == ERROR_OOM) {
+        fprintf(s->out, "==%u==WARNING: AddressSanitizer failed to allocate 0x%llx bytes\n",
+                shown_pid(s->r, e->image, s->how), (unsigned long long)e->bytes);
+        stack_put(s, e->stack);
+        return;
+    }
+    head_put(s, e->image, "AddressSanitizer");
+    title_put(s, e);
+    stack_put(s, e->stack);
+    sentence_put(s, f);
+    block_put(s, e);
+    if (e->free_stack != NO_SITE) {
+        fprintf(s->out, "freed by thread T%u here:\n", thread);
+        stack_put(s, e->free_stack);
+    }
+    if (e->alloc_stack != NO_SITE) {
+        fputs(e->free_stack != NO_SITE ? "previously allocated here:\n" : "allocated here:\n", s->out);
+        stack_put(s, e->alloc_stack);
+    }
+    summary_put(s, f, short_title_of(e));
+}
+
+/* ---- leaks --------------------------------------------------------------------------------- */
+
+static bool is_counted(const struct finding *f)
+{
+    return f->level == LEVEL_PROBLEM || f->leak.first->class == CLASS_INDIRECT;
+}
+
+static void leak_put(const struct sanitizer *s, const struct finding *f)
+{
+    uint32_t kind = leak_kind(f->leak.first->class);
+    const char *what = !is_counted(f) ? kind == LEAK_REACHABLE ? "Still reachable:" : "Possible leak of"
+                       : kind == LEAK_INDIRECT ? "Indirect leak of"
+                                               : "Direct leak of";
+
+    fprintf(s->out, "%s %llu byte(s) in %llu object(s) allocated from:\n", what,
+            (unsigned long long)f->leak.bytes, (unsigned long long)f->leak.blocks);
+    stack_put(s, f->leak.first->site);
+    sentence_put(s, f);
+    fputc('\n', s->out);
+}
+
+static void leaks_put(const struct sanitizer *s, const struct findings *all, uint32_t image)
+{
+    uint64_t bytes = 0, blocks = 0;
+    bool begun = false;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (all->at[i].error)
+            continue;
+        if (is_counted(&all->at[i])) {
+            bytes += all->at[i].leak.bytes;
+            blocks += all->at[i].leak.blocks;
+        }
+        if (!begun && is_counted(&all->at[i])) {
+            head_put(s, image, "LeakSanitizer");
+            fputs("detected memory leaks\n\n", s->out);
+            begun = true;
+        }
+        leak_put(s, &all->at[i]);
+    }
+    if (begun)
+        fprintf(s->out, "SUMMARY: LeakSanitizer: %llu byte(s) leaked in %llu allocation(s).\n",
+                (unsigned long long)bytes, (unsigned long long)blocks);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* What hangs on a leak is always listed there. */
+static uint32_t kinds_listed(const struct print_options *how)
+{
+    return how->leak_kinds | (how->leak_kinds & LEAK_DEFINITE ? LEAK_INDIRECT : 0);
+}
+
+void lsan_print(struct report *r, FILE *out, const struct print_options *how)
+{
+    const struct image *main = image_main(r);
+    struct sanitizer s = {r, how, out};
+    struct page page = {.out = out, .how = how};
+    struct findings all = findings_make(r, how, kinds_listed(how));
+    struct notes notes = notes_make(r, main, how);
+    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+
+    for (uint32_t i = 0; i < all.count; i++)
+        if (all.at[i].error)
+            error_put(&s, &all.at[i]);
+    leaks_put(&s, &all, main ? main->number : 0);
+    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        notes_print(&notes, UINT32_MAX, out);
+        verdict_print(r, main, problems, &page);
+    }
+    notes_free(&notes);
+    findings_free(&all);
+}

@@ -1,0 +1,303 @@
+/*
+ * print_valgrind.c - the report in memcheck's words, for programs that read those: CTest, editors.
+ *
+ * They look for fixed phrases behind ==PID==, so these are memcheck's to the letter, and each finding
+ * has exactly one that is counted; what we know beyond that stands below its stack.  CTest's are
+ *
+ *     Invalid free() / delete / delete[]                            baf, duf, maf
+ *     Mismatched free() / delete / delete []                        mis
+ *     Invalid write of size N                                       wua
+ *     N bytes in N blocks are definitely lost in loss record N of N, or (N direct, N indirect) bytes
+ *     .. possibly lost in ..,  .. still reachable in ..             without the brackets
+ *
+ * A process is told by its pid: one log file has all processes of a run.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats_priv.h"
+
+/* A report on its way. */
+struct memcheck {
+    struct report *r;
+    const struct print_options *how;
+    FILE *out;
+    uint32_t pid; /* of the finding that is told */
+};
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static void begin(const struct memcheck *m)
+{
+    fprintf(m->out, "==%u== ", m->pid);
+}
+
+__attribute__((format(printf, 2, 3))) static void line_put(const struct memcheck *m, const char *format, ...)
+{
+    va_list arguments;
+
+    begin(m);
+    va_start(arguments, format);
+    vfprintf(m->out, format, arguments);
+    va_end(arguments);
+    fputc('\n', m->out);
+}
+
+/* "1,234,567" */
+static struct amount grouped(uint64_t n)
+{
+    struct amount a;
+    char digits[24];
+    size_t count = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && (count - i) % 3 == 0)
+            a.text[used++] = ',';
+        a.text[used++] = digits[i];
+    }
+    a.text[used] = '\0';
+    return a;
+}
+
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+/* " at 0x4005D1: main (demo.c:17)", " by 0x4A2B: ??? (in /usr/lib/libc.so.6)" */
+static void function_put(const struct memcheck *m, const struct frame *frame, const struct source_line *line,
+                         bool is_first)
+{
+    begin(m);
+    fprintf(m->out, "   %s 0x%llX: ", is_first ? "at" : "by",
+            (unsigned long long)shown_address(m->r, frame, m->how));
+    text_put(m->out, line->function ? line->function : "???");
+    if (line->file) {
+        fputs(" (", m->out);
+        text_put(m->out, base_name(line->file));
+        fprintf(m->out, ":%d)", line->line);
+    } else if (frame->module != NO_MODULE) {
+        fputs(" (in ", m->out);
+        text_put(m->out, m->r->modules[frame->module].path);
+        fputc(')', m->out);
+    }
+    fputc('\n', m->out);
+}
+
+static void stack_put(const struct memcheck *m, uint32_t place)
+{
+    const struct site *site = place == NO_SITE ? NULL : &m->r->sites[place];
+    uint32_t count = site ? shown_frames(m->r, site, m->how) : 0;
+
+    if (count == 0)
+        line_put(m, "   at 0x0: ???");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct frame *frame = &m->r->frames[site->frames[i]];
+        struct source_line lines[FRAME_LINES_MAX];
+        uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+        for (uint32_t k = 0; k < functions; k++)
+            function_put(m, frame, &lines[k], i == 0 && k == 0);
+    }
+}
+
+/* What we call it, and say of it. */
+static void sentence_put(const struct memcheck *m, const struct finding *f)
+{
+    char *sentence = finding_sentence(m->r, f, m->how->deterministic);
+
+    begin(m);
+    fprintf(m->out, " %s: ", f->id);
+    text_put(m->out, sentence);
+    fputc('\n', m->out);
+    free(sentence);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+static void address_put(const struct memcheck *m, const struct error *e)
+{
+    const char *state = e->free_stack != NO_SITE ? "free'd" : "alloc'd";
+    const char *place = e->address < e->block ? "before" : "inside";
+    uint64_t distance = e->address < e->block ? e->block - e->address : e->address - e->block;
+
+    if (e->block_bytes <= distance && e->address > e->block) {
+        place = "after";
+        distance -= e->block_bytes;
+    }
+    if (e->block == 0)
+        line_put(m, " Address 0x%llx is not stack'd, malloc'd or (recently) free'd",
+                 (unsigned long long)e->address);
+    else if (m->how->deterministic)
+        line_put(m, " Address is %s bytes %s a block of size %s %s", grouped(distance).text, place,
+                 grouped(e->block_bytes).text, state);
+    else
+        line_put(m, " Address 0x%llx is %s bytes %s a block of size %s %s", (unsigned long long)e->address,
+                 grouped(distance).text, place, grouped(e->block_bytes).text, state);
+}
+
+static void block_stacks_put(const struct memcheck *m, const struct error *e)
+{
+    if (e->free_stack != NO_SITE)
+        stack_put(m, e->free_stack);
+    if (e->free_stack != NO_SITE && e->alloc_stack != NO_SITE)
+        line_put(m, " Block was alloc'd at");
+    if (e->alloc_stack != NO_SITE)
+        stack_put(m, e->alloc_stack);
+}
+
+static void error_put(const struct memcheck *m, const struct finding *f)
+{
+    const struct error *e = f->error;
+
+    if (e->kind == ERROR_WUA)
+        line_put(m, "Invalid write of size %s", grouped(e->bytes ? e->bytes : 1).text);
+    else if (e->kind == ERROR_MIS)
+        line_put(m, "Mismatched free() / delete / delete []");
+    else if (e->kind == ERROR_OOM)
+        line_put(m, "Warning: an allocation failed");
+    else
+        line_put(m, "Invalid free() / delete / delete[] / realloc()");
+    stack_put(m, e->stack);
+    if (e->kind != ERROR_OOM) {
+        address_put(m, e);
+        block_stacks_put(m, e);
+    }
+    sentence_put(m, f);
+    line_put(m, "%s", "");
+}
+
+/* ---- leaks --------------------------------------------------------------------------------- */
+
+static const char *lost_words(uint32_t kind)
+{
+    return kind == LEAK_DEFINITE   ? "definitely lost"
+           : kind == LEAK_INDIRECT ? "indirectly lost"
+           : kind == LEAK_POSSIBLE ? "possibly lost"
+                                   : "still reachable";
+}
+
+/* Only definite leaks are looked for with what is behind them. */
+static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t record, uint32_t records)
+{
+    const struct leak_row *row = &f->leak;
+    uint32_t kind = leak_kind(row->first->class);
+    struct amount blocks = grouped(row->blocks);
+
+    begin(m);
+    if (kind == LEAK_DEFINITE && row->behind_bytes > 0)
+        fprintf(m->out, "%s (%s direct, %s indirect) bytes in %s blocks",
+                grouped(row->bytes + row->behind_bytes).text, grouped(row->bytes).text,
+                grouped(row->behind_bytes).text, blocks.text);
+    else
+        fprintf(m->out, "%s bytes in %s blocks", grouped(row->bytes).text, blocks.text);
+    fprintf(m->out, " are %s in loss record %s of %s\n", lost_words(kind), grouped(record).text,
+            grouped(records).text);
+    stack_put(m, row->first->site);
+    sentence_put(m, f);
+    line_put(m, "%s", "");
+}
+
+static void leak_sum_put(const struct memcheck *m, uint32_t kind)
+{
+    struct leak_sum sum = leak_sum(m->r, kind);
+
+    line_put(m, "   %15s: %s bytes in %s blocks", lost_words(kind), grouped(sum.bytes).text,
+             grouped(sum.blocks).text);
+}
+
+static void leaks_put(struct memcheck *m, const struct findings *all)
+{
+    uint32_t records = 0, record = 0;
+
+    for (uint32_t i = 0; i < all->count; i++)
+        records += !all->at[i].error;
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (all->at[i].error)
+            continue;
+        m->pid = shown_pid(m->r, all->at[i].image, m->how);
+        leak_put(m, &all->at[i], ++record, records);
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static void command_put(const struct memcheck *m, const struct image *main)
+{
+    begin(m);
+    fputs("Command:", m->out);
+    for (const char *arg = NULL; (arg = argv_next(main, arg));) {
+        fputc(' ', m->out);
+        text_put(m->out, arg);
+    }
+    fputc('\n', m->out);
+    line_put(m, "%s", "");
+}
+
+static void summary_put(const struct memcheck *m, const struct findings *all)
+{
+    struct totals t = totals_of(m->r);
+    uint64_t times = 0;
+
+    line_put(m, "HEAP SUMMARY:");
+    line_put(m, "    in use at exit: %s bytes in %s blocks", grouped(t.bytes).text, grouped(t.blocks).text);
+    line_put(m, "  total heap usage: %s allocs, %s frees", grouped(t.allocs).text, grouped(t.frees).text);
+    line_put(m, "%s", "");
+    if (leaks_are_known(m->r)) {
+        line_put(m, "LEAK SUMMARY:");
+        for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
+            leak_sum_put(m, kind);
+        line_put(m, "%s", "");
+    }
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->at[i].level == LEVEL_PROBLEM)
+            times += all->at[i].error ? all->at[i].error->count : 1;
+    line_put(m, "ERROR SUMMARY: %s errors from %s contexts", grouped(times).text,
+             grouped(all->problems).text);
+}
+
+/* What limits what was said, and whether the checker was there at all: in our own words. */
+static void notes_put(const struct memcheck *m, const struct notes *notes, bool all)
+{
+    for (uint32_t i = 0; i < notes->count; i++) {
+        if (!all && !notes->at[i].against)
+            continue;
+        begin(m);
+        fputs("rtcheck: note: ", m->out);
+        text_put(m->out, notes->at[i].text);
+        fputc('\n', m->out);
+    }
+}
+
+static void verdict_put(const struct memcheck *m, const struct image *main, uint64_t problems)
+{
+    struct page page = {.out = m->out, .how = m->how};
+
+    begin(m);
+    verdict_print(m->r, main, problems, &page);
+}
+
+void valgrind_print(struct report *r, FILE *out, const struct print_options *how)
+{
+    const struct image *main = image_main(r);
+    struct memcheck m = {r, how, out, 0};
+    uint32_t program = main ? shown_pid(r, main->number, how) : 0;
+    struct findings all = findings_make(r, how, how->leak_kinds);
+    struct notes notes = notes_make(r, main, how);
+    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+
+    m.pid = program;
+    if (!how->quiet && main)
+        command_put(&m, main);
+    for (uint32_t i = 0; i < all.count; i++) {
+        m.pid = shown_pid(r, all.at[i].image, how);
+        if (all.at[i].error)
+            error_put(&m, &all.at[i]);
+    }
+    leaks_put(&m, &all);
+    m.pid = program;
+    if (!how->quiet)
+        summary_put(&m, &all);
+    notes_put(&m, &notes, !how->quiet);
+    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems)
+        verdict_put(&m, main, problems);
+    notes_free(&notes);
+    findings_free(&all);
+}

@@ -1,0 +1,96 @@
+/*
+ * acts.c - a program with planted mistakes: one for each letter of its arguments.
+ *
+ * l leaks a block, h one with another behind it, p keeps only a pointer into one, k keeps one;
+ * d frees twice, m frees an address inside a block, x lets go of memory that it never had, w writes
+ * behind a block, f has a child leak.  Each is a function of its own, so that its stack is, too.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *volatile kept, *volatile pointer_into;
+static char own[16];
+
+__attribute__((noinline)) static void leak(void)
+{
+    memset(malloc(26), 1, 26);
+}
+
+__attribute__((noinline)) static void leak_with_behind(void)
+{
+    void *volatile *owner = malloc(32);
+    *owner = malloc(48);
+    memset(*owner, 2, 48);
+}
+
+__attribute__((noinline)) static void keep_inside(void)
+{
+    pointer_into = (char *)malloc(40) + 8;
+}
+
+__attribute__((noinline)) static void keep(void)
+{
+    kept = malloc(50);
+}
+
+__attribute__((noinline)) static void free_twice(void)
+{
+    void *block = malloc(12);
+    free(block);
+    free(block);
+}
+
+__attribute__((noinline)) static void free_inside(void)
+{
+    char *block = malloc(15);
+    free(block + 3);
+    free(block);
+}
+
+__attribute__((noinline)) static void free_what_is_static(void)
+{
+    free(own + (kept != NULL));
+}
+
+__attribute__((noinline)) static void write_behind(void)
+{
+    volatile char *block = malloc(9);
+    block[9] = '!';
+    free((void *)block);
+}
+
+__attribute__((noinline)) static void in_child(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        leak();
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* What was passed on the stack before is no pointer to anything. */
+__attribute__((noinline)) static void wipe_stack(void)
+{
+    volatile char bytes[4096];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        char letter;
+        void (*act)(void);
+    } acts[] = {{'l', leak}, {'h', leak_with_behind}, {'p', keep_inside}, {'k', keep}, {'d', free_twice},
+                {'m', free_inside}, {'x', free_what_is_static}, {'w', write_behind}, {'f', in_child}};
+
+    for (const char *letter = argc > 1 ? argv[1] : ""; *letter; letter++)
+        for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++)
+            if (acts[i].letter == *letter)
+                acts[i].act();
+    wipe_stack();
+    return 0;
+}

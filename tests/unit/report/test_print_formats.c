@@ -1,0 +1,280 @@
+/*
+ * test_print_formats.c - the report in the words of memcheck and of the sanitizers: exact texts, what
+ * is counted and what is not, processes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+#define PROG 0x560000000000ull
+#define NOBODYS_PID 2000000000u
+#define BLOCK 0x700000000040ull
+#define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)
+#define PROBLEMS .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
+#define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, PROBLEMS
+
+struct parts {
+    uint32_t area;
+    struct segment *leaks, *errors, *depot;
+};
+
+static struct parts an_image(struct build *b, uint32_t number)
+{
+    uint32_t area = build_image(b, number, number - 1, NOBODYS_PID + number, number == 1 ? IMAGE_ROOT : IMAGE_FORK);
+    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct parts p = {
+        area,
+        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 20, 0),
+        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 20, 0),
+        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 40, 0),
+    };
+
+    p.depot->count = p.depot->capacity; /* as the runtime has it */
+    build_image_header(b, area)->leak_check = LEAKS_FOUND;
+    build_module(m, "/usr/bin/prog1", PROG, 0x10000)->number = 1;
+    return p;
+}
+
+/* A stack of `depth` frames, innermost at 0x10 * depth. */
+static uint32_t deep(const struct parts *p, unsigned depth)
+{
+    uint32_t stack = 0;
+
+    for (unsigned i = 1; i <= depth; i++)
+        stack = build_node(p->depot, PROG + 0x10 * i, stack);
+    return stack;
+}
+
+static struct error_record *an_error(struct parts *p, uint32_t kind, uint64_t offset)
+{
+    struct error_record *e = build_error(p->errors, kind, p->errors->count, deep(p, 2));
+
+    e->address = BLOCK + offset;
+    e->block = BLOCK;
+    e->block_bytes = 40;
+    e->block_state = BLOCK_LIVE;
+    e->alloc_stack = deep(p, 1);
+    return e;
+}
+
+/* The text of a report on `b`; owned by a static buffer. */
+static const char *text_of(struct build *b, struct print_options how)
+{
+    static char text[65536];
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(b);
+    FILE *out;
+
+    memset(text, 0, sizeof text);
+    out = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(out);
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    report_want_reachable(r);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(r->bad_count, 0);
+    report_print_text(r, out, &how);
+    fclose(out);
+    report_close(r);
+    close(fd);
+    build_end(b);
+    return text;
+}
+
+static void must_say(const char *text, const char *says)
+{
+    if (!strstr(text, says))
+        fail_msg("missing:\n%s\nin\n%s", says, text);
+}
+
+static void must_not_say(const char *text, const char *says)
+{
+    if (strstr(text, says))
+        fail_msg("said:\n%s\nin\n%s", says, text);
+}
+
+/* ---- leaks --------------------------------------------------------------------------------- */
+
+/* One of each kind; the child has the first alone. */
+static struct build leaks(void)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1), child;
+    struct leak_group *g;
+
+    build_leak(p.leaks, REACH_LOST, deep(&p, 2), 3, 1234567);
+    g = build_leak(p.leaks, REACH_LOST, deep(&p, 1), 1, 16);
+    g->behind_blocks = 2;
+    g->behind_bytes = 64;
+    build_leak(p.leaks, REACH_LOST_BEHIND, deep(&p, 3), 2, 64);
+    g = build_leak(p.leaks, REACH_INTERIOR, deep(&p, 4), 1, 256);
+    g->behind_blocks = 1;
+    g->behind_bytes = 8;
+    build_leak(p.leaks, REACH_HELD, deep(&p, 3), 1, 9)->witness = WITNESS_SELF;
+    child = an_image(&b, 2);
+    build_leak(child.leaks, REACH_LOST, deep(&child, 5), 1, 5);
+    return b;
+}
+
+static void valgrind_leaks(void **state)
+{
+    struct build b = leaks();
+    const char *text = text_of(&b, (struct print_options){PROBLEMS, .format = PRINT_VALGRIND, .leak_kinds = ALL_KINDS});
+
+    (void)state;
+    must_say(text, "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
+                   "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
+                   "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
+                   "==2000000001==  mel-");
+    must_say(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely lost in loss record 2 of 6\n");
+    must_say(text, "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
+    must_say(text, "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
+    must_say(text, "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
+    must_say(text, "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
+    must_say(text, "==2000000001==    definitely lost: 1,234,588 bytes in 5 blocks\n"
+                   "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
+                   "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
+                   "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
+    must_say(text, "ERROR SUMMARY: 4 errors from 4 contexts\n");
+    must_say(text, "==2000000001== rtcheck: in control; 4 problems; leaked");
+}
+
+static void valgrind_shows_what_is_wanted(void **state)
+{
+    struct build b = leaks();
+    const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_VALGRIND, .quiet = true, .frames = 1});
+
+    (void)state;
+    must_say(text, "loss record 4 of 4\n");
+    must_not_say(text, "indirectly");
+    must_not_say(text, "reachable");
+    must_not_say(text, "SUMMARY");
+    must_not_say(text, "by 0x");
+    must_say(text, "==2000000001== rtcheck: in control; 4 problems;");
+    b = leaks();
+    text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS, .format = PRINT_VALGRIND,
+                                              .leaks = PRINT_LEAKS_NOTHING, .deterministic = true});
+    must_not_say(text, "loss record");
+    must_say(text, "\n==1== rtcheck: in control; ");
+}
+
+static void lsan_leaks(void **state)
+{
+    struct build b = leaks();
+    const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_LSAN});
+
+    (void)state;
+    must_say(text, "==2000000001==ERROR: LeakSanitizer: detected memory leaks\n\n"
+                   "Direct leak of 1234567 byte(s) in 3 object(s) allocated from:\n"
+                   "    #0 0x560000000020 (/usr/bin/prog1+0x20)\n"
+                   "    #1 0x560000000010 (/usr/bin/prog1+0x10)\n\n  mel-");
+    must_say(text, "\nDirect leak of 16 byte(s) in 1 object(s) allocated from:\n");
+    must_say(text, "\nDirect leak of 256 byte(s) in 1 object(s) allocated from:\n");
+    must_say(text, "\nIndirect leak of 64 byte(s) in 2 object(s) allocated from:\n"); /* always */
+    must_not_say(text, "reachable");
+    must_say(text, "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: in control; 4 pro");
+}
+
+/* What is told and no problem is not counted by who counts "Direct leak of" and "Indirect leak of". */
+static void lsan_counts_problems(void **state)
+{
+    struct build b = leaks();
+    const char *text = text_of(&b, (struct print_options){.format = PRINT_LSAN, .leak_kinds = LEAK_POSSIBLE | LEAK_REACHABLE});
+
+    (void)state;
+    must_say(text, "Possible leak of 256 byte(s) in 1 object(s)");
+    must_say(text, "Still reachable: 9 byte(s) in 1 object(s)");
+    must_not_say(text, "irect leak of");
+    must_not_say(text, "ERROR");
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+static struct build errors(void)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1);
+    struct error_record *e = an_error(&p, ERROR_DUF, 0);
+
+    e->block_state = BLOCK_FREED;
+    e->free_stack = deep(&p, 3);
+    an_error(&p, ERROR_MAF, 3);
+    e = an_error(&p, ERROR_MIS, 0);
+    e->entry = ENTRY_DELETE;
+    e->block_family = FAMILY_MALLOC;
+    e = an_error(&p, ERROR_WUA, 41);
+    e->bytes = 4;
+    e->damage = DAMAGE_BEHIND;
+    e = an_error(&p, ERROR_BAF, 0);
+    e->block = 0;
+    e->alloc_stack = 0;
+    e->region = REGION_UNMAPPED;
+    an_error(&p, ERROR_OOM, 0)->bytes = 99;
+    return b;
+}
+
+static uint32_t times(const char *text, const char *says)
+{
+    uint32_t count = 0;
+
+    while ((text = strstr(text, says))) {
+        text++;
+        count++;
+    }
+    return count;
+}
+
+static void valgrind_errors(void **state)
+{
+    struct build b = errors();
+    const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_VALGRIND});
+
+    (void)state;
+    must_say(text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
+                   "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
+                   "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
+                   "==2000000001==  Address 0x700000000040 is 0 bytes inside a block of size 40 free'd\n"
+                   "==2000000001==    at 0x560000000030: ??? (in /usr/bin/prog1)\n");
+    must_say(text, "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x560000000010: ???");
+    must_say(text, "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
+    must_say(text, "==2000000001== Invalid write of size 4\n");
+    must_say(text, "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
+    must_say(text, "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
+    assert_int_equal(times(text, "== Invalid free() / delete / delete[]"), 3);
+    assert_int_equal(times(text, "== Mismatched free() / delete / delete []"), 1);
+    assert_int_equal(times(text, "== Warning: an allocation failed"), 1);
+    must_say(text, "ERROR SUMMARY: 5 errors from 5 contexts\n");
+}
+
+static void lsan_errors(void **state)
+{
+    struct build b = errors();
+    const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_LSAN});
+
+    (void)state;
+    must_say(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on 0x700000000040 in thread T");
+    must_say(text, "0x700000000040 is located 0 bytes inside of 40-byte region [0x700000000040,0x700000000068)\nfreed by");
+    must_say(text, "SUMMARY: AddressSanitizer: double-free (/usr/bin/prog1+0x20)\n");
+    must_say(text, "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
+    must_say(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) on 0x700000000040 in");
+    must_say(text, "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
+    must_say(text, "==2000000001==WARNING: AddressSanitizer failed to allocate 0x63 bytes\n");
+    assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(valgrind_leaks),       cmocka_unit_test(valgrind_shows_what_is_wanted),
+        cmocka_unit_test(lsan_leaks),           cmocka_unit_test(lsan_counts_problems),
+        cmocka_unit_test(valgrind_errors),      cmocka_unit_test(lsan_errors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
