@@ -47,12 +47,13 @@ struct doing {
 };
 
 /* What is new in the tables goes before the questions, in its order. */
-enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE };
+enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE, ASK_LOCAL };
 
 struct question {
     uint32_t kind;
-    uint32_t place; /* a site, or a module; of a new site how many frames, which follow */
+    uint32_t place; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
     uint64_t offset;
+    struct in_frame at; /* LOCAL */
 };
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -130,6 +131,8 @@ static void put_variable(FILE *out, const struct report *r, uint32_t module,
     put(out, variable->file);
     put_number(out, (uint64_t)variable->line);
     put(out, variable->section);
+    put(out, variable->function);
+    put_number(out, variable->is_parameter);
 }
 
 struct answer {
@@ -218,6 +221,8 @@ static void get_variable(struct answer *a, struct variable *variable)
     variable->file = get_copy(a);
     variable->line = get_line(a);
     variable->section = get_copy(a);
+    variable->function = get_copy(a);
+    variable->is_parameter = get_number(a) != 0;
 }
 
 /* ---- the child ------------------------------------------------------------------------------ */
@@ -279,13 +284,26 @@ static void answer_site(struct report *r, uint32_t place, struct doing *now, FIL
     }
 }
 
+static uint32_t module_asked(const struct report *r, const struct question *q)
+{
+    return q->kind == ASK_LOCAL ? r->frames[q->place].module : q->place;
+}
+
+static void variable_asked(struct report *r, const struct question *q, struct variable *out)
+{
+    if (q->kind == ASK_LOCAL)
+        local_symbolize(r, &r->frames[q->place], q->at, out);
+    else
+        variable_symbolize(r, q->place, q->offset, out);
+}
+
 static void answer_variable(struct report *r, const struct question *q, struct doing *now, FILE *out)
 {
     struct variable variable = {0};
 
-    doing_set(now, q->place);
-    variable_symbolize(r, q->place, q->offset, &variable);
-    put_variable(out, r, q->place, &variable);
+    doing_set(now, module_asked(r, q));
+    variable_asked(r, q, &variable);
+    put_variable(out, r, module_asked(r, q), &variable);
     variable_free(&variable);
 }
 
@@ -445,7 +463,7 @@ static void blame(struct report *r, uint32_t kind)
 {
     uint32_t at = atomic_load_explicit(&r->helper->now->module, memory_order_relaxed);
 
-    if (at < r->module_count && kind == ASK_VARIABLE)
+    if (at < r->module_count && kind != ASK_SITE)
         r->modules[at].no_variables = true;
     else if (at < r->module_count)
         r->modules[at].symbols = SYMBOLS_UNREADABLE;
@@ -476,15 +494,16 @@ static bool tell_module(const struct helper *h, const struct module *module)
 
 static bool tell_frame(const struct helper *h, const struct frame *frame)
 {
-    const struct question q = {frame->exact ? ADD_EXACT_FRAME : ADD_FRAME, frame->module,
-                               frame->offset};
+    const struct question q = {.kind = frame->exact ? ADD_EXACT_FRAME : ADD_FRAME,
+                               .place = frame->module,
+                               .offset = frame->offset};
 
     return send_all(h->fd, &q, sizeof q);
 }
 
 static bool tell_site(const struct helper *h, const struct site *site)
 {
-    const struct question q = {ADD_SITE, site->count, site->end};
+    const struct question q = {.kind = ADD_SITE, .place = site->count, .offset = site->end};
 
     return send_all(h->fd, &q, sizeof q) &&
            send_all(h->fd, site->frames, site->count * sizeof site->frames[0]);
@@ -557,24 +576,34 @@ void symbolize_site(struct report *r, uint32_t place)
 
 /* ---- variables ------------------------------------------------------------------------------ */
 
-bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
+static bool ask_variable(struct report *r, const struct question *q, struct variable *out)
 {
-    const struct question q = {ASK_VARIABLE, module, offset};
+    uint32_t module = module_asked(r, q);
     struct answer a;
 
     *out = (struct variable){0};
     if (r->no_symbols || !module_has_file(r, module) || r->modules[module].no_variables)
         return false;
     if (helper_get(r)) {
-        if (!ask(r, &q, &a))
+        if (!ask(r, q, &a))
             return false;
         get_symbols(&a, &r->modules[module]);
         get_variable(&a, out);
         free(a.text);
     } else if (!r->no_symbols) {
-        variable_symbolize(r, module, offset, out);
+        variable_asked(r, q, out);
     }
     return out->name || out->section;
+}
+
+bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
+{
+    return ask_variable(r, &(struct question){.kind = ASK_VARIABLE, .place = module, .offset = offset}, out);
+}
+
+bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out)
+{
+    return ask_variable(r, &(struct question){.kind = ASK_LOCAL, .place = frame, .at = at}, out);
 }
 
 void variable_free(struct variable *variable)
@@ -583,5 +612,6 @@ void variable_free(struct variable *variable)
     free(variable->whole);
     free(variable->file);
     free(variable->section);
+    free(variable->function);
     *variable = (struct variable){0};
 }

@@ -33,7 +33,7 @@ struct functions {
 
 /* ---- a unit's functions -------------------------------------------------------------------- */
 
-static bool die_next(Dwarf_Die *die)
+bool die_next(Dwarf_Die *die)
 {
     Dwarf_Off before = dwarf_dieoffset(die);
 
@@ -184,6 +184,21 @@ static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Di
     return count;
 }
 
+uint32_t scopes_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
+                     Dwarf_Die scopes[SCOPES_MAX])
+{
+    Dwarf_Die *function = function_at(known, unit, address), die;
+    uint32_t count = 0;
+
+    if (!function)
+        return 0;
+    die = *function;
+    do
+        scopes[count++] = die;
+    while (count < SCOPES_MAX && go_down(&die, address));
+    return count;
+}
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 static const char *linkage_name(Dwarf_Die *die)
@@ -224,6 +239,14 @@ static int call_line(Dwarf_Die *call)
 static char *copy_of(const char *text)
 {
     return text ? must_have(strdup(text)) : NULL;
+}
+
+char *function_name(Dwarf_Die *function)
+{
+    const char *linkage = linkage_name(function), *name = dwarf_diename(function);
+    char *demangled = linkage ? demangle(linkage) : NULL;
+
+    return demangled ? demangled : copy_of(linkage && !name ? linkage : name);
 }
 
 static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)

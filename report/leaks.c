@@ -80,6 +80,14 @@ static void take_root(struct report *r, struct image *image, struct holder *h,
     memcpy(place->path, root->path, sizeof place->path);
 }
 
+static void take_frame(struct report *r, struct image *image, struct holder *h,
+                       const struct leak_group *g)
+{
+    h->function = site_of_pc(r, image, g->frame_pc);
+    h->in_frame.at = (int64_t)(g->at - g->frame_cfa);
+    h->in_frame.sp = g->frame_sp ? (int64_t)(g->frame_sp - g->frame_cfa) : 0;
+}
+
 /* Who reads it is not to look at what does not belong to this kind of witness. */
 static struct holder holder_of(struct report *r, struct image *image, const struct leak_group *g,
                                const struct root_record *roots, uint32_t root_count)
@@ -97,8 +105,8 @@ static struct holder holder_of(struct report *r, struct image *image, const stru
     }
     if (h.what == WITNESS_ROOT && g->root <= root_count)
         take_root(r, image, &h, &roots[g->root - 1]);
-    if (h.root == ROOT_STACK && g->frame_pc != 0)
-        h.function = site_of_pc(r, image, g->frame_pc);
+    if ((h.root == ROOT_STACK || h.root == ROOT_MAPPED) && g->frame_pc != 0)
+        take_frame(r, image, &h, g);
     return h;
 }
 

@@ -1,9 +1,33 @@
 /*
- * places.c - what lies at an address of a program or library: its section, and the function or
- * variable there.
+ * places.c - what lies at an address of a program or library, or of a frame: its section, and the
+ * function or variable there.
  */
 #include "report_priv.h"
 #include "variables.h"
+
+/* Its name, or that of all of it - not of its first member, where all of it is meant. */
+static const char *name_of(const struct variable *v)
+{
+    return v->in_whole == 0 ? v->whole : v->name;
+}
+
+bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out)
+{
+    struct variable v;
+    bool known = local_find(r, frame, at, &v);
+
+    if (known) {
+        fprintf(out, "%s `%s'", v.is_parameter ? "parameter" : "local variable", name_of(&v));
+        if (v.offset > 0)
+            fprintf(out, "+0x%llx", (unsigned long long)v.offset);
+        if (v.function)
+            fprintf(out, " of %s", v.function);
+        if (v.file)
+            fprintf(out, " (%s:%d)", base_name(v.file), v.line);
+    }
+    variable_free(&v);
+    return known;
+}
 
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out)
 {
@@ -11,7 +35,7 @@ void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out)
     const char *name;
 
     variable_find(r, module, offset, &v);
-    name = v.in_whole == 0 ? v.whole : v.name; /* not its first member, where all of it is meant */
+    name = name_of(&v);
     if (v.section)
         fprintf(out, "%s of ", v.section);
     fputs(base_name(r->modules[module].path), out);

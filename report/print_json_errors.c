@@ -67,24 +67,43 @@ static void near_object(struct json *j, const struct report *r, const struct err
 }
 
 /* What lies there, as far as its file knows. */
+static void variable_object(struct json *j, const struct variable *v)
+{
+    open_object(j, "variable");
+    if (v->name) {
+        put_text(j, "name", v->name);
+        put_number(j, "offset", v->offset);
+    }
+    if (v->file) {
+        put_text(j, "file", v->file);
+        put_number(j, "line", (uint64_t)(v->line > 0 ? v->line : 0));
+    }
+    if (v->section)
+        put_text(j, "section", v->section);
+    if (v->function) {
+        put_text(j, "function", v->function);
+        put_flag(j, "parameter", v->is_parameter);
+    }
+    close_object(j);
+}
+
 void json_variable(struct json *j, struct report *r, const struct region *region)
 {
     struct variable v;
 
-    if (!variable_find(r, region->module, region->offset, &v))
+    if (variable_find(r, region->module, region->offset, &v))
+        variable_object(j, &v);
+    variable_free(&v);
+}
+
+void json_local(struct json *j, struct report *r, uint32_t site, struct in_frame at)
+{
+    struct variable v;
+
+    if (site == NO_SITE || r->sites[site].count == 0)
         return;
-    open_object(j, "variable");
-    if (v.name) {
-        put_text(j, "name", v.name);
-        put_number(j, "offset", v.offset);
-    }
-    if (v.file) {
-        put_text(j, "file", v.file);
-        put_number(j, "line", (uint64_t)(v.line > 0 ? v.line : 0));
-    }
-    if (v.section)
-        put_text(j, "section", v.section);
-    close_object(j);
+    if (local_find(r, r->sites[site].frames[0], at, &v))
+        variable_object(j, &v);
     variable_free(&v);
 }
 

@@ -15,7 +15,7 @@
  *   helper.c    the process that reads programs' files for us
  *   names.c     an address in a module -> its symbol
  *   symbolize.c module + offset -> function, file, line, what was inlined there
- *   variables.c module + offset -> variable, element, member
+ *   symbolize_variable.c, variables.c  module + offset, or a place on a stack -> variable, element, member
  *   live.c      errors of a run that goes on
  *   progress.c  a line for somebody who waits
  *   words.c     names of things, and amounts
@@ -322,6 +322,12 @@ enum leak_class {
     CLASS_COUNT
 };
 
+/* A place in a function's frame, and the stack pointer there: from the frame's canonical address. */
+struct in_frame {
+    int64_t at;
+    int64_t sp; /* 0: not known */
+};
+
 /* Who points to a block. */
 struct holder {
     uint32_t what; /* enum witness */
@@ -330,6 +336,7 @@ struct holder {
     uint64_t at;     /* where it lies: an address, or the number of a register */
     struct region *place; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
     uint32_t function; /* the one whose frame it lies in: a site of one frame, or NO_SITE */
+    struct in_frame in_frame;
     uint64_t from;     /* the block that it lies in */
     uint64_t from_bytes;
     uint32_t from_stack; /* a site, or NO_SITE */
@@ -568,12 +575,16 @@ struct image *image_main(const struct report *r);
 void symbolize_site(struct report *r, uint32_t site);
 /* What lies at the offset: false when nothing is known.  For variable_free. */
 bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
+/* Which local variable or parameter lies at a place of this frame. */
+bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out);
 void variable_free(struct variable *variable);
 void helper_end(struct report *r);
 
 /* The same for one frame in this process, which a bad file may end. */
 void frame_symbolize(struct report *r, struct frame *frame);
 void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
+void local_symbolize(struct report *r, const struct frame *frame, struct in_frame at,
+                     struct variable *out);
 /* Is there a file to look into?  NO_MODULE has none. */
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
@@ -611,6 +622,8 @@ char *demangle(const char *name);
 
 /* ".data of prog: table[3]+0x4 (prog.c:7)", "libfoo.so+0x1234": what lies at an offset of a module. */
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
+/* "local variable `next' of main (prog.c:12)", as local_find; false, and nothing: it is not known. */
+bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
 

@@ -21,18 +21,6 @@
 #include "symbols_priv.h"
 #include "variables.h"
 
-struct symbols {
-    bool tried;
-    Dwfl *dwfl; /* NULL: no symbols of this module */
-    Dwfl_Module *module;
-    GElf_Addr bias; /* from addresses in the file to libdwfl's */
-    struct names *names;
-    struct lines *lines;
-    struct functions *functions;
-    struct variables *variables;
-    bool variables_tried;
-};
-
 /* Where the user has not said: seconds for the first 100 KiB, and how often to try again. */
 #define NETWORK_TIMEOUT "10"
 #define NETWORK_RETRIES "0"
@@ -88,8 +76,7 @@ static const Dwfl_Callbacks callbacks = {
     .find_debuginfo = find_debuginfo,
 };
 
-/* -1: not a file to look into; *why says which. */
-static int open_module(const struct report *r, const char *path, enum module_symbols *why)
+int module_open(const struct report *r, const char *path, enum module_symbols *why)
 {
     struct stat st;
     int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
@@ -115,7 +102,7 @@ bool module_has_file(struct report *r, uint32_t place)
 
     if (!module || module->symbols != SYMBOLS_UNTRIED)
         return module && module->symbols >= SYMBOLS_NAMES;
-    fd = open_module(r, module->path, &why);
+    fd = module_open(r, module->path, &why);
     if (fd < 0)
         module->symbols = why;
     else
@@ -158,7 +145,7 @@ static enum module_symbols load_module(struct report *r, struct symbols *s,
 
 static void symbols_load(struct report *r, struct symbols *s, struct module *module)
 {
-    int fd = open_module(r, module->path, &module->symbols);
+    int fd = module_open(r, module->path, &module->symbols);
 
     s->tried = true;
     if (fd < 0)
@@ -175,8 +162,7 @@ static void symbols_load(struct report *r, struct symbols *s, struct module *mod
     }
 }
 
-/* Modules may have been added since the last call. */
-static struct symbols *symbols_of(struct report *r, uint32_t module)
+struct symbols *symbols_of(struct report *r, uint32_t module)
 {
     if (r->symbols_count < r->module_count) {
         r->symbols = must_have(reallocarray(r->symbols, r->module_count, sizeof *r->symbols));
@@ -231,75 +217,6 @@ void frame_symbolize(struct report *r, struct frame *frame)
     }
     frame_take_line(frame, s, address);
     frame_take_inlines(frame, s, address);
-}
-
-/* ---- what lies at an address ---------------------------------------------------------------- */
-
-static char *section_of(const struct symbols *s, uint64_t offset)
-{
-    GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(s->module, &bias);
-    size_t names;
-    GElf_Shdr h;
-
-    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-        return NULL;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        const char *name;
-        if (!gelf_getshdr(section, &h) || !(h.sh_flags & SHF_ALLOC) || (h.sh_flags & SHF_TLS) ||
-            offset - h.sh_addr >= h.sh_size)
-            continue;
-        name = elf_strptr(elf, names, h.sh_name);
-        return name ? must_have(strdup(name)) : NULL;
-    }
-    return NULL;
-}
-
-/* Of the file that has the debugging information, which may be another than the module's. */
-static struct variables *variables_of(const struct report *r, struct symbols *s)
-{
-    const char *main, *apart;
-    enum module_symbols why;
-    Dwarf_Addr bias;
-    int fd;
-
-    if (s->variables_tried)
-        return s->variables;
-    s->variables_tried = true;
-    if (!dwfl_module_getdwarf(s->module, &bias))
-        return NULL;
-    dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &apart);
-    fd = open_module(r, apart ? apart : main, &why);
-    s->variables = fd < 0 ? NULL : variables_open(fd);
-    return s->variables;
-}
-
-static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out)
-{
-    GElf_Sym symbol;
-    GElf_Off in;
-    const char *name = name_find(&s->names, s->module, offset + s->bias, &in, &symbol);
-
-    /* A symbol further back than it is long is not what lies there. */
-    if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
-        return;
-    out->name = demangle(name);
-    if (!out->name)
-        out->name = must_have(strdup(name));
-    out->whole = must_have(strdup(out->name));
-    out->offset = out->in_whole = in;
-}
-
-void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
-{
-    struct symbols *s = symbols_of(r, module);
-    struct variables *v = s ? variables_of(r, s) : NULL;
-
-    if (!s)
-        return;
-    out->section = section_of(s, offset);
-    if (!v || !variables_find(v, offset, out))
-        symbol_take(s, offset, out);
 }
 
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)

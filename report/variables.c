@@ -12,10 +12,21 @@
 
 #include "dwarf_priv.h"
 
+static void take(const struct variables *v, Dwarf_Die die, const char *scope, uint64_t inside,
+                 struct variable *out)
+{
+    struct name name = {""};
+
+    out->offset = out->in_whole = inside;
+    words_take(v, die, scope, &name, out, 0);
+    out->whole = must_have(strdup(name.text));
+    words_take_path(v, die, &out->offset, &name);
+    out->name = must_have(strdup(name.text));
+}
+
 bool variables_find(struct variables *v, uint64_t address, struct variable *out)
 {
     const struct entry *entry;
-    struct name name = {""};
     Dwarf_Die die;
 
     if (!v->listed)
@@ -28,13 +39,24 @@ bool variables_find(struct variables *v, uint64_t address, struct variable *out)
     die = entry ? die_at(v, entry->die, true) : NULL;
     if (!die)
         return false;
-    out->offset = out->in_whole = address - entry->start;
-    words_take(v, die, entry->scope, &name, out, 0);
-    out->whole = must_have(strdup(name.text));
-    words_take_path(v, die, &out->offset, &name);
+    take(v, die, entry->scope, address - entry->start, out);
     dwarf_dealloc_die(die);
-    out->name = must_have(strdup(name.text));
     return true;
+}
+
+bool variables_at(struct variables *v, uint64_t at, uint64_t inside, struct variable *out)
+{
+    Dwarf_Die die = die_at(v, at, true);
+    bool good = die && inside < variable_bytes(v, die, 0);
+
+    if (good) {
+        take(v, die, NULL, inside, out);
+        out->is_parameter = die_tag(die) == DW_TAG_formal_parameter;
+        good = out->name[0] != '\0';
+    }
+    if (die)
+        dwarf_dealloc_die(die);
+    return good;
 }
 
 struct variables *variables_open(int fd)

@@ -19,6 +19,8 @@ struct variable {
     uint64_t in_whole;
     char *file;      /* where the variable is declared */
     int line;
+    char *function;    /* that has it on its stack; NULL: it is no local variable */
+    bool is_parameter; /* of that function */
     char *section;   /* ".data", ".bss", .. */
 };
 
@@ -28,6 +30,11 @@ struct variables; /* of one file, listed by address when the first is asked for 
 struct variables *variables_open(int fd);
 /* `address` as in the file.  Sets all but the section of what it found. */
 bool variables_find(struct variables *v, uint64_t address, struct variable *out);
+/*
+ * The same for the entry at `die` in .debug_info, `inside` bytes behind the variable's start: false if
+ * that is not in it, or it has no name.
+ */
+bool variables_at(struct variables *v, uint64_t die, uint64_t inside, struct variable *out);
 void variables_close(struct variables *v);
 
 #endif

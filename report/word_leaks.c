@@ -143,8 +143,34 @@ static void function_put(struct wording *w, uint32_t place)
         fprintf(w->out, " (%s:%d)", base_name(line.file), line.line);
 }
 
+/* "in local variable `next' of main (prog.c:12), thread 3" */
+static bool local_put(struct wording *w)
+{
+    const struct holder *h = &w->leak->holder;
+    const struct site *site = h->function == NO_SITE ? NULL : &w->r->sites[h->function];
+    char *words = NULL;
+    size_t bytes;
+    FILE *out;
+    bool known;
+
+    if (!site || site->count == 0)
+        return false;
+    out = must_have(open_memstream(&words, &bytes));
+    known = local_words(w->r, site->frames[0], h->in_frame, out);
+    fclose(out);
+    must_have(words);
+    if (known) {
+        fprintf(w->out, "in %s, ", words);
+        thread_put(w);
+    }
+    free(words);
+    return known;
+}
+
 static void stack_put(struct wording *w)
 {
+    if (local_put(w))
+        return;
     fputs("on the stack of ", w->out);
     thread_put(w);
     if (w->leak->holder.function != NO_SITE) {
@@ -185,7 +211,10 @@ static void root_put(struct wording *w)
         module_put(w);
         break;
     case ROOT_MAPPED:
-        mapping_put(w);
+        if (w->leak->holder.function != NO_SITE)
+            stack_put(w);
+        else
+            mapping_put(w);
         break;
     case ROOT_GIVEN:
         fputs("in a root region that the program named", w->out);

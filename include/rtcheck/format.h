@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 3u
+#define RTC_VERSION_MINOR 4u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -559,9 +559,10 @@ struct leak_group {
     uint32_t witness;    /* enum witness */
     uint32_t root;       /* number of the root_record, from 1 */
     uint32_t thread;     /* that allocated the first; of a REGISTER, whose that is */
-    uint64_t frame_pc;   /* stacks: the function whose frame `at` lies in, as depot_node.pc, 0 = not known */
+    uint64_t frame_pc;   /* on a stack: the function whose frame `at` lies in, as depot_node.pc, 0 = not known */
     uint64_t frame_cfa;  /* and its canonical frame address */
-    uint64_t reserved[3];
+    uint64_t frame_sp;   /* and its stack pointer; minor version 4 */
+    uint64_t reserved[2];
 };
 
 enum root_kind {
@@ -578,7 +579,7 @@ struct root_record {
     uint64_t end;
     uint64_t bias;   /* module: address - bias = its offset */
     uint32_t kind;   /* enum root_kind; published last, 0 = being written */
-    uint32_t thread; /* stacks: whose; 0 = not known */
+    uint32_t thread; /* stacks: whose; mapped (minor version 4): whose stack pointer is there; 0 = not known */
     uint32_t module; /* number as in module_record, 0 = not known */
     uint32_t pad;
     char path[104];  /* of the mapping, NUL-terminated; its end when it is longer */

@@ -184,7 +184,7 @@ static const struct standing *thread_of(const struct check *c, uint32_t number)
 static void tell_frame(const struct check *c, struct leak_group *g)
 {
     const struct root_record *root = g->root ? &c->roots.root[g->root - 1] : NULL;
-    if (g->witness != WITNESS_ROOT || !root || root->kind != ROOT_STACK)
+    if (g->witness != WITNESS_ROOT || !root || !root->thread)
         return;
     const struct standing *t = thread_of(c, root->thread);
     struct framed frame[FRAMES_OF_A_STACK];
@@ -195,6 +195,7 @@ static void tell_frame(const struct check *c, struct leak_group *g)
         if (g->at + BELOW_SP_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
             g->frame_pc = frame[i].word;
             g->frame_cfa = frame[i + 1].sp;
+            g->frame_sp = frame[i].sp;
             return;
         }
 }

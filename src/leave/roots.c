@@ -226,6 +226,20 @@ static void search(struct search *s, struct mappings *maps)
     }
 }
 
+/* What threads run on that is nobody's stack: an alternate one, a coroutine's. */
+static void name_stacks(struct roots *all, const struct world *w)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct root_record *r = &all->root[i];
+        for (uint32_t k = 0; k < w->count && r->kind == ROOT_MAPPED; k++) {
+            const struct standing *t = &w->thread[k];
+            uintptr_t sp = t->caller.value[CALLER_SP];
+            if (sp >= r->start && sp < r->end)
+                r->thread = t->number;
+        }
+    }
+}
+
 static uint32_t most_roots(const struct search *s)
 {
     struct mappings maps;
@@ -260,6 +274,7 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
     int err = os_mappings_open(&maps);
     if (!err) {
         search(&s, &maps);
+        name_stacks(all, w);
         os_mappings_close(&maps);
     }
     return err ? err : s.full ? -ENOMEM : 0;

@@ -202,6 +202,8 @@ static void test_roots(void **state)
     g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 1, 0), 1, 9), WITNESS_ROOT, STACK + 8);
     g->root = 2;
     g->frame_pc = PROG + 0x3030;
+    g->frame_cfa = STACK + 0x20;
+    g->frame_sp = STACK;
     g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 2, 0), 1, 8), WITNESS_ROOT,
                 PROG + 0x4010);
     g->root = 3;
@@ -210,6 +212,8 @@ static void test_roots(void **state)
     assert_int_equal(r->leaks[0].holder.root, ROOT_STACK);
     assert_int_equal(r->leaks[0].holder.place->thread.number, 3);
     assert_int_equal(r->frames[r->sites[r->leaks[0].holder.function].frames[0]].offset, 0x3030);
+    assert_int_equal(r->leaks[0].holder.in_frame.at, 8 - 0x20);
+    assert_int_equal(r->leaks[0].holder.in_frame.sp, -0x20);
     assert_int_equal(r->leaks[1].holder.root, ROOT_MODULE);
     assert_string_equal(r->modules[r->leaks[1].holder.place->module].path, "/opt/prog");
     assert_int_equal(r->leaks[1].holder.place->offset, 0x4010);

@@ -110,6 +110,88 @@ static void test_in_the_helper(void **state)
     forget(&r);
 }
 
+/* ---- on the stack ---------------------------------------------------------------------------- */
+
+/* A place in a function, and places in its frame. */
+struct stand {
+    void *pc;
+    uintptr_t cfa;
+    uintptr_t of_local, of_inner, of_parameter, of_nobody;
+};
+
+static inline __attribute__((always_inline, no_sanitize("address"))) void stand_inside(struct stand *s)
+{
+    volatile struct pair own[2] = {{0}};
+    s->of_inner = (uintptr_t)&own[1].first;
+    __asm__ volatile("1: lea 1b(%%rip), %0" : "=r"(s->pc) : "r"(own) : "memory");
+}
+
+static __attribute__((noinline, no_sanitize("address"))) void stand(struct stand *s, volatile int given)
+{
+    volatile struct pair local[3] = {{0}};
+    volatile char *unnamed = __builtin_alloca(64);
+    unnamed[0] = 1;
+    s->cfa = (uintptr_t)__builtin_dwarf_cfa();
+    s->of_local = (uintptr_t)&local[2].second;
+    s->of_parameter = (uintptr_t)&given;
+    s->of_nobody = (uintptr_t)unnamed;
+    stand_inside(s);
+    __asm__ volatile("" ::"r"(local), "r"(unnamed), "r"(&given) : "memory");
+}
+
+static void names(struct report *r, uint32_t frame, const struct stand *s, uintptr_t address,
+                  const char *name, const char *function, bool is_parameter)
+{
+    struct in_frame at = {.at = (int64_t)(address - s->cfa)};
+
+    for (int i = 0; i < 2; i++) {
+        struct variable v = {0};
+        if (i == 0)
+            local_symbolize(r, &r->frames[frame], at, &v);
+        else
+            local_find(r, frame, at, &v);
+        if (!name) {
+            assert_null(v.name);
+            assert_null(v.function);
+            continue;
+        }
+        assert_string_equal(v.name, name);
+        assert_int_equal(v.offset, address % sizeof(int));
+        assert_string_equal(v.function, function);
+        assert_int_equal(v.is_parameter, is_parameter);
+        assert_non_null(strstr(v.file, "test_variables.c"));
+        assert_true(v.line > 0);
+        assert_null(v.section);
+        variable_free(&v);
+    }
+}
+
+static void test_locals(void **state)
+{
+    struct report r = {0};
+    struct stand s;
+    uint64_t bias;
+    uint32_t module = this_program(&r, &bias), frame, other;
+
+    (void)state;
+    stand(&s, 7);
+    frame = frame_intern(&r, module, (uint64_t)(uintptr_t)s.pc - bias, true);
+    names(&r, frame, &s, s.of_local, "local[2].second", "stand", false);
+    names(&r, frame, &s, s.of_local + 1, "local[2].second", "stand", false);
+    names(&r, frame, &s, s.of_inner, "own[1].first", "stand_inside", false);
+    names(&r, frame, &s, s.of_parameter, "given", "stand", true);
+    names(&r, frame, &s, s.of_nobody, NULL, NULL, false);
+    names(&r, frame, &s, s.cfa + 4096, NULL, NULL, false);
+    names(&r, frame, &s, s.cfa - (1ull << 40), NULL, NULL, false);
+    other = frame_intern(&r, module, 1, true); /* no code */
+    names(&r, other, &s, s.of_local, NULL, NULL, false);
+    other = frame_intern(&r, NO_MODULE, (uint64_t)(uintptr_t)s.pc, true);
+    names(&r, other, &s, s.of_local, NULL, NULL, false);
+    forget(&r);
+}
+
+/* ---- nowhere --------------------------------------------------------------------------------- */
+
 static void test_nothing_there(void **state)
 {
     struct report r = {0};
@@ -132,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_this_process),
         cmocka_unit_test(test_in_the_helper),
+        cmocka_unit_test(test_locals),
         cmocka_unit_test(test_nothing_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# rtc-test: leaks/locals ci 60
+# rtc-test: leaks/locals-full full 300 --full
+"""usage: tests/leaks/locals.py [--full]
+
+Builds locals.c and asks who points to its blocks: local variables and parameters, members and elements of
+them, in nested blocks and inlined functions, by their names and the lines of their declarations.
+
+Without --full each compiler, level, version of debugging information and way to keep it occurs, with --full
+all of them together.
+"""
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("RTC_BUILD", os.path.join(HERE, "../../build"))
+SOURCE = os.path.join(HERE, "locals.c")
+
+# size: kind, name, function; None: no variable, but the function is known.
+WANTED = {
+    101: ("local variable", "context.inner[1].next[3]", "member"),
+    102: ("local variable", "behind", "blocks"),
+    103: ("parameter", "given", "parameter"),
+    104: ("local variable", "of_inner", "inner"),
+    105: ("local variable", "beside", "growing"),
+    106: (None, None, "nameless"),
+    107: ("local variable", "pair", "pointed_at"),
+    108: ("parameter", "seventh", "many"),
+    109: ("local variable", "far[9]", "aligned"),
+}
+
+FEW = [("gcc", "O0", 5, "inside"), ("gcc", "O2", 4, "apart"), ("clang", "O0", 4, "inside"),
+       ("clang", "O2", 5, "apart"), ("gcc", "O2", 5, "none")]
+ALL = list(itertools.product(("gcc", "clang"), ("O0", "O1", "O2"), (4, 5), ("inside", "apart", "none")))
+
+
+def declared(name):
+    """The lines where a variable of this name may be declared."""
+    word = re.escape(re.split(r"[.\[]", name)[0])
+    with open(SOURCE) as f:
+        return [n for n, line in enumerate(f, 1)
+                if re.search(r"\b%s(\[[0-9]+\])?( = .*)?[;)]|\} %s;" % (word, word), line) and "put(" not in line]
+
+
+def build(compiler, level, version, where, folder):
+    program = os.path.join(folder, "locals-%s-%s-%d-%s" % (compiler, level, version, where))
+    subprocess.check_call([compiler, "-" + level, "-gdwarf-%d" % version, "-fno-optimize-sibling-calls", SOURCE,
+                           "-o", program])
+    if where == "apart":
+        subprocess.check_call(["objcopy", "--only-keep-debug", program, program + ".debug"])
+        subprocess.check_call(["objcopy", "--strip-debug", "--add-gnu-debuglink=" + program + ".debug", program])
+    elif where == "none":
+        subprocess.check_call(["objcopy", "--strip-debug", program])
+    return program
+
+
+def leaks_of(program, folder):
+    out = os.path.join(folder, "report.json")
+    subprocess.run([BUILD + "/bin/rtcheck", "-q", "--json", out, "--show-leak-kinds=all", program],
+                   env=dict(os.environ, XDG_STATE_HOME=folder), cwd=folder, check=True, timeout=60,
+                   stdout=subprocess.DEVNULL)
+    with open(out) as f:
+        return {leak["first"]["size"]: leak for leak in json.load(f)["leaks"]}
+
+
+def expected(size, level, where):
+    kind, name, function = WANTED[size]
+    around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # who called has put the seventh argument there
+    place = r"on the stack of thread main, in %s(\.constprop\.0)?" % around
+    if where == "none":
+        return r"^a pointer to its start %s$" % place
+    place += r" \(locals\.c:\d+\)"
+    lines = "|".join(map(str, declared(name))) if name else ""
+    variable = r"in %s `%s' of %s \(locals\.c:(%s)\), thread main" % (kind, re.escape(name or ""), function, lines)
+    if not kind:
+        return r"^a pointer to its start %s$" % place
+    if size == 108 or level == "O1":
+        return r"^a pointer to its start (%s|%s)$" % (variable, place)
+    return r"^a pointer to its start %s$" % variable
+
+
+def main():
+    wrong = asked = 0
+    with tempfile.TemporaryDirectory(prefix="locals-") as folder:
+        for row in ALL if "--full" in sys.argv else FEW:
+            leaks = leaks_of(build(*row, folder), folder)
+            for size in WANTED:
+                got = leaks[size]["witness"]["where"] if size in leaks else "no finding"
+                asked += 1
+                want = expected(size, row[1], row[3])
+                if not re.search(want, got):
+                    wrong += 1
+                    print("%s, block of %d bytes: %s; not: %s" % (" ".join(map(str, row)), size, got, want))
+    print("%d asked, %d wrong" % (asked, wrong))
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
