@@ -20,7 +20,8 @@ struct options {
     enum on_error on_error;
     uint32_t error_limit; /* places with errors that are kept of each image */
     bool trace_children;
-    bool leaks; /* are to be looked for at the end */
+    bool leaks, leak_check, mel_at_exit; /* all of them: leaks are to be looked for at the end */
+    bool strict_interior;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
@@ -46,6 +47,11 @@ struct runtime {
 };
 
 extern struct runtime rt;
+
+ALWAYS_INLINE bool wants_leaks(void)
+{
+    return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit;
+}
 
 /*
  * First use, by whichever call comes first.  false: not yet possible (no environment), the caller

@@ -88,6 +88,14 @@ static void read_on_error(enum on_error *out, struct value v)
             *out = (enum on_error)i;
 }
 
+/* The word that says no, or one of the others of its kind, which all say yes. */
+static void read_unless(bool *out, struct value v, const char *no, const char *const others[])
+{
+    *out = *out && !value_is(v, no);
+    for (; *others; others++)
+        *out = *out || value_is(v, *others);
+}
+
 /* What does not fit is as good as not given: half a path would be another one. */
 static void read_text(char *out, size_t room, struct value v)
 {
@@ -98,16 +106,25 @@ static void read_text(char *out, size_t room, struct value v)
     text_end(&t);
 }
 
+static const char *const leak_checks[] = {"summary", "table", "yes", "full", NULL};
+static const char *const at_exits[] = {"on", "verbose", NULL};
+
 static void read_one(struct options *o, const char *key, size_t n, struct value v)
 {
     if (key_is(key, n, "trace-children"))
         read_flag(&o->trace_children, v);
     else if (key_is(key, n, "leaks"))
         read_flag(&o->leaks, v);
+    else if (key_is(key, n, "strict-interior"))
+        read_flag(&o->strict_interior, v);
     else if (key_is(key, n, "keep"))
         read_flag(&o->keep, v);
     else if (v.none)
         return;
+    else if (key_is(key, n, "leak-check"))
+        read_unless(&o->leak_check, v, "no", leak_checks);
+    else if (key_is(key, n, "rtc-mel-at-exit"))
+        read_unless(&o->mel_at_exit, v, "off", at_exits);
     else if (key_is(key, n, "pool-dir"))
         read_text(o->pool_dir, sizeof o->pool_dir, v);
     else if (key_is(key, n, "heap"))

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 struct runtime rt = {.options = {
-                         .trace_children = true, .leaks = true, .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES,
-                         .error_limit = 1000}};
+                         .trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true,
+                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;

@@ -189,7 +189,7 @@ static struct range end_function(enum image_end how)
 
 static void find_leaks(enum image_end how)
 {
-    if (!rt.options.leaks)
+    if (!wants_leaks())
         return;
     struct range f = end_function(how);
     struct caller caller;

@@ -152,7 +152,9 @@ static void scan_registers(struct check *c, const struct standing *t)
 
 static bool mark(struct check *c)
 {
-    const struct reach_rules rules = {.mark_since = MARK_FIRST, .is_table = is_table};
+    const struct reach_rules rules = {.strict = rt.options.strict_interior,
+                                      .mark_since = MARK_FIRST,
+                                      .is_table = is_table};
     if (!take(&c->scratch, reach_room(&c->heap, false)) &&
         !take(&c->scratch, reach_room(&c->heap, true)))
         return false;

@@ -22,7 +22,8 @@ struct options {
     enum on_error on_error;
     uint32_t error_limit;
     bool trace_children;
-    bool leaks;
+    bool leaks, leak_check, mel_at_exit;
+    bool strict_interior;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
@@ -42,7 +43,7 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .leaks = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
+    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
@@ -50,6 +51,9 @@ struct runtime_options runtime_options_read(const char *text)
     struct runtime_options all = {
         .trace_children = o.trace_children,
         .leaks = o.leaks,
+        .leak_check = o.leak_check,
+        .mel_at_exit = o.mel_at_exit,
+        .strict_interior = o.strict_interior,
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,

@@ -10,7 +10,8 @@
 /* What the runtime takes out of a text, all of it set from its defaults. */
 struct runtime_options {
     bool trace_children;
-    bool leaks;
+    bool leaks, leak_check, mel_at_exit;
+    bool strict_interior;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;

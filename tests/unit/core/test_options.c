@@ -35,6 +35,9 @@ static bool changes_nothing(const char *text)
     struct everything e = after_reading(text);
     return e.options.trace_children == initial.options.trace_children &&
            e.options.leaks == initial.options.leaks &&
+           e.options.leak_check == initial.options.leak_check &&
+           e.options.mel_at_exit == initial.options.mel_at_exit &&
+           e.options.strict_interior == initial.options.strict_interior &&
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
            e.options.frames == initial.options.frames &&
@@ -65,7 +68,7 @@ enum where { L, R };
 #define OTHER_TOOL(initial) "memcheck"
 #define OTHER_COLOR(initial) "never"
 #define OTHER_MATCH(initial) "20"
-#define OTHER_LEAK_CHECK(initial) "full"
+#define OTHER_LEAK_CHECK(initial) "no"
 #define OTHER_RESOLUTION(initial) "low"
 #define OTHER_LEAK_KINDS(initial) "none"
 
@@ -197,6 +200,31 @@ static void paths(void **state)
     assert_int_equal(after_reading("heap=file:heap=private").options.heap_in_file, false);
 }
 
+/* The last word counts; a word of no kind says nothing. */
+static void leaks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool check, at_exit;
+    } rows[] = {
+        {"leak_check=no", false, true},
+        {"leak_check=no:leak_check=full", true, true},
+        {"leak_check=no:leak_check=bogus", false, true},
+        {"leak_check=bogus", true, true},
+        {"leak_check=off", true, true},
+        {"rtc_mel_at_exit=off", true, false},
+        {"rtc_mel_at_exit=off:rtc_mel_at_exit=on", true, true},
+        {"rtc_mel_at_exit=off:rtc_mel_at_exit=verbose", true, true},
+        {"rtc_mel_at_exit=no:rtc_biu_at_exit=off", true, true},
+    };
+    for (size_t i = 0; i < countof(rows); i++) {
+        struct options o = after_reading(rows[i].text).options;
+        if (o.leak_check != rows[i].check || o.mel_at_exit != rows[i].at_exit)
+            fail_msg("%s", rows[i].text);
+    }
+}
+
 /* Whatever else stands in the text, what can be read is read. */
 static void separators(void **state)
 {
@@ -254,7 +282,7 @@ int main(void)
         cmocka_unit_test(table),      cmocka_unit_test(flags), cmocka_unit_test(errors),
         cmocka_unit_test(frames),     cmocka_unit_test(sizes), cmocka_unit_test(bytes),
         cmocka_unit_test(paths),      cmocka_unit_test(separators),
-        cmocka_unit_test(bad_values),
+        cmocka_unit_test(bad_values), cmocka_unit_test(leaks),
     };
     return cmocka_run_group_tests(tests, remember, NULL);
 }
