@@ -96,6 +96,7 @@ static void image_take_leak_check(struct image *image, const struct image_header
 
     image->leak_check = check < LEAKS_CHECK_COUNT ? check : LEAKS_CHECK_COUNT;
     image->threads_unheard = h->threads_unheard;
+    image->threads_deaf = h->threads_deaf;
     image->leak_ns = h->leak_ns;
     image->root_bytes = h->root_bytes;
     image->root_bytes_skipped = h->root_bytes_skipped;

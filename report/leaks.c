@@ -3,7 +3,8 @@
  *
  * A process groups its blocks by the stack that allocated them and by how it can still get at them.
  * Here numbers become places that mean the same in all processes, so that what many of them leak at
- * one place is told once, with sums; whoever points to a block is told of the first.
+ * one place is told once, with sums; whoever points to a block is told of the first.  What only registers
+ * could hold of threads that nobody heard of is no leak for certain: of such a process all is possible.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static const struct class_info {
     [CLASS_INDIRECT] = {"mel", "mel behind", LEAK_INDIRECT},
     [CLASS_INTERIOR] = {"aib", "aib", LEAK_POSSIBLE},
     [CLASS_REGISTER] = {"air", "air", LEAK_POSSIBLE},
+    [CLASS_UNSURE] = {"air", "air unsure", LEAK_POSSIBLE},
     [CLASS_BEHIND] = {"aib", "aib behind", 0},
     [CLASS_HELD] = {"biu", "biu", LEAK_REACHABLE},
 };
@@ -35,8 +37,14 @@ const char *leak_code(enum leak_class class)
     return classes[class].code;
 }
 
-static enum leak_class class_of(uint32_t reach)
+static enum leak_class class_of(const struct image *image, uint32_t reach)
 {
+    static const enum leak_class unsure[CLASS_COUNT] = {
+        [CLASS_LOST] = CLASS_UNSURE,       [CLASS_INDIRECT] = CLASS_BEHIND,
+        [CLASS_INTERIOR] = CLASS_INTERIOR, [CLASS_REGISTER] = CLASS_REGISTER,
+        [CLASS_UNSURE] = CLASS_UNSURE,     [CLASS_BEHIND] = CLASS_BEHIND,
+        [CLASS_HELD] = CLASS_HELD,
+    };
     static const enum leak_class of[] = {
         [REACH_NONE] = CLASS_HELD,         [REACH_HELD] = CLASS_HELD,
         [REACH_INTERIOR] = CLASS_INTERIOR, [REACH_REGISTER] = CLASS_REGISTER,
@@ -44,7 +52,7 @@ static enum leak_class class_of(uint32_t reach)
         [REACH_CIRCLE] = CLASS_LOST,       [REACH_LOST_BEHIND] = CLASS_INDIRECT,
     };
     static_assert(countof(of) == REACH_COUNT, "each is of a class");
-    return of[reach];
+    return image->threads_unheard > 0 ? unsure[of[reach]] : of[reach];
 }
 
 /* ---- from the file ------------------------------------------------------------------------- */
@@ -115,7 +123,7 @@ static struct leak leak_of(struct report *r, struct image *image, const struct l
     uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
 
     return (struct leak){
-        .class = class_of(reach),
+        .class = class_of(image, reach),
         .site = site_or_none(r, image, g->stack),
         .image = image->number,
         .is_circle = reach == REACH_CIRCLE,
@@ -197,7 +205,7 @@ void leak_take(struct report *r, struct image *image, const struct leak_group *g
                const struct root_record *roots, uint32_t root_count)
 {
     uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
-    bool is_held = class_of(reach) == CLASS_HELD;
+    bool is_held = class_of(image, reach) == CLASS_HELD;
 
     if (reach == REACH_NONE || (is_held && image_was_replaced(image)))
         return; /* exec has thrown away what was in use */
@@ -214,7 +222,7 @@ static uint32_t rank(enum leak_class class)
 {
     static const uint32_t ranks[] = {
         [CLASS_LOST] = 0,     [CLASS_INDIRECT] = 1, [CLASS_INTERIOR] = 2,
-        [CLASS_REGISTER] = 2, [CLASS_BEHIND] = 3,   [CLASS_HELD] = 4,
+        [CLASS_REGISTER] = 2, [CLASS_UNSURE] = 2,   [CLASS_BEHIND] = 3,   [CLASS_HELD] = 4,
     };
     static_assert(countof(ranks) == CLASS_COUNT, "each has its rank");
     return ranks[class];

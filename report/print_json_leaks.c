@@ -123,6 +123,7 @@ void json_leak_check(struct json *j, const struct image *image)
 
     put_text(j, "leak_check", names[image->leak_check]);
     put_number(j, "threads_unheard", image->threads_unheard);
+    put_number(j, "threads_deaf", image->threads_deaf);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */

@@ -290,7 +290,7 @@ static void note_machine(const struct report *r, struct notes *notes)
     free(list);
 }
 
-/* One line for each reason.  Where it was asked of nobody the program's own end is the reason. */
+/* One line for each reason.  In files that do not say it, only others tell whether it was asked at all. */
 static void note_leaks_unknown(const struct report *r, const struct image *main, struct notes *notes)
 {
     bool known = leaks_are_known(r);
@@ -299,7 +299,7 @@ static void note_leaks_unknown(const struct report *r, const struct image *main,
         struct flock f = {0};
         for (const struct image *image = r->images; image; image = image->hh.next)
             if (image->leak_check == check && leak_check_words(r, image) &&
-                (check != LEAKS_NOT_ASKED || known || image == main))
+                (check != LEAKS_NOT_ASKED || image->checks & CHECK_LEAKS || known || image == main))
                 flock_add(&f, image);
         if (f.count > 0)
             note_add(notes, check != LEAKS_NOT_ASKED, "%s: leaks are not known: %s",
@@ -307,12 +307,31 @@ static void note_leaks_unknown(const struct report *r, const struct image *main,
     }
 }
 
-static void note_leaks(const struct report *r, struct notes *notes)
+/* Threads that did not stop for the check, and why: they keep its signal out, or had no time to run. */
+static void note_unheard(const struct report *r, struct notes *notes)
 {
-    uint64_t unheard = 0, blocks = 0, bytes = 0;
+    uint64_t unheard = 0, deaf = 0;
+    char why[96] = "";
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        unheard += image->leak_check == LEAKS_FOUND ? image->threads_unheard : 0;
+        if (image->leak_check == LEAKS_FOUND) {
+            unheard += image->threads_unheard;
+            deaf += image->threads_deaf < image->threads_unheard ? image->threads_deaf : image->threads_unheard;
+        }
+    if (unheard == 0)
+        return;
+    if (deaf == unheard)
+        snprintf(why, sizeof why, ": all signals are kept out");
+    else if (deaf > 0)
+        snprintf(why, sizeof why, ": all signals are kept out by %llu", (unsigned long long)deaf);
+    note_add(notes, false, "%s not answer%s; what is lost there may be in a register: possible leaks only",
+             count_text(unheard, "thread did", "threads did").text, why);
+}
+
+static void note_leaks(const struct report *r, struct notes *notes)
+{
+    uint64_t blocks = 0, bytes = 0;
+
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
         if (leak->site != NO_SITE || leak->class == CLASS_HELD)
@@ -320,9 +339,7 @@ static void note_leaks(const struct report *r, struct notes *notes)
         blocks += leak->blocks;
         bytes += leak->bytes;
     }
-    if (unheard > 0)
-        note_add(notes, false, "%s not stop: what only a register of theirs held may be told as a leak",
-                 count_text(unheard, "thread did", "threads did").text);
+    note_unheard(r, notes);
     if (blocks > 0)
         note_add(notes, false, "it is not known where %s in leaked %s came from", size_text(bytes).text,
                  block_text(blocks).text);

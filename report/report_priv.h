@@ -169,6 +169,7 @@ struct image {
     struct costs costs_at_death; /* with what it had waited for; whoever waited for it told */
     uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
     uint32_t threads_unheard;
+    uint32_t threads_deaf; /* of them */
     uint64_t leak_ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;
@@ -317,7 +318,8 @@ enum leak_class {
     CLASS_INDIRECT, /* mel, behind another */
     CLASS_INTERIOR, /* aib */
     CLASS_REGISTER, /* air */
-    CLASS_BEHIND,   /* behind an aib or air: told there */
+    CLASS_UNSURE,   /* nowhere to be seen, but a thread may have it in a register: air */
+    CLASS_BEHIND,   /* behind one of these three: told there */
     CLASS_HELD,     /* biu */
     CLASS_COUNT
 };

@@ -25,7 +25,8 @@ const char *reach_name(enum leak_class class)
 {
     static const char *const names[] = {
         [CLASS_LOST] = "definite",     [CLASS_INDIRECT] = "indirect", [CLASS_INTERIOR] = "interior",
-        [CLASS_REGISTER] = "register", [CLASS_BEHIND] = "behind",     [CLASS_HELD] = "reachable",
+        [CLASS_REGISTER] = "register", [CLASS_UNSURE] = "unsure",     [CLASS_BEHIND] = "behind",
+        [CLASS_HELD] = "reachable",
     };
     static_assert(countof(names) == CLASS_COUNT, "each has its name");
     return names[class];
@@ -41,13 +42,13 @@ const char *leak_check_words(const struct report *r, const struct image *image)
         [LEAKS_CHECK_COUNT] = "for a reason that this rtcheck does not know",
     };
     static_assert(countof(why) == LEAKS_CHECK_COUNT + 1, "each has its words");
-    bool is_old = r->view.run->version_minor < 3;
-
     if (image->leak_check != LEAKS_NOT_ASKED)
         return why[image->leak_check];
-    return !is_old && image_is_checked(image) && strcmp(end_name(r, image), "killed") == 0
-               ? "it was killed"
-               : NULL;
+    if (!image_is_checked(image) || strcmp(end_name(r, image), "killed") != 0)
+        return NULL;
+    if (r->view.run->version_minor == 3) /* nobody wrote down whether they were to be looked for */
+        return "it was killed";
+    return image->checks & CHECK_LEAKS ? "it was killed before they could be looked for" : NULL;
 }
 
 /* ---- what it is ---------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ static const char *const titles[] = {
     [CLASS_INDIRECT] = "indirect memory leak (mel)",
     [CLASS_INTERIOR] = "possible leak, address in block (aib)",
     [CLASS_REGISTER] = "possible leak, address in register (air)",
+    [CLASS_UNSURE] = "possible leak, unless a register holds it (air)",
     [CLASS_BEHIND] = "possible leak, behind another (aib)",
     [CLASS_HELD] = "block in use (biu)",
 };
@@ -270,6 +272,8 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
 
     if (leak->holder.what == WITNESS_NOBODY) {
         fputs(leak->is_circle ? "nobody but itself, or what is behind it" : "nobody points to it", w.out);
+        if (leak->class == CLASS_UNSURE)
+            fputs(" that can be seen", w.out);
     } else if (leak->holder.what == WITNESS_SELF) {
         fputs("in use by rule: the loader's, or one to be ignored", w.out);
     } else {

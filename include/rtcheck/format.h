@@ -181,6 +181,7 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define CHECK_MADE 0x01u     /* the field is there */
 #define CHECK_REDZONES 0x02u /* bytes behind and before blocks are compared */
 #define CHECK_FREED 0x04u    /* and the fill of freed ones */
+#define CHECK_LEAKS 0x08u    /* leaks are to be looked for when it ends; minor version 4 */
 
 /* image_header.costs_known */
 enum cost_source {
@@ -243,7 +244,9 @@ struct image_header {
     uint64_t leak_ns;         /* that it took; minor version 3 */
     uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
     uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
-    uint64_t reserved[3];
+    uint32_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4 */
+    uint32_t pad;
+    uint64_t reserved[2];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;

@@ -279,6 +279,7 @@ static void check_stopped(const struct caller *caller)
     uint64_t begin = os_clock_ns();
     enum leak_check result = look(&c, caller);
     image_now->threads_unheard = c.world.unheard;
+    image_now->threads_deaf = c.world.deaf;
     image_now->root_bytes = c.looked_at;
     image_now->root_bytes_skipped = c.skipped;
     image_now->leak_ns = os_clock_ns() - begin;

@@ -27,6 +27,7 @@ ALWAYS_INLINE bool is_heard(const struct standing *t)
 struct world {
     struct standing *thread; /* the calling one is the first */
     uint32_t count, unheard;
+    uint32_t deaf; /* of those unheard: they keep the signal out */
     uint64_t bytes; /* of the list */
 };
 

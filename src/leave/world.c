@@ -136,6 +136,7 @@ static void wait_for_all(struct world *w)
     w->unheard = unheard_of(w);
 }
 
+/* What there is to be known of those that were not heard. */
 static void ask_kernel(struct world *w)
 {
     for (uint32_t i = 1; i < w->count && w->unheard; i++) {
@@ -143,6 +144,7 @@ static void ask_kernel(struct world *w)
         if (is_heard(t) || t->over)
             continue;
         t->caller.value[CALLER_SP] = os_waiting_sp(t->tid);
+        w->deaf += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
     }
 }
 

@@ -229,7 +229,6 @@ static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
     g->stack = 4;
     add_leak(s, REACH_HELD, WITNESS_SELF, 0)->stack = 0;
     h->leak_check = LEAKS_FOUND;
-    h->threads_unheard = 1;
     h->leak_ns = 3100000;
     h->root_bytes = 1 << 20;
     h->root_bytes_skipped = 4096;

@@ -157,6 +157,32 @@ static void test_order(void **state)
     report_close(r);
 }
 
+/* Of a process with a thread that was not heard nothing is lost for certain; of another it is. */
+static void test_unheard(void **state)
+{
+    static const enum leak_class want[] = {CLASS_LOST, CLASS_UNSURE, CLASS_BEHIND};
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, PROG), other = an_image(&b, 2, PROG);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0);
+    struct report *r;
+
+    (void)state;
+    build_leak(p.leaks, REACH_LOST, one, 1, 10);
+    build_leak(p.leaks, REACH_CIRCLE, one, 1, 10);
+    build_leak(p.leaks, REACH_LOST_BEHIND, one, 1, 10);
+    build_leak(other.leaks, REACH_LOST, build_node(other.depot, PROG + 0x1010, 0), 1, 10);
+    build_image_header(&b, p.area)->threads_unheard = 1;
+    r = collect(&b);
+    assert_int_equal(r->leak_count, countof(want));
+    for (size_t i = 0; i < countof(want); i++)
+        assert_int_equal(r->leaks[i].class, want[i]);
+    assert_int_equal(r->leaks[1].blocks, 2);
+    assert_int_equal(report_leaks(r, LEAK_POSSIBLE), 1);
+    assert_int_equal(report_leaks(r, LEAK_DEFINITE), 1);
+    assert_string_equal(leak_code(CLASS_UNSURE), "air");
+    report_close(r);
+}
+
 /* The head of a list and what hangs on it come from one place, and are two names. */
 static void test_ids(void **state)
 {
@@ -319,7 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_fields),      cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_unheard),           cmocka_unit_test(test_ids),
         cmocka_unit_test(test_roots),           cmocka_unit_test(test_strange_numbers),
         cmocka_unit_test(test_what_counts),     cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_sum_of_held),

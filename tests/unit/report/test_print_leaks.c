@@ -464,7 +464,7 @@ static void test_not_known(void **state)
         {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox it could not be asked what is mapped\n"},
         {LEAKS_BUSY, false, "leaks are not known: a thread would not leave the allocator\n"},
         {LEAKS_CHECK_COUNT + 3, false, "leaks are not known: for a reason that this rtcheck does not know\n"},
-        {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed\n"},
+        {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed before they could be looked for\n"},
         {LEAKS_NOT_ASKED, false, NULL},
         {LEAKS_FOUND, false, NULL},
     };
@@ -478,6 +478,7 @@ static void test_not_known(void **state)
             build_image_header(&b, p.area)->leak_check = cases[i].check;
             if (cases[i].killed)
                 build_image_header(&b, p.area)->state = IMAGE_OPEN;
+            build_image_header(&b, p.area)->checks |= CHECK_LEAKS;
             text = text_of(&b, (struct print_options){USUAL, .leaks = off ? PRINT_LEAKS_NOTHING : 0});
             if (cases[i].says && !off)
                 must_say(text, cases[i].says);
@@ -487,7 +488,28 @@ static void test_not_known(void **state)
     }
 }
 
-/* Even a quiet report says so; and of a killed child only where others were asked. */
+/* Of files that do not say it nobody knows whether leaks were to be looked for; of others who was not asked. */
+static void test_who_was_asked(void **state)
+{
+    (void)state;
+    for (uint32_t minor = 3; minor <= 4; minor++)
+        for (uint32_t asked = 0; asked <= CHECK_LEAKS; asked += CHECK_LEAKS) {
+            struct build b = build_begin();
+            struct parts p = an_image(&b, 1);
+            const char *text;
+            build_image_header(&b, p.area)->leak_check = LEAKS_NOT_ASKED;
+            build_image_header(&b, p.area)->state = IMAGE_OPEN;
+            build_image_header(&b, p.area)->checks |= asked;
+            build_run(&b)->version_minor = minor;
+            text = text_of(&b, (struct print_options){USUAL});
+            if (minor == 3)
+                must_say(text, "leaks are not known: it was killed\n");
+            else
+                (asked ? must_say : must_not_say)(text, "leaks are not known: it was killed before they could be looked for\n");
+        }
+}
+
+/* Even a quiet report says so; and of a killed child that was to be asked, or where others were. */
 static void test_who_is_not_known(void **state)
 {
     struct build b = build_begin();
@@ -496,16 +518,16 @@ static void test_who_is_not_known(void **state)
     (void)state;
     build_image_header(&b, p.area)->leak_check = LEAKS_BUSY;
     must_say(text_of(&b, (struct print_options){USUAL, .quiet = true}), "leaks are not known");
-    for (uint32_t check = LEAKS_NOT_ASKED; check <= LEAKS_FOUND; check++) {
+    for (uint32_t asked = 0; asked <= 1; asked++) {
         const char *text;
         b = build_begin();
         p = an_image(&b, 1);
-        build_image_header(&b, p.area)->leak_check = check;
         p = an_image(&b, 2);
         build_image_header(&b, p.area)->leak_check = LEAKS_NOT_ASKED;
+        build_image_header(&b, p.area)->checks |= asked ? CHECK_LEAKS : 0;
         build_image_header(&b, p.area)->state = IMAGE_OPEN;
         text = text_of(&b, (struct print_options){USUAL});
-        (check == LEAKS_FOUND ? must_say : must_not_say)(text, "process 2000000002 (prog2): leaks are not known: it was killed");
+        (asked ? must_say : must_not_say)(text, "process 2000000002 (prog2): leaks are not known: it was killed");
     }
 }
 
@@ -520,9 +542,54 @@ static void test_notes(void **state)
     build_leak(p.leaks, REACH_HELD, 0, 2, 50);
     build_image_header(&b, p.area)->threads_unheard = 2;
     text = text_of(&b, (struct print_options){USUAL});
-    must_say(text, "note: 2 threads did not stop: what only a register of theirs held may be told as a leak\n");
+    must_say(text, "note: 2 threads did not answer; what is lost there may be in a register: possible leaks only\n");
+    must_say(text, "possibly 40 B in 2 blocks");
     must_say(text, "note: it is not known where 40 B in leaked 2 blocks came from\n");
     must_say(text, "  -               not known\n");
+}
+
+/* Why they were not heard. */
+static void test_deaf(void **state)
+{
+    static const struct {
+        uint32_t unheard, deaf;
+        const char *says;
+    } cases[] = {
+        {1, 1, "note: 1 thread did not answer: all signals are kept out; what"},
+        {3, 3, "note: 3 threads did not answer: all signals are kept out; what"},
+        {3, 1, "note: 3 threads did not answer: all signals are kept out by 1; what"},
+        {2, 9, "note: 2 threads did not answer: all signals are kept out; what"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1);
+        build_image_header(&b, p.area)->threads_unheard = cases[i].unheard;
+        build_image_header(&b, p.area)->threads_deaf = cases[i].deaf;
+        must_say(text_of(&b, (struct print_options){USUAL}), cases[i].says);
+    }
+}
+
+/* Nobody can be seen to point to it: a possible leak, told with its reason. */
+static void test_unsure(void **state)
+{
+    static const uint32_t reaches[] = {REACH_LOST, REACH_CIRCLE};
+
+    (void)state;
+    for (size_t i = 0; i < countof(reaches); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1);
+        const char *text;
+        build_leak(p.leaks, reaches[i], deep(&p, 1), 1, 9);
+        build_image_header(&b, p.area)->threads_unheard = 1;
+        text = text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS});
+        must_say(text, "POSSIBLE LEAKS (aib, air)  1 place");
+        must_say(text, "possible leak, unless a register holds it (air): found a block of 9 bytes");
+        if (reaches[i] == REACH_LOST)
+            must_say(text, "nobody points to it that can be seen\n");
+        must_say(text, "1 problem: 1 possible leak");
+    }
 }
 
 int main(void)
@@ -535,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_match),      cmocka_unit_test(test_short),
         cmocka_unit_test(test_witnesses),  cmocka_unit_test(test_not_known),
         cmocka_unit_test(test_who_is_not_known), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_who_was_asked), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
