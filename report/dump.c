@@ -244,9 +244,9 @@ static void dump_leaks(const struct segment *s, FILE *out)
         fprintf(out, " block=0x%llx+%llu thread=%u by=%s value=0x%llx at=0x%llx from=0x%llx+%llu/%x",
                 ull(g->block), ull(g->block_bytes), g->thread, NAME(witnesses, g->witness),
                 ull(g->value), ull(g->at), ull(g->from), ull(g->from_bytes), g->from_stack);
-        fprintf(out, " root=%u frame=0x%llx/%u/0x%llx/0x%llx\n", g->root,
+        fprintf(out, " root=%u frame=0x%llx/%u/0x%llx/0x%llx on=%u/0x%llx\n", g->root,
                 ull(depot_address(g->frame_pc)), depot_module(g->frame_pc), ull(g->frame_cfa),
-                ull(g->frame_sp));
+                ull(g->frame_sp), g->on_thread, ull(g->control_block));
     }
 }
 

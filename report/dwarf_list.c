@@ -28,8 +28,21 @@ static uint64_t uleb_of(struct bytes *b)
     return value;
 }
 
+/* An offset in the file's thread-local storage. */
+static bool is_of_thread(struct bytes b, uint64_t *out)
+{
+    uint8_t op = b.at < b.end ? *b.at++ : 0;
+    size_t bytes = op == DW_OP_const8u ? 8 : op == DW_OP_const4u ? 4 : 0;
+
+    if (bytes == 0 || (size_t)(b.end - b.at) != bytes + 1)
+        return false;
+    *out = 0;
+    memcpy(out, b.at, bytes);
+    return b.at[bytes] == DW_OP_form_tls_address || b.at[bytes] == DW_OP_GNU_push_tls_address;
+}
+
 /* An address, and perhaps something added; anything else is not one place for the whole run. */
-static bool address_of_expression(Dwarf_Die die, struct bytes b, uint64_t *out)
+static bool is_fixed(Dwarf_Die die, struct bytes b, uint64_t *out)
 {
     uint8_t op = b.at < b.end ? *b.at++ : 0;
     Dwarf_Error error;
@@ -50,27 +63,36 @@ static bool address_of_expression(Dwarf_Die die, struct bytes b, uint64_t *out)
     return b.at == b.end;
 }
 
-static bool address_of(const struct variables *v, Dwarf_Die die, uint64_t *out)
+static struct entries *entries_of_expression(struct variables *v, Dwarf_Die die, const void *at,
+                                             uint64_t bytes, uint64_t *start)
 {
+    struct bytes b = {at, (const uint8_t *)at + bytes};
+
+    if (is_fixed(die, b, start))
+        return *start == 0 ? NULL : &v->fixed; /* 0: was thrown away by the linker */
+    return is_of_thread(b, start) ? &v->of_thread : NULL;
+}
+
+/* The list that the variable belongs to, and where it begins; NULL: it is nowhere, or on a stack. */
+static struct entries *entries_of(struct variables *v, Dwarf_Die die, uint64_t *start)
+{
+    struct entries *found = NULL;
     Dwarf_Unsigned count;
     Dwarf_Attribute a;
     Dwarf_Error error;
     Dwarf_Block *block;
     Dwarf_Ptr at;
-    bool good = false;
 
     if (!die_attribute(die, DW_AT_location, &a))
-        return false;
+        return NULL;
     if (dwarf_formexprloc(a, &count, &at, &error) == DW_DLV_OK) {
-        good = address_of_expression(die, (struct bytes){at, (const uint8_t *)at + count}, out);
+        found = entries_of_expression(v, die, at, count, start);
     } else if (dwarf_formblock(a, &block, &error) == DW_DLV_OK) {
-        at = block->bl_data;
-        good = address_of_expression(
-            die, (struct bytes){at, (const uint8_t *)at + block->bl_len}, out);
+        found = entries_of_expression(v, die, block->bl_data, block->bl_len, start);
         dwarf_dealloc(v->dwarf, block, DW_DLA_BLOCK);
     }
     dwarf_dealloc_attribute(a);
-    return good;
+    return found;
 }
 
 /* ---- the list ------------------------------------------------------------------------------ */
@@ -90,18 +112,17 @@ static void add_declared(struct variables *v, Dwarf_Die die, const struct name *
 static void add_variable(struct variables *v, Dwarf_Die die, const struct name *scope)
 {
     struct entry new = {.die = die_offset(die)};
+    struct entries *entries = entries_of(v, die, &new.start);
 
-    if (!address_of(v, die, &new.start)) {
+    if (!entries) {
         add_declared(v, die, scope);
         return;
     }
-    if (new.start == 0) /* was thrown away by the linker */
-        return;
     new.bytes = variable_bytes(v, die, 0);
     if (*scope->text)
         new.scope = must_have(strdup(scope->text));
-    v->entries = grow(v->entries, v->count, sizeof new);
-    v->entries[v->count++] = new;
+    entries->at = grow(entries->at, entries->count, sizeof new);
+    entries->at[entries->count++] = new;
 }
 
 static bool may_hold_variables(Dwarf_Half tag, bool all)
@@ -195,20 +216,31 @@ static int by_start(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static void forget(struct entries *entries)
+{
+    for (uint32_t i = 0; i < entries->count; i++)
+        free(entries->at[i].scope);
+    free(entries->at);
+    *entries = (struct entries){0};
+}
+
 void entries_forget(struct variables *v)
 {
     struct declared *declared, *next;
 
-    for (uint32_t i = 0; i < v->count; i++)
-        free(v->entries[i].scope);
+    forget(&v->fixed);
+    forget(&v->of_thread);
     HASH_ITER (hh, v->declared, declared, next) {
         HASH_DEL(v->declared, declared);
         free(declared->scope);
         free(declared);
     }
-    free(v->entries);
-    v->entries = NULL;
-    v->count = 0;
+}
+
+static void sort(const struct entries *entries)
+{
+    if (entries->count > 0)
+        qsort(entries->at, entries->count, sizeof entries->at[0], by_start);
 }
 
 void entries_list(struct variables *v, bool all)
@@ -225,22 +257,22 @@ void entries_list(struct variables *v, bool all)
             list(v, unit, &none, 0);
             dwarf_dealloc_die(unit);
         }
-    if (v->count > 0)
-        qsort(v->entries, v->count, sizeof v->entries[0], by_start);
+    sort(&v->fixed);
+    sort(&v->of_thread);
 }
 
-const struct entry *entries_find(const struct variables *v, uint64_t address)
+const struct entry *entries_find(const struct entries *entries, uint64_t address)
 {
-    uint32_t low = 0, high = v->count;
+    uint32_t low = 0, high = entries->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (v->entries[middle].start <= address)
+        if (entries->at[middle].start <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == 0 || address - v->entries[low - 1].start >= v->entries[low - 1].bytes)
+    if (low == 0 || address - entries->at[low - 1].start >= entries->at[low - 1].bytes)
         return NULL;
-    return &v->entries[low - 1];
+    return &entries->at[low - 1];
 }

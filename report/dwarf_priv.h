@@ -21,7 +21,7 @@ struct name {
 };
 
 struct entry {
-    uint64_t start, bytes;
+    uint64_t start, bytes; /* thread-local ones: from where the file's thread-local storage begins */
     Dwarf_Off die;
     char *scope; /* the functions and the like that it is in; NULL: none */
 };
@@ -37,8 +37,10 @@ struct variables {
     int fd;
     Dwarf_Debug dwarf;
     struct declared *declared;
-    struct entry *entries;
-    uint32_t count;
+    struct entries {
+        struct entry *at; /* by start */
+        uint32_t count;
+    } fixed, of_thread;
     bool listed;
     bool all; /* also those in functions */
 };
@@ -76,8 +78,8 @@ uint64_t variable_bytes(const struct variables *v, Dwarf_Die die, unsigned links
 
 /* Lists them anew; `all`: also those in functions. */
 void entries_list(struct variables *v, bool all);
-/* The one at an address; NULL: none. */
-const struct entry *entries_find(const struct variables *v, uint64_t address);
+/* The one at an address, or in thread-local storage; NULL: none. */
+const struct entry *entries_find(const struct entries *entries, uint64_t address);
 void entries_forget(struct variables *v);
 
 /* ---- dwarf_words.c ------------------------------------------------------------------------ */

@@ -47,7 +47,7 @@ struct doing {
 };
 
 /* What is new in the tables goes before the questions, in its order. */
-enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE, ASK_LOCAL };
+enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE, ASK_LOCAL, ASK_THREAD_VARIABLE };
 
 struct question {
     uint32_t kind;
@@ -293,6 +293,8 @@ static void variable_asked(struct report *r, const struct question *q, struct va
 {
     if (q->kind == ASK_LOCAL)
         local_symbolize(r, &r->frames[q->place], q->at, out);
+    else if (q->kind == ASK_THREAD_VARIABLE)
+        thread_variable_symbolize(r, q->place, q->offset, out);
     else
         variable_symbolize(r, q->place, q->offset, out);
 }
@@ -604,6 +606,12 @@ bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct va
 bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out)
 {
     return ask_variable(r, &(struct question){.kind = ASK_LOCAL, .place = frame, .at = at}, out);
+}
+
+bool thread_variable_find(struct report *r, uint32_t module, uint64_t below, struct variable *out)
+{
+    return ask_variable(
+        r, &(struct question){.kind = ASK_THREAD_VARIABLE, .place = module, .offset = below}, out);
 }
 
 void variable_free(struct variable *variable)

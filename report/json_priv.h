@@ -36,8 +36,8 @@ void json_error_counts(struct json *j, const struct report *r);
 void json_thread(struct json *j, const char *name, const struct report *r, uint32_t image,
                  const struct thread *t);
 void json_variable(struct json *j, struct report *r, const struct region *region);
-/* The same of a frame: a site of one, or NO_SITE. */
-void json_local(struct json *j, struct report *r, uint32_t site, struct in_frame at);
+/* The same of what is a thread's own: in its frames or its thread-local storage. */
+void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h);
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
 

@@ -91,6 +91,14 @@ static void take_root(struct report *r, struct image *image, struct holder *h,
 static void take_frame(struct report *r, struct image *image, struct holder *h,
                        const struct leak_group *g)
 {
+    if (g->on_thread)
+        h->place->thread = thread_of_number(r, image, g->on_thread);
+    if (g->frame_pc == 0) {
+        h->is_above_frames = g->frame_cfa != 0;
+        h->control_block = g->control_block;
+        h->program = module_of_program(r, image);
+        return;
+    }
     h->function = site_of_pc(r, image, g->frame_pc);
     h->in_frame.at = (int64_t)(g->at - g->frame_cfa);
     h->in_frame.sp = g->frame_sp ? (int64_t)(g->frame_sp - g->frame_cfa) : 0;
@@ -100,7 +108,8 @@ static void take_frame(struct report *r, struct image *image, struct holder *h,
 static struct holder holder_of(struct report *r, struct image *image, const struct leak_group *g,
                                const struct root_record *roots, uint32_t root_count)
 {
-    struct holder h = {.what = g->witness, .at = g->at, .function = NO_SITE, .from_stack = NO_SITE};
+    struct holder h = {.what = g->witness, .at = g->at, .program = NO_MODULE, .function = NO_SITE,
+                       .from_stack = NO_SITE};
 
     if (h.what != WITNESS_NOBODY && h.what != WITNESS_SELF)
         h.inside = g->value - g->block;
@@ -113,7 +122,7 @@ static struct holder holder_of(struct report *r, struct image *image, const stru
     }
     if (h.what == WITNESS_ROOT && g->root <= root_count)
         take_root(r, image, &h, &roots[g->root - 1]);
-    if ((h.root == ROOT_STACK || h.root == ROOT_MAPPED) && g->frame_pc != 0)
+    if (h.root == ROOT_STACK || h.root == ROOT_MAPPED)
         take_frame(r, image, &h, g);
     return h;
 }

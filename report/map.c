@@ -184,6 +184,19 @@ uint32_t module_of_number(struct report *r, struct image *image, uint32_t number
     return NO_MODULE;
 }
 
+uint32_t module_of_program(struct report *r, struct image *image)
+{
+    const char *path = image->exe;
+
+    for (; image; image = image_elder(r, image)) {
+        image_read_map(r, image);
+        for (uint32_t i = image->range_count; i-- > 0;)
+            if (strcmp(r->modules[image->ranges[i].module].path, path) == 0)
+                return image->ranges[i].module;
+    }
+    return NO_MODULE;
+}
+
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number)
 {
     for (; image && number != 0; image = image_elder(r, image)) {

@@ -11,20 +11,36 @@ static const char *name_of(const struct variable *v)
     return v->in_whole == 0 ? v->whole : v->name;
 }
 
+/* "local variable `next'+0x4 of main (prog.c:12)" */
+static void words_put(const char *kind, const struct variable *v, FILE *out)
+{
+    fprintf(out, "%s `%s'", kind, name_of(v));
+    if (v->offset > 0)
+        fprintf(out, "+0x%llx", (unsigned long long)v->offset);
+    if (v->function)
+        fprintf(out, " of %s", v->function);
+    if (v->file)
+        fprintf(out, " (%s:%d)", base_name(v->file), v->line);
+}
+
 bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out)
 {
     struct variable v;
     bool known = local_find(r, frame, at, &v);
 
-    if (known) {
-        fprintf(out, "%s `%s'", v.is_parameter ? "parameter" : "local variable", name_of(&v));
-        if (v.offset > 0)
-            fprintf(out, "+0x%llx", (unsigned long long)v.offset);
-        if (v.function)
-            fprintf(out, " of %s", v.function);
-        if (v.file)
-            fprintf(out, " (%s:%d)", base_name(v.file), v.line);
-    }
+    if (known)
+        words_put(v.is_parameter ? "parameter" : "local variable", &v, out);
+    variable_free(&v);
+    return known;
+}
+
+bool thread_variable_words(struct report *r, uint32_t module, uint64_t below, FILE *out)
+{
+    struct variable v;
+    bool known = thread_variable_find(r, module, below, &v);
+
+    if (known)
+        words_put("thread-local variable", &v, out);
     variable_free(&v);
     return known;
 }

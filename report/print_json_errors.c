@@ -96,13 +96,16 @@ void json_variable(struct json *j, struct report *r, const struct region *region
     variable_free(&v);
 }
 
-void json_local(struct json *j, struct report *r, uint32_t site, struct in_frame at)
+void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h)
 {
-    struct variable v;
+    const struct site *site = h->function == NO_SITE ? NULL : &r->sites[h->function];
+    struct variable v = {0};
 
-    if (site == NO_SITE || r->sites[site].count == 0)
-        return;
-    if (local_find(r, r->sites[site].frames[0], at, &v))
+    if (site && site->count > 0)
+        local_find(r, site->frames[0], h->in_frame, &v);
+    else if (!site && h->at < h->control_block)
+        thread_variable_find(r, h->program, h->control_block - h->at, &v);
+    if (v.name)
         variable_object(j, &v);
     variable_free(&v);
 }

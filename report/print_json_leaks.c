@@ -63,7 +63,7 @@ static void witness_object(struct json *j, struct report *r, const struct leak *
     if (h->root != ROOT_NONE)
         root_put(j, r, h->place);
     stack_put(j, "function", h->function);
-    json_local(j, r, h->function, h->in_frame);
+    json_variable_of_thread(j, r, h);
     if (h->what == WITNESS_BLOCK)
         from_put(j, h);
     if (h->place)

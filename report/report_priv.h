@@ -339,6 +339,9 @@ struct holder {
     struct region *place; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
     uint32_t function; /* the one whose frame it lies in: a site of one frame, or NO_SITE */
     struct in_frame in_frame;
+    bool is_above_frames;   /* of all that its thread has on that stack */
+    uint64_t control_block; /* of the thread whose thread-local storage lies there; 0: nobody's */
+    uint32_t program;       /* the module whose thread-local variables end there; NO_MODULE */
     uint64_t from;     /* the block that it lies in */
     uint64_t from_bytes;
     uint32_t from_stack; /* a site, or NO_SITE */
@@ -478,6 +481,8 @@ uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id);
 uint32_t site_of_pc(struct report *r, struct image *image, uint64_t pc);
 /* The module with this number - or, without one, at this address; NO_MODULE. */
 uint32_t module_of_number(struct report *r, struct image *image, uint32_t number, uint64_t address);
+/* The program that it runs, which was linked first of all; NO_MODULE. */
+uint32_t module_of_program(struct report *r, struct image *image);
 /* The image's thread, or the one it inherited the number from. */
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number);
 
@@ -579,6 +584,8 @@ void symbolize_site(struct report *r, uint32_t site);
 bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
 /* Which local variable or parameter lies at a place of this frame. */
 bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out);
+/* Which thread-local variable of a program lies that far below a thread's control block. */
+bool thread_variable_find(struct report *r, uint32_t module, uint64_t below, struct variable *out);
 void variable_free(struct variable *variable);
 void helper_end(struct report *r);
 
@@ -587,6 +594,8 @@ void frame_symbolize(struct report *r, struct frame *frame);
 void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out);
 void local_symbolize(struct report *r, const struct frame *frame, struct in_frame at,
                      struct variable *out);
+void thread_variable_symbolize(struct report *r, uint32_t module, uint64_t below,
+                               struct variable *out);
 /* Is there a file to look into?  NO_MODULE has none. */
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
@@ -626,6 +635,9 @@ char *demangle(const char *name);
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
 /* "local variable `next' of main (prog.c:12)", as local_find; false, and nothing: it is not known. */
 bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out);
+
+/* "thread-local variable `last' (prog.c:12)", as thread_variable_find; false, and nothing: it is not known. */
+bool thread_variable_words(struct report *r, uint32_t module, uint64_t below, FILE *out);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
 

@@ -78,6 +78,35 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
         symbol_take(s, offset, out);
 }
 
+/* How far below the control block a program's thread-local storage begins: its linker counts on that. */
+static uint64_t thread_storage_of(const struct symbols *s)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(s->module, &bias);
+    size_t count;
+    GElf_Phdr h;
+
+    if (!elf || elf_getphdrnum(elf, &count) != 0)
+        return 0;
+    for (int i = 0; i < (int)count && gelf_getphdr(elf, i, &h); i++) {
+        uint64_t align = h.p_align > 1 ? h.p_align : 1, skew = -h.p_vaddr & (align - 1);
+        if (h.p_type == PT_TLS && h.p_memsz >= skew)
+            return (h.p_memsz - skew + align - 1) / align * align + skew;
+    }
+    return 0;
+}
+
+void thread_variable_symbolize(struct report *r, uint32_t module, uint64_t below,
+                               struct variable *out)
+{
+    struct symbols *s = symbols_of(r, module);
+    struct variables *v = s ? variables_of(r, s) : NULL;
+    uint64_t storage = s ? thread_storage_of(s) : 0;
+
+    if (v && below <= storage)
+        variables_find_in_thread(v, storage - below, out);
+}
+
 static Dwarf_CFI *cfi_of(const struct symbols *s, Dwarf_Addr *bias)
 {
     Dwarf_CFI *cfi = dwfl_module_eh_cfi(s->module, bias);

@@ -24,17 +24,19 @@ static void take(const struct variables *v, Dwarf_Die die, const char *scope, ui
     out->name = must_have(strdup(name.text));
 }
 
-bool variables_find(struct variables *v, uint64_t address, struct variable *out)
+/* In one of the lists of `v`. */
+static bool find(struct variables *v, const struct entries *entries, uint64_t address,
+                 struct variable *out)
 {
     const struct entry *entry;
     Dwarf_Die die;
 
     if (!v->listed)
         entries_list(v, false);
-    entry = entries_find(v, address);
+    entry = entries_find(entries, address);
     if (!entry && !v->all) {
         entries_list(v, true);
-        entry = entries_find(v, address);
+        entry = entries_find(entries, address);
     }
     die = entry ? die_at(v, entry->die, true) : NULL;
     if (!die)
@@ -42,6 +44,16 @@ bool variables_find(struct variables *v, uint64_t address, struct variable *out)
     take(v, die, entry->scope, address - entry->start, out);
     dwarf_dealloc_die(die);
     return true;
+}
+
+bool variables_find(struct variables *v, uint64_t address, struct variable *out)
+{
+    return find(v, &v->fixed, address, out);
+}
+
+bool variables_find_in_thread(struct variables *v, uint64_t offset, struct variable *out)
+{
+    return find(v, &v->of_thread, offset, out);
 }
 
 bool variables_at(struct variables *v, uint64_t at, uint64_t inside, struct variable *out)

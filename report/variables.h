@@ -35,6 +35,8 @@ bool variables_find(struct variables *v, uint64_t address, struct variable *out)
  * that is not in it, or it has no name.
  */
 bool variables_at(struct variables *v, uint64_t die, uint64_t inside, struct variable *out);
+/* Thread-local ones, by their offset in the file's thread-local storage. */
+bool variables_find_in_thread(struct variables *v, uint64_t offset, struct variable *out);
 void variables_close(struct variables *v);
 
 #endif

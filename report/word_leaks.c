@@ -146,19 +146,19 @@ static void function_put(struct wording *w, uint32_t place)
 }
 
 /* "in local variable `next' of main (prog.c:12), thread 3" */
-static bool local_put(struct wording *w)
+static bool variable_put(struct wording *w)
 {
     const struct holder *h = &w->leak->holder;
     const struct site *site = h->function == NO_SITE ? NULL : &w->r->sites[h->function];
     char *words = NULL;
     size_t bytes;
-    FILE *out;
-    bool known;
+    FILE *out = must_have(open_memstream(&words, &bytes));
+    bool known = false;
 
-    if (!site || site->count == 0)
-        return false;
-    out = must_have(open_memstream(&words, &bytes));
-    known = local_words(w->r, site->frames[0], h->in_frame, out);
+    if (site)
+        known = site->count > 0 && local_words(w->r, site->frames[0], h->in_frame, out);
+    else if (h->at < h->control_block)
+        known = thread_variable_words(w->r, h->program, h->control_block - h->at, out);
     fclose(out);
     must_have(words);
     if (known) {
@@ -169,16 +169,35 @@ static bool local_put(struct wording *w)
     return known;
 }
 
+/* As far as it is known what of a thread it lies in. */
+static bool part_put(struct wording *w)
+{
+    const struct holder *h = &w->leak->holder;
+
+    if (variable_put(w))
+        return true;
+    if (h->function != NO_SITE)
+        fputs("on the stack of ", w->out);
+    else if (h->control_block > 0 && h->at >= h->control_block)
+        fputs("in the control block of ", w->out);
+    else if (h->control_block > 0 && h->is_above_frames)
+        fputs("in thread-local storage of ", w->out);
+    else
+        return false;
+    thread_put(w);
+    if (h->function != NO_SITE) {
+        fputs(", in ", w->out);
+        function_put(w, h->function);
+    }
+    return true;
+}
+
 static void stack_put(struct wording *w)
 {
-    if (local_put(w))
+    if (part_put(w))
         return;
     fputs("on the stack of ", w->out);
     thread_put(w);
-    if (w->leak->holder.function != NO_SITE) {
-        fputs(", in ", w->out);
-        function_put(w, w->leak->holder.function);
-    }
 }
 
 static void module_put(struct wording *w)
@@ -213,9 +232,7 @@ static void root_put(struct wording *w)
         module_put(w);
         break;
     case ROOT_MAPPED:
-        if (w->leak->holder.function != NO_SITE)
-            stack_put(w);
-        else
+        if (!part_put(w))
             mapping_put(w);
         break;
     case ROOT_GIVEN:

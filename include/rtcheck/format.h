@@ -563,9 +563,11 @@ struct leak_group {
     uint32_t root;       /* number of the root_record, from 1 */
     uint32_t thread;     /* that allocated the first; of a REGISTER, whose that is */
     uint64_t frame_pc;   /* on a stack: the function whose frame `at` lies in, as depot_node.pc, 0 = not known */
-    uint64_t frame_cfa;  /* and its canonical frame address */
-    uint64_t frame_sp;   /* and its stack pointer; minor version 4 */
-    uint64_t reserved[2];
+    uint64_t frame_cfa;  /* and its canonical frame address; without a frame_pc: where the outermost ends, below `at` */
+    uint64_t frame_sp;   /* and its stack pointer; minor version 4, as what follows */
+    uint64_t control_block; /* no frame: of the thread whose thread-local storage lies there; 0: nobody's */
+    uint32_t on_thread;  /* whose frame or thread-local storage it is; 0 = not known */
+    uint32_t pad;
 };
 
 enum root_kind {
@@ -582,7 +584,7 @@ struct root_record {
     uint64_t end;
     uint64_t bias;   /* module: address - bias = its offset */
     uint32_t kind;   /* enum root_kind; published last, 0 = being written */
-    uint32_t thread; /* stacks: whose; mapped (minor version 4): whose stack pointer is there; 0 = not known */
+    uint32_t thread; /* stacks: whose; 0 = not known */
     uint32_t module; /* number as in module_record, 0 = not known */
     uint32_t pad;
     char path[104];  /* of the mapping, NUL-terminated; its end when it is longer */

@@ -16,7 +16,6 @@
 #include <ucontext.h>
 
 #define GROUPS_AT_A_TIME 128u
-#define FRAMES_OF_A_STACK 512u
 #define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 
@@ -172,36 +171,6 @@ static bool mark(struct check *c)
     return true;
 }
 
-/* ---- what a witness on a stack belongs to ---------------------------------------------------------------- */
-
-static const struct standing *thread_of(const struct check *c, uint32_t number)
-{
-    for (uint32_t i = 0; i < c->world.count; i++)
-        if (c->world.thread[i].number == number)
-            return &c->world.thread[i];
-    return NULL;
-}
-
-/* The frame around a place on a stack. */
-static void tell_frame(const struct check *c, struct leak_group *g)
-{
-    const struct root_record *root = g->root ? &c->roots.root[g->root - 1] : NULL;
-    if (g->witness != WITNESS_ROOT || !root || !root->thread)
-        return;
-    const struct standing *t = thread_of(c, root->thread);
-    struct framed frame[FRAMES_OF_A_STACK];
-    if (!t || !(t->caller.known >> CALLER_PC & 1))
-        return;
-    uint32_t n = unwind_frames(&t->caller, root->end, frame, FRAMES_OF_A_STACK);
-    for (uint32_t i = 0; i + 1 < n; i++)
-        if (g->at + BELOW_SP_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
-            g->frame_pc = frame[i].word;
-            g->frame_cfa = frame[i + 1].sp;
-            g->frame_sp = frame[i].sp;
-            return;
-        }
-}
-
 /* ---- writing it down ------------------------------------------------------------------------------------- */
 
 static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, uint32_t index,
@@ -229,7 +198,8 @@ static bool write_down(struct check *c)
     for (uint32_t i = 0; i < count; i++) {
         struct leak_group g;
         memcpy((void *)&g, (const void *)&group[i], sizeof g);
-        tell_frame(c, &g);
+        if (g.witness == WITNESS_ROOT && g.root)
+            witness_tell(&c->world, &c->roots.root[g.root - 1], &g);
         if (!append(&s, SEGMENT_LEAKS, sizeof g, i, (const void *)&g))
             return false;
     }

@@ -39,6 +39,7 @@ struct world {
 bool world_stop(struct world *w, const struct caller *caller);
 void world_go_on(struct world *w);
 
+#define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
 #define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */
 
 /* ---- roots.c: the memory that pointers are looked for in ------------------------------------------ */
@@ -78,6 +79,11 @@ void roots_close_blocks(const struct roots *all);
 uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
+
+/* ---- witness.c: what a witness lies in ------------------------------------------------------------ */
+
+/* Fills in whose it is, and the frame around it, of a group whose witness is in this root. */
+void witness_tell(const struct world *w, const struct root_record *root, struct leak_group *g);
 
 /* ---- leaks.c ---------------------------------------------------------------------------------------- */
 

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define CONTROL_BYTES 4096u    /* of what libc keeps of a thread, from its control block up: counts always */
 #define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
 #define PAGES_AT_A_TIME 4096u
 
@@ -125,7 +124,9 @@ static void add_guarded(struct search *s, const struct mapping *m)
     if (t && (!known || t->control_block <= known)) {
         uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
-        add_without_ours(s, m, live_from(t, from, t->control_block), end, ROOT_STACK, t->number);
+        bool is_main = t->tid == os_pid(); /* its stack is elsewhere: here it has its thread-local storage */
+        add_without_ours(s, m, live_from(t, from, t->control_block), end,
+                         is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
     } else if (known && ended) {
         from = known;
@@ -226,20 +227,6 @@ static void search(struct search *s, struct mappings *maps)
     }
 }
 
-/* What threads run on that is nobody's stack: an alternate one, a coroutine's. */
-static void name_stacks(struct roots *all, const struct world *w)
-{
-    for (uint32_t i = 0; i < all->count; i++) {
-        struct root_record *r = &all->root[i];
-        for (uint32_t k = 0; k < w->count && r->kind == ROOT_MAPPED; k++) {
-            const struct standing *t = &w->thread[k];
-            uintptr_t sp = t->caller.value[CALLER_SP];
-            if (sp >= r->start && sp < r->end)
-                r->thread = t->number;
-        }
-    }
-}
-
 static uint32_t most_roots(const struct search *s)
 {
     struct mappings maps;
@@ -274,7 +261,6 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
     int err = os_mappings_open(&maps);
     if (!err) {
         search(&s, &maps);
-        name_stacks(all, w);
         os_mappings_close(&maps);
     }
     return err ? err : s.full ? -ENOMEM : 0;

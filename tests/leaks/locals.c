@@ -1,21 +1,25 @@
 /*
- * locals.c - functions that call one another, each with one pointer somewhere on the stack; at last the
- * program ends.  What the block of each is to be told of stands in locals.py, by its size.
+ * locals.c - functions that call one another, each with one pointer somewhere on the stack or in
+ * thread-local storage; at last the program ends.  What the block of each is to be told of stands in
+ * locals.py, by its size.
  */
-/* rtc-build: -fno-optimize-sibling-calls */
+/* rtc-build: +locals_library.c -pthread -fno-optimize-sibling-calls */
 #include <alloca.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
 #define KEEP(pointer) __asm__ volatile("" ::"r"(pointer) : "memory")
 
-/* Nothing of what was called before stays below this frame. */
+/* Nothing of what was called before stays below this frame, or is pushed to keep the stack aligned. */
 static NOINLINE void scrub(void)
 {
     volatile char room[16384];
     for (size_t i = 0; i < sizeof room; i++)
         room[i] = 0;
+    __asm__ volatile("xor %%eax, %%eax" ::: "eax", "cc");
 }
 
 static NOINLINE void put(void *volatile *place, size_t bytes)
@@ -33,6 +37,47 @@ struct context {
         void *volatile next[4];
     } inner[2];
 };
+
+static _Thread_local char first = 1;
+static _Thread_local _Alignas(64) struct context of_thread;
+static _Thread_local struct context last;
+
+static NOINLINE void thread_local(int step)
+{
+    put(&of_thread.inner[0].next[2], 110 + (size_t)(first - 1));
+    put(&last.inner[1].next[3], 111);
+    go_on(step);
+}
+
+void *volatile *library_place(void);
+static pthread_barrier_t ready;
+
+static NOINLINE void wait_for_ever(void)
+{
+    scrub();
+    pthread_barrier_wait(&ready);
+    for (;;)
+        pause();
+}
+
+static void *other_thread(void *unused)
+{
+    put(&of_thread.inner[1].next[0], 112);
+    put(library_place(), 113);
+    scrub();
+    wait_for_ever();
+    return unused;
+}
+
+static NOINLINE void with_thread(int step)
+{
+    pthread_t thread;
+    pthread_barrier_init(&ready, NULL, 2);
+    if (pthread_create(&thread, NULL, other_thread, NULL))
+        abort();
+    pthread_barrier_wait(&ready);
+    go_on(step);
+}
 
 static NOINLINE void member(int step)
 {
@@ -145,6 +190,8 @@ static NOINLINE void go_on(int step)
     case 6: pointed_at(7); break;
     case 7: many(8, 1, 2, 3, 4, 5, NULL); break;
     case 8: aligned(9); break;
+    case 9: thread_local(10); break;
+    case 10: with_thread(11); break;
     default: exit(0);
     }
     KEEP(&step);

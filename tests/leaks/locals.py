@@ -32,6 +32,10 @@ WANTED = {
     107: ("local variable", "pair", "pointed_at"),
     108: ("parameter", "seventh", "many"),
     109: ("local variable", "far[9]", "aligned"),
+    110: ("thread-local variable", "of_thread.inner[0].next[2]", None),
+    111: ("thread-local variable", "last.inner[1].next[3]", None),
+    112: ("thread-local variable", "of_thread.inner[1].next[0]", None),
+    113: (None, None, None),
 }
 
 FEW = [("gcc", "O0", 5, "inside"), ("gcc", "O2", 4, "apart"), ("clang", "O0", 4, "inside"),
@@ -49,8 +53,11 @@ def declared(name):
 
 def build(compiler, level, version, where, folder):
     program = os.path.join(folder, "locals-%s-%s-%d-%s" % (compiler, level, version, where))
-    subprocess.check_call([compiler, "-" + level, "-gdwarf-%d" % version, "-fno-optimize-sibling-calls", SOURCE,
-                           "-o", program])
+    library = program + ".so"
+    subprocess.check_call([compiler, "-" + level, "-shared", "-fPIC",
+                           os.path.join(HERE, "locals_library.c"), "-o", library])
+    subprocess.check_call([compiler, "-" + level, "-gdwarf-%d" % version, "-pthread", "-fno-optimize-sibling-calls",
+                           SOURCE, library, "-o", program])
     if where == "apart":
         subprocess.check_call(["objcopy", "--only-keep-debug", program, program + ".debug"])
         subprocess.check_call(["objcopy", "--strip-debug", "--add-gnu-debuglink=" + program + ".debug", program])
@@ -68,8 +75,21 @@ def leaks_of(program, folder):
         return {leak["first"]["size"]: leak for leak in json.load(f)["leaks"]}
 
 
+def expected_of_thread(size, where):
+    name = WANTED[size][1]
+    number = "main" if size in (110, 111) else "2"
+    if not name:
+        return r"^a pointer to its start in thread-local storage of thread 2$"
+    if where == "none": # what lies there is not known, but whose it is may be
+        return r"^a pointer to its start in (thread-local storage of thread 2|memory mapped by the program at \S+)$"
+    return r"^a pointer to its start in thread-local variable `%s' \(locals\.c:(%s)\), thread %s$" % (
+        re.escape(name), "|".join(map(str, declared(name))), number)
+
+
 def expected(size, level, where):
     kind, name, function = WANTED[size]
+    if not function:
+        return expected_of_thread(size, where)
     around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # who called has put the seventh argument there
     place = r"on the stack of thread main, in %s(\.constprop\.0)?" % around
     if where == "none":

@@ -352,6 +352,42 @@ static void on_main_stack(struct parts *p, struct leak_group *g)
     ((struct root_record *)build_item(p->roots, 0))->thread = 1;
 }
 
+/* An alternate stack is memory like other. */
+static void on_mapped_stack(struct parts *p, struct leak_group *g)
+{
+    by_root(p, g, ROOT_MAPPED, STACK);
+    g->on_thread = 3;
+    g->frame_pc = PROG + 0x77;
+}
+
+/* Beside a control block: above frames, in no known variable. */
+static void of_thread(struct parts *p, struct leak_group *g)
+{
+    by_root(p, g, ROOT_STACK, STACK);
+    g->on_thread = 3;
+    g->control_block = g->at + 8;
+    g->frame_cfa = g->at - 8;
+}
+
+static void of_some_thread(struct parts *p, struct leak_group *g)
+{
+    of_thread(p, g);
+    g->frame_cfa = 0;
+}
+
+static void in_mapping_of_thread(struct parts *p, struct leak_group *g)
+{
+    by_root(p, g, ROOT_MAPPED, 0x1000);
+    g->on_thread = 1;
+    g->control_block = g->at + 8;
+}
+
+static void in_control_block(struct parts *p, struct leak_group *g)
+{
+    in_mapping_of_thread(p, g);
+    g->control_block = g->at;
+}
+
 static void in_data(struct parts *p, struct leak_group *g)
 {
     by_root(p, g, ROOT_MODULE, PROG + 0x4000);
@@ -421,6 +457,11 @@ static void test_witnesses(void **state)
     static const struct witness_case cases[] = {
         {on_stack, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77"},
         {on_main_stack, "a pointer 1 byte inside it on the stack of thread main"},
+        {on_mapped_stack, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77"},
+        {of_thread, "a pointer 1 byte inside it in thread-local storage of thread 3 (worker\x1b)"},
+        {of_some_thread, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b)"},
+        {in_mapping_of_thread, "a pointer 1 byte inside it in memory mapped by the program at 0x1000-0x2000"},
+        {in_control_block, "a pointer 1 byte inside it in the control block of thread main"},
         {in_data, "a pointer 1 byte inside it in prog1+0x4010"},
         {in_unknown_data, "a pointer 1 byte inside it in libgone.so"},
         {in_mapping, "a pointer 1 byte inside it in /dev/shm/x, mapped by the program at 0x1000-0x2000"},

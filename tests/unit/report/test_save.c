@@ -209,6 +209,8 @@ static void add_leaks(const struct build *b, uint32_t area)
     g->frame_pc = 7ull << DEPOT_MODULE_SHIFT | 0x55;
     g->frame_cfa = 0x66;
     g->frame_sp = 0x60;
+    g->on_thread = 4;
+    g->control_block = 0x88;
     root->thread = 3;
     strcpy(root->path, "/\x1b");
 }
@@ -269,7 +271,7 @@ static void test_dump(void **state)
         "bias=0x0 module=0 thread=0 found=00ab /\\x1b\n",
         " image leak_check=1 threads_unheard=2 leak_ns=3 root_bytes=4 skipped=5\n",
         ("   leak 0 lost stack=1 blocks=3 bytes=48 new=3/48 behind=2/99 block=0x700000010100+16 thread=1 "
-         "by=root value=0x700000010104 at=0x77 from=0x0+0/0 root=1 frame=0x55/7/0x66/0x60\n"),
+         "by=root value=0x700000010104 at=0x77 from=0x0+0/0 root=1 frame=0x55/7/0x66/0x60 on=4/0x88\n"),
         "   root 0 stack 0x7000-0x8000 bias=0x0 thread=3 module=0 /\\x1b\n",
     };
     struct build b = one_of_each();

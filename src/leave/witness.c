@@ -1,0 +1,64 @@
+/*
+ * witness.c - what a witness lies in: a frame of some thread's stack, or its thread-local storage.
+ *
+ * A thread may stand on a stack that is nobody's - an alternate one, a coroutine's - and still have
+ * frames on its own.  libc puts a thread's static thread-local storage right below its control block,
+ * the thread pointer's value: those of threads above their outermost frames, the main thread's where
+ * the loader found room.
+ */
+#include "leave_priv.h"
+
+#define FRAMES_OF_A_STACK 512u
+
+static bool is_in(const struct root_record *root, uint64_t address)
+{
+    return address >= root->start && address < root->end;
+}
+
+/* false: none of the thread's frames is around the place. */
+static bool tell_frame(const struct standing *t, const struct root_record *root,
+                       struct leak_group *g)
+{
+    struct framed frame[FRAMES_OF_A_STACK];
+    if (!(t->caller.known >> CALLER_PC & 1))
+        return false;
+    uint32_t n = unwind_frames(&t->caller, root->end, frame, FRAMES_OF_A_STACK);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (g->at + BELOW_SP_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
+            g->frame_pc = frame[i].word;
+            g->frame_cfa = frame[i + 1].sp;
+            g->frame_sp = frame[i].sp;
+            return true;
+        }
+    if (n > 0 && is_in(root, frame[n - 1].sp) && g->at >= frame[n - 1].sp)
+        g->frame_cfa = frame[n - 1].sp;
+    return false;
+}
+
+static void tell_control_block(const struct standing *t, const struct root_record *root,
+                               struct leak_group *g)
+{
+    uint64_t block = t->control_block;
+    bool is_nearer = !g->control_block || block < g->control_block;
+    if (!is_in(root, block) || g->at >= block + CONTROL_BYTES || !is_nearer)
+        return;
+    g->control_block = block;
+    g->on_thread = t->number;
+}
+
+void witness_tell(const struct world *w, const struct root_record *root, struct leak_group *g)
+{
+    bool is_stack = root->kind == ROOT_STACK;
+    if (!is_stack && root->kind != ROOT_MAPPED)
+        return;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct standing *t = &w->thread[i];
+        bool is_its_own = is_stack && root->thread && t->number == root->thread;
+        if ((is_its_own || is_in(root, t->caller.value[CALLER_SP])) && tell_frame(t, root, g)) {
+            g->on_thread = t->number;
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < w->count; i++)
+        tell_control_block(&w->thread[i], root, g);
+}
