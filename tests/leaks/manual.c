@@ -34,6 +34,21 @@ static NOINLINE void where(void)
     (void)folder;
 }
 
+/*
+ * The scope of the only pointer is left; that it is still in a register is the compiler's doing: this
+ * stands for one, so that each has it there and not in memory.
+ */
+static NOINLINE void leave_scope(int is_freed)
+{
+    {
+        char *pointer = malloc(9);
+        if (is_freed)
+            free(pointer);
+        __asm__ volatile("mov %0, %%r14; movq $0, %0" : "+m"(pointer)::"r14");
+    }
+    __asm__ volatile("xor %%edi, %%edi; call *%0" ::"r"(exit) : "rdi", "memory");
+}
+
 /* Three blocks: the first two stacks have equal inner frames, two of them. */
 static NOINLINE void *get(size_t bytes)
 {
@@ -69,6 +84,10 @@ int main(int argc, char **argv)
         first();
         second();
         third();
+    } else if (argc == 2 && !strcmp(argv[1], "scope")) {
+        leave_scope(0);
+    } else if (argc == 2 && !strcmp(argv[1], "freed")) {
+        leave_scope(1);
     } else {
         advance();
         forget();

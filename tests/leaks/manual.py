@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/manual ci 60
-"""What a debugger's manual shows of leaks (manual.c): a pointer moved on, one forgotten, getcwd's block; and
-how many records three leaks make when stacks are compared by their first frames only."""
+"""What a debugger's manual shows of leaks (manual.c): a pointer moved on, one forgotten, one whose scope was
+left, getcwd's block; and how many records three leaks make when stacks are compared by their first frames only."""
 import os
 import re
 import subprocess
@@ -10,6 +10,7 @@ import tempfile
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/manual"
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "manual.c")
 
 
 def lines(folder, *words):
@@ -33,6 +34,20 @@ def expect(what, got, want):
     return 1
 
 
+def scopes(folder):
+    """Whoever compiled it, and however: what only a register has; and nothing is told of what was freed."""
+    wrong = 0
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O2"):
+            program = os.path.join(folder, compiler + level)
+            subprocess.check_call([compiler, level, "-g", "-fno-optimize-sibling-calls", SOURCE, "-o", program])
+            what = "%s %s: scope left" % (compiler, level)
+            wrong += expect(what, short(lines(folder, program, "scope")),
+                            [("air", "9 B", "1", "one", ["leave_scope", "main"])])
+            wrong += expect(what + ", freed", short(lines(folder, program, "freed")), [])
+    return wrong
+
+
 def main():
     wrong = 0
     get_some = ["get", "get_some"]
@@ -47,6 +62,7 @@ def main():
         if [(r[:3]) for r in getcwd] != [("mel", size, "1")]:
             print("getcwd: %s; not %s" % (getcwd, size))
             wrong += 1
+        wrong += scopes(folder)
         wrong += expect("whole stacks", short(lines(folder, PROGRAM, "match")),
                         [("mel", "16 B", "1", "one", get_some + ["first", "main"]),
                          ("mel", "16 B", "1", "one", get_some + ["second", "main"]), third])
