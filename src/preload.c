@@ -13,7 +13,7 @@
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
-const struct core_hooks core_hooks = {.finish = leave_finish};
+const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
 
 static void ending(int status, void *unused)
 {

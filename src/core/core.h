@@ -366,8 +366,19 @@ void next_resolve(void);
  */
 void section_leave_by_jump(uintptr_t target);
 
+/* A call that is to replace the program. */
+struct exec_call {
+    const void *given[3];  /* file, arguments and environment; NULL: not by address */
+    const char *const *list; /* of arguments that came one by one: where we have put them; else NULL */
+    size_t list_count;
+    bool hopeless; /* it will fail */
+};
+
 struct core_hooks {
     void (*finish)(enum image_end how, int status);
+    /* An exec is about to be tried, and: it failed. */
+    void (*replaced)(const struct exec_call *call);
+    void (*stayed)(void);
 };
 
 /* Defined by the composition root: there before any constructor runs. */

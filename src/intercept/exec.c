@@ -54,68 +54,76 @@ static void count_unchecked(const char *path)
 }
 
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
-static bool farewell(void)
+static bool farewell(const struct exec_call *call)
 {
     /* Started here: what exec must find is known only then.  A child that is no image ends none. */
     if (!core_start() || fork_shares_memory() || fork_is_child())
         return false;
-    core_hooks.finish(END_EXEC, 0);
+    core_hooks.replaced(call);
     return true;
 }
 
 static int stayed(bool said, int result)
 {
-    if (said) {
-        image_reopen();
-        if (!rt.options.keep)
-            run_step_aside(false);
-    }
+    if (said)
+        core_hooks.stayed();
     return result;
 }
 
-static int exec_at(const char *path, char *const argv[], char *const envp[])
+/* A shell that looks for a program tries all of PATH. */
+static bool is_missing(const char *path)
 {
+    struct stat st;
+    return core_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
+}
+
+static int exec_at(struct exec_call *call)
+{
+    const char *path = call->given[0];
+    char *const *envp = call->given[2];
     count_unchecked(path);
-    bool said = farewell();
-    long err = syscall(SYS_execve, path, argv, WITH_OURS(envp));
+    call->hopeless = is_missing(path);
+    bool said = farewell(call);
+    long err = syscall(SYS_execve, path, call->given[1], WITH_OURS(envp));
     return stayed(said, (int)err);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    return exec_at(path, argv, envp);
+    return exec_at(&(struct exec_call){.given = {path, argv, envp}});
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-    return exec_at(path, argv, environ);
+    return exec_at(&(struct exec_call){.given = {path, argv, environ}});
 }
 
-static int exec_in_path(const char *file, char *const argv[], char *const envp[])
+static int exec_in_path(const struct exec_call *call)
 {
-    bool said = farewell();
-    return stayed(said, NEXT(execvpe)(file, argv, WITH_OURS(envp)));
+    char *const *envp = call->given[2];
+    bool said = farewell(call);
+    return stayed(said, NEXT(execvpe)(call->given[0], call->given[1], WITH_OURS(envp)));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    return exec_in_path(file, argv, envp);
+    return exec_in_path(&(struct exec_call){.given = {file, argv, envp}});
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-    return exec_in_path(file, argv, environ);
+    return exec_in_path(&(struct exec_call){.given = {file, argv, environ}});
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    bool said = farewell();
+    bool said = farewell(&(struct exec_call){.given = {NULL, argv, envp}});
     return stayed(said, NEXT(fexecve)(fd, argv, WITH_OURS(envp)));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    bool said = farewell();
+    bool said = farewell(&(struct exec_call){.given = {path, argv, envp}});
     return stayed(said, (int)syscall(SYS_execveat, dir, path, argv, WITH_OURS(envp), flags));
 }
 
@@ -142,13 +150,18 @@ static size_t count_arguments(const char *first, va_list ap)
         argv[i] = va_arg(ap, char *);                                 \
     argv[argc] = NULL
 
+#define LISTED(file, argv, envp)                            \
+    (&(struct exec_call){.given = {(file), (argv), (envp)}, \
+                         .list = (const char *const *)(argv), \
+                         .list_count = argc})
+
 EXPORT int execl(const char *path, const char *arg, ...)
 {
     va_list ap;
     va_start(ap, arg);
     COLLECT(argv, arg, ap);
     va_end(ap);
-    return exec_at(path, argv, environ);
+    return exec_at(LISTED(path, argv, environ));
 }
 
 EXPORT int execlp(const char *file, const char *arg, ...)
@@ -157,7 +170,7 @@ EXPORT int execlp(const char *file, const char *arg, ...)
     va_start(ap, arg);
     COLLECT(argv, arg, ap);
     va_end(ap);
-    return exec_in_path(file, argv, environ);
+    return exec_in_path(LISTED(file, argv, environ));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
@@ -167,7 +180,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
     COLLECT(argv, arg, ap);
     char *const *envp = va_arg(ap, char *const *);
     va_end(ap);
-    return exec_at(path, argv, envp);
+    return exec_at(LISTED(path, argv, envp));
 }
 
 /* ---- spawning ------------------------------------------------------------------------------- */

@@ -180,31 +180,34 @@ static void report_by_hand(void)
 static struct range end_function(enum image_end how)
 {
     struct object o;
-    if (how == END_EXIT_NOW)
+    if (how == END_EXIT_NOW || how == END_EXEC)
         return loader_find((uintptr_t)&leave_finish, &o) ? (struct range){o.start, o.end}
                                                          : (struct range){0, 0};
     uintptr_t at = (uintptr_t)dlsym(RTLD_NEXT, how == END_QUICK_EXIT ? "quick_exit" : "exit");
     return (struct range){at, at + END_BYTES};
 }
 
-static void find_leaks(enum image_end how)
+/* true: some are lost. */
+static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
 {
     if (!wants_leaks())
-        return;
+        return false;
     struct range f = end_function(how);
     struct caller caller;
     if (!unwind_caller_of(f.start, f.end - f.start, &caller) &&
         !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
-        return;
-    leaks_check(&caller);
+        return false;
+    return leaks_check(&caller, held);
 }
+
+static const struct range nothing[HELD_MAX];
 
 void leave_killed(const void *context)
 {
     struct caller caller;
     unwind_interrupted(context, &caller);
     errors_sweep();
-    leaks_check(&caller);
+    leaks_check(&caller, nothing);
     run_ring();
 }
 
@@ -213,13 +216,31 @@ void leave_finish(enum image_end how, int status)
     static _Atomic bool reported;
     if (fork_is_child())
         return; /* did nothing with memory since the fork: there is no image to end */
-    if (how != END_EXEC) {
-        errors_sweep();
-        find_leaks(how);
-    }
+    errors_sweep();
+    find_leaks(how, nothing);
     image_end(how, status);
-    if (how == END_EXEC && !rt.options.keep)
-        run_step_aside(true);
-    if (how != END_EXEC && !atomic_exchange(&reported, true))
+    if (!atomic_exchange(&reported, true))
         report_by_hand();
+}
+
+/* ---- exec ----------------------------------------------------------------------------------- */
+
+/* By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
+void leave_replaced(const struct exec_call *call)
+{
+    const struct range held[HELD_MAX] = {
+        {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
+        {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
+    bool lost = !call->hopeless && find_leaks(END_EXEC, held);
+    image_end(END_EXEC, 0);
+    if (!rt.options.keep && !lost)
+        run_step_aside(true);
+}
+
+void leave_stayed(void)
+{
+    leaks_forget();
+    image_reopen();
+    if (!rt.options.keep)
+        run_step_aside(false);
 }

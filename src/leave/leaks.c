@@ -28,6 +28,7 @@ struct check {
     struct reach_scan *scan;
     uint64_t looked_at, skipped;
     uint32_t root; /* that is being read */
+    bool lost;     /* are there blocks that nobody can get at? */
 };
 
 static bool take(struct range *r, uint64_t bytes)
@@ -173,6 +174,36 @@ static bool mark(struct check *c)
 
 /* ---- writing it down ------------------------------------------------------------------------------------- */
 
+/* The segments that the last check has filled. */
+static struct {
+    struct range list;
+    uint32_t count;
+    uint32_t image; /* whose they are: a forked child finds its parent's list */
+} written;
+
+static struct segment **written_list(void)
+{
+    return (struct segment **)written.list.start;
+}
+
+static void forget(void)
+{
+    if (written.image == image()->image) {
+        atomic_store_explicit(&image()->leak_check, LEAKS_NOT_ASKED, memory_order_release);
+        for (uint32_t i = 0; i < written.count; i++)
+            segment_vacate(written_list()[i]);
+    }
+    give_back(&written.list);
+    written.list = (struct range){0, 0};
+    written.count = 0;
+    written.image = image()->image;
+}
+
+static uint64_t segments_for(uint32_t items)
+{
+    return align_up(items, GROUPS_AT_A_TIME) / GROUPS_AT_A_TIME;
+}
+
 static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, uint32_t index,
                    const void *item)
 {
@@ -180,6 +211,7 @@ static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, u
         *s = segment_take(kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
         if (!*s)
             return false;
+        written_list()[written.count++] = *s;
         segment_publish(*s);
     }
     memcpy((char *)segment_items(*s) + index % GROUPS_AT_A_TIME * bytes, item, bytes);
@@ -187,11 +219,20 @@ static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, u
     return true;
 }
 
+static bool is_lost(const struct leak_group *g)
+{
+    uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
+    return reach == REACH_LOST || reach == REACH_CIRCLE;
+}
+
 static bool write_down(struct check *c)
 {
     struct segment *s = NULL;
     uint32_t count;
     const struct leak_group *group = reach_groups(c->scan, &count);
+    uint64_t segments = segments_for(c->roots.count) + segments_for(count);
+    if (!take(&written.list, segments * sizeof(struct segment *) + 1))
+        return false;
     for (uint32_t i = 0; i < c->roots.count; i++)
         if (!append(&s, SEGMENT_ROOTS, sizeof c->roots.root[0], i, &c->roots.root[i]))
             return false;
@@ -200,6 +241,7 @@ static bool write_down(struct check *c)
         memcpy((void *)&g, (const void *)&group[i], sizeof g);
         if (g.witness == WITNESS_ROOT && g.root)
             witness_tell(&c->world, &c->roots.root[g.root - 1], &g);
+        c->lost |= is_lost(&g);
         if (!append(&s, SEGMENT_LEAKS, sizeof g, i, (const void *)&g))
             return false;
     }
@@ -209,7 +251,7 @@ static bool write_down(struct check *c)
 /* ---- the check --------------------------------------------------------------------------------------------- */
 
 /* What a forked child has not allocated itself is its parent's to lose. */
-static bool is_worth_it(void)
+static bool has_allocated(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
         if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
@@ -217,7 +259,32 @@ static bool is_worth_it(void)
     return false;
 }
 
-static enum leak_check look(struct check *c, const struct caller *caller)
+static bool is_own(const struct block_record *b)
+{
+    uint64_t word, stacks;
+    (void)block_read(b, &word, &stacks);
+    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
+}
+
+/* Nor what it has freed again: many a child only makes ready for an exec. */
+static bool has_own_blocks(void)
+{
+    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
+    for (const struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
+        uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);
+        uint32_t kind = owner_kind(owner);
+        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || fork_is_inherited(u))
+            continue;
+        if (kind == UNIT_LARGE && is_own(&((const struct large_record *)owner_pointer(owner))->block))
+            return true;
+        for (uint32_t slot = 0; is_slab(kind) && slot < size_class[kind - 1].slots; slot++)
+            if (is_own(segment_record(owner_pointer(owner), slot)))
+                return true;
+    }
+    return false;
+}
+
+static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
 {
     if (!world_stop(&c->world, caller))
         return os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_MEMORY;
@@ -236,18 +303,21 @@ static enum leak_check look(struct check *c, const struct caller *caller)
     int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
     if (err)
         return err == -ENOMEM ? LEAKS_NO_MEMORY : LEAKS_SANDBOX;
+    for (uint32_t i = 0; i < HELD_MAX; i++)
+        roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
     roots_open_blocks(&c->roots);
     bool marked = mark(c);
     roots_close_blocks(&c->roots);
     return marked && write_down(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
 }
 
-static void check_stopped(const struct caller *caller)
+static bool check_stopped(const struct caller *caller, const struct range held[HELD_MAX])
 {
     struct check c = {0};
     struct image_header *image_now = image();
     uint64_t begin = os_clock_ns();
-    enum leak_check result = look(&c, caller);
+    forget();
+    enum leak_check result = has_own_blocks() ? look(&c, caller, held) : LEAKS_FOUND;
     image_now->threads_unheard = c.world.unheard;
     image_now->threads_deaf = c.world.deaf;
     image_now->root_bytes = c.looked_at;
@@ -258,22 +328,35 @@ static void check_stopped(const struct caller *caller)
     roots_drop(&c.roots);
     give_back(&c.lists);
     give_back(&c.scratch);
+    return c.lost;
 }
 
-void leaks_check(const struct caller *caller)
+bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX])
 {
     struct section s;
-    if (!is_worth_it()) {
+    bool lost = false;
+    if (!has_allocated()) {
         atomic_store(&image()->leak_check, LEAKS_FOUND);
-        return;
+        return false;
     }
     if (!fork_stop_writers()) {
         atomic_store(&image()->leak_check, LEAKS_BUSY);
-        return;
+        return false;
     }
     if (section_begin(&s)) {
-        check_stopped(caller);
+        lost = check_stopped(caller, held);
         section_end(&s);
     }
     fork_let_go();
+    return lost;
+}
+
+void leaks_forget(void)
+{
+    struct section s;
+    atomic_store(&image()->leak_check, LEAKS_NOT_ASKED);
+    if (!section_begin(&s))
+        return;
+    forget();
+    section_end(&s);
 }

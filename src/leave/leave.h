@@ -7,11 +7,17 @@
 #include "core.h"
 
 /*
- * The image ends (or is replaced by exec).  Writes the end into its header; by hand the first
- * image of a run also has the reporter print what is to be said.  Once only; signal-safe, takes no
- * lock.
+ * The image ends.  Writes the end into its header; by hand the first image of a run also has the reporter
+ * print what is to be said.  Once only; signal-safe, takes no lock.
  */
 void leave_finish(enum image_end how, int status);
+
+/*
+ * The image is about to be replaced by exec, which holds what it was given.  stayed: that has failed, and
+ * the image goes on as if nothing had been said.
+ */
+void leave_replaced(const struct exec_call *call);
+void leave_stayed(void);
 
 /*
  * A signal is about to end the program: finds errors and leaks, once, while there is somebody to find

@@ -72,6 +72,8 @@ struct range {
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count);
 void roots_drop(struct roots *all);
+/* One more: words of a thread's stack. */
+void roots_add_words(struct roots *all, const struct range *words, uint32_t thread);
 /* While all threads stand still, blocks may be read that the program has closed. */
 void roots_open_blocks(const struct roots *all);
 void roots_close_blocks(const struct roots *all);
@@ -87,7 +89,14 @@ void witness_tell(const struct world *w, const struct root_record *root, struct 
 
 /* ---- leaks.c ---------------------------------------------------------------------------------------- */
 
-/* Finds out which blocks the program can still get at, and writes that down.  Not in a section. */
-void leaks_check(const struct caller *caller);
+/*
+ * Finds out which blocks the program can still get at, and writes that down in place of what was written
+ * before.  `held`: words on the calling thread's stack that count, though `caller` is further out.
+ * true: some are lost.  Not in a section.
+ */
+#define HELD_MAX 2u
+bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX]);
+/* What was written down is void: the program goes on.  Not in a section. */
+void leaks_forget(void);
 
 #endif

@@ -263,7 +263,16 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
         search(&s, &maps);
         os_mappings_close(&maps);
     }
+    if (!err && !all->count)
+        err = -EPERM; /* nothing is mapped: whoever says so does not know */
     return err ? err : s.full ? -ENOMEM : 0;
+}
+
+void roots_add_words(struct roots *all, const struct range *words, uint32_t thread)
+{
+    if (words->start < words->end && all->count < all->room)
+        all->root[all->count++] = (struct root_record){
+            .start = words->start, .end = words->end, .kind = ROOT_STACK, .thread = thread};
 }
 
 void roots_drop(struct roots *all)

@@ -2,7 +2,8 @@
  * maps.c - what the kernel says is mapped, and which pages of it hold something.
  *
  * /proc/self/maps is read in pieces and only as far as needed; long lines are cut.  Opening it is no
- * call for a sandbox, so there, and without /proc, the answer is that nobody knows.
+ * call for a sandbox, so there, and without /proc, the answer is that nobody knows.  Each thread asks for
+ * itself: of a main thread that is over the kernel says that nothing is mapped.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -70,7 +71,7 @@ static bool parse(const char *line, struct mapping *m)
 int os_mappings_open(struct mappings *all)
 {
     all->at = all->end = 0;
-    all->fd = os_sandboxed() ? -EPERM : os_open("/proc/self/maps", O_RDONLY, 0);
+    all->fd = os_sandboxed() ? -EPERM : os_open("/proc/thread-self/maps", O_RDONLY, 0);
     return all->fd < 0 ? all->fd : 0;
 }
 
@@ -104,7 +105,7 @@ int os_mapping_of(uintptr_t at, struct mapping *m)
 
 bool os_pages_open(struct pages *p)
 {
-    p->fd = os_sandboxed() ? -EPERM : os_open("/proc/self/pagemap", O_RDONLY, 0);
+    p->fd = os_sandboxed() ? -EPERM : os_open("/proc/thread-self/pagemap", O_RDONLY, 0);
     return p->fd >= 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * ends.c - programs that end in the midst of something; `ends WHAT`.  ends.py says what has to come of it.
+ * ends.c - programs that end in the midst of something; `ends WHAT [lost]`.  ends.py says what has to come of it.
  */
 /* rtc-build: -pthread -Wno-deprecated-declarations */
 #include <pthread.h>
@@ -16,13 +16,22 @@
 
 #define NOINLINE __attribute__((noinline))
 
-static void *volatile kept;
+static void *volatile kept, *volatile ours;
+static int is_lost;
 static pthread_barrier_t ready;
 
 static NOINLINE void lose(size_t bytes)
 {
     kept = malloc(bytes);
     kept = NULL;
+}
+
+/* The block of which there are twins: it is held, or it is lost. */
+static NOINLINE void twin(void)
+{
+    ours = malloc(4711);
+    if (is_lost)
+        ours = NULL;
 }
 
 static void start(void *(*body)(void *))
@@ -109,7 +118,7 @@ static void deaths(void)
 static void *deaf_body(void *unused)
 {
     uint64_t all = ~0ull;
-    void *volatile mine = malloc(4711);
+    void *volatile mine = malloc(4712);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
     pthread_barrier_wait(&ready);
     for (;;)
@@ -136,7 +145,7 @@ static uint64_t own_ms(void)
 static void *back_soon_body(void *unused)
 {
     uint64_t all = ~0ull, none = 0, begin = own_ms();
-    void *volatile mine = malloc(4711);
+    void *volatile mine = malloc(4712);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
     pthread_barrier_wait(&ready);
     while (own_ms() < begin + 60)
@@ -147,13 +156,50 @@ static void *back_soon_body(void *unused)
     return unused;
 }
 
-static void back_soon(void) { start(back_soon_body); }
-static void deaf(void) { start(deaf_body); }
-static void allocating(void) { start(allocating_body); }
+static void back_soon(void)
+{
+    twin();
+    start(back_soon_body);
+}
+
+static void deaf(void)
+{
+    twin();
+    start(deaf_body);
+}
+
+static void allocating(void)
+{
+    twin();
+    start(allocating_body);
+}
+
+static void *short_body(void *unused)
+{
+    return unused;
+}
+
+/* Makes threads for ever: at any moment one is about to begin or to end. */
+static void *creating_body(void *unused)
+{
+    pthread_barrier_wait(&ready);
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, short_body, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+    return unused;
+}
+
+static void creating(void)
+{
+    twin();
+    start(creating_body);
+}
 
 static void *ending_body(void *unused)
 {
-    lose(4711);
+    twin();
     exit(0);
     return unused;
 }
@@ -169,7 +215,7 @@ static void by_another(void)
 
 static void *late_body(void *unused)
 {
-    lose(4711);
+    twin();
     return unused;
 }
 
@@ -243,7 +289,7 @@ static void *ending_soon(void *unused)
 static void hammer(void)
 {
     pthread_t thread;
-    lose(4711);
+    twin();
     first = pthread_self();
     pthread_create(&thread, NULL, ending_soon, NULL);
     for (;;)
@@ -252,8 +298,83 @@ static void hammer(void)
 
 static void quick(void)
 {
-    lose(4711);
+    twin();
     quick_exit(3);
+}
+
+/* ---- another program in its place ------------------------------------------------------------------- */
+
+static void exec_list(void)
+{
+    twin();
+    execl("/bin/true", "true", NULL);
+}
+
+static void exec_path(void)
+{
+    twin();
+    execlp("true", "true", NULL);
+}
+
+/* The next program needs them: nobody else has to. */
+static NOINLINE void exec_given(void)
+{
+    char **argv = malloc(2 * sizeof *argv), **envp = malloc(sizeof *envp);
+    argv[0] = strdup("/bin/true");
+    argv[1] = envp[0] = NULL;
+    twin();
+    execve(argv[0], argv, envp);
+}
+
+static NOINLINE void exec_listed(void)
+{
+    execl("/bin/true", strdup("a name of some length"), NULL);
+}
+
+static void *exec_body(void *unused)
+{
+    exec_list();
+    return unused;
+}
+
+static void exec_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, exec_body, NULL);
+    for (;;)
+        pause();
+}
+
+/* What seems lost when an exec fails, and is found again, is not. */
+static void exec_fails(void)
+{
+    twin();
+    char *p = malloc(1003);
+    uintptr_t hidden = ~(uintptr_t)p;
+    kept = (void *)hidden;
+    p = NULL;
+    __asm__ volatile("" : "+r"(p), "+r"(hidden));
+    execl("/etc/passwd", "passwd", NULL);
+    execl("/there/is/none", "none", NULL);
+    execlp("there-is-none", "none", NULL);
+    kept = (void *)~(uintptr_t)kept;
+}
+
+/* The block is the parent's, whatever becomes of the child. */
+static void exec_child(void)
+{
+    int status;
+    twin();
+    pid_t pid = fork();
+    if (pid == 0) {
+        free(malloc(10));
+        execl("/bin/true", "true", NULL);
+    }
+    waitpid(pid, &status, 0);
+    pid = vfork();
+    if (pid == 0)
+        execl("/bin/true", "true", NULL);
+    waitpid(pid, &status, 0);
 }
 
 int main(int argc, char **argv)
@@ -264,8 +385,12 @@ int main(int argc, char **argv)
     } what[] = {{"dispositions", dispositions}, {"deaths", deaths},         {"deaf", deaf},
                 {"allocating", allocating},     {"by_another", by_another}, {"main_first", main_first},
                 {"closed", closed},             {"freed_late", freed_late}, {"children", children},
-                {"quick", quick},               {"hammer", hammer},         {"back_soon", back_soon}};
-    for (size_t i = 0; argc == 2 && i < sizeof what / sizeof what[0]; i++)
+                {"quick", quick},               {"hammer", hammer},         {"creating", creating},
+                {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
+                {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
+                {"exec_fails", exec_fails},     {"exec_child", exec_child},   {"back_soon", back_soon}};
+    is_lost = argc == 3 && !strcmp(argv[2], "lost");
+    for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {
             what[i].body();
             return 0;
