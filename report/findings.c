@@ -18,7 +18,7 @@ static void errors_add(struct report *r, struct findings *f)
     for (uint32_t i = 0; i < r->error_count; i++) {
         const struct error *e = &r->errors[i];
         struct error_rows rows = error_rows(e);
-        if (!error_is_told(e))
+        if (!error_is_told(e) || is_hidden(&e->fate))
             continue;
         for (uint32_t k = 0; k < rows.count; k++)
             symbolize_site(r, rows.at[k].site);

@@ -26,6 +26,15 @@ void put_null(struct json *j, const char *name);
 void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
 void put_time(struct json *j, const char *name, uint64_t ns);
 
+/* ---- suppress_say.c ------------------------------------------------------------------------ */
+
+/* "suppressions": [..] */
+void json_suppressions(struct json *j, const struct report *r);
+/* "suppressed": {..}, of summary. */
+void json_suppressed(struct json *j, const struct report *r);
+/* "status", and why: of a finding. */
+void json_fate(struct json *j, const struct fate *fate);
+
 /* ---- print_json_errors.c ------------------------------------------------------------------- */
 
 /* "errors": [..] */

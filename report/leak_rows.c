@@ -95,7 +95,7 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
     *count = 0;
     for (uint32_t i = 0; i < r->leak_count; i++) {
         uint32_t place;
-        if (leak_kind(r->leaks[i].class) != kind)
+        if (leak_kind(r->leaks[i].class) != kind || is_hidden(&r->leaks[i].fate))
             continue;
         place = place_of(r, &all, &r->leaks[i], match, *count);
         if (place == *count) {
@@ -127,7 +127,7 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
     if (kind == LEAK_REACHABLE && !r->wants_held)
         return r->held;
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        if (!is_of_kind(r->leaks[i].class, kind))
+        if (!is_of_kind(r->leaks[i].class, kind) || is_hidden(&r->leaks[i].fate))
             continue;
         sum.blocks += r->leaks[i].blocks;
         sum.bytes += r->leaks[i].bytes;

@@ -293,7 +293,7 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < r->leak_count; i++)
-        count += (leak_kind(r->leaks[i].class) & kinds) != 0;
+        count += (leak_kind(r->leaks[i].class) & kinds) != 0 && !is_hidden(&r->leaks[i].fate);
     return count;
 }
 

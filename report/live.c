@@ -24,7 +24,7 @@ static void new_errors_put(struct report *r, struct live *l, const struct page *
 {
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
-        if (!error_is_told(e) || e->time_ns <= l->until_ns)
+        if (!error_is_told(e) || is_hidden(&e->fate) || e->time_ns <= l->until_ns)
             continue;
         l->until_ns = e->time_ns;
         if (l->lines++ < LIVE_LINES)
@@ -46,6 +46,8 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
     count = atomic_load_explicit(&r->view.run->error_places, memory_order_relaxed);
     if (count != l->places && report_collect(r, err) == 0) {
         l->places = count;
+        if (l->rules)
+            errors_suppress(r, l->rules);
         errors_name(r, r->error_count);
         new_errors_put(r, l, &page);
     }

@@ -167,7 +167,7 @@ static uint32_t told_list(const struct report *r, uint32_t *list)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < r->error_count; i++)
-        if (error_is_told(&r->errors[i]))
+        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
             list[count++] = i;
     return count;
 }

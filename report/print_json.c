@@ -227,6 +227,7 @@ static void print_summary(struct json *j, const struct report *r)
     put_number(j, "biu", t.blocks);
     json_leak_blocks(j, r);
     close_object(j);
+    json_suppressed(j, r);
     close_object(j);
 }
 
@@ -442,6 +443,7 @@ static void print_all(struct report *r, FILE *out)
     print_places(&j, r, &w);
     json_errors(&j, r);
     json_leaks(&j, r);
+    json_suppressions(&j, r);
     open_array(&j, "records");
     for (uint32_t i = 0; i < count; i++)
         print_record(&j, &records[i]);

@@ -180,7 +180,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
-    put_text(j, "status", "new");
+    json_fate(j, &e->fate);
     close_object(j);
     free(sentence);
 }
@@ -219,19 +219,27 @@ static void by_code(struct json *j, const char *name, const uint64_t counts[ERRO
     close_object(j);
 }
 
+static uint64_t beyond(uint64_t count, uint64_t hidden)
+{
+    return count > hidden ? count - hidden : 0;
+}
+
 void json_error_counts(struct json *j, const struct report *r)
 {
-    uint64_t times[ERROR_KIND_COUNT] = {0}, places[ERROR_KIND_COUNT] = {0}, unrecorded = 0;
+    uint64_t times[ERROR_KIND_COUNT] = {0}, places[ERROR_KIND_COUNT] = {0};
+    uint64_t hidden[ERROR_KIND_COUNT] = {0}, unrecorded = 0;
 
     for (uint32_t i = 0; i < r->error_count; i++) {
-        times[r->errors[i].kind] += r->errors[i].count;
-        places[r->errors[i].kind]++;
+        const struct error *e = &r->errors[i];
+        times[e->kind] += is_hidden(&e->fate) ? 0 : e->count;
+        hidden[e->kind] += is_hidden(&e->fate) ? e->count : 0;
+        places[e->kind] += !is_hidden(&e->fate);
     }
     for (const struct image *image = r->images; image; image = image->hh.next)
         unrecorded += image->errors_unrecorded;
-    at_least(&times[ERROR_DUF], lost_of(r, LOST_DUPLICATE));
-    at_least(&times[ERROR_MAF], lost_of(r, LOST_MISALIGNED));
-    at_least(&times[ERROR_BAF], lost_of(r, LOST_BAD));
+    at_least(&times[ERROR_DUF], beyond(lost_of(r, LOST_DUPLICATE), hidden[ERROR_DUF]));
+    at_least(&times[ERROR_MAF], beyond(lost_of(r, LOST_MISALIGNED), hidden[ERROR_MAF]));
+    at_least(&times[ERROR_BAF], beyond(lost_of(r, LOST_BAD), hidden[ERROR_BAF]));
     by_code(j, "errors", times);
     by_code(j, "error_places", places);
     put_number(j, "errors_unrecorded", unrecorded);

@@ -104,7 +104,7 @@ static void leak_object(struct json *j, struct report *r, const struct leak *lea
     json_thread(j, "thread", r, leak->image, &leak->thread);
     close_object(j);
     witness_object(j, r, leak);
-    put_text(j, "status", "new");
+    json_fate(j, &leak->fate);
     close_object(j);
 }
 
@@ -133,7 +133,7 @@ static struct leak_sum sum_of(const struct report *r, const char *code)
     struct leak_sum sum = {0};
 
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        if (strcmp(leak_code(r->leaks[i].class), code) != 0)
+        if (strcmp(leak_code(r->leaks[i].class), code) != 0 || is_hidden(&r->leaks[i].fate))
             continue;
         sum.blocks += r->leaks[i].blocks;
         sum.bytes += r->leaks[i].bytes;

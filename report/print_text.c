@@ -15,6 +15,7 @@
 #define LINES 40u
 #define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
 #define LINES_OF_LEAKS 14u
+#define LINES_OF_RULES 4u /* of suppressions: rules that tell of themselves may be more */
 #define LINES_LEAST 12u /* of errors */
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
@@ -50,7 +51,7 @@ uint64_t report_problems(const struct report *r)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < r->error_count; i++)
-        count += error_is_problem(&r->errors[i]);
+        count += error_is_problem(&r->errors[i]) && !is_hidden(&r->errors[i].fate);
     for (const struct image *image = r->images; image; image = image->hh.next)
         count += counted_only(image);
     return count;
@@ -60,7 +61,7 @@ uint64_t report_problems(const struct report *r)
 static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT])
 {
     for (uint32_t i = 0; i < r->error_count; i++)
-        kinds[r->errors[i].kind]++;
+        kinds[r->errors[i].kind] += !is_hidden(&r->errors[i].fate);
     for (const struct image *image = r->images; image; image = image->hh.next) {
         if (has_records(image))
             continue;
@@ -260,10 +261,12 @@ static uint32_t lines_for_leaks(const struct page *page)
     return whole ? UINT32_MAX : LINES_OF_LEAKS;
 }
 
-static uint32_t lines_for_errors(const struct page *page, const struct notes *notes, uint32_t leaks)
+/* `leaks` and `suppressed` lines are others'. */
+static uint32_t lines_for_errors(const struct page *page, const struct notes *notes, uint32_t leaks,
+                                 uint32_t suppressed)
 {
     uint32_t shown = notes->count < TOP_NOTES ? notes->count : TOP_NOTES;
-    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1;
+    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1 + (suppressed < LINES_OF_RULES ? suppressed : LINES_OF_RULES);
     uint32_t left = LINES - others - (leaks < LINES_OF_LEAKS ? leaks : LINES_OF_LEAKS);
 
     return page->how->all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST;
@@ -278,8 +281,9 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     if (problems)
         program_print(main, page);
     processes_print(r, page);
-    errors_print(r, lines_for_errors(page, notes, leaks), page);
+    errors_print(r, lines_for_errors(page, notes, leaks, suppressed_lines(r)), page);
     leaks_print(r, most, page);
+    suppressed_print(r, page);
     use_print(r, main, page);
     cost_print(r, page);
 }

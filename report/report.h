@@ -108,6 +108,8 @@ struct print_options {
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
     uint32_t problem_kinds; /* that are problems */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
+    bool used_rules;    /* suppressions that were used are told one by one */
+    bool stale_rules;   /* and those that were not, or that take too much */
     bool quiet;         /* nothing at all when nothing is to be said against the run */
     bool all;           /* every error and note, as long as it gets */
     bool deterministic; /* nothing that changes from run to run */
@@ -115,6 +117,35 @@ struct print_options {
     unsigned frames;    /* shown of each stack; 0: as many as is usual */
     const char *pool;   /* name of the kept file, or NULL */
 };
+
+/*
+ * Suppressions: made, filled, sealed, and then findings are held against them.  Of all rules that one
+ * meets the last decides.
+ */
+struct rules;
+struct rules *rules_new(void);
+void rules_free(struct rules *rules); /* NULL is nothing */
+
+/*
+ * What a debugger's checking does not tell by itself, aib and air from objects without symbols: added
+ * first, so that files overrule it.
+ */
+void rules_add_default(struct rules *rules);
+
+/*
+ * Adds the rules of a file.  -EINVAL or -errno: err says where and why, in three lines if the place in
+ * the text is among them, and the list is good for rules_free alone.
+ */
+int rules_read_file(struct rules *rules, const char *path, char *err, size_t room);
+
+/* No more is added. */
+void rules_seal(struct rules *rules);
+
+/*
+ * Holds all findings against rules, which stay while the report does: what they meet is neither told
+ * nor a problem.  After report_collect, before anything is printed.
+ */
+void report_suppress(struct report *r, struct rules *rules);
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
@@ -124,9 +155,10 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds);
 
 /*
  * Errors that are new in a run that goes on, a line for each of the first few; `fd` is that of the
- * run.  Zeros in *l at first.
+ * run.  Zeros in the rest of *l at first.
  */
 struct live {
+    struct rules *rules; /* that it has to go by, sealed; NULL: none */
     uint32_t places;   /* of the run when it was looked at */
     uint32_t lines;    /* told */
     uint64_t until_ns; /* what happened up to then was told */

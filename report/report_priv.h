@@ -11,6 +11,7 @@
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
  *   ids.c       names of findings that stay
+ *   suppress_*  rules.h: suppressions, out of files of three grammars; patterns.h
  *   group.c     records: blocks in use by site, sorted
  *   helper.c    the process that reads programs' files for us
  *   names.c     an address in a module -> its symbol
@@ -219,6 +220,7 @@ enum module_symbols {
     SYMBOLS_NOT_TRUSTED,   /* read as root: the file is another user's */
     SYMBOLS_ANOTHER_BUILD, /* than the one that ran */
     SYMBOLS_UNREADABLE,    /* no ELF file, or one that reading breaks at */
+    SYMBOLS_EXPORTED,      /* only names that other objects may use: it was stripped */
     SYMBOLS_NAMES,         /* a table of symbols */
     SYMBOLS_LINES,         /* and debugging information */
     SYMBOLS_COUNT
@@ -285,6 +287,16 @@ struct region {
     struct thread thread;
 };
 
+/* Why a finding is not told, after report_suppress. */
+struct fate {
+    uint32_t suppressed_by; /* the number of a rule, from 1; 0: of none */
+};
+
+static inline bool is_hidden(const struct fate *fate)
+{
+    return fate->suppressed_by != 0;
+}
+
 /* One place of errors of one kind, in all the processes that had it: error_record, outside its file. */
 struct error {
     char id[ID_BYTES];
@@ -310,6 +322,7 @@ struct error {
     uint8_t found[ERROR_BYTES_FOUND];
     uint32_t *images; /* numbers; ascending when all are read */
     uint32_t image_count;
+    struct fate fate;
 };
 
 /* What a leak is called. */
@@ -366,6 +379,7 @@ struct leak {
     struct holder holder;
     uint32_t *images; /* numbers; ascending when all are read */
     uint32_t image_count;
+    struct fate fate;
 };
 
 /* What all leaks of a kind come to, those behind a possible one included. */
@@ -428,6 +442,7 @@ struct report {
     uint32_t symbols_count;
     struct helper *helper; /* the process that has them */
     struct progress progress;
+    const struct rules *rules; /* that findings were held against; NULL: none */
     bool no_symbols;       /* it breaks */
     time_t waited_for_nothing; /* seconds, for servers of debugging information */
     uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
@@ -497,6 +512,34 @@ void errors_sort(struct report *r);
 void errors_name(struct report *r, uint32_t count);
 /* The stack that says where it happened, a site or NO_SITE: of damage the block's allocation. */
 uint32_t error_place(const struct error *e);
+
+/* ---- suppress_match.c ----------------------------------------------------------------------- */
+
+/* The errors' part of report_suppress, without counting: for those of a run that goes on. */
+void errors_suppress(struct report *r, struct rules *rules);
+
+/* ---- suppress_say.c ------------------------------------------------------------------------- */
+
+struct rule; /* rules.h */
+struct page;
+
+/* What is not told, and by how many rules. */
+struct hidden {
+    uint32_t errors;
+    uint32_t leaks;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint32_t rules;
+    uint32_t unused;
+    uint32_t not_ours; /* about what other checkers find */
+};
+
+struct hidden hidden_sum(const struct report *r);
+/* Out of a file, and it met nothing; it might have. */
+bool rule_is_unused(const struct rule *rule);
+/* How many lines suppressed_print takes that nobody has asked for. */
+uint32_t suppressed_lines(const struct report *r);
+void suppressed_print(const struct report *r, const struct page *page);
 
 /* ---- leaks.c ------------------------------------------------------------------------------ */
 

@@ -101,7 +101,7 @@ bool module_has_file(struct report *r, uint32_t place)
     int fd;
 
     if (!module || module->symbols != SYMBOLS_UNTRIED)
-        return module && module->symbols >= SYMBOLS_NAMES;
+        return module && module->symbols >= SYMBOLS_EXPORTED;
     fd = module_open(r, module->path, &why);
     if (fd < 0)
         module->symbols = why;
@@ -122,6 +122,19 @@ static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
            memcmp(id, module->build_id, module->build_id_bytes) == 0;
 }
 
+/* One for debuggers, in the file itself; what links at run time needs is always there. */
+static bool has_symbol_table(const struct symbols *s)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(s->module, &bias);
+    GElf_Shdr h;
+
+    for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &h) && h.sh_type == SHT_SYMTAB)
+            return true;
+    return false;
+}
+
 /* What there is, or why there is nothing. */
 static enum module_symbols load_module(struct report *r, struct symbols *s,
                                        const struct module *module, int fd)
@@ -140,7 +153,9 @@ static enum module_symbols load_module(struct report *r, struct symbols *s,
         return SYMBOLS_ANOTHER_BUILD;
     dwfl_module_info(s->module, &user, NULL, NULL, NULL, NULL, NULL, NULL);
     *user = r;
-    return dwfl_module_getdwarf(s->module, &bias) ? SYMBOLS_LINES : SYMBOLS_NAMES;
+    if (dwfl_module_getdwarf(s->module, &bias))
+        return SYMBOLS_LINES;
+    return has_symbol_table(s) ? SYMBOLS_NAMES : SYMBOLS_EXPORTED;
 }
 
 static void symbols_load(struct report *r, struct symbols *s, struct module *module)
@@ -156,7 +171,7 @@ static void symbols_load(struct report *r, struct symbols *s, struct module *mod
         return;
     }
     module->symbols = load_module(r, s, module, fd);
-    if (module->symbols < SYMBOLS_NAMES) {
+    if (module->symbols < SYMBOLS_EXPORTED) {
         dwfl_end(s->dwfl);
         s->dwfl = NULL;
     }

@@ -56,6 +56,7 @@ const char *module_symbols_words(enum module_symbols symbols)
         [SYMBOLS_NOT_TRUSTED] = "file not trusted",
         [SYMBOLS_ANOTHER_BUILD] = "another build",
         [SYMBOLS_UNREADABLE] = "unreadable",
+        [SYMBOLS_EXPORTED] = "exported",
         [SYMBOLS_NAMES] = "names",
         [SYMBOLS_LINES] = "lines",
     };

@@ -112,7 +112,7 @@ static int print(struct report *r, const struct options *o, struct output to,
 
 /* ---- report FILE ----------------------------------------------------------------------------- */
 
-static int report_file(const char *path, const struct options *o)
+static int report_file_by(const char *path, const struct options *o, struct rules *rules)
 {
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
@@ -122,10 +122,25 @@ static int report_file(const char *path, const struct options *o)
         return complain(err);
     ask_for(r, o);
     bad = report_collect(r, err);
-    if (!bad)
+    if (!bad) {
+        report_suppress(r, rules);
         bad = print(r, o, (struct output){stdout, NULL, false}, err);
+    }
     status = bad ? complain(err) : status_of_findings(o, r, 0);
     report_close(r);
+    return status;
+}
+
+static int report_file(const char *path, const struct options *o)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct rules *rules;
+    int status;
+
+    if (suppressions_read(o, &rules, err))
+        return complain(err);
+    status = report_file_by(path, o, rules);
+    rules_free(rules);
     return status;
 }
 
@@ -209,22 +224,37 @@ static bool is_for_others_to_tell(struct report *r)
     return report_run(r)->reported != 0 && report_running(r) > 0;
 }
 
+static int tell_end_by(struct report *r, const struct options *o, struct rules *rules, const char *path,
+                       char err[TOOLS_ERROR_BYTES])
+{
+    bool stays = file_stays(r, o);
+    int bad;
+
+    ask_for(r, o);
+    bad = report_collect(r, err);
+    if (bad)
+        return bad;
+    report_suppress(r, rules);
+    bad = print(r, o, (struct output){stderr, stays ? path : NULL, true}, err);
+    if (!bad && !stays)
+        unlink(path);
+    return bad;
+}
+
+/* Where something is wrong with what it is to go by, the file stays. */
 static int tell_end(struct report *r, const char *path)
 {
     char err[TOOLS_ERROR_BYTES];
+    struct rules *rules = NULL;
     struct options o;
     int bad = options_of_run(&o, r, err);
-    bool stays = bad || file_stays(r, &o);
 
-    if (!bad) {
-        ask_for(r, &o);
-        bad = report_collect(r, err);
-    }
     if (!bad)
-        bad = print(r, &o, (struct output){stderr, stays ? path : NULL, true}, err);
-    if (!bad && !stays)
-        unlink(path);
+        bad = suppressions_read(&o, &rules, err);
+    if (!bad)
+        bad = tell_end_by(r, &o, rules, path, err);
     options_free(&o);
+    rules_free(rules);
     return bad ? complain(err) : 0;
 }
 

@@ -34,6 +34,7 @@ struct run {
     struct keeper keeper;
     struct started started;
     struct reaper reaper;
+    struct rules *rules;
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
     int wait_status;
@@ -45,7 +46,7 @@ struct run {
 /* One line to stderr, if there is one. */
 static int complain(const struct run *r, int status)
 {
-    char line[TOOLS_ERROR_BYTES + 16];
+    char line[TOOLS_ERROR_BYTES + 16]; /* or more of them: of a file that is malformed */
     int n = snprintf(line, sizeof line, "rtcheck: %s\n", r->err);
     if (fds_was_open(2))
         text_write(2, line, (size_t)n);
@@ -89,7 +90,8 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (check_log_name(r) || options_canonical(&r->options, r->options_text, r->err))
+    if (check_log_name(r) || suppressions_read(&r->options, &r->rules, r->err) ||
+        options_canonical(&r->options, r->options_text, r->err))
         return complain(r, STATUS_SETUP);
     r->file.fd = -1;
     if (!r->program.is_checkable) {
@@ -151,6 +153,7 @@ static int run_program(struct run *r)
         r->reaper = (struct reaper){.report = r->report,
                                     .file = &r->file,
                                     .log = r->log,
+                                    .live = {.rules = r->rules},
                                     .how = print_how(&r->options, r->log, NULL)};
         reaper_start(&r->reaper, &r->lost);
     }
@@ -266,6 +269,8 @@ static enum control tell(struct run *r)
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);
             r->report = NULL;
+        } else {
+            report_suppress(r->report, r->rules);
         }
     }
     enum control control = find_control(r, why);

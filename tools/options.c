@@ -19,6 +19,7 @@ enum option_kind {
     KIND_FLAG,
     KIND_SIZE,
     KIND_PATH,
+    KIND_PATHS,
     KIND_BYTE,
     KIND_HEAP,
     KIND_FRAMES,
@@ -287,7 +288,7 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
     default:
         snprintf(out, room, "%s", given);
         return strlen(given) < room &&
-               (kind == KIND_PATH || is_word_of(kind, given));
+               (kind == KIND_PATH || kind == KIND_PATHS || is_word_of(kind, given));
     }
 }
 
@@ -302,8 +303,9 @@ static int set_value(struct options *o, unsigned index, const char *given,
     if (!canonical_value(info->kind, given ? given : "yes", value, sizeof value))
         return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
                     kind_wish(info->kind));
-    char *copy = strdup(value);
-    if (!copy)
+    bool adds = info->kind == KIND_PATHS && o->value[index] && *o->value[index] && *value;
+    char *copy = NULL;
+    if (asprintf(&copy, "%s%s%s", adds ? o->value[index] : "", adds ? "\n" : "", value) < 0)
         return fail(err, -ENOMEM, "out of memory");
     free(o->value[index]);
     o->value[index] = copy;
@@ -605,6 +607,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
+        [KIND_PATHS] = "=FILE",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",

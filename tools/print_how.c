@@ -81,6 +81,8 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .leak_kinds = kinds_told(o),
         .problem_kinds = problem_kinds(o),
         .match = frames_to_match(o),
+        .used_rules = option_flag(o, "print-suppressions"),
+        .stale_rules = option_flag(o, "stale-suppressions"),
         .quiet = option_flag(o, "quiet"),
         .all = option_flag(o, "all"),
         .deterministic = option_flag(o, "deterministic"),

@@ -129,6 +129,14 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
 /* Usage and every option, from the table. */
 void options_print_help(FILE *out);
 
+/* ---- suppressions.c ---------------------------------------------------------------------- */
+
+/*
+ * The rules that the options ask for, sealed; for rules_free.  -errno: err says what is wrong with
+ * them, in up to three lines.
+ */
+int suppressions_read(const struct options *o, struct rules **out, char err[TOOLS_ERROR_BYTES]);
+
 /* ---- print_how.c ------------------------------------------------------------------------- */
 
 /* What the options say of a text that goes to `fd` (-1: nowhere with colors). */

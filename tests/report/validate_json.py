@@ -44,6 +44,33 @@ def dangling(report):
     return said
 
 
+def shown(findings):
+    return [x for x in findings if x["status"] != "suppressed"]
+
+
+def suppressions(report):
+    said = []
+    hidden = {"errors": 0, "leaks": 0, "blocks": 0, "bytes": 0}
+    findings = [0] * len(report["suppressions"])
+    for what in ("errors", "leaks"):
+        for x in report[what]:
+            if ("suppressed_by" in x) != (x["status"] == "suppressed"):
+                said.append(f"{x['id']} is {x['status']}")
+            if "suppressed_by" not in x:
+                continue
+            findings[x["suppressed_by"]] += 1
+            hidden[what] += 1
+            hidden["blocks"] += x.get("blocks", 0)
+            hidden["bytes"] += x["bytes"] if what == "leaks" else 0
+    hidden["rules"] = sum(n > 0 for n in findings)
+    if hidden != report["summary"]["suppressed"]:
+        said.append(f"what is suppressed adds up to {hidden}")
+    for rule, n in zip(report["suppressions"], findings):
+        if n and rule["findings"] != n:
+            said.append(f"{rule['name']} hides {n} findings, not {rule['findings']}")
+    return said
+
+
 def sums(report):
     said = []
     lasting = [p for p in report["processes"] if p["exit"]["how"] != "exec"]
@@ -56,7 +83,7 @@ def sums(report):
         if sum(p[what] for p in report["processes"]) != report["summary"][what]:
             said.append(f"{what} of processes do not add up")
     for code, places in report["summary"]["error_places"].items():
-        told = [e["count"] for e in report["errors"] if e["rtc"] == code]
+        told = [e["count"] for e in shown(report["errors"]) if e["rtc"] == code]
         if len(told) != places:
             said.append(f"{len(told)} errors are {code}, not {places}")
         if sum(told) > report["summary"]["errors"][code]:
@@ -65,7 +92,7 @@ def sums(report):
         said.append("errors are not in the order of time")
     for what in ("bytes", "blocks"):
         for code in ("mel", "aib", "air"):
-            leaked = sum(x[what] for x in report["leaks"] if x["rtc"] == code)
+            leaked = sum(x[what] for x in shown(report["leaks"]) if x["rtc"] == code)
             if leaked != report["summary"][what].get(code, 0):
                 said.append(f"{what} of leaks do not add up to those of {code}")
     known = any(p["leak_check"] == "found" for p in report["processes"])
@@ -78,7 +105,7 @@ def sums(report):
 
 
 def complaints(report):
-    return schema_complaints(report) or dangling(report) + sums(report)
+    return schema_complaints(report) or dangling(report) + sums(report) + suppressions(report)
 
 
 def main(paths):

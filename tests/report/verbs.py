@@ -259,7 +259,9 @@ def json_report():
                                "errors": {"baf": 3, "duf": 2, "maf": 1, "mis": 1, "wua": 1, "oom": 1},
                                "error_places": dict.fromkeys(("baf", "duf", "maf", "mis", "wua", "oom"), 1),
                                "errors_unrecorded": 0, "peak_bytes": 123456,
-                               "bytes": {"biu": 100113}, "blocks": {"biu": 9}}, report["summary"])
+                               "bytes": {"biu": 100113}, "blocks": {"biu": 9},
+                               "suppressed": {"errors": 0, "leaks": 0, "blocks": 0, "bytes": 0, "rules": 0}},
+         report["summary"])
     root, child, old, new = report["processes"]
     must(root["exit"] == {"how": "exit", "status": 3} and root["complete"] and root["checked"])
     must(child["how"] == "fork" and child["parent"] == 1 and child["bytes"] == 29)

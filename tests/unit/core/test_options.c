@@ -57,6 +57,7 @@ enum where { L, R };
 #define OTHER_FLAG(initial) (strcmp(initial, "yes") == 0 ? "no" : "yes")
 #define OTHER_SIZE(initial) "12345"
 #define OTHER_PATH(initial) "/some/where"
+#define OTHER_PATHS(initial) "x"
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
 #define OTHER_FRAMES(initial) "17"

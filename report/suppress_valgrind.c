@@ -1,0 +1,298 @@
+/*
+ * suppress_valgrind.c - entries as valgrind has them: a name, a tool and a kind, then the inner end
+ * of a stack.
+ *
+ *     {
+ *        name of one line
+ *        Memcheck:Leak
+ *        match-leak-kinds: definite,possible
+ *        fun:malloc
+ *        ...
+ *        obj:*libfoo.so*
+ *     }
+ *
+ * Entries for other tools are passed over unread.  Of memcheck's kinds those about freeing and
+ * leaks are ours; the others are rules that meet nothing, and are counted.  A kind behind our own
+ * name, rtcheck:wua, is one of our codes.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suppress_priv.h"
+
+/* What memcheck and its core have; more is written by later versions than 3.19. */
+static const struct {
+    const char *name;
+    uint32_t codes;
+    bool has_line; /* one more line says what it is about */
+} kinds[] = {
+    {"Leak", CODES_LEAKS, false},        {"Free", CODES_FREES, false},
+    {"FishyValue", CODE_OTHER, true},    {"Param", CODE_OTHER, true},
+    {"User", CODE_OTHER, false},         {"CoreMem", CODE_OTHER, false},
+    {"Addr1", CODE_OTHER, false},        {"Addr2", CODE_OTHER, false},
+    {"Addr4", CODE_OTHER, false},        {"Addr8", CODE_OTHER, false},
+    {"Addr16", CODE_OTHER, false},       {"Addr32", CODE_OTHER, false},
+    {"Jump", CODE_OTHER, false},         {"Overlap", CODE_OTHER, false},
+    {"Mempool", CODE_OTHER, false},      {"Cond", CODE_OTHER, false},
+    {"Value0", CODE_OTHER, false},       {"Value1", CODE_OTHER, false},
+    {"Value2", CODE_OTHER, false},       {"Value4", CODE_OTHER, false},
+    {"Value8", CODE_OTHER, false},       {"Value16", CODE_OTHER, false},
+    {"Value32", CODE_OTHER, false},      {"ReallocZero", CODE_OTHER, false},
+    {"BadAlign", CODE_OTHER, false},     {"UnsafeZeroSize", CODE_OTHER, false},
+    {"BadSize", CODE_OTHER, false},      {"SizeMismatch", CODE_MIS, false},
+    {"AlignMismatch", CODE_MIS, false},
+};
+
+static const char *const core_kinds[] = {"CoreMem", "PThread", "Thread", "FdBadClose", "FdNotClosed", "FdBadUse"};
+
+static int refuse_end(struct reader *in, const char *wanted)
+{
+    return reader_refuse(in, in->line, "the file ends inside an entry: %s is expected", wanted);
+}
+
+static int next(struct reader *in, const char *wanted)
+{
+    int bad = reader_next(in, true);
+    return bad ? bad : in->is_end ? refuse_end(in, wanted) : 0;
+}
+
+/* ---- tool:kind ----------------------------------------------------------------------------- */
+
+enum tool { TOOL_OTHER, TOOL_CORE, TOOL_MEMCHECK, TOOL_OURS };
+
+static enum tool tool_of(const char *at, size_t bytes)
+{
+    static const struct {
+        const char *name;
+        enum tool tool;
+    } tools[] = {{"Memcheck", TOOL_MEMCHECK}, {"rtcheck", TOOL_OURS}, {"core", TOOL_CORE}};
+
+    for (size_t i = 0; i < countof(tools); i++)
+        if (strlen(tools[i].name) == bytes && memcmp(tools[i].name, at, bytes) == 0)
+            return tools[i].tool;
+    return TOOL_OTHER;
+}
+
+/* Of several the first that is one of ours. */
+static enum tool tool_of_list(const char *at, const char *colon)
+{
+    while (at < colon) {
+        const char *comma = memchr(at, ',', (size_t)(colon - at));
+        const char *end = comma ? comma : colon;
+        enum tool tool = tool_of(at, (size_t)(end - at));
+        if (tool != TOOL_OTHER)
+            return tool;
+        at = end + 1;
+    }
+    return TOOL_OTHER;
+}
+
+static bool is_word(const char *word, const char *at, size_t bytes)
+{
+    return strlen(word) == bytes && memcmp(word, at, bytes) == 0;
+}
+
+/* Index in kinds; their number: there is none. */
+static size_t kind_of(const char *at, size_t bytes)
+{
+    size_t i = 0;
+
+    while (i < countof(kinds) && !is_word(kinds[i].name, at, bytes))
+        i++;
+    return i;
+}
+
+static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const char *at)
+{
+    size_t bytes = (size_t)(in->line + in->bytes - at), kind = kind_of(at, bytes);
+
+    rule->codes = tool == TOOL_OURS ? rule_code_of(at, bytes) : 0;
+    for (size_t i = 0; tool == TOOL_CORE && i < countof(core_kinds); i++)
+        if (is_word(core_kinds[i], at, bytes))
+            rule->codes = CODE_OTHER;
+    if (tool == TOOL_CORE && !rule->codes)
+        return reader_refuse(in, at, "valgrind's core has no kind '%.*s'", bytes < 60 ? (int)bytes : 60, at);
+    if (rule->codes)
+        return 0;
+    if (kind == countof(kinds))
+        return reader_refuse(in, at, "there is no kind of error '%.*s'", bytes < 60 ? (int)bytes : 60, at);
+    rule->codes = kinds[kind].codes;
+    return kinds[kind].has_line ? next(in, "what the kind is about") : 0;
+}
+
+/* ---- match-leak-kinds ----------------------------------------------------------------------- */
+
+static uint32_t leak_kinds_of(const char *at, size_t bytes)
+{
+    static const struct {
+        const char *name;
+        uint32_t kinds;
+    } words[] = {{"definite", LEAK_DEFINITE}, {"indirect", LEAK_INDIRECT},   {"possible", LEAK_POSSIBLE},
+                 {"reachable", LEAK_REACHABLE}, {"all", UINT32_MAX}, {"none", 0}};
+
+    for (size_t i = 0; i < countof(words); i++)
+        if (is_word(words[i].name, at, bytes))
+            return words[i].kinds;
+    return UINT32_MAX - 1; /* none of them */
+}
+
+static int take_leak_kinds(struct reader *in, struct rule *rule)
+{
+    const char *end = in->line + in->bytes, *at = in->line + strlen("match-leak-kinds:");
+
+    rule->leak_kinds = 0;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    do {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end;
+        uint32_t kinds_of_word = leak_kinds_of(at, (size_t)(stop - at));
+        if (kinds_of_word == UINT32_MAX - 1)
+            return reader_refuse(in, at, "definite, indirect, possible, reachable, all or none is expected");
+        rule->leak_kinds |= kinds_of_word;
+        at = stop + 1;
+    } while (at <= end);
+    return 0;
+}
+
+/* ---- locations ------------------------------------------------------------------------------ */
+
+/* '*' and '?' as patterns have them. */
+static uint32_t glob_intern(struct reader *in, const char *at, size_t bytes)
+{
+    char *glob = must_have(malloc(bytes + 1));
+    size_t used = 0;
+    uint32_t number;
+
+    for (size_t i = 0; i < bytes; i++) {
+        char c = at[i] == '*' ? PATTERN_RUN : at[i] == '?' ? PATTERN_ONE : at[i];
+        if (c != PATTERN_RUN || used == 0 || glob[used - 1] != PATTERN_RUN)
+            glob[used++] = c;
+    }
+    number = pattern_intern(in->rules->patterns, glob, used);
+    free(glob);
+    return number;
+}
+
+/* A number behind the last colon is a line. */
+static uint32_t take_src_line(const char *at, size_t *bytes)
+{
+    size_t colon = *bytes;
+    uint64_t line = 0;
+
+    while (colon > 0 && isdigit((unsigned char)at[colon - 1]))
+        colon--;
+    if (colon == 0 || colon == *bytes || at[colon - 1] != ':' || *bytes - colon > 9)
+        return 0;
+    for (size_t i = colon; i < *bytes; i++)
+        line = 10 * line + (uint64_t)(at[i] - '0');
+    *bytes = colon - 1;
+    return (uint32_t)line;
+}
+
+static int take_location(struct reader *in, struct rule *rule)
+{
+    const char *at = in->line + 4;
+    size_t bytes = in->bytes - 4;
+    uint32_t line = 0;
+
+    if (line_is(in, "...")) {
+        reader_locate(rule, FIELD_ELLIPSIS, 0, 0);
+        return 0;
+    }
+    if (!line_begins(in, "fun:") && !line_begins(in, "obj:") && !line_begins(in, "src:"))
+        return reader_refuse(in, in->line, "fun:, obj:, src:, ... or } is expected");
+    if (bytes == 0)
+        return reader_refuse(in, at, "a name is expected behind %.4s", in->line);
+    if (*in->line == 's')
+        line = take_src_line(at, &bytes);
+    reader_locate(rule, *in->line == 'f' ? FIELD_FUN : *in->line == 'o' ? FIELD_OBJ : FIELD_SRC,
+                  glob_intern(in, at, bytes), line);
+    return 0;
+}
+
+static bool says_something(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->location_count; i++)
+        if (rule->locations[i].field != FIELD_ELLIPSIS)
+            return true;
+    return false;
+}
+
+static int take_locations(struct reader *in, struct rule *rule)
+{
+    int bad = 0;
+
+    while (!bad && !line_is(in, "}")) {
+        bad = take_location(in, rule);
+        if (!bad)
+            bad = next(in, "}");
+    }
+    if (!bad && !says_something(rule))
+        return reader_refuse(in, in->line, "an entry needs one location at least that is not ...");
+    return bad;
+}
+
+/* ---- an entry ------------------------------------------------------------------------------- */
+
+static int skip_entry(struct reader *in)
+{
+    int bad = 0;
+
+    in->rules->other_tools++;
+    while (!bad && !line_is(in, "}"))
+        bad = next(in, "}");
+    free(in->remarks.reason); /* they were of that entry */
+    in->remarks = (struct remarks){0};
+    return bad;
+}
+
+static int take_entry(struct reader *in, const char *name, size_t bytes, uint32_t number)
+{
+    const char *colon = memchr(in->line, ':', in->bytes);
+    enum tool tool = colon ? tool_of_list(in->line, colon) : TOOL_OTHER;
+    struct rule *rule;
+    int bad;
+
+    if (!colon)
+        return reader_refuse(in, in->line, "TOOL:KIND is expected, such as Memcheck:Leak");
+    if (tool == TOOL_OTHER)
+        return skip_entry(in);
+    rule = reader_add(in, GRAMMAR_VALGRIND, name, bytes);
+    rule->scope = SCOPE_STACK;
+    rule->line = number;
+    bad = take_kind(in, rule, tool, colon + 1);
+    if (!bad)
+        bad = next(in, "a location");
+    if (!bad && line_begins(in, "match-leak-kinds:")) {
+        if (!(rule->codes & CODES_LEAKS))
+            return reader_refuse(in, in->line, "only entries about leaks have match-leak-kinds");
+        bad = take_leak_kinds(in, rule);
+        if (!bad)
+            bad = next(in, "a location");
+    }
+    if (!bad)
+        bad = take_locations(in, rule);
+    reader_remark(in, rule);
+    return bad;
+}
+
+int read_valgrind(struct reader *in)
+{
+    uint32_t number = in->number;
+    const char *name;
+    size_t bytes;
+    int bad;
+
+    if (!line_is(in, "{"))
+        return reader_refuse(in, in->line + 1, "nothing may stand behind { on its line");
+    bad = next(in, "the entry's name");
+    if (bad)
+        return bad;
+    if (line_is(in, "}"))
+        return reader_refuse(in, in->line, "the entry's name is expected");
+    name = in->line;
+    bytes = in->bytes;
+    bad = next(in, "TOOL:KIND");
+    return bad ? bad : take_entry(in, name, bytes, number);
+}
