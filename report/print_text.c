@@ -283,6 +283,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     processes_print(r, page);
     errors_print(r, lines_for_errors(page, notes, leaks, suppressed_lines(r)), page);
     leaks_print(r, most, page);
+    rules_print(r, page);
     suppressed_print(r, page);
     use_print(r, main, page);
     cost_print(r, page);

@@ -162,6 +162,8 @@ static void error_put(const struct memcheck *m, const struct finding *f)
     }
     sentence_put(m, f);
     line_put(m, "%s", "");
+    if (m->how->gen_rules)
+        error_rule_put(m->r, e, m->out);
 }
 
 /* ---- leaks --------------------------------------------------------------------------------- */
@@ -193,6 +195,8 @@ static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t
     stack_put(m, row->first->site);
     sentence_put(m, f);
     line_put(m, "%s", "");
+    if (m->how->gen_rules)
+        leak_rule_put(m->r, row->first, m->out);
 }
 
 static void leak_sum_put(const struct memcheck *m, uint32_t kind)

@@ -108,6 +108,7 @@ struct print_options {
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
     uint32_t problem_kinds; /* that are problems */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
+    bool gen_rules;     /* a suppression for each finding */
     bool used_rules;    /* suppressions that were used are told one by one */
     bool stale_rules;   /* and those that were not, or that take too much */
     bool quiet;         /* nothing at all when nothing is to be said against the run */
@@ -174,6 +175,12 @@ void report_print_text(struct report *r, FILE *out, const struct print_options *
  * After report_collect, like the whole text.
  */
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);
+
+/*
+ * A suppression for the one error or leak with this id; false: there is none, or its stack is not known.
+ * After report_collect.
+ */
+bool report_print_rule(struct report *r, const char *id, FILE *out);
 
 /* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
 int report_print_json(struct report *r, const char *path);

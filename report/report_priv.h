@@ -517,6 +517,9 @@ uint32_t error_place(const struct error *e);
 
 /* The errors' part of report_suppress, without counting: for those of a run that goes on. */
 void errors_suppress(struct report *r, struct rules *rules);
+bool is_of_libc(const char *base_name); /* of a module */
+/* "ns::f" of "int ns::f<int>(char)", and where "f" is in it; NULL: an operator.  Freed by the caller. */
+char *qualified_name(const char *full, const char **simple);
 
 /* ---- suppress_say.c ------------------------------------------------------------------------- */
 
@@ -540,6 +543,14 @@ bool rule_is_unused(const struct rule *rule);
 /* How many lines suppressed_print takes that nobody has asked for. */
 uint32_t suppressed_lines(const struct report *r);
 void suppressed_print(const struct report *r, const struct page *page);
+
+/* ---- suppress_gen.c ------------------------------------------------------------------------- */
+
+/* A rule for this one, which has its id; false: its stack is not known, and nothing was written. */
+bool error_rule_put(struct report *r, const struct error *error, FILE *out);
+bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out);
+/* For all that is told, where it is asked for. */
+void rules_print(struct report *r, const struct page *page);
 
 /* ---- leaks.c ------------------------------------------------------------------------------ */
 

@@ -97,7 +97,7 @@ static void entries_make(struct match *m)
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-static bool is_of_libc(const char *object)
+bool is_of_libc(const char *object)
 {
     return strcmp(object, "libc.so.6") == 0 || strncmp(object, "ld-linux", 8) == 0;
 }
@@ -134,15 +134,15 @@ static const char *opened(const char *text, const char *end, char open, char clo
     return at + 1 == end ? end : at;
 }
 
-/* "int ns::f<int>(char) const" -> "ns::f", "f" */
-static void source_names(struct match *m, const char *full, struct spot *spot)
+/* Of "int ns::f<int>(char) const" what is between the blank and the bracket. */
+char *qualified_name(const char *full, const char **simple)
 {
     const char *end = full + strlen(full), *from, *last;
-    char *copy;
+    char *name;
     int depth = 0;
 
     if (strstr(full, "operator"))
-        return; /* whose names are made of brackets */
+        return NULL; /* whose names are made of brackets */
     if (end - full > 6 && strcmp(end - 6, " const") == 0)
         end -= 6;
     end = opened(full, end, '(', ')');
@@ -154,10 +154,21 @@ static void source_names(struct match *m, const char *full, struct spot *spot)
         else if (depth == 0 && *full == ':')
             last = full + 1;
     }
-    copy = must_have(strndup(from, (size_t)(end - from)));
-    spot->text[SPOT_QUALIFIED] = text_intern(m->rules->patterns, copy);
-    spot->text[SPOT_SIMPLE] = text_intern(m->rules->patterns, copy + (last - from));
-    free(copy);
+    name = must_have(strndup(from, (size_t)(end - from)));
+    *simple = name + (last - from);
+    return name;
+}
+
+static void source_names(struct match *m, const char *full, struct spot *spot)
+{
+    const char *simple;
+    char *name = qualified_name(full, &simple);
+
+    if (!name)
+        return;
+    spot->text[SPOT_QUALIFIED] = text_intern(m->rules->patterns, name);
+    spot->text[SPOT_SIMPLE] = text_intern(m->rules->patterns, simple);
+    free(name);
 }
 
 static uint32_t name_intern(struct match *m, const char *name)

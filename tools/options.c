@@ -20,6 +20,7 @@ enum option_kind {
     KIND_SIZE,
     KIND_PATH,
     KIND_PATHS,
+    KIND_GEN,
     KIND_BYTE,
     KIND_HEAP,
     KIND_FRAMES,
@@ -130,6 +131,7 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 static const char *const words_of[] = {[KIND_HEAP] = "private|file",
                                        [KIND_ON_ERROR] = "continue|stop|abort|debugger",
                                        [KIND_AT_EXIT] = "on|off|verbose",
+                                       [KIND_GEN] = "no|yes|all",
                                        [KIND_COLOR] = "auto|always|never",
                                        [KIND_FORMAT] = "text|valgrind|ctest|lsan|asan",
                                        [KIND_TOOL] = "rtcheck|memcheck",
@@ -229,6 +231,8 @@ static const char *kind_wish(int kind)
         return "low, med or high";
     case KIND_LEAK_KINDS:
         return "all, none, or some of definite,indirect,possible,reachable";
+    case KIND_GEN:
+        return "no, yes or all";
     case KIND_COLOR:
         return "auto, always or never";
     case KIND_FORMAT:
@@ -607,7 +611,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
-        [KIND_PATHS] = "=FILE",
+        [KIND_PATHS] = "=FILE", [KIND_GEN] = "=WORD",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
@@ -629,6 +633,7 @@ void options_print_help(FILE *out)
     fputs("usage: rtcheck [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
           "       rtcheck report [OPTION]... [FILE]\n"
           "       rtcheck show [OPTION]... ID [FILE]\n"
+          "       rtcheck suppress add ID [--file=FILE] [RUN]\n"
           "       rtcheck dump FILE\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
           "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"

@@ -14,6 +14,7 @@ static const struct {
     {"report", cmd_report},
     {"dump", cmd_dump},
     {"show", cmd_show},
+    {"suppress", cmd_suppress},
 };
 
 int main(int argc, char **argv)

@@ -58,6 +58,7 @@ enum where { L, R };
 #define OTHER_SIZE(initial) "12345"
 #define OTHER_PATH(initial) "/some/where"
 #define OTHER_PATHS(initial) "x"
+#define OTHER_GEN(initial) "all"
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
 #define OTHER_FRAMES(initial) "17"

@@ -1,0 +1,228 @@
+/*
+ * suppress_gen.c - a rule for a finding, as an entry that valgrind reads, too.
+ *
+ * It has the user's part of the stack, and no more locations than valgrind takes.  Frames of the C
+ * library are told by its file alone: its functions have other names where its symbols are installed.
+ * What was inlined has the name of its declaration for valgrind, and we have the linker's: a glob takes
+ * both, and an ellipsis stands for operators, whose two names have nothing in common.  A leak does not say which function allocated it; in valgrind all of those lie in one file,
+ * whose name stands for them here.
+ *
+ * What valgrind has no kind for is an entry for a tool of our name, which it passes over.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_priv.h"
+
+#define LOCATIONS_MAX 24u /* of valgrind's entries */
+
+struct entry {
+    FILE *out;
+    uint32_t locations;
+    bool after_ellipsis;
+};
+
+__attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, const char *field,
+                                                                const char *format, ...)
+{
+    va_list arguments;
+    char *text;
+
+    e->after_ellipsis = false;
+    if (e->locations++ >= LOCATIONS_MAX)
+        return;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = must_have(NULL);
+    va_end(arguments);
+    fprintf(e->out, "   %s:", field);
+    for (const char *p = text; *p; p++) /* a name may be anybody's: nothing but its own line */
+        fputc(byte_is_plain((unsigned char)*p) ? *p : '?', e->out);
+    fputc('\n', e->out);
+    free(text);
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static void object_put(struct entry *e, const char *path)
+{
+    if (*path)
+        location_put(e, "obj", "*/%s", base_name(path));
+    else
+        location_put(e, "obj", "*");
+}
+
+static void ellipsis_put(struct entry *e)
+{
+    if (!e->after_ellipsis && e->locations++ < LOCATIONS_MAX)
+        fputs("   ...\n", e->out);
+    e->after_ellipsis = true;
+}
+
+/* A function that was inlined. */
+static void inlined_put(struct entry *e, const struct source_line *line)
+{
+    bool is_mangled = strcmp(line->function, line->system_name) != 0;
+    const char *simple = NULL;
+    char *name = is_mangled ? qualified_name(line->function, &simple) : NULL;
+
+    if (!is_mangled)
+        location_put(e, "fun", "%s", line->system_name);
+    else if (simple && *simple)
+        location_put(e, "fun", "*%s*", simple);
+    else
+        ellipsis_put(e);
+    free(name);
+}
+
+static void frame_put(struct entry *e, const struct report *r, const struct frame *frame)
+{
+    const char *object = frame->module == NO_MODULE ? "" : r->modules[frame->module].path;
+    struct source_line lines[FRAME_LINES_MAX];
+    uint32_t count = frame_lines(frame, lines, FRAME_LINES_MAX);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = lines[i].system_name;
+        bool is_inlined = i + 1 < count;
+        if (!name || !*name || is_of_libc(base_name(object)))
+            object_put(e, object);
+        else if (is_inlined)
+            inlined_put(e, &lines[i]);
+        else if (strchr(name, '@'))
+            location_put(e, "fun", "%.*s*", (int)strcspn(name, "@"), name);
+        else
+            location_put(e, "fun", "%s", name);
+    }
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+/* Of an error the function that found it; of others any that allocates. */
+static void entry_put(struct entry *e, const struct error *error)
+{
+    static const char *const names[ENTRY_COUNT] = {
+        [ENTRY_FREE] = "free",
+        [ENTRY_CFREE] = "cfree",
+        [ENTRY_REALLOC] = "realloc",
+        [ENTRY_DELETE] = "_ZdlPv*",
+        [ENTRY_DELETE_ALIGNED] = "_ZdlPv*",
+        [ENTRY_DELETE_ARRAY] = "_ZdaPv*",
+        [ENTRY_DELETE_ARRAY_ALIGNED] = "_ZdaPv*",
+    };
+    const char *name = error && error->kind != ERROR_WUA ? names[error->entry] : NULL;
+
+    if (name)
+        location_put(e, "fun", "%s", name);
+    else
+        location_put(e, "obj", "*/vgpreload_memcheck-*.so");
+}
+
+static void stack_put(struct entry *e, struct report *r, uint32_t place, const struct error *error)
+{
+    const struct site *site = &r->sites[place];
+    uint32_t count;
+
+    symbolize_site(r, place);
+    count = user_frames(r, site);
+    entry_put(e, error);
+    for (uint32_t i = 0; i < count; i++)
+        frame_put(e, r, &r->frames[site->frames[i]]);
+}
+
+static const char *kind_of_error(const struct error *error)
+{
+    return error->kind == ERROR_WUA || error->kind == ERROR_OOM ? "rtcheck" : "Memcheck";
+}
+
+bool error_rule_put(struct report *r, const struct error *error, FILE *out)
+{
+    uint32_t place = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
+    bool is_ours = strcmp(kind_of_error(error), "rtcheck") == 0;
+    struct entry e = {.out = out};
+
+    if (place == NO_SITE || r->sites[place].count == 0)
+        return false;
+    fprintf(out, "{\n   %s\n   %s:%s\n", error->id, kind_of_error(error),
+            is_ours ? error_code(error->kind) : "Free");
+    stack_put(&e, r, place, error);
+    fputs("}\n", out);
+    return true;
+}
+
+static const char *leak_kind_word(enum leak_class class)
+{
+    switch (leak_kind(class)) {
+    case LEAK_DEFINITE:
+        return "definite";
+    case LEAK_INDIRECT:
+        return "indirect";
+    case LEAK_REACHABLE:
+        return "reachable";
+    default:
+        return "possible";
+    }
+}
+
+bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
+{
+    struct entry e = {.out = out};
+
+    if (leak->site == NO_SITE || r->sites[leak->site].count == 0)
+        return false;
+    fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_word(leak->class));
+    stack_put(&e, r, leak->site, NULL);
+    fputs("}\n", out);
+    return true;
+}
+
+/* ---- for all that is told ------------------------------------------------------------------- */
+
+static void leaks_put(struct report *r, uint32_t kind, const struct page *page)
+{
+    uint32_t count;
+    struct leak_row *rows = leak_rows(r, kind, page->how->match, UINT32_MAX, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        leak_rule_put(r, rows[i].first, page->out);
+    free(rows);
+}
+
+void rules_print(struct report *r, const struct page *page)
+{
+    if (!page->how->gen_rules)
+        return;
+    errors_name(r, r->error_count);
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
+            error_rule_put(r, &r->errors[i], page->out);
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
+        if (page->how->leak_kinds & kind && page->how->leaks != PRINT_LEAKS_NOTHING)
+            leaks_put(r, kind, page);
+}
+
+/* Ids of leaks go by the order of their kind. */
+static bool leak_rule_of_id(struct report *r, const char *id, FILE *out)
+{
+    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
+        uint32_t kind = leak_kind(r->leaks[from].class);
+        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) == kind;)
+            end++;
+        leaks_name(r, from, end);
+        for (uint32_t i = from; i < end; i++)
+            if (strcmp(r->leaks[i].id, id) == 0)
+                return leak_rule_put(r, &r->leaks[i], out);
+    }
+    return false;
+}
+
+bool report_print_rule(struct report *r, const char *id, FILE *out)
+{
+    if (leak_rule_of_id(r, id, out))
+        return true;
+    errors_name(r, r->error_count);
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (strcmp(r->errors[i].id, id) == 0)
+            return error_rule_put(r, &r->errors[i], out);
+    return false;
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# rtc-test: suppress/generated ci 180
+"""Rules that rtcheck makes of its findings: each takes its own finding and no other, here and in valgrind, which
+gives up at a rule that it does not understand; of C, of C++ with inlined functions, and of stripped programs."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+BUILD = os.environ["RTC_BUILD"]
+RTCHECK = BUILD + "/bin/rtcheck"
+THREE = BUILD + "/tests/suppress/three"
+PLUS = BUILD + "/tests/suppress/plus"
+LOST = re.compile(r"(\d+) (?:\(\d+ direct, \d+ indirect\) )?bytes in \d+ blocks are (?:definitely|possibly) lost")
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def write(name, text):
+    with open(name, "w") as f:
+        f.write(text)
+    return name
+
+
+def rtcheck(program, *words):
+    """Ids that are told of, and all that was said."""
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
+    done = subprocess.run([RTCHECK, "--json=out.json", "--show-leak-kinds=definite,indirect,possible",
+                           "--default-suppressions=no", *words, program],
+                          capture_output=True, text=True, env=env, timeout=60)
+    with open("out.json") as f:
+        report = json.load(f)
+    return {x["id"] for x in report["errors"] + report["leaks"] if x["status"] == "new"}, done.stderr
+
+
+def valgrind(program, *words):
+    """What valgrind tells of the program: nothing where all is suppressed."""
+    done = subprocess.run(["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite,indirect,possible", *words,
+                           program], capture_output=True, text=True, timeout=120)
+    must("FATAL" not in done.stderr, done.stderr)
+    return done.stderr
+
+
+def entries(text):
+    return {e.split()[1]: e for e in re.findall(r"^\{\n.*?^\}\n", text, re.M | re.S)}
+
+
+def third_frame():
+    """The rule of `left` leaves what is lost in `right`, and the other way round."""
+    ids, said = rtcheck(THREE, "--gen-suppressions=all")
+    rules = entries(said)
+    must(set(rules) == ids, "rules of", set(rules), "findings are", ids)
+    for function, bytes_, other in (("left", 10, 40), ("right", 40, 10)):
+        id_ = [i for i, e in rules.items() if "fun:%s\n" % function in e][0]
+        write("one.supp", rules[id_])
+        left = rtcheck(THREE, "--suppressions=one.supp")[0]
+        must(left == ids - {id_}, function, left)
+        lost = [int(n) for n in LOST.findall(valgrind(THREE, "--suppressions=one.supp"))]
+        must(bytes_ not in lost and other in lost, function, "valgrind still has", lost)
+
+
+def all_of(program):
+    """With all rules nothing is left of it."""
+    ids, said = rtcheck(program, "--gen-suppressions=yes")
+    rules = entries(said)
+    must(len(ids) >= 4 and set(rules) == ids, program, "rules of", set(rules), "findings are", ids)
+    write("all.supp", "".join(rules.values()))
+    must(rtcheck(program, "--suppressions=all.supp")[0] == set(), program)
+    must(valgrind(program) != "", program, "valgrind finds nothing anyway")
+    said = valgrind(program, "--suppressions=all.supp")
+    must(said == "", program, said)
+    return rules
+
+
+def inlined():
+    rules = "".join(all_of(PLUS).values())
+    must("fun:make_box\n" in rules and "fun:*shelf*\n" not in rules and "fun:_ZL8lose_boxv\n" in rules, rules)
+
+
+def stripped():
+    for program in THREE, PLUS:
+        name = os.path.basename(program) + "-stripped"
+        shutil.copy(program, name)
+        subprocess.run(["strip", name], check=True)
+        must("obj:*/" + name in "".join(all_of("./" + name).values()), "no object")
+
+
+def in_valgrinds_words():
+    """With --format=valgrind each stands behind its finding."""
+    said = rtcheck(THREE, "--format=valgrind", "--gen-suppressions=all")[1]
+    must(re.search(r"definitely lost in loss record(?:.*\n){5,9}\{\n   mel-", said), said)
+
+
+def suppress(*words):
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
+    return subprocess.run([RTCHECK, "suppress", *words], capture_output=True, text=True, env=env, timeout=60)
+
+
+def add():
+    ids, _ = rtcheck(THREE)
+    one, two = sorted(i for i in ids if i.startswith("mel-"))[:2]
+    if os.path.exists("rtcheck.supp"):
+        os.unlink("rtcheck.supp")
+    must(suppress("add", one).returncode == 0, "add")
+    must(rtcheck(THREE, "--suppressions=rtcheck.supp")[0] == ids - {one}, "added")
+    rtcheck(THREE)
+    text = open("rtcheck.supp").read()
+    done = suppress("add", one)
+    must(done.stdout == "rtcheck.supp has a rule for %s\n" % one and open("rtcheck.supp").read() == text, done)
+    write("mine.supp", "leak:nothing") # whose last line has no end
+    done = suppress("add", two, "--file=mine.supp", "rtcheck/last.pool")
+    must(done.returncode == 0, done)
+    must(rtcheck(THREE, "--suppressions=mine.supp")[0] == ids - {two}, "added to a file")
+    rtcheck(THREE)
+    done = suppress("add", "mel-00000000")
+    must(done.returncode == 1 and "there is no mel-00000000" in done.stderr, done)
+    write("mine.supp", "what is this")
+    done = suppress("add", two, "--file=mine.supp")
+    must(done.returncode == 125 and "mine.supp:1:1: " in done.stderr, done)
+    must(open("mine.supp").read() == "what is this", "changed")
+    for words in ((), ("add",), ("take", one), ("add", one, "--fill=x"), ("add", one, "a", "b")):
+        done = suppress(*words)
+        must(done.returncode == 125 and "usage: rtcheck suppress add" in done.stderr, words, done)
+
+
+def main():
+    failed = 0
+    for check in (third_frame, lambda: all_of(THREE), inlined, stripped, in_valgrinds_words, add):
+        try:
+            check()
+        except AssertionError as e:
+            failed += 1
+            print("FAIL %s: %s" % (check.__name__, e))
+    print("%d failed" % failed)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+/*
+ * cmd_suppress.c - `rtcheck suppress add ID [--file=FILE] [RUN]`: a rule for one finding of a run, added
+ * to a file of suppressions.
+ *
+ * RUN is a run file, without it the newest that was left; FILE is rtcheck.supp unless it is said.  The
+ * rule has the finding's id for its name: a second time it is not added.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#define FILE_USUAL "rtcheck.supp"
+
+enum { STATUS_NO_SUCH_ID = 1 };
+
+struct add {
+    const char *id;
+    const char *file;
+    const char *run; /* NULL: the newest */
+};
+
+static int complain(const char *err)
+{
+    fprintf(stderr, "rtcheck: %s\n", err);
+    return STATUS_SETUP;
+}
+
+/* false: it is no such command. */
+static bool words_read(int argc, char **argv, struct add *add)
+{
+    *add = (struct add){.file = FILE_USUAL};
+    if (argc < 2 || strcmp(argv[1], "add") != 0)
+        return false;
+    for (int i = 2; i < argc; i++) {
+        if (strncmp(argv[i], "--file=", 7) == 0 && argv[i][7])
+            add->file = argv[i] + 7;
+        else if (argv[i][0] == '-' || add->run)
+            return false;
+        else if (add->id)
+            add->run = argv[i];
+        else
+            add->id = argv[i];
+    }
+    return add->id != NULL;
+}
+
+/* The rule's text, for free; NULL: err says why there is none, or it is empty: there is no such id. */
+static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ERROR_BYTES])
+{
+    struct report *r;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out;
+
+    *err = '\0';
+    if (report_open(&r, run, err) != 0)
+        return NULL;
+    report_want_reachable(r);
+    out = report_collect(r, err) == 0 ? open_memstream(&text, &bytes) : NULL;
+    if (out) {
+        report_print_rule(r, add->id, out);
+        fclose(out);
+    }
+    report_close(r);
+    if (text && *text)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* What is there already has to be good, or nothing of it would be used.  -ENOENT is good, too. */
+static int file_check(const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    struct rules *rules = rules_new();
+    int bad = access(path, F_OK) == 0 ? rules_read_file(rules, path, err, TOOLS_ERROR_BYTES) : 0;
+
+    rules_free(rules);
+    return bad;
+}
+
+/* Is the id the name of an entry, on a line of its own? */
+static bool file_has(const char *path, const char *id)
+{
+    FILE *in = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool has = false;
+
+    while (in && !has && getline(&line, &room, in) > 0) {
+        char *at = line + strspn(line, " \t");
+        at[strcspn(at, " \t\r\n")] = '\0';
+        has = strcmp(at, id) == 0;
+    }
+    free(line);
+    if (in)
+        fclose(in);
+    return has;
+}
+
+/* In one write, on a new line. */
+static int file_add(const char *path, const char *text, char err[TOOLS_ERROR_BYTES])
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    char last = '\n', *whole;
+    int n, bad = fd < 0 ? -errno : 0;
+
+    if (!bad && end > 0 && pread(fd, &last, 1, end - 1) != 1)
+        bad = -EIO;
+    n = asprintf(&whole, "%s%s", last == '\n' ? "" : "\n", text);
+    if (!bad && (n < 0 || write(fd, whole, (size_t)n) != n))
+        bad = n < 0 ? -ENOMEM : errno ? -errno : -EIO;
+    if (n >= 0)
+        free(whole);
+    if (fd >= 0)
+        close(fd);
+    return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
+}
+
+static int add_rule(const struct add *add, const char *run)
+{
+    char err[TOOLS_ERROR_BYTES];
+    char *text = rule_text(add, run, err);
+    int bad;
+
+    if (!text && *err)
+        return complain(err);
+    if (!text) {
+        fprintf(stderr, "rtcheck: there is no %s with a stack in %s\n", add->id, run);
+        return STATUS_NO_SUCH_ID;
+    }
+    bad = file_check(add->file, err);
+    if (!bad && file_has(add->file, add->id))
+        printf("%s has a rule for %s\n", add->file, add->id);
+    else if (!bad)
+        bad = file_add(add->file, text, err);
+    free(text);
+    return bad ? complain(err) : 0;
+}
+
+int cmd_suppress(int argc, char **argv)
+{
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    struct options none;
+    struct add add;
+    int status;
+
+    if (!words_read(argc, argv, &add))
+        return complain("usage: rtcheck suppress add ID [--file=FILE] [RUN]");
+    if (add.run)
+        return add_rule(&add, add.run);
+    options_init(&none);
+    status = find_run(&none, path, sizeof path, NULL, err) ? complain(err) : add_rule(&add, path);
+    options_free(&none);
+    return status;
+}
