@@ -2,6 +2,7 @@
  * findings.c - everything that is told of a run, as one list: for formats that know no sections.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats_priv.h"
 
@@ -71,6 +72,40 @@ void findings_free(struct findings *f)
 char *finding_sentence(struct report *r, const struct finding *f, bool deterministic)
 {
     return f->error ? error_sentence(r, f->error, deterministic) : leak_sentence(&f->leak, deterministic);
+}
+
+struct error_rows finding_rows(const struct finding *f)
+{
+    if (f->error)
+        return error_rows(f->error);
+    return (struct error_rows){{{"allocated", f->site, NULL}}, f->site != NO_SITE};
+}
+
+static const struct check checks[] = {
+    {"baf", "bad free", "Memory was freed that no allocation gave."},
+    {"duf", "duplicate free", "A block was freed a second time."},
+    {"maf", "misaligned free", "An address inside of a block was freed, not its start."},
+    {"mis", "mismatched free", "A block was freed by a function that does not belong to the one that allocated it, or with another size."},
+    {"wua", "bad write", "Something was written behind or before a block, or into one that had been freed."},
+    {"oom", "allocation failed", "More memory was asked for than there is."},
+    {"mel", "memory leak", "At the end of the program nothing pointed to this memory."},
+    {"aib", "possible leak: address in block", "At the end of the program only pointers to its inside led to this memory."},
+    {"air", "possible leak: address in register", "At the end of the program only a register led to this memory."},
+    {"biu", "block in use", "At the end of the program this memory was in use."},
+};
+
+const struct check *check_at(uint32_t i)
+{
+    return i < countof(checks) ? &checks[i] : NULL;
+}
+
+uint32_t check_of(const char *code)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < countof(checks) && strcmp(checks[i].code, code) != 0)
+        i++;
+    return i;
 }
 
 uint32_t shown_pid(const struct report *r, uint32_t number, const struct print_options *how)

@@ -52,9 +52,42 @@ uint64_t shown_address(const struct report *r, const struct frame *frame, const 
  */
 const struct frame *finding_place(const struct report *r, uint32_t site, struct source_line *line);
 
-/* ---- print_valgrind.c, print_lsan.c --------------------------------------------------------- */
+/* Its stacks, each with what it is of: of a leak the one that allocated it. */
+struct error_rows finding_rows(const struct finding *f);
+
+/* What there is to be found; a finding's `code` is that of one of them. */
+struct check {
+    const char *code;
+    const char *title; /* "duplicate free" */
+    const char *help;
+};
+
+const struct check *check_at(uint32_t i); /* NULL behind the last */
+uint32_t check_of(const char *code);
+
+/* ---- source_paths.c ------------------------------------------------------------------------ */
+
+/* Freed by the caller. */
+char *source_path(const struct print_options *how, const char *file);
+
+/* Where to look first, for somebody elsewhere; .path is freed by the caller. */
+struct finding_where {
+    char *path;     /* where no line is known the program's or library's */
+    uint32_t line;  /* 0: not known */
+    const char *function; /* or what is known instead */
+};
+
+struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how);
+
+/* ---- print_*.c: one for each format --------------------------------------------------------- */
 
 void valgrind_print(struct report *r, FILE *out, const struct print_options *how);
 void lsan_print(struct report *r, FILE *out, const struct print_options *how);
+void gcc_print(struct report *r, FILE *out, const struct print_options *how);
+void github_print(struct report *r, FILE *out, const struct print_options *how);
+void json_print(struct report *r, FILE *out, const struct print_options *how);
+void sarif_print(struct report *r, FILE *out, const struct print_options *how);
+void junit_print(struct report *r, FILE *out, const struct print_options *how);
+void gitlab_print(struct report *r, FILE *out, const struct print_options *how);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "formats_priv.h"
 #include "json_priv.h"
 
 #ifndef RTC_VERSION
@@ -421,13 +422,14 @@ static void leaks_symbolize(struct report *r)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static void print_all(struct report *r, FILE *out)
+void json_print(struct report *r, FILE *out, const struct print_options *how)
 {
     struct json j = {.out = out, .is_first = true};
     struct wanted w;
     uint32_t count;
     struct record *records = records_make(r, UINT32_MAX, &count);
 
+    (void)how; /* it leaves nothing out */
     errors_symbolize(r);
     leaks_symbolize(r);
     wanted_fill(r, records, count, &w);
@@ -455,57 +457,7 @@ static void print_all(struct report *r, FILE *out)
     records_free(records, count);
 }
 
-/* Closes `out` whatever happens. */
-static int print_and_close(struct report *r, FILE *out)
-{
-    bool bad;
-
-    print_all(r, out);
-    bad = ferror(out);
-    return fclose(out) != 0 || bad ? -EIO : 0;
-}
-
-/* A pipe or a terminal cannot be renamed over. */
-static int print_in_place(struct report *r, const char *path)
-{
-    FILE *out = fopen(path, "we");
-    return out ? print_and_close(r, out) : -errno;
-}
-
-static int open_beside(const char *path, char **beside)
-{
-    mode_t mask = umask(0);
-    int fd;
-
-    umask(mask);
-    if (asprintf(beside, "%s.XXXXXX", path) < 0)
-        *beside = must_have(NULL);
-    fd = mkostemp(*beside, O_CLOEXEC);
-    if (fd >= 0)
-        fchmod(fd, 0666 & ~mask);
-    return fd;
-}
-
-static int print_by_rename(struct report *r, const char *path)
-{
-    char *beside;
-    int fd = open_beside(path, &beside);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    int err = out ? print_and_close(r, out) : -errno;
-
-    if (!err && rename(beside, path) < 0)
-        err = -errno;
-    if (err && fd >= 0)
-        unlink(beside);
-    free(beside);
-    return err;
-}
-
 int report_print_json(struct report *r, const char *path)
 {
-    struct stat st;
-
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return print_in_place(r, path);
-    return print_by_rename(r, path);
+    return report_write(r, REPORT_JSON, path, NULL);
 }

@@ -316,6 +316,8 @@ void report_print_text(struct report *r, FILE *out, const struct print_options *
         [PRINT_TEXT] = own_print,
         [PRINT_VALGRIND] = valgrind_print,
         [PRINT_LSAN] = lsan_print,
+        [PRINT_GCC] = gcc_print,
+        [PRINT_GITHUB] = github_print,
     };
 
     formats[how->format](r, out, how);

@@ -99,6 +99,8 @@ enum print_format {
     PRINT_TEXT,
     PRINT_VALGRIND, /* memcheck's: what CTest and others count */
     PRINT_LSAN,     /* those of the leak and address sanitizers */
+    PRINT_GCC,      /* a line for each place, as compilers have them */
+    PRINT_GITHUB,   /* a command of GitHub's runner for each */
 };
 
 struct print_options {
@@ -117,6 +119,8 @@ struct print_options {
     bool color;
     unsigned frames;    /* shown of each stack; 0: as many as is usual */
     const char *pool;   /* name of the kept file, or NULL */
+    const char *source_root; /* sources below it are named from there, where a format wants that; or NULL */
+    const char *path_maps;   /* FROM=TO, a newline between: what sources' paths begin with; or NULL */
 };
 
 /*
@@ -184,6 +188,20 @@ bool report_print_rule(struct report *r, const char *id, FILE *out);
 
 /* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
 int report_print_json(struct report *r, const char *path);
+
+/* Files for other programs, written to `path` by rename: whole or not at all.  -errno. */
+enum report_file {
+    REPORT_JSON,
+    REPORT_SARIF,
+    REPORT_JUNIT,
+    REPORT_GITLAB,
+    REPORT_FILE_COUNT
+};
+
+int report_write(struct report *r, enum report_file what, const char *path, const struct print_options *how);
+
+/* The run as Markdown, for the page that GitHub shows of a job. */
+void report_print_summary(struct report *r, FILE *out, const struct print_options *how);
 
 /*
  * Everything in the file, for developers: `rtcheck dump FILE`; instead of report_collect.  The last

@@ -81,14 +81,7 @@ static FILE *open_text(struct report *r, const struct options *o, struct output 
     return out;
 }
 
-static int print_json(struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
-{
-    const char *path = option_text(o, "json");
-    int bad = *path ? report_print_json(r, path) : 0;
-    return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
-}
-
-/* Text and JSON of a collected run. */
+/* Text and files of a collected run. */
 static int print(struct report *r, const struct options *o, struct output to,
                  char err[TOOLS_ERROR_BYTES])
 {
@@ -107,7 +100,9 @@ static int print(struct report *r, const struct options *o, struct output to,
         bad |= fclose(out) != 0;
     if (bad)
         return fail(err, -EIO, "the report cannot be written");
-    return print_json(r, o, err);
+    how = print_how(o, fileno(to.usual), to.pool);
+    print_annotations(r, o, &how, to.usual);
+    return print_files(r, o, &how, err);
 }
 
 /* ---- report FILE ----------------------------------------------------------------------------- */

@@ -98,6 +98,7 @@ static int prepare(struct run *r)
         go_unchecked(r, r->program.reason);
         if (option_flag(&r->options, "allow-unchecked"))
             return 0;
+        print_files(NULL, &r->options, NULL, r->err); /* takes away an earlier run's */
         fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
              r->program.path, r->program.reason);
         return complain(r, STATUS_NOT_IN_CONTROL);
@@ -213,14 +214,26 @@ static void keep_pool(struct run *r)
     }
 }
 
-static void write_json(struct run *r)
+static void write_files(struct run *r)
 {
-    const char *path = option_text(&r->options, "json");
-    if (!*path)
+    struct print_options how = print_how(&r->options, -1, NULL);
+    char err[TOOLS_ERROR_BYTES];
+    if (print_files(r->report, &r->options, &how, err))
+        lost_add(&r->lost, "%.150s", err);
+}
+
+/* To stderr, wherever the text goes: the machine that runs us reads it there. */
+static void annotate(struct run *r, const struct print_options *how)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = fds_was_open(2) ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
         return;
-    int bad = r->report ? report_print_json(r->report, path) : -ENODATA;
-    if (bad)
-        lost_add(&r->lost, "no JSON in %.80s: %s", path, strerror(-bad));
+    print_annotations(r->report, &r->options, how, out);
+    if (fclose(out) == 0)
+        text_write(2, text, bytes);
+    free(text);
 }
 
 static void print_lost(const struct lost *lost, FILE *out)
@@ -259,6 +272,8 @@ static void print_text(struct run *r, enum control control, const char *why)
     if (fclose(out) == 0)
         text_write(r->log, text, bytes);
     free(text);
+    if (r->report)
+        annotate(r, &how);
 }
 
 static enum control tell(struct run *r)
@@ -275,7 +290,7 @@ static enum control tell(struct run *r)
     }
     enum control control = find_control(r, why);
     keep_pool(r);
-    write_json(r);
+    write_files(r);
     print_text(r, control, why);
     return control;
 }

@@ -32,6 +32,8 @@ enum option_kind {
     KIND_COLOR,
     KIND_FORMAT,
     KIND_TOOL,
+    KIND_ANNOTATE,
+    KIND_MAP,
     KIND_LEAK_CHECK,
     KIND_RESOLUTION,
     KIND_LEAK_KINDS,
@@ -133,8 +135,9 @@ static const char *const words_of[] = {[KIND_HEAP] = "private|file",
                                        [KIND_AT_EXIT] = "on|off|verbose",
                                        [KIND_GEN] = "no|yes|all",
                                        [KIND_COLOR] = "auto|always|never",
-                                       [KIND_FORMAT] = "text|valgrind|ctest|lsan|asan",
+                                       [KIND_FORMAT] = "text|valgrind|ctest|lsan|asan|gcc|github",
                                        [KIND_TOOL] = "rtcheck|memcheck",
+                                       [KIND_ANNOTATE] = "no|yes|auto",
                                        [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
                                        [KIND_RESOLUTION] = "low|med|high"};
 
@@ -236,7 +239,11 @@ static const char *kind_wish(int kind)
     case KIND_COLOR:
         return "auto, always or never";
     case KIND_FORMAT:
-        return "text, valgrind, ctest, lsan or asan";
+        return "text, valgrind, ctest, lsan, asan, gcc or github";
+    case KIND_ANNOTATE:
+        return "no, yes or auto";
+    case KIND_MAP:
+        return "FROM=TO";
     case KIND_TOOL:
         return "memcheck, the only one of valgrind's that there is here";
     default:
@@ -281,6 +288,9 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
             return false;
         format_leak_kinds(kinds, out, room);
         return true;
+    case KIND_MAP:
+        snprintf(out, room, "%s", given);
+        return strlen(given) < room && (!*given || (*given != '=' && strchr(given, '=')));
     case KIND_BYTE:
         if (strcmp(given, "no") != 0 && !parse_byte(given, &number))
             return false;
@@ -307,7 +317,8 @@ static int set_value(struct options *o, unsigned index, const char *given,
     if (!canonical_value(info->kind, given ? given : "yes", value, sizeof value))
         return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
                     kind_wish(info->kind));
-    bool adds = info->kind == KIND_PATHS && o->value[index] && *o->value[index] && *value;
+    bool is_list = info->kind == KIND_PATHS || info->kind == KIND_MAP;
+    bool adds = is_list && o->value[index] && *o->value[index] && *value;
     char *copy = NULL;
     if (asprintf(&copy, "%s%s%s", adds ? o->value[index] : "", adds ? "\n" : "", value) < 0)
         return fail(err, -ENOMEM, "out of memory");
@@ -616,6 +627,7 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
         [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",
+        [KIND_FORMAT] = "=WORD", [KIND_TOOL] = "=WORD", [KIND_ANNOTATE] = "=WORD", [KIND_MAP] = "=FROM=TO",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);

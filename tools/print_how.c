@@ -1,6 +1,7 @@
 /*
  * print_how.c - the options about the report's text, in report's own terms.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +46,10 @@ static enum print_format print_format(const struct options *o)
     const char *format = option_text(o, "format");
     bool is_memcheck = strcmp(option_text(o, "tool"), "memcheck") == 0;
 
+    if (strcmp(format, "gcc") == 0)
+        return PRINT_GCC;
+    if (strcmp(format, "github") == 0)
+        return PRINT_GITHUB;
     if (strcmp(format, "lsan") == 0 || strcmp(format, "asan") == 0)
         return PRINT_LSAN;
     if (strcmp(format, "valgrind") == 0 || strcmp(format, "ctest") == 0)
@@ -72,6 +77,20 @@ static unsigned frames_to_match(const struct options *o)
     return option_number(o, "match", coarse);
 }
 
+/* Where a build machine says that the sources are. */
+static const char *source_root(const struct options *o)
+{
+    static const char *const variables[] = {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"};
+    static char root[PATH_MAX];
+    const char *given = option_text(o, "source-root");
+
+    for (size_t i = 0; !*given && i < sizeof variables / sizeof *variables; i++)
+        given = getenv(variables[i]) ? getenv(variables[i]) : "";
+    if (!realpath(*given ? given : ".", root))
+        snprintf(root, sizeof root, "%s", given);
+    return root;
+}
+
 struct print_options print_how(const struct options *o, int fd, const char *pool)
 {
     return (struct print_options){
@@ -90,6 +109,8 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .color = wants_color(o, fd),
         .frames = option_number(o, "num-callers", 0),
         .pool = pool,
+        .source_root = source_root(o),
+        .path_maps = option_text(o, "path-map"),
     };
 }
 
@@ -109,4 +130,12 @@ int status_of_findings(const struct options *o, const struct report *r, int othe
     int status = (int)option_number(o, "error-exitcode", 0);
 
     return status != 0 && r && problems_of(o, r) > 0 ? status : otherwise;
+}
+
+bool annotations_wanted(const struct options *o)
+{
+    const char *annotate = option_text(o, "annotate"), *github = getenv("GITHUB_ACTIONS");
+
+    return strcmp(annotate, "yes") == 0 ||
+           (strcmp(annotate, "auto") == 0 && github && strcmp(github, "true") == 0);
 }

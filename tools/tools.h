@@ -144,10 +144,23 @@ int suppressions_read(const struct options *o, struct rules **out, char err[TOOL
 struct print_options print_how(const struct options *o, int fd, const char *pool);
 /* What of the run the options ask to be told: before it is collected. */
 void ask_for(struct report *r, const struct options *o);
+/* Are commands of GitHub's runner to be printed? */
+bool annotations_wanted(const struct options *o);
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
 int status_of_findings(const struct options *o, const struct report *r, int otherwise);
+
+/* ---- print_files.c ----------------------------------------------------------------------- */
+
+/*
+ * All that is wanted beside the text, `r` NULL: nothing is known.  Tries each; -errno and err are of the
+ * first that could not be written.
+ */
+int print_files(struct report *r, const struct options *o, const struct print_options *how,
+                char err[TOOLS_ERROR_BYTES]);
+/* GitHub's commands to `out` and its page, where they are wanted. */
+void print_annotations(struct report *r, const struct options *o, const struct print_options *how, FILE *out);
 
 /* ---- lsan_options.c: what was said to a sanitizer --------------------------------------------- */
 

@@ -170,10 +170,15 @@ static bool dump(int fd)
 #define ASK_EXIT 8u
 #define ASK_SAVE 16u
 #define ASK_FACTS 32u
+#define ASK_FORMAT(ask) ((ask) >> 6 & 3) /* ours, or others'; 3: two of them */
 
 static void print_text(struct report *r, unsigned ask)
 {
+    static const enum print_format formats[] = {PRINT_TEXT, PRINT_VALGRIND, PRINT_LSAN, PRINT_GCC};
     struct print_options how = {
+        .format = ASK_FORMAT(ask) == 3 && ask & ASK_MEMUSE ? PRINT_GITHUB : formats[ASK_FORMAT(ask)],
+        .leak_kinds = LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE,
+        .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE,
         .use = ask & ASK_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_TOP,
         .quiet = ask & ASK_QUIET,
         .all = ask & ASK_FACTS,
@@ -219,6 +224,19 @@ static bool print_json(struct report *r)
     return tells;
 }
 
+/* The file for a server that goes with this format. */
+static void print_file(struct report *r, unsigned ask)
+{
+    struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_REACHABLE, .source_root = "/usr", .path_maps = "/usr=/opt"};
+    enum report_file what = ASK_FORMAT(ask);
+
+    if (what == REPORT_JSON)
+        return;
+    must(report_write(r, what, JSON_PATH, &how) == 0, "a file can be written");
+    must(what == REPORT_JUNIT || output_is_json(json.text, json.bytes), "SARIF and GitLab's is JSON");
+    free(json.text);
+}
+
 static void ask_facts(struct report *r)
 {
     struct report_image_fact fact = report_image_of_pid(r, 1);
@@ -240,6 +258,7 @@ static int collect_and_print(struct report *r, unsigned ask)
     must(report_run(r)->magic == RTC_RUN_MAGIC, "the header is verified");
     report_main_image(r);
     print_text(r, ask);
+    print_file(r, ask);
     return print_json(r);
 }
 

@@ -68,6 +68,8 @@ enum where { L, R };
 #define OTHER_AT_EXIT(initial) "off"
 #define OTHER_FORMAT(initial) "lsan"
 #define OTHER_TOOL(initial) "memcheck"
+#define OTHER_ANNOTATE(initial) "yes"
+#define OTHER_MAP(initial) "/a=/b"
 #define OTHER_COLOR(initial) "never"
 #define OTHER_MATCH(initial) "20"
 #define OTHER_LEAK_CHECK(initial) "no"

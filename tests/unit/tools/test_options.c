@@ -147,7 +147,7 @@ static void command_lines(void **state)
         {{"-h"}, "help=yes", 2, NULL},
         {{"-qq"}, "quiet=yes", 2, NULL},
         {{"--json", "x", "prog"}, "json=x", 3, NULL},
-        {{"-j=x", "-me", "prog"}, "json=x:memuse=yes", 3, NULL},
+        {{"-js=x", "-me", "prog"}, "json=x:memuse=yes", 3, NULL},
         {{"--keep", "no"}, "keep=yes", 2, NULL},
         {{"--keep=no", "no"}, "keep=no", 2, NULL},
         {{"--heap", "file"}, "heap=file", 3, NULL},
@@ -161,6 +161,11 @@ static void command_lines(void **state)
         {{"-num-callers=17"}, "num_callers=17", 2, NULL},
         {{"-heap-s", "1m"}, "heap_size=1048576", 3, NULL},
         {{"-", "x"}, "", 1, NULL},
+        {{"--path-map=/a=/b", "--path-map", "/c="}, "path_map=\"/a=/b\n/c=\"", 4, NULL},
+        {{"--path-map", "/a"}, NULL, 0, "path-map: '/a' is not FROM=TO"},
+        {{"--path-map==/a"}, NULL, 0, "path-map: '=/a' is not FROM=TO"},
+        {{"--tool=helgrind"}, NULL, 0, "tool: 'helgrind' is not memcheck, the only one"},
+        {{"--format=xml"}, NULL, 0, "format: 'xml' is not text, valgrind"},
         {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
         {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, match, malloc-fill"},
         {{"-fre"}, NULL, 0, "ambiguous"},
@@ -196,6 +201,23 @@ static const char *const confusable[] = {
     "log-file leaks l",
     "log-file leak-check l",
     "log-file leak-resolution l",
+    "json junit j",
+    "sarif source-root s",
+    "sarif show-leak-kinds s",
+    "sarif show-reachable s",
+    "sarif suppressions s",
+    "sarif stale-suppressions s",
+    "sarif strict-interior s",
+    "gitlab gen-suppressions g",
+    "annotate all a",
+    "annotate allow-unchecked a",
+    "source-root show-leak-kinds s",
+    "source-root show-reachable s",
+    "source-root suppressions s",
+    "source-root stale-suppressions s",
+    "source-root strict-interior s",
+    "path-map print-suppressions p",
+    "path-map pool-dir p",
     "format freelist-vol f",
     "format frames f",
     "format free-fill f",
@@ -267,6 +289,40 @@ static void abbreviations(void **state)
         }
     }
     assert_int_equal(found, countof(confusable));
+}
+
+/* In whose words the text is: valgrind's own option for its tool is one more way to say so. */
+static void formats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum print_format format;
+        unsigned shown;
+    } rows[] = {
+        {"", PRINT_TEXT, 5},
+        {"format=valgrind", PRINT_VALGRIND, 5},
+        {"format=ctest", PRINT_VALGRIND, 5},
+        {"format=lsan", PRINT_LSAN, 5},
+        {"format=asan", PRINT_LSAN, 5},
+        {"format=gcc", PRINT_GCC, 5},
+        {"format=github", PRINT_GITHUB, 5},
+        {"tool=memcheck", PRINT_VALGRIND, 5},
+        {"tool=rtcheck", PRINT_TEXT, 5},
+        {"tool=memcheck:format=text", PRINT_TEXT, 5},
+        {"tool=memcheck:leak_check=yes:show_reachable=yes", PRINT_VALGRIND, 15},
+        {"show_leak_kinds=definite:show_reachable=no", PRINT_TEXT, 1},
+    };
+    for (unsigned i = 0; i < countof(rows); i++) {
+        struct options o;
+        options_init(&o);
+        assert_int_equal(options_from_text(&o, rows[i].text, err), 0);
+        struct print_options how = print_how(&o, -1, NULL);
+        assert_int_equal(how.format, rows[i].format);
+        assert_int_equal(how.leak_kinds & rows[i].shown, rows[i].shown);
+        assert_int_equal(how.leak_kinds | rows[i].shown, rows[i].shown);
+        options_free(&o);
+    }
 }
 
 /* What the words about leaks come to, and which of two says more. */
@@ -412,7 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts),         cmocka_unit_test(command_lines),
-        cmocka_unit_test(abbreviations), cmocka_unit_test(leaks), cmocka_unit_test(single_letters),
+        cmocka_unit_test(abbreviations), cmocka_unit_test(leaks), cmocka_unit_test(formats), cmocka_unit_test(single_letters),
         cmocka_unit_test(defaults),      cmocka_unit_test(canonical),
         cmocka_unit_test(notes),
         cmocka_unit_test(numbers),

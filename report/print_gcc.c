@@ -1,0 +1,87 @@
+/*
+ * print_gcc.c - the report as compilers complain, for editors that go from line to line:
+ *
+ *     src/copy.c:33: warning: 26 bytes in 1 block leaked (mel-0295797a) [mel]
+ *     src/copy.c:106: note: called by: lose
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats_priv.h"
+
+static void where_put(const struct print_options *how, const char *file, uint32_t line, FILE *out)
+{
+    char *path = source_path(how, file);
+
+    text_put(out, path);
+    if (line > 0)
+        fprintf(out, ":%u", line);
+    fputs(": ", out);
+    free(path);
+}
+
+static void head_put(struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
+{
+    struct finding_where where = finding_where(r, f, how);
+    const struct leak_row *row = &f->leak;
+    char *sentence;
+
+    text_put(out, where.path);
+    if (where.line > 0)
+        fprintf(out, ":%u", where.line);
+    fprintf(out, ": %s: ", f->level == LEVEL_NOTE ? "note" : f->error && f->level == LEVEL_PROBLEM ? "error" : "warning");
+    if (f->error) {
+        sentence = error_sentence(r, f->error, how->deterministic);
+        text_put(out, sentence);
+        free(sentence);
+    } else {
+        fprintf(out, "%s in %s %s", count_text(row->bytes, "byte", "bytes").text, block_text(row->blocks).text,
+                strcmp(f->code, "mel") == 0   ? "leaked"
+                : strcmp(f->code, "biu") == 0 ? "in use"
+                                              : "possibly leaked");
+    }
+    fprintf(out, " (%s) [%s]\n", f->id, f->code);
+    free(where.path);
+}
+
+/* A line for each function of a stack that has one. */
+static void notes_put(const struct report *r, const struct error_row *row, const struct print_options *how, FILE *out)
+{
+    const struct site *site = &r->sites[row->site];
+    uint32_t count = shown_frames(r, site, how), shown = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct source_line lines[FRAME_LINES_MAX];
+        uint32_t functions = frame_lines(&r->frames[site->frames[i]], lines, FRAME_LINES_MAX);
+        for (uint32_t k = 0; k < functions; k++) {
+            if (!lines[k].file)
+                continue;
+            where_put(how, lines[k].file, lines[k].line > 0 ? (uint32_t)lines[k].line : 0, out);
+            fprintf(out, "note: %s: ", shown++ ? "called by" : row->label);
+            text_put(out, lines[k].function ? lines[k].function : "?");
+            fputc('\n', out);
+        }
+    }
+}
+
+void gcc_print(struct report *r, FILE *out, const struct print_options *how)
+{
+    const struct image *main = image_main(r);
+    struct findings all = findings_make(r, how, how->leak_kinds);
+    struct notes notes = notes_make(r, main, how);
+    struct page page = {.out = out, .how = how};
+    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+
+    for (uint32_t i = 0; i < all.count; i++) {
+        struct error_rows rows = finding_rows(&all.at[i]);
+        head_put(r, &all.at[i], how, out);
+        for (uint32_t k = 0; k < rows.count; k++)
+            notes_put(r, &rows.at[k], how, out);
+    }
+    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        notes_print(&notes, UINT32_MAX, out);
+        verdict_print(r, main, problems, &page);
+    }
+    notes_free(&notes);
+    findings_free(&all);
+}

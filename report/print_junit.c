@@ -1,0 +1,199 @@
+/*
+ * print_junit.c - the report as a JUnit file, which most build servers show as a list of tests.
+ *
+ * A process that something was found in is a suite, and a finding a test that failed - skipped, if it
+ * is no problem.  The first suite is the program's and begins with a test that tells whether it was
+ * checked at all: else a checker that was not there would look like a program without mistakes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "formats_priv.h"
+
+/* A report on its way. */
+struct junit {
+    struct report *r;
+    const struct print_options *how;
+    const struct findings *all;
+    FILE *out;
+};
+
+/* What XML can have of a text, escaped.  U+FFFE and U+FFFF it cannot. */
+static void xml_put(FILE *out, const char *text)
+{
+    while (*text) {
+        unsigned bytes = utf8_length(text);
+        bool good = bytes > 1 || (bytes == 1 && ((unsigned char)*text >= 0x20 || *text == '\n'));
+        if (!good || (bytes == 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0)))
+            fputs("\xef\xbf\xbd", out);
+        else if (strchr("&<>\"", *text))
+            fprintf(out, "&#%u;", (unsigned char)*text);
+        else
+            fwrite(text, 1, bytes, out);
+        text += bytes ? bytes : 1;
+    }
+}
+
+static void attribute_put(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, " %s=\"", name);
+    xml_put(out, text);
+    fputc('"', out);
+}
+
+/* ---- one finding --------------------------------------------------------------------------- */
+
+static char *stacks_of(const struct junit *u, const struct finding *f)
+{
+    struct error_rows rows = finding_rows(f);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = must_have(open_memstream(&text, &bytes));
+    struct page page = {.out = out, .how = u->how, .program = program_path(u->r, f->image),
+                        .frames = u->how->frames ? u->how->frames : FRAMES_SHOWN};
+
+    for (uint32_t i = 0; i < rows.count; i++)
+        stack_print(u->r, rows.at[i].label, rows.at[i].site, &page);
+    fclose(out);
+    return must_have(text);
+}
+
+static void case_put(const struct junit *u, const struct finding *f, const char *program)
+{
+    struct finding_where where = finding_where(u->r, f, u->how);
+    char *sentence = finding_sentence(u->r, f, true), *stacks = stacks_of(u, f), *name;
+    const char *fate = f->level == LEVEL_PROBLEM ? "failure" : "skipped";
+
+    if (asprintf(&name, "%s %s in %s", f->id, check_at(check_of(f->code))->title, where.function) < 0)
+        name = must_have(NULL);
+    fputs("    <testcase", u->out);
+    attribute_put(u->out, "classname", program);
+    attribute_put(u->out, "name", name);
+    attribute_put(u->out, "file", where.path);
+    if (where.line > 0)
+        fprintf(u->out, " line=\"%u\"", where.line);
+    fprintf(u->out, " time=\"0\">\n      <%s", fate);
+    if (f->level == LEVEL_PROBLEM)
+        attribute_put(u->out, "type", f->code);
+    attribute_put(u->out, "message", sentence);
+    fputc('>', u->out);
+    xml_put(u->out, where.path);
+    if (where.line > 0)
+        fprintf(u->out, ":%u", where.line);
+    fputs("\n", u->out);
+    xml_put(u->out, stacks);
+    fprintf(u->out, "</%s>\n    </testcase>\n", fate);
+    free(name);
+    free(stacks);
+    free(sentence);
+    free(where.path);
+}
+
+/* ---- a process ----------------------------------------------------------------------------- */
+
+struct sums {
+    uint32_t tests, failures, skipped;
+};
+
+static struct sums sums_of(const struct junit *u, uint32_t image)
+{
+    struct sums sums = {0};
+
+    for (uint32_t i = 0; i < u->all->count; i++) {
+        if (image != 0 && u->all->at[i].image != image)
+            continue;
+        sums.tests++;
+        sums.failures += u->all->at[i].level == LEVEL_PROBLEM;
+        sums.skipped += u->all->at[i].level != LEVEL_PROBLEM;
+    }
+    return sums;
+}
+
+static void sums_put(const struct junit *u, struct sums sums)
+{
+    fprintf(u->out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"", sums.tests, sums.failures,
+            sums.skipped);
+}
+
+static void times_put(const struct junit *u, const struct image *image)
+{
+    time_t seconds = (time_t)(image->start_ns / 1000000000u);
+    uint64_t ns = image->end_ns > image->start_ns ? image->end_ns - image->start_ns : 0;
+    char text[40];
+    struct tm tm;
+
+    if (u->how->deterministic || !gmtime_r(&seconds, &tm)) {
+        fputs(" time=\"0\"", u->out);
+        return;
+    }
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    fprintf(u->out, " time=\"%.3f\" timestamp=\"%s\"", (double)ns / 1e9, text);
+}
+
+static void active_put(const struct junit *u, const struct image *main, const char *program)
+{
+    fputs("    <testcase", u->out);
+    attribute_put(u->out, "classname", program);
+    if (is_in_control(u->r, main)) {
+        fputs(" name=\"checker active\" time=\"0\"/>\n", u->out);
+        return;
+    }
+    fputs(" name=\"checker active\" time=\"0\">\n      <failure type=\"unchecked\""
+          " message=\"the program was not checked\"></failure>\n    </testcase>\n", u->out);
+}
+
+static void suite_put(const struct junit *u, const struct image *image, const struct image *main)
+{
+    struct sums sums = sums_of(u, image->number);
+    const char *program = program_name(image);
+    char *name;
+
+    if (image != main && sums.tests == 0)
+        return;
+    if (image == main) {
+        sums.tests++;
+        sums.failures += !is_in_control(u->r, main);
+    }
+    if (asprintf(&name, "rtcheck %s %u", program, shown_pid(u->r, image->number, u->how)) < 0)
+        name = must_have(NULL);
+    fputs("  <testsuite", u->out);
+    attribute_put(u->out, "name", name);
+    sums_put(u, sums);
+    times_put(u, image);
+    fputs(">\n", u->out);
+    if (image == main)
+        active_put(u, main, program);
+    for (uint32_t i = 0; i < u->all->count; i++)
+        if (u->all->at[i].image == image->number)
+            case_put(u, &u->all->at[i], program);
+    fputs("  </testsuite>\n", u->out);
+    free(name);
+}
+
+void junit_print(struct report *r, FILE *out, const struct print_options *how)
+{
+    const struct image *main = image_main(r);
+    struct findings all = findings_make(r, how, how->leak_kinds);
+    struct junit u = {r, how, &all, out};
+    struct sums sums = sums_of(&u, 0);
+
+    sums.tests++;
+    sums.failures += !is_in_control(r, main);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rtcheck\"", out);
+    sums_put(&u, sums);
+    fputs(">\n", out);
+    if (main)
+        suite_put(&u, main, main);
+    else
+        fputs("  <testsuite name=\"rtcheck\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0\">\n", out);
+    if (!main) {
+        active_put(&u, NULL, "rtcheck");
+        fputs("  </testsuite>\n", out);
+    }
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image != main)
+            suite_put(&u, image, main);
+    fputs("</testsuites>\n", out);
+    findings_free(&all);
+}

@@ -1,0 +1,90 @@
+/*
+ * source_paths.c - sources' paths as those know them who read a report elsewhere: as the compiler
+ * wrote them, made to begin otherwise where --path-map says so, and from --source-root on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats_priv.h"
+
+/* Is `path` the folder of n bytes at `folder`, or below it?  A slash at its end does not matter. */
+static bool is_below(const char *path, const char *folder, size_t n)
+{
+    while (n > 1 && folder[n - 1] == '/')
+        n--;
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
+}
+
+/* What the first of the maps that is about this path makes of it.  Freed by the caller. */
+static char *mapped(const char *maps, const char *path)
+{
+    for (const char *map = maps; map && *map; map += strcspn(map, "\n"), map += *map == '\n') {
+        size_t all = strcspn(map, "\n"), from = strcspn(map, "=\n");
+        char *text;
+        if (map[from] != '=' || !is_below(path, map, from))
+            continue;
+        while (from > 1 && map[from - 1] == '/')
+            from--;
+        const char *to = strchr(map, '=') + 1;
+        size_t to_bytes = (size_t)(map + all - to);
+        while (to_bytes > 1 && to[to_bytes - 1] == '/')
+            to_bytes--;
+        if (asprintf(&text, "%.*s%s", (int)to_bytes, to, path + from) < 0)
+            text = NULL;
+        return must_have(text);
+    }
+    return must_have(strdup(path));
+}
+
+/* Without "/./", "//" and what "/../" takes back; never longer. */
+static void straighten(char *path)
+{
+    char *out = path;
+
+    for (const char *at = path; *at;) {
+        size_t n = strcspn(at + 1, "/") + 1; /* "/name" */
+        bool is_up = n == 3 && memcmp(at, "/..", 3) == 0;
+        bool is_nothing = n == 1 || (n == 2 && memcmp(at, "/.", 2) == 0);
+        if (*at != '/') { /* how a relative one begins */
+            n = strcspn(at, "/");
+            is_up = is_nothing = false;
+        }
+        if (is_up && out > path) {
+            do
+                out--;
+            while (out > path && *out != '/');
+        } else if (!is_nothing && !(is_up && path[0] == '/')) {
+            memmove(out, at, n);
+            out += n;
+        }
+        at += n;
+    }
+    *out = '\0';
+}
+
+char *source_path(const struct print_options *how, const char *file)
+{
+    const char *root = how->source_root ? how->source_root : "";
+    size_t n = strlen(root);
+    char *path = mapped(how->path_maps, file);
+
+    straighten(path);
+    while (n > 0 && root[n - 1] == '/')
+        n--;
+    if (n > 0 && is_below(path, root, n) && path[n] == '/' && path[n + 1])
+        memmove(path, path + n + 1, strlen(path + n + 1) + 1);
+    return path;
+}
+
+struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how)
+{
+    struct source_line line = {0};
+    const struct frame *frame = finding_place(r, f->site, &line);
+    const struct module *module = !frame || frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
+
+    return (struct finding_where){
+        .path = source_path(how, line.file ? line.file : module ? module->path : program_path(r, f->image)),
+        .line = line.file && line.line > 0 ? (uint32_t)line.line : 0,
+        .function = line.function ? line.function : module ? base_name(module->path) : "?",
+    };
+}
