@@ -211,6 +211,24 @@ static void copy_to(const char *path)
     assert_int_equal(system(command), 0);
 }
 
+static void ask_for_variables(struct report *r)
+{
+    struct variable v;
+
+    for (uint32_t i = 0; i < r->frame_count; i++)
+        for (int64_t at = -512; at < 64; at += 96) {
+            local_find(r, i, (struct in_frame){at, at % 5 - 64}, &v);
+            variable_free(&v);
+        }
+    r->modules[0].no_variables = false; /* the others are asked for also when that broke */
+    thread_variable_find(r, 0, 8, &v);
+    variable_free(&v);
+    for (uint64_t offset = 0; offset < 0x20000; offset += 0x800) {
+        variable_find(r, 0, offset, &v);
+        variable_free(&v);
+    }
+}
+
 static void test_spoilt_files(void **state)
 {
     char path[256], here[200];
@@ -220,7 +238,6 @@ static void test_spoilt_files(void **state)
     for (unsigned seed = 0; seed < SPOILT_TIMES; seed++) {
         struct report r = {.patience_ms = 5000};
         struct module_record m = {0};
-        struct variable v;
         uint32_t frames[32];
         snprintf(path, sizeof path, "%s/spoilt", here);
         copy_to(path);
@@ -231,9 +248,7 @@ static void test_spoilt_files(void **state)
                                      r.frames ? 0x3000 + i * 0x400 : 0x2800, false);
         symbolize_site(&r, site_intern(&r, frames, countof(frames), 0));
         assert_true(r.modules[0].symbols != SYMBOLS_UNTRIED);
-        for (uint64_t offset = 0; offset < 0x20000; offset += 0x800)
-            if (variable_find(&r, 0, offset, &v))
-                variable_free(&v);
+        ask_for_variables(&r);
         forget(&r);
     }
 }
