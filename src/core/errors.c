@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_MAX ERROR_LIMIT_MAX
-#define CHUNKS_MAX (LIMIT_MAX / ERROR_CHUNK + 1)
-#define INDEX_SLOTS 32768u /* a power of two, at least twice LIMIT_MAX */
+#define CHUNKS_MAX (ERROR_LIMIT_MAX / ERROR_CHUNK + 1)
+#define INDEX_SLOTS 32768u /* a power of two, at least twice ERROR_LIMIT_MAX */
 
 static struct {
     struct lock lock;
@@ -26,7 +25,7 @@ static struct {
     uint16_t index[INDEX_SLOTS]; /* place + 1, by hash of the record's key */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
-static_assert(INDEX_SLOTS >= 2 * LIMIT_MAX && LIMIT_MAX < UINT16_MAX, "there is always a free one");
+static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX, "there is always a free one");
 
 /* ---- places ------------------------------------------------------------------------------------- */
 
