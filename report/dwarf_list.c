@@ -263,16 +263,8 @@ void entries_list(struct variables *v, bool all)
 
 const struct entry *entries_find(const struct entries *entries, uint64_t address)
 {
-    uint32_t low = 0, high = entries->count;
+    size_t before = begun_before(entries->at, entries->count, sizeof entries->at[0], address);
+    const struct entry *last = before ? &entries->at[before - 1] : NULL;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (entries->at[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || address - entries->at[low - 1].start >= entries->at[low - 1].bytes)
-        return NULL;
-    return &entries->at[low - 1];
+    return last && address - last->start < last->bytes ? last : NULL;
 }

@@ -122,16 +122,9 @@ static struct functions *functions_of(struct functions **known, Dwarf_Die *unit)
 /* The last one that begins at or before the address, or one of a few before it: they may nest. */
 static Dwarf_Die *search(struct functions *f, Dwarf_Addr address)
 {
-    size_t low = 0, high = f->count;
+    size_t before = begun_before(f->ranges, f->count, sizeof *f->ranges, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i-- > 0 && i + DEPTH_MAX >= low;)
+    for (size_t i = before; i-- > 0 && i + DEPTH_MAX >= before;)
         if (address < f->ranges[i].end)
             return &f->ranges[i].function;
     return NULL;

@@ -96,21 +96,6 @@ static struct names *names_make(Dwfl_Module *module)
     return all;
 }
 
-/* How many begin at the address or before it. */
-static size_t count_before(const struct names *all, GElf_Addr address)
-{
-    size_t low = 0, high = all->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all->name[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* ---- choosing ------------------------------------------------------------------------------ */
 
 struct inside {
@@ -185,7 +170,7 @@ const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr addre
                       GElf_Sym *symbol)
 {
     struct names *all = *names = *names ? *names : names_make(module);
-    size_t before = count_before(all, address);
+    size_t before = begun_before(all->name, all->count, sizeof all->name[0], address);
     struct inside in = inside_find(all, before, address, false);
     bool global = in.count > 0;
     const struct name *best;

@@ -17,6 +17,7 @@
  *   names.c     an address in a module -> its symbol
  *   symbolize.c module + offset -> function, file, line, what was inlined there
  *   symbolize_variable.c, variables.c  module + offset, or a place on a stack -> variable, element, member
+ *   search.c    in what is sorted by where it begins
  *   live.c      errors of a run that goes on
  *   progress.c  a line for somebody who waits
  *   words.c     names of things, and amounts
@@ -451,6 +452,14 @@ struct report {
 /* Memory of the reporter itself: gives up with a line when there is none. */
 void *must_have(void *p);
 void *grow(void *array, uint32_t count, size_t item); /* room for one more; doubles */
+
+/* ---- search.c ----------------------------------------------------------------------------- */
+
+/*
+ * How many of the items begin at the address or before it.  They lie `stride` bytes apart, sorted by
+ * the 64-bit address that each has first of all.
+ */
+size_t begun_before(const void *items, size_t count, size_t stride, uint64_t address);
 
 /* ---- images.c ----------------------------------------------------------------------------- */
 
