@@ -1,0 +1,289 @@
+/*
+ * test_needed.c - whose areas must not be taken back while a run goes on: others may still read them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "running.h"
+
+/* ---- kept ---------------------------------------------------------------------------------- */
+
+static void test_a_lease_keeps_the_parent(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+    uint32_t parent = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    uint32_t child = an_image(&run.b, 2, 1, pid, IMAGE_FORK);
+    struct lease *l;
+
+    (void)state;
+    a_lease(&run.b, 9, 1, child, LEASE_HELD);
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    assert_true(is_claimed(&run, parent));
+    process_end(pid);
+    assert_int_equal(absorb(&run), 2);
+    assert_false(is_claimed(&run, parent));
+    l = build_lease(&run.b, 9);
+    assert_int_equal(l->state, LEASE_FREE);
+    run_end(&run);
+}
+
+/* The child has done nothing yet: no image, only its pid in the lease. */
+static void test_a_lease_without_an_image(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+    uint32_t parent = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+
+    (void)state;
+    a_lease(&run.b, 3, 1, 0, LEASE_HELD)->pid = pid;
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    assert_true(is_claimed(&run, parent));
+    process_end(pid);
+    assert_int_equal(absorb(&run), 1);
+    run_end(&run);
+}
+
+/* Killed between fork and the note of the child's pid: there may be a child. */
+static void test_a_fork_under_way(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t parent = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+
+    (void)state;
+    a_lease(&run.b, 2, 1, 0, LEASE_FORKING);
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    assert_true(is_claimed(&run, parent));
+    run_end(&run);
+}
+
+static void test_a_lease_that_was_left(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+
+    (void)state;
+    an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    a_lease(&run.b, 0, 1, 0, LEASE_LEFT)->pid = pid; /* by exec, into something else */
+    run_start(&run);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(build_lease(&run.b, 0)->state, LEASE_FREE);
+    process_end(pid);
+    run_end(&run);
+}
+
+/* The child lives on, but as something else: what it read as a fork it reads no more. */
+static void test_a_reader_that_went_on_by_exec(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+    uint32_t parent = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    uint32_t child = an_image(&run.b, 2, 1, pid, IMAGE_FORK), new;
+
+    (void)state;
+    a_lease(&run.b, 9, 1, child, LEASE_HELD);
+    a_lease(&run.b, 11, 999, child, LEASE_HELD); /* and one of an image that nobody has seen */
+    build_lease(&run.b, 11)->child = 0;
+    build_image_header(&run.b, child)->lease = 10;
+    build_image_header(&run.b, child)->end_how = END_EXEC;
+    new = an_image(&run.b, 3, 2, pid, IMAGE_EXEC);
+    run_start(&run);
+    assert_int_equal(absorb(&run), 2);
+    assert_false(is_claimed(&run, parent));
+    assert_false(is_claimed(&run, child));
+    assert_true(is_claimed(&run, new));
+    assert_int_equal(build_lease(&run.b, 9)->state, LEASE_FREE);
+    assert_int_equal(build_lease(&run.b, 11)->state, LEASE_HELD);
+    process_end(pid);
+    run_end(&run);
+}
+
+/* Grandparent and parent are gone, the youngest reads the one by way of the other. */
+static void test_readers_of_readers(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), unrelated;
+    uint32_t old = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    uint32_t mid = an_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
+    uint32_t young = an_image(&run.b, 3, 2, pid, IMAGE_FORK);
+
+    (void)state;
+    unrelated = an_image(&run.b, 4, 1, process_gone(), IMAGE_FORK);
+    a_lease(&run.b, 5, 1, mid, LEASE_HELD);
+    a_lease(&run.b, 6, 2, young, LEASE_HELD);
+    a_lease(&run.b, 7, 1, unrelated, LEASE_HELD);
+    run_start(&run);
+    assert_int_equal(absorb(&run), 1);
+    assert_false(is_claimed(&run, unrelated));
+    assert_true(is_claimed(&run, old));
+    assert_true(is_claimed(&run, mid));
+    assert_int_equal(build_lease(&run.b, 5)->state, LEASE_HELD);
+    assert_int_equal(build_lease(&run.b, 6)->state, LEASE_HELD);
+    assert_int_equal(build_lease(&run.b, 7)->state, LEASE_FREE);
+    process_end(pid);
+    assert_int_equal(absorb(&run), 3);
+    assert_int_equal(build_lease(&run.b, 5)->state, LEASE_FREE);
+    assert_int_equal(build_lease(&run.b, 6)->state, LEASE_FREE);
+    run_end(&run);
+}
+
+/* In a namespace of its own a process knows itself by another number. */
+static void test_strangers_pids(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), gone = process_gone();
+    uint32_t child, grandchild, orphan;
+
+    (void)state;
+    an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    child = an_image(&run.b, 2, 1, gone, IMAGE_FORK);
+    build_image_header(&run.b, child)->ppid = 0;
+    grandchild = an_image(&run.b, 3, 2, gone, IMAGE_FORK);
+    orphan = an_image(&run.b, 4, 0, gone, IMAGE_EXEC);
+    build_image_header(&run.b, orphan)->ppid = 1;
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    assert_true(is_claimed(&run, child));
+    assert_true(is_claimed(&run, grandchild));
+    assert_true(is_claimed(&run, orphan));
+    process_end(pid);
+    run_end(&run);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+#define LIB 0x7f0000000000ull
+
+static uint32_t add_map(struct build *b, uint32_t area, uint64_t pc)
+{
+    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    build_module(m, "/bin/p", LIB, 0x1000);
+    return build_node(build_depot(b, area, 0), pc, 0);
+}
+
+static const struct frame *only_frame(const struct report *r, uint32_t number)
+{
+    const struct image *image = image_of(r, number);
+    assert_non_null(image);
+    assert_int_equal(image->use_count, 1);
+    assert_int_equal(r->sites[image->uses[0].site].count, 1);
+    return &r->frames[r->sites[image->uses[0].site].frames[0]];
+}
+
+/* A shell's children: their stacks are in the shell's depot, which goes on growing. */
+static void test_stacks_of_a_living_parent(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), stack;
+    uint32_t parent = build_image(&run.b, 1, 0, pid, IMAGE_ROOT), child;
+    struct segment *depot;
+
+    (void)state;
+    stack = add_map(&run.b, parent, LIB + 0x10);
+    run_start(&run);
+    depot = (struct segment *)(void *)(build_area_at(&run.b, parent) +
+                                       build_head(&run.b, parent)->used_bytes -
+                                       segment_bytes(16, sizeof(struct depot_node)));
+    for (uint32_t i = 0; i < 3; i++) {
+        child = build_image(&run.b, 2 + i, 1, process_gone(), IMAGE_FORK);
+        build_image_header(&run.b, child)->ppid = pid;
+        use_stack(&run.b, child, stack);
+        assert_int_equal(absorb(&run), 1);
+        assert_int_equal(only_frame(run.r, 2 + i)->offset, 0x10 + i);
+        stack = build_node(depot, LIB + 0x11 + i, 0);
+    }
+    assert_int_equal(HASH_COUNT(run.r->done), 3);
+    process_end(pid);
+    run_end(&run);
+}
+
+/* The parent has been taken back before its last child: what the child needs was kept. */
+static void test_stacks_of_an_absorbed_parent(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), stack;
+    uint32_t parent = build_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    uint32_t child = build_image(&run.b, 2, 1, pid, IMAGE_FORK);
+
+    (void)state;
+    build_image_header(&run.b, child)->ppid = build_image_header(&run.b, parent)->pid;
+    stack = add_map(&run.b, parent, LIB + 0x10);
+    use_stack(&run.b, child, stack);
+    run_start(&run);
+    assert_int_equal(absorb(&run), 1);
+    assert_false(is_claimed(&run, parent));
+    process_end(pid);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(only_frame(run.r, 2)->offset, 0x10);
+    assert_string_equal(run.r->modules[only_frame(run.r, 2)->module].path, "/bin/p");
+    assert_int_equal(HASH_COUNT(run.r->done), 2); /* and nobody needs it any more */
+    run_end(&run);
+}
+
+/* A stack of its own, in a module that only the parent has noted. */
+static void test_modules_of_a_living_parent(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+    uint32_t parent = build_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    uint32_t child = build_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
+
+    (void)state;
+    add_map(&run.b, parent, 0x1234);
+    build_image_header(&run.b, child)->ppid = pid;
+    use_stack(&run.b, child, build_node(build_depot(&run.b, child, 1), LIB + 0x50, 0));
+    run_start(&run);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(only_frame(run.r, 2)->offset, 0x50);
+    assert_string_equal(run.r->modules[only_frame(run.r, 2)->module].path, "/bin/p");
+    process_end(pid);
+    run_end(&run);
+}
+
+/* What a header said when it was first seen is not what it says at the end. */
+static void test_headers_are_looked_at_again(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start(), area = an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    struct image_header *h;
+
+    (void)state;
+    build_image_header(&run.b, area)->state = IMAGE_OPEN;
+    run_start(&run);
+    assert_int_equal(absorb(&run), 0);
+    h = build_image_header(&run.b, area);
+    h->state = IMAGE_ENDING;
+    h->end_status = 5;
+    h->bad_frees[LOST_BAD] = 6;
+    process_end(pid);
+    assert_int_equal(absorb(&run), 1);
+    assert_int_equal(image_of(run.r, 1)->state, IMAGE_ENDING);
+    assert_int_equal(image_of(run.r, 1)->end_status, 5);
+    assert_int_equal(image_of(run.r, 1)->bad_frees[LOST_BAD], 6);
+    run_end(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_lease_keeps_the_parent),
+        cmocka_unit_test(test_a_lease_without_an_image),
+        cmocka_unit_test(test_a_fork_under_way),
+        cmocka_unit_test(test_a_lease_that_was_left),
+        cmocka_unit_test(test_a_reader_that_went_on_by_exec),
+        cmocka_unit_test(test_readers_of_readers),
+        cmocka_unit_test(test_strangers_pids),
+        cmocka_unit_test(test_stacks_of_a_living_parent),
+        cmocka_unit_test(test_stacks_of_an_absorbed_parent),
+        cmocka_unit_test(test_modules_of_a_living_parent),
+        cmocka_unit_test(test_headers_are_looked_at_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
