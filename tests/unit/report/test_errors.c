@@ -9,12 +9,9 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "report_priv.h"
+#include "told.h"
 
-#define PROG 0x560000000000ull
 #define LIB 0x7f0000000000ull
-#define NOBODYS_PID 2000000000u
 
 /* The segments of an image that errors refer to. */
 struct parts {
@@ -36,19 +33,6 @@ static struct parts an_image(struct build *b, uint32_t number, uint32_t parent, 
     build_module(p.modules, "/opt/lib.so", LIB, 0x10000)->number = 2;
     build_thread(p.threads, 1, 0, 0)->tid = NOBODYS_PID + number;
     return p;
-}
-
-static struct report *collect(struct build *b)
-{
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    assert_int_equal(report_collect(r, err), 0);
-    close(fd);
-    build_end(b);
-    return r;
 }
 
 static void test_all_fields(void **state)

@@ -9,12 +9,9 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "report_priv.h"
+#include "told.h"
 
-#define PROG 0x560000000000ull
 #define STACK 0x7ffc00001000ull
-#define NOBODYS_PID 2000000000u
 
 /* The segments of an image that leaks refer to. */
 struct parts {
@@ -39,21 +36,6 @@ static struct parts an_image(struct build *b, uint32_t number, uint64_t bias)
     build_thread(p.threads, 1, 0, 0)->tid = NOBODYS_PID + number;
     build_thread(p.threads, 3, 0, 0);
     return p;
-}
-
-static struct report *collect(struct build *b)
-{
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    report_want_reachable(r);
-    assert_int_equal(report_collect(r, err), 0);
-    assert_int_equal(r->bad_count, 0);
-    close(fd);
-    build_end(b);
-    return r;
 }
 
 static struct leak_group *held_by(struct leak_group *g, enum witness witness, uint64_t at)

@@ -9,13 +9,10 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "report_priv.h"
+#include "told.h"
 
-#define PROG 0x560000000000ull
 #define LIB 0x7f0000000000ull
 #define LIBC 0x7f1000000000ull
-#define NOBODYS_PID 2000000000u
 #define BLOCK 0x7e0000000040ull
 
 /* The segments of an image that errors refer to. */
@@ -44,67 +41,14 @@ static struct parts an_image(struct build *b, uint32_t number, uint32_t parent)
     return p;
 }
 
-/* A stack of `depth` frames of the program, innermost at 0x10 * depth. */
-static uint32_t deep(const struct parts *p, unsigned depth)
-{
-    uint32_t stack = 0;
-
-    for (unsigned i = 1; i <= depth; i++)
-        stack = build_node(p->depot, PROG + 0x10 * i, stack);
-    return stack;
-}
-
 static struct error_record *a_duf(const struct parts *p, unsigned depth)
 {
-    struct error_record *e = build_error(p->errors, ERROR_DUF, ENTRY_FREE, deep(p, depth));
+    struct error_record *e = build_error(p->errors, ERROR_DUF, ENTRY_FREE, deep(p->depot, depth));
 
     e->address = e->block = BLOCK;
     e->block_bytes = 40;
     e->block_state = BLOCK_FREED;
     return e;
-}
-
-/* The text of a report on `b`; owned by a static buffer. */
-static const char *text_of(struct build *b, struct print_options how)
-{
-    static char text[65536];
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-    FILE *out;
-
-    memset(text, 0, sizeof text);
-    out = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(out);
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    assert_int_equal(report_collect(r, err), 0);
-    report_print_text(r, out, &how);
-    fclose(out);
-    report_close(r);
-    close(fd);
-    build_end(b);
-    return text;
-}
-
-static uint32_t lines_of(const char *text)
-{
-    uint32_t lines = 0;
-
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-static void must_say(const char *text, const char *says)
-{
-    if (!strstr(text, says))
-        fail_msg("missing:\n%s\nin\n%s", says, text);
-}
-
-static void must_not_say(const char *text, const char *says)
-{
-    if (strstr(text, says))
-        fail_msg("said:\n%s\nin\n%s", says, text);
 }
 
 /* ---- whole texts --------------------------------------------------------------------------- */
@@ -125,8 +69,8 @@ static struct build one_duf(void)
     build_image_header(&b, p.area)->end_ns += 420000000;
     e->count = 12;
     e->block_thread = 3;
-    e->free_stack = deep(&p, 1);
-    e->alloc_stack = deep(&p, 1);
+    e->free_stack = deep(p.depot, 1);
+    e->alloc_stack = deep(p.depot, 1);
     return b;
 }
 
@@ -218,7 +162,7 @@ static void test_headlines(void **state)
             const char *text;
             for (unsigned k = 0; k < 6 && cases[i].kinds[k]; k++) {
                 struct error_record *e =
-                    build_error(p.errors, cases[i].kinds[k], ENTRY_FREE, deep(&p, k + 1));
+                    build_error(p.errors, cases[i].kinds[k], ENTRY_FREE, deep(p.depot, k + 1));
                 e->alloc_stack = e->stack;
             }
             text = text_of(&b, (struct print_options){.quiet = quiet});
@@ -331,8 +275,8 @@ static void test_first_always_fits(void **state)
     const char *text;
 
     (void)state;
-    e->alloc_stack = deep(&p, 59);
-    e->free_stack = deep(&p, 58);
+    e->alloc_stack = deep(p.depot, 59);
+    e->free_stack = deep(p.depot, 58);
     text = text_of(&b, (struct print_options){.frames = 60});
     must_say(text, "     freed again  prog1+0x3c0\n                  prog1+0x3b0\n");
     must_say(text, "     allocated    prog1+0x3b0\n");
@@ -348,9 +292,9 @@ static void test_time_orders(void **state)
     const char *text;
 
     (void)state;
-    build_error(p.errors, ERROR_BAF, ENTRY_FREE, deep(&p, 1))->time_ns = 30;
+    build_error(p.errors, ERROR_BAF, ENTRY_FREE, deep(p.depot, 1))->time_ns = 30;
     a_duf(&p, 1)->time_ns = 20;
-    build_error(p.errors, ERROR_OOM, ENTRY_MALLOC, deep(&p, 1))->time_ns = 10;
+    build_error(p.errors, ERROR_OOM, ENTRY_MALLOC, deep(p.depot, 1))->time_ns = 10;
     text = text_of(&b, (struct print_options){0});
     assert_true(strstr(text, " oom-") < strstr(text, " duf-"));
     assert_true(strstr(text, " duf-") < strstr(text, " baf-"));
@@ -369,18 +313,18 @@ static void test_frames_shown(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0);
-    const char *text = stack_text(&p, &b, deep(&p, 10), (struct print_options){0});
+    const char *text = stack_text(&p, &b, deep(p.depot, 10), (struct print_options){0});
 
     (void)state;
     must_say(text, "     called from  prog1+0xa0\n");
     must_say(text, "                  prog1+0x30\n                  ... 2 more\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
-    text = stack_text(&p, &b, deep(&p, 10), (struct print_options){.frames = 1});
+    text = stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 1});
     must_say(text, "     called from  prog1+0xa0\n                  ... 9 more\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
-    must_not_say(stack_text(&p, &b, deep(&p, 8), (struct print_options){0}), " more");
+    must_not_say(stack_text(&p, &b, deep(p.depot, 8), (struct print_options){0}), " more");
 }
 
 /* Three frames of a library without lines are one; two are not, nor are the program's own. */
@@ -388,7 +332,7 @@ static void test_library_runs(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0);
-    uint32_t stack = deep(&p, 4);
+    uint32_t stack = deep(p.depot, 4);
     const char *text;
 
     (void)state;
@@ -470,7 +414,7 @@ static void test_processes(void **state)
     (void)state;
     a_duf(&p, 1);
     a_duf(&q, 1);
-    build_error(q.errors, ERROR_BAF, ENTRY_FREE, deep(&q, 1))->address = 8;
+    build_error(q.errors, ERROR_BAF, ENTRY_FREE, deep(q.depot, 1))->address = 8;
     text = text_of(&b, (struct print_options){0});
     must_say(text, "     0x7e0000000040, thread main, 2 times, in 2 processes (first 2000000001, prog1)\n");
     must_say(text, "     0x8, thread main, in process 2000000002 (prog2)\n");
@@ -490,7 +434,7 @@ static struct build with_use(void)
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0);
 
-    build_block(build_slab(&b, p.area, 1, 64, 4), 0, BLOCK_LIVE, 9, deep(&p, 9));
+    build_block(build_slab(&b, p.area, 1, 64, 4), 0, BLOCK_LIVE, 9, deep(p.depot, 9));
     build_image_header(&b, p.area)->peak_bytes = 20000;
     return b;
 }

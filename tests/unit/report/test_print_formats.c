@@ -9,11 +9,8 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "report_priv.h"
+#include "told.h"
 
-#define PROG 0x560000000000ull
-#define NOBODYS_PID 2000000000u
 #define BLOCK 0x700000000040ull
 #define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)
 #define PROBLEMS .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
@@ -41,62 +38,16 @@ static struct parts an_image(struct build *b, uint32_t number)
     return p;
 }
 
-/* A stack of `depth` frames, innermost at 0x10 * depth. */
-static uint32_t deep(const struct parts *p, unsigned depth)
-{
-    uint32_t stack = 0;
-
-    for (unsigned i = 1; i <= depth; i++)
-        stack = build_node(p->depot, PROG + 0x10 * i, stack);
-    return stack;
-}
-
 static struct error_record *an_error(struct parts *p, uint32_t kind, uint64_t offset)
 {
-    struct error_record *e = build_error(p->errors, kind, p->errors->count, deep(p, 2));
+    struct error_record *e = build_error(p->errors, kind, p->errors->count, deep(p->depot, 2));
 
     e->address = BLOCK + offset;
     e->block = BLOCK;
     e->block_bytes = 40;
     e->block_state = BLOCK_LIVE;
-    e->alloc_stack = deep(p, 1);
+    e->alloc_stack = deep(p->depot, 1);
     return e;
-}
-
-/* The text of a report on `b`; owned by a static buffer. */
-static const char *text_of(struct build *b, struct print_options how)
-{
-    static char text[65536];
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-    FILE *out;
-
-    memset(text, 0, sizeof text);
-    out = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(out);
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    report_want_reachable(r);
-    assert_int_equal(report_collect(r, err), 0);
-    assert_int_equal(r->bad_count, 0);
-    report_print_text(r, out, &how);
-    fclose(out);
-    report_close(r);
-    close(fd);
-    build_end(b);
-    return text;
-}
-
-static void must_say(const char *text, const char *says)
-{
-    if (!strstr(text, says))
-        fail_msg("missing:\n%s\nin\n%s", says, text);
-}
-
-static void must_not_say(const char *text, const char *says)
-{
-    if (strstr(text, says))
-        fail_msg("said:\n%s\nin\n%s", says, text);
 }
 
 /* ---- leaks --------------------------------------------------------------------------------- */
@@ -108,17 +59,17 @@ static struct build leaks(void)
     struct parts p = an_image(&b, 1), child;
     struct leak_group *g;
 
-    build_leak(p.leaks, REACH_LOST, deep(&p, 2), 3, 1234567);
-    g = build_leak(p.leaks, REACH_LOST, deep(&p, 1), 1, 16);
+    build_leak(p.leaks, REACH_LOST, deep(p.depot, 2), 3, 1234567);
+    g = build_leak(p.leaks, REACH_LOST, deep(p.depot, 1), 1, 16);
     g->behind_blocks = 2;
     g->behind_bytes = 64;
-    build_leak(p.leaks, REACH_LOST_BEHIND, deep(&p, 3), 2, 64);
-    g = build_leak(p.leaks, REACH_INTERIOR, deep(&p, 4), 1, 256);
+    build_leak(p.leaks, REACH_LOST_BEHIND, deep(p.depot, 3), 2, 64);
+    g = build_leak(p.leaks, REACH_INTERIOR, deep(p.depot, 4), 1, 256);
     g->behind_blocks = 1;
     g->behind_bytes = 8;
-    build_leak(p.leaks, REACH_HELD, deep(&p, 3), 1, 9)->witness = WITNESS_SELF;
+    build_leak(p.leaks, REACH_HELD, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
     child = an_image(&b, 2);
-    build_leak(child.leaks, REACH_LOST, deep(&child, 5), 1, 5);
+    build_leak(child.leaks, REACH_LOST, deep(child.depot, 5), 1, 5);
     return b;
 }
 
@@ -203,7 +154,7 @@ static struct build errors(void)
     struct error_record *e = an_error(&p, ERROR_DUF, 0);
 
     e->block_state = BLOCK_FREED;
-    e->free_stack = deep(&p, 3);
+    e->free_stack = deep(p.depot, 3);
     an_error(&p, ERROR_MAF, 3);
     e = an_error(&p, ERROR_MIS, 0);
     e->entry = ENTRY_DELETE;

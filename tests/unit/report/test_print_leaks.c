@@ -9,11 +9,8 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "report_priv.h"
+#include "told.h"
 
-#define PROG 0x560000000000ull
-#define NOBODYS_PID 2000000000u
 #define STACK 0x7ffc00001000ull
 #define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)
 #define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
@@ -44,68 +41,6 @@ static struct parts an_image(struct build *b, uint32_t number)
     return p;
 }
 
-/* A stack of `depth` frames, innermost at 0x10 * depth. */
-static uint32_t deep(const struct parts *p, unsigned depth)
-{
-    uint32_t stack = 0;
-
-    for (unsigned i = 1; i <= depth; i++)
-        stack = build_node(p->depot, PROG + 0x10 * i, stack);
-    return stack;
-}
-
-static struct report *open_report(struct build *b)
-{
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    report_want_reachable(r);
-    assert_int_equal(report_collect(r, err), 0);
-    assert_int_equal(r->bad_count, 0);
-    close(fd);
-    build_end(b);
-    return r;
-}
-
-/* The text of a report on `b`; owned by a static buffer. */
-static const char *text_of(struct build *b, struct print_options how)
-{
-    static char text[65536];
-    struct report *r = open_report(b);
-    FILE *out;
-
-    memset(text, 0, sizeof text);
-    out = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(out);
-    report_print_text(r, out, &how);
-    fclose(out);
-    report_close(r);
-    return text;
-}
-
-static void must_say(const char *text, const char *says)
-{
-    if (!strstr(text, says))
-        fail_msg("missing:\n%s\nin\n%s", says, text);
-}
-
-static void must_not_say(const char *text, const char *says)
-{
-    if (strstr(text, says))
-        fail_msg("said:\n%s\nin\n%s", says, text);
-}
-
-static uint32_t lines_of(const char *text)
-{
-    uint32_t lines = 0;
-
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
 /* ---- whole texts --------------------------------------------------------------------------- */
 
 /* One of each kind; the second lost place holds the most, with what is behind it. */
@@ -115,18 +50,18 @@ static struct build one_of_each(void)
     struct parts p = an_image(&b, 1);
     struct leak_group *g;
 
-    build_leak(p.leaks, REACH_LOST, deep(&p, 2), 3, 30);
-    g = build_leak(p.leaks, REACH_CIRCLE, deep(&p, 1), 1, 16);
+    build_leak(p.leaks, REACH_LOST, deep(p.depot, 2), 3, 30);
+    g = build_leak(p.leaks, REACH_CIRCLE, deep(p.depot, 1), 1, 16);
     g->behind_blocks = 2;
     g->behind_bytes = 64;
-    build_leak(p.leaks, REACH_LOST_BEHIND, deep(&p, 3), 2, 64);
-    g = build_leak(p.leaks, REACH_INTERIOR, deep(&p, 6), 1, 256);
+    build_leak(p.leaks, REACH_LOST_BEHIND, deep(p.depot, 3), 2, 64);
+    g = build_leak(p.leaks, REACH_INTERIOR, deep(p.depot, 6), 1, 256);
     g->witness = WITNESS_REGISTER;
     g->at = 3;
     g->thread = 3;
     g->value = g->block + 8;
-    build_leak(p.leaks, REACH_BEHIND, deep(&p, 3), 1, 7);
-    build_leak(p.leaks, REACH_HELD, deep(&p, 3), 1, 9)->witness = WITNESS_SELF;
+    build_leak(p.leaks, REACH_BEHIND, deep(p.depot, 3), 1, 7);
+    build_leak(p.leaks, REACH_HELD, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
     return b;
 }
 
@@ -241,7 +176,7 @@ static void test_inherited(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1);
-    struct leak_group *g = build_leak(p.leaks, REACH_LOST, deep(&p, 1), 0, 0);
+    struct leak_group *g = build_leak(p.leaks, REACH_LOST, deep(p.depot, 1), 0, 0);
 
     (void)state;
     g->block_bytes = 24;
@@ -479,12 +414,12 @@ static void test_witnesses(void **state)
     for (size_t i = 0; i < countof(cases); i++) {
         struct build b = build_begin();
         struct parts p = an_image(&b, 1);
-        struct leak_group *g = build_leak(p.leaks, REACH_HELD, deep(&p, 1), 1, 9);
+        struct leak_group *g = build_leak(p.leaks, REACH_HELD, deep(p.depot, 1), 1, 9);
         struct report *r;
         char *words;
         cases[i].make(&p, g);
         g->value = g->block + 1;
-        r = open_report(&b);
+        r = collect(&b);
         words = witness_sentence(r, &r->leaks[0], false);
         assert_string_equal(words, cases[i].says);
         free(words);
@@ -622,7 +557,7 @@ static void test_unsure(void **state)
         struct build b = build_begin();
         struct parts p = an_image(&b, 1);
         const char *text;
-        build_leak(p.leaks, reaches[i], deep(&p, 1), 1, 9);
+        build_leak(p.leaks, reaches[i], deep(p.depot, 1), 1, 9);
         build_image_header(&b, p.area)->threads_unheard = 1;
         text = text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS});
         must_say(text, "POSSIBLE LEAKS (aib, air)  1 place");
