@@ -20,7 +20,8 @@ static const char *const lease_states[] = {"free", "forking", "held", "left"};
 static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
-                                            "errors", "leaks", "roots"};
+                                            "errors", "leaks", "roots", "leak_checks",
+                                            "check_leaks", "check_roots"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
 static const char *const witnesses[] = {"nobody", "root", "block", "register", "self"};
@@ -52,9 +53,9 @@ static void dump_run(const struct view *v, FILE *out)
             ull(run->heap_bytes), run->mode, run->uid, run->launcher_pid);
     fprintf(out,
             "run start_ns=%llu next_area=%u next_image=%u doorbell=%u reported=%u "
-            "unrecorded=%u\n",
+            "unrecorded=%u checks_asked=%u checks_told=%u\n",
             ull(run->start_ns), run->next_area, run->next_image, run->doorbell, run->reported,
-            run->unrecorded_images);
+            run->unrecorded_images, run->checks_asked, run->checks_told);
     fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
             ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
             ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
@@ -117,9 +118,11 @@ static void dump_image(const struct image_header *h, FILE *out)
             "max_rss_bytes=%llu\n",
             h->costs_known, ull(h->task_clock_ns), ull(h->minor_faults), ull(h->major_faults),
             ull(h->voluntary_switches), ull(h->involuntary_switches), ull(h->max_rss_bytes));
-    fprintf(out, " image leak_check=%u threads_unheard=%u leak_ns=%llu root_bytes=%llu skipped=%llu\n",
+    fprintf(out,
+            " image leak_check=%u threads_unheard=%u leak_ns=%llu root_bytes=%llu skipped=%llu marks=%u "
+            "leak_checks=%u\n",
             h->leak_check, h->threads_unheard, ull(h->leak_ns), ull(h->root_bytes),
-            ull(h->root_bytes_skipped));
+            ull(h->root_bytes_skipped), h->marks, h->leak_checks);
     fputs(" image exe=", out);
     text_put(out, h->exe);
     fputs(" argv=", out);
@@ -264,6 +267,18 @@ static void dump_roots(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_leak_checks(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct leak_check_record *c = segment_item(s, i);
+        fprintf(out,
+                "   leak check %u result=%u told=%u flags=%u thread=%u threads_unheard=%u ns=%llu "
+                "root_bytes=%llu skipped=%llu\n",
+                c->number, c->result, c->told, c->flags, c->thread, c->threads_unheard, ull(c->ns),
+                ull(c->root_bytes), ull(c->root_bytes_skipped));
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -280,10 +295,12 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_modules(s, out);
     else if (s->kind == SEGMENT_ERRORS)
         dump_errors(s, out);
-    else if (s->kind == SEGMENT_LEAKS)
+    else if (s->kind == SEGMENT_LEAKS || s->kind == SEGMENT_CHECK_LEAKS)
         dump_leaks(s, out);
-    else if (s->kind == SEGMENT_ROOTS)
+    else if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS)
         dump_roots(s, out);
+    else if (s->kind == SEGMENT_LEAK_CHECKS)
+        dump_leak_checks(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

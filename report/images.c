@@ -100,6 +100,8 @@ static void image_take_leak_check(struct image *image, const struct image_header
     image->leak_ns = h->leak_ns;
     image->root_bytes = h->root_bytes;
     image->root_bytes_skipped = h->root_bytes_skipped;
+    image->marks = atomic_load_explicit(&h->marks, memory_order_relaxed);
+    image->leak_checks = atomic_load_explicit(&h->leak_checks, memory_order_relaxed);
 }
 
 void image_update(struct image *image, const struct image_header *h)

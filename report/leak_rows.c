@@ -58,6 +58,7 @@ static void row_add(struct leak_row *row, const struct leak *leak)
     row->members++;
     row->blocks += leak->blocks;
     row->bytes += leak->bytes;
+    row->new_blocks += leak->new_blocks;
     row->behind_blocks += leak->behind_blocks;
     row->behind_bytes += leak->behind_bytes;
 }
@@ -91,6 +92,7 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
 {
     struct leak_row *rows = NULL;
     struct known_row *all = NULL, *known, *next;
+    bool is_marked = leaks_are_marked(r);
 
     *count = 0;
     for (uint32_t i = 0; i < r->leak_count; i++) {
@@ -100,7 +102,7 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
         place = place_of(r, &all, &r->leaks[i], match, *count);
         if (place == *count) {
             rows = grow(rows, *count, sizeof *rows);
-            rows[(*count)++] = (struct leak_row){0};
+            rows[(*count)++] = (struct leak_row){.is_marked = is_marked};
         }
         row_add(&rows[place], &r->leaks[i]);
     }
@@ -131,6 +133,7 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
             continue;
         sum.blocks += r->leaks[i].blocks;
         sum.bytes += r->leaks[i].bytes;
+        sum.new_blocks += r->leaks[i].new_blocks;
     }
     return sum;
 }
@@ -139,6 +142,14 @@ bool leaks_are_known(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image->leak_check == LEAKS_FOUND)
+            return true;
+    return false;
+}
+
+bool leaks_are_marked(const struct report *r)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->marks > 0)
             return true;
     return false;
 }

@@ -193,6 +193,7 @@ static void sum_add(struct leak_sum *sum, const struct leak_group *g)
     sum->places++;
     sum->blocks += g->blocks;
     sum->bytes += g->bytes;
+    sum->new_blocks += g->new_blocks;
 }
 
 static void finding_take(struct report *r, struct image *image, const struct leak_group *g,

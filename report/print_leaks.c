@@ -81,9 +81,11 @@ static void id_put(const struct leak_row *row, const struct page *page)
     ink(page, INK_NONE);
 }
 
-static void columns_print(const struct page *page)
+static void columns_print(const struct part *part, const struct page *page)
 {
     fprintf(page->out, " %-12s  %10s  %13s  ", "Id", "Total Size", "Num of Blocks");
+    if (part->rows[0].is_marked)
+        fprintf(page->out, "%6s  ", "New");
     if (!page->how->deterministic)
         fprintf(page->out, "%-14s  ", "Block Address");
     fputs("Allocation Call Stack\n", page->out);
@@ -106,6 +108,8 @@ static void row_print(struct report *r, const struct leak_row *row, const struct
         snprintf(address, sizeof address, "0x%llx", (unsigned long long)row->first->block);
     id_put(row, page);
     fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text, (unsigned long long)row->blocks);
+    if (row->is_marked)
+        fprintf(page->out, "%6llu  ", (unsigned long long)row->new_blocks);
     if (!page->how->deterministic)
         fprintf(page->out, "%-14s  ", address);
     if (row->first->site == NO_SITE)
@@ -124,7 +128,7 @@ static void table_print(struct report *r, const struct part *part, uint32_t line
     uint32_t room = lines - HEAD_LINES, shown = part->count <= room ? part->count : room - 1;
 
     heading_print(part, page);
-    columns_print(page);
+    columns_print(part, page);
     for (uint32_t i = 0; i < shown; i++)
         row_print(r, &part->rows[i], page);
     if (shown < part->count)
@@ -243,23 +247,38 @@ void leaks_print(struct report *r, uint32_t most, const struct page *page)
     parts_free(parts, count);
 }
 
-void leaks_verdict_put(const struct report *r, const struct page *page)
+static void sum_put(uint64_t bytes, uint64_t blocks, uint64_t new_blocks, const struct report *r, FILE *out)
+{
+    fprintf(out, "%s in %s", size_text(bytes).text, block_text(blocks).text);
+    if (leaks_are_marked(r))
+        fprintf(out, " (%llu new)", (unsigned long long)new_blocks);
+}
+
+void leaks_sums_put(const struct report *r, const struct page *page)
 {
     struct leak_sum direct = leak_sum(r, LEAK_DEFINITE), indirect = leak_sum(r, LEAK_INDIRECT);
     struct leak_sum possible = leak_sum(r, LEAK_POSSIBLE);
-    uint64_t blocks = direct.blocks + indirect.blocks, bytes = direct.bytes + indirect.bytes;
+    uint64_t blocks = direct.blocks + indirect.blocks;
 
-    if (page->how->leaks == PRINT_LEAKS_NOTHING || !leaks_are_known(r))
-        return;
     if (blocks == 0 && possible.blocks == 0) {
-        fputs("no leaks; ", page->out);
+        fputs("no leaks", page->out);
         return;
     }
     fputs("leaked ", page->out);
     if (blocks > 0)
-        fprintf(page->out, "%s in %s%s", size_text(bytes).text, block_text(blocks).text,
-                possible.blocks > 0 ? ", " : "; ");
-    if (possible.blocks > 0)
-        fprintf(page->out, "possibly %s in %s; ", size_text(possible.bytes).text,
-                block_text(possible.blocks).text);
+        sum_put(direct.bytes + indirect.bytes, blocks, direct.new_blocks + indirect.new_blocks, r, page->out);
+    if (blocks > 0 && possible.blocks > 0)
+        fputs(", ", page->out);
+    if (possible.blocks > 0) {
+        fputs("possibly ", page->out);
+        sum_put(possible.bytes, possible.blocks, possible.new_blocks, r, page->out);
+    }
+}
+
+void leaks_verdict_put(const struct report *r, const struct page *page)
+{
+    if (page->how->leaks == PRINT_LEAKS_NOTHING || !leaks_are_known(r))
+        return;
+    leaks_sums_put(r, page);
+    fputs("; ", page->out);
 }

@@ -102,7 +102,16 @@ struct part {
     UT_hash_handle hh;
 };
 
+enum what_is_read {
+    READ_ALL,
+    READ_MAP,   /* what its numbers mean */
+    READ_CHECK, /* and what a check in mid-run has found, which nobody has told yet */
+};
+
 struct reading {
+    enum what_is_read what;
+    struct leak_check_record check; /* .number 0: there is none */
+    uint64_t check_at;              /* where it lies in the file */
     struct report *report;
     struct image *image;
     struct part *parts;
@@ -284,12 +293,33 @@ static struct root_record *roots_in_order(struct reading *rd)
 
 /* ---- areas --------------------------------------------------------------------------------- */
 
-static void read_segment(struct reading *rd, const struct segment *s, bool map_only)
+static void read_check(struct reading *rd, const struct segment *s, uint64_t at)
+{
+    const struct leak_check_record *check = segment_item(s, 0);
+
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0 ||
+        atomic_load_explicit(&check->told, memory_order_relaxed) != 0)
+        return;
+    memcpy((void *)&rd->check, (const void *)check, sizeof rd->check);
+    rd->check_at = at + sizeof *s;
+}
+
+/* `at`: where it lies in the file. */
+static void read_segment(struct reading *rd, const struct segment *s, uint64_t at)
 {
     if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;
-    if (map_read_segment(rd->report, rd->image, s) || map_only)
+    if (map_read_segment(rd->report, rd->image, s) || rd->what == READ_MAP)
         return;
+    if (rd->what == READ_CHECK) {
+        if (s->kind == SEGMENT_LEAK_CHECKS)
+            read_check(rd, s, at);
+        else if (s->kind == SEGMENT_CHECK_LEAKS)
+            note_leaks(rd);
+        else if (s->kind == SEGMENT_CHECK_ROOTS)
+            read_roots(rd, s);
+        return;
+    }
     if (s->kind == SEGMENT_SLAB)
         read_slab(rd, s);
     else if (s->kind == SEGMENT_LARGE)
@@ -339,7 +369,7 @@ static bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
     return owner == area_owner(AREA_CLAIMED, number);
 }
 
-static void read_areas(struct reading *rd, bool map_only)
+static void read_areas(struct reading *rd)
 {
     struct report *r = rd->report;
 
@@ -353,7 +383,7 @@ static void read_areas(struct reading *rd, bool map_only)
         if (copy_image(&copy))
             image_update(rd->image, copy_image(&copy));
         while ((s = copy_next_segment(&copy, &off)))
-            read_segment(rd, s, map_only);
+            read_segment(rd, s, area_offset(r->view.run, area) + (uint64_t)((const char *)s - copy.at));
         area_copy_drop(&copy);
     }
 }
@@ -374,13 +404,13 @@ void orphans_check(struct report *r)
 /* An image that still runs may have added to its map since it was read; once per round is enough. */
 void image_read_map(struct report *r, struct image *image)
 {
-    struct reading rd = {.report = r, .image = image};
+    struct reading rd = {.report = r, .image = image, .what = READ_MAP};
 
     if (image->absorbed || image->map_tried)
         return;
     image->map_tried = true;
     image->thread_count = 0;
-    read_areas(&rd, true);
+    read_areas(&rd);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -418,11 +448,16 @@ static void take_groups(struct reading *rd, const struct segment *s, const struc
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
-    if (s->kind != SEGMENT_LEAKS ||
-        atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+    enum segment_kind wanted = rd->what == READ_CHECK ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
+
+    if (s->kind != wanted || atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;
-    for (uint32_t i = 0; i < count; i++)
-        leak_take(rd->report, rd->image, segment_item(s, i), roots, rd->root_count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_group *g = segment_item(s, i);
+        if (rd->check.flags & LEAK_CHECK_NEW && g->new_blocks == 0)
+            continue; /* not asked for */
+        leak_take(rd->report, rd->image, g, roots, rd->root_count);
+    }
 }
 
 /* Groups without the word that they are all there are were being written. */
@@ -455,7 +490,7 @@ void image_collect(struct report *r, struct image *image)
     image->collected = true;
     image->map_tried = true;
     image->thread_count = 0;
-    read_areas(&rd, false);
+    read_areas(&rd);
     sum_parts(&rd, &all);
     use_stacks(r, image, &all);
     image->error_places = rd.error_count;
@@ -464,4 +499,19 @@ void image_collect(struct report *r, struct image *image)
     free(rd.errors);
     counts_free(&rd.scratch);
     counts_free(&all);
+}
+
+bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
+{
+    struct reading rd = {.report = r, .image = image, .what = READ_CHECK};
+
+    image->map_tried = true; /* read again it would be as its header has it */
+    image->thread_count = 0;
+    read_areas(&rd);
+    memcpy((void *)check, (const void *)&rd.check, sizeof *check);
+    *at = rd.check_at;
+    image->leak_check = check->result < LEAKS_CHECK_COUNT ? check->result : LEAKS_CHECK_COUNT;
+    image->threads_unheard = check->threads_unheard;
+    take_leaks(&rd); /* of none it found nothing */
+    return atomic_load_explicit(&check->number, memory_order_relaxed) != 0;
 }

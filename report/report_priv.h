@@ -19,6 +19,7 @@
  *   symbolize_variable.c, variables.c  module + offset, or a place on a stack -> variable, element, member
  *   search.c    in what is sorted by where it begins
  *   live.c      errors of a run that goes on
+ *   checks.c    leaks that it has looked for in mid-run
  *   progress.c  a line for somebody who waits
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
@@ -175,6 +176,8 @@ struct image {
     uint64_t leak_ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;
+    uint32_t marks;       /* that it made; 0: all of its leaks are new */
+    uint32_t leak_checks; /* in mid-run */
     char *exe;
     char *argv; /* argv_bytes, each argument NUL-terminated */
     uint32_t argv_bytes;
@@ -388,6 +391,7 @@ struct leak_sum {
     uint64_t places;
     uint64_t blocks;
     uint64_t bytes;
+    uint64_t new_blocks;
 };
 
 #define LEAKS_MAX 200000u /* of one report, and roots of one process: what is more is counted */
@@ -495,6 +499,13 @@ void orphans_check(struct report *r);
 
 /* What an image that still runs may have added to its map since it was read; once per round is enough. */
 void image_read_map(struct report *r, struct image *image);
+
+/*
+ * A leak check that the image made in mid-run and that nobody has told yet: what it found becomes the
+ * report's leaks, as if it were the one at the end.  *at: where its record lies in the file.  false:
+ * there is none.
+ */
+bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at);
 
 /* ---- map.c -------------------------------------------------------------------------------- */
 
@@ -780,8 +791,10 @@ struct leak_row {
     uint32_t members;
     uint64_t blocks;
     uint64_t bytes;
+    uint64_t new_blocks;
     uint64_t behind_blocks;
     uint64_t behind_bytes;
+    bool is_marked; /* it is worth saying what is new */
 };
 
 /*
@@ -794,6 +807,8 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
 struct leak_sum leak_sum(const struct report *r, uint32_t kind);
 /* Was it asked in any process? */
 bool leaks_are_known(const struct report *r);
+/* Has any process made a mark, or had leaks told in mid-run?  Else all are new. */
+bool leaks_are_marked(const struct report *r);
 
 /* ---- word_leaks.c -------------------------------------------------------------------------- */
 
@@ -893,7 +908,8 @@ void more_print(const struct report *r, uint32_t count, const struct page *page)
 /* How many lines the leaks take, at most `most`. */
 uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page);
 void leaks_print(struct report *r, uint32_t most, const struct page *page); /* the same */
-/* "leaks: 46 B in 4 blocks; " where it is known. */
+/* "leaked 46 B in 4 blocks, possibly 3 B in 1 block", "no leaks"; and behind it "; ", where it is known. */
+void leaks_sums_put(const struct report *r, const struct page *page);
 void leaks_verdict_put(const struct report *r, const struct page *page);
 void use_print(struct report *r, const struct image *main, const struct page *page);
 void cost_print(const struct report *r, const struct page *page);

@@ -86,6 +86,10 @@ char *leak_sentence(const struct leak_row *row, bool deterministic)
                 bytes == 1 ? "" : "s");
         address_put(out, leak->block, deterministic);
     }
+    if (row->is_marked && row->new_blocks == row->blocks)
+        fputs(", new", out);
+    else if (row->is_marked && row->new_blocks > 0)
+        fprintf(out, ", %llu of them new", (unsigned long long)row->new_blocks);
     fclose(out);
     return must_have(text);
 }

@@ -343,6 +343,19 @@ static bool verify_roots(const struct look *l, const struct segment *s)
     return true;
 }
 
+static bool verify_leak_checks(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_check_record *check = item_at(s, i);
+        uint32_t number = atomic_load_explicit(&check->number, memory_order_relaxed);
+        if (number != 0 && number != s->index)
+            return bad(l, check, "leak check with another's number");
+    }
+    return true;
+}
+
 /* ---- segments ----------------------------------------------------------------------------- */
 
 static const struct item_rule {
@@ -357,6 +370,9 @@ static const struct item_rule {
     [SEGMENT_ERRORS] = {sizeof(struct error_record), verify_errors},
     [SEGMENT_LEAKS] = {sizeof(struct leak_group), verify_leaks},
     [SEGMENT_ROOTS] = {sizeof(struct root_record), verify_roots},
+    [SEGMENT_LEAK_CHECKS] = {sizeof(struct leak_check_record), verify_leak_checks},
+    [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), verify_leaks},
+    [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
 };
 
 static bool verify_items(const struct look *l, const struct segment *s)

@@ -3,7 +3,7 @@
  *
  * Without FILE it is the newest run that nobody has reported: last.pool, or a file made by hand
  * whose processes were killed before they could start a reporter.  With --end it is that reporter:
- * started by a checked process that waits for a word in the file.
+ * started by a checked process that waits for a word in the file; with --check, of a leak check in mid-run.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static FILE *open_text(struct report *r, const struct options *o, struct output 
         return to->usual;
     if (!to->is_sanitizers && log_path_of(r, o, path, sizeof path, err))
         return NULL;
-    out = fopen(path, "we");
+    out = fopen(path, report_run(r)->checks_told ? "ae" : "we"); /* behind checks in mid-run */
     if (!out)
         fail(err, -errno, "log file %s: %s", path, strerror(errno));
     return out;
@@ -270,21 +270,69 @@ static int open_own(const char *path, char err[TOOLS_ERROR_BYTES])
     return fail(err, -EACCES, "%s is not a run file of yours", path);
 }
 
-static int report_end(const char *path)
+/* The file of a run by hand, for a process of it; < 0: everything is said. */
+static int open_run(const char *path, struct report **r)
 {
     char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int status, fd = open_own(path, err);
+    int fd = open_own(path, err);
 
     if (fd < 0)
-        return complain(err);
-    if (report_open_fd(&r, fd, path, err) != 0) {
+        return -complain(err);
+    if (report_open_fd(r, fd, path, err) != 0) {
         close(fd);
-        return complain(err);
+        return -complain(err);
     }
+    return fd;
+}
+
+static int report_end(const char *path)
+{
+    struct report *r;
+    int status, fd = open_run(path, &r);
+
+    if (fd < 0)
+        return STATUS_SETUP;
     status = is_for_others_to_tell(r) ? 0 : tell_end(r, path);
     let_go(fd); /* also when nothing could be told: nobody is to wait for it */
     remove_forgotten(path);
+    report_close(r);
+    close(fd);
+    return status;
+}
+
+/* ---- report --check IMAGE FILE: started by a process that waits in mid-run ---------------------- */
+
+static int tell_check(struct report *r, int fd, uint32_t image)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct options o;
+    uint64_t at[1];
+    uint32_t count;
+    FILE *out = NULL;
+    int bad = options_of_run(&o, r, err);
+
+    if (!bad && (bad = report_collect(r, err)) == 0)
+        bad = (out = open_text(r, &o, &(struct output){.usual = stderr}, err)) ? 0 : -EINVAL;
+    if (!bad) {
+        struct print_options how = print_how(&o, fileno(out), NULL);
+        count = report_checks(fd, image, out, &how, at, 1);
+        fflush(out);
+        report_checks_done(fd, at, count);
+    }
+    if (out && out != stderr)
+        fclose(out);
+    options_free(&o);
+    return bad ? complain(err) : 0;
+}
+
+static int report_check(const char *image, const char *path)
+{
+    struct report *r;
+    int status, fd = open_run(path, &r);
+
+    if (fd < 0)
+        return STATUS_SETUP;
+    status = tell_check(r, fd, (uint32_t)strtoul(image, NULL, 10));
     report_close(r);
     close(fd);
     return status;
@@ -300,6 +348,8 @@ int cmd_report(int argc, char **argv)
 
     if (argc == 3 && strcmp(argv[1], "--end") == 0)
         return report_end(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "--check") == 0)
+        return report_check(argv[2], argv[3]);
     options_init(&o);
     if (options_gather(&o, argc, argv, &rest, err)) {
         status = complain(err);

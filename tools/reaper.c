@@ -21,6 +21,7 @@
 #define BATCH_MS 5   /* rings within that time are one */
 #define SOON_MS 20   /* first look after a ring */
 #define IDLE_MS 2000 /* looks become rarer up to here */
+#define CHECKS_AT_A_TIME 32u
 #define LIVE_MS 300  /* errors of a run that ends sooner are told at the end alone */
 
 /* true: woken, or the word is not `seen` any more; false: the time is over. */
@@ -60,6 +61,28 @@ static void tell_live(struct reaper *r)
     free(text);
 }
 
+/* Programs wait for it, as long as they can see us. */
+static void tell_checks(struct reaper *r)
+{
+    uint32_t asked = atomic_load(&r->file->run->checks_asked), count;
+    uint64_t at[CHECKS_AT_A_TIME];
+    if (asked == r->checks_asked)
+        return;
+    r->checks_asked = asked;
+    do {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *out = open_memstream(&text, &bytes);
+        if (!out)
+            return;
+        count = report_checks(r->file->fd, 0, out, &r->how, at, CHECKS_AT_A_TIME);
+        if (fclose(out) == 0 && r->log >= 0)
+            text_write(r->log, text, bytes);
+        free(text);
+        report_checks_done(r->file->fd, at, count);
+    } while (count == CHECKS_AT_A_TIME);
+}
+
 static void *reap(void *arg)
 {
     struct reaper *r = arg;
@@ -69,6 +92,7 @@ static void *reap(void *arg)
         uint32_t seen = atomic_load(bell);
         report_absorb_ended(r->report, r->file->fd);
         tell_live(r);
+        tell_checks(r);
         if (r->live_since_ms && patience_ms > LIVE_MS)
             patience_ms = LIVE_MS;
         if (!futex_wait_ms(bell, seen, patience_ms)) {

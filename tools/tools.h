@@ -349,6 +349,7 @@ struct reaper {
     int log; /* where errors are told as they happen; -1 = nowhere */
     struct print_options how;
     struct live live;
+    uint32_t checks_asked;  /* leak checks in mid-run, told so far */
     uint64_t live_since_ms; /* since when there is something to tell; 0 = there is not */
 };
 

@@ -86,6 +86,71 @@ RTC_INLINE_ int rtc_remove_root_region(const void *start, size_t bytes)
     return function ? function(start, bytes) : 0;
 }
 
+/* ---- leaks, now ---------------------------------------------------------------------------------- */
+
+/* How to check, or-ed. */
+enum {
+    RTC_ALL = 0,
+    RTC_NEW = 1,   /* only what was allocated since the last mark or report is counted and told of */
+    RTC_QUIET = 2  /* told to nobody but the caller; no mark begins */
+};
+
+/* Why nothing is known. */
+enum {
+    RTC_NOT_CHECKED = -1, /* no checker, or it is not to look for leaks; or called in a vfork child or in a */
+                          /* handler that interrupted a check */
+    RTC_NO_MEMORY = -2,   /* none for the search */
+    RTC_SANDBOX = -3,     /* the program may not ask any more what it has mapped */
+    RTC_BUSY = -4         /* a thread, or who was interrupted by this handler, would not leave the allocator */
+};
+
+struct rtc_leak_sum {
+    unsigned long long blocks, bytes;
+    unsigned long long new_blocks, new_bytes; /* of them, allocated since the last mark or report */
+};
+
+struct rtc_leaks {
+    struct rtc_leak_sum definite;  /* nobody can get at them */
+    struct rtc_leak_sum indirect;  /* only through others that are leaked */
+    struct rtc_leak_sum possible;  /* only by pointers to their inside, and what is behind those */
+    struct rtc_leak_sum reachable; /* in use */
+};
+
+/*
+ * Which blocks can the program still get at?  The other threads are stopped for it by a signal (33,
+ * which libc keeps for itself) and go on before anything is told; the whole takes as long as the check
+ * at the end.  A system call of theirs that the kernel does not take up again may end with EINTR as
+ * signal(7) says of handlers with SA_RESTART: poll, epoll_wait, nanosleep, semop, sockets with a
+ * timeout.  A thread that blocks even this signal, or does not run for half a second, is not waited for;
+ * what only its registers hold counts as leaked then.
+ *
+ * Unless RTC_QUIET the report stands where the one at the end would (stderr, --log-file) before the call
+ * returns - which takes at most 10 s with the launcher, 30 s by hand - and a new mark begins.  Of a
+ * report by hand the environment is read: not while another thread changes it.
+ *
+ * *leaks (may be NULL) becomes what was found, unless the answer is negative.  The answer: blocks of
+ * definite and indirect, with RTC_NEW the new ones of them; negative: why nothing is known.  As
+ * __lsan_do_recoverable_leak_check, which tells and answers 0 or 1.
+ */
+RTC_INLINE_ long rtc_check_leaks(unsigned how, struct rtc_leaks *leaks)
+{
+    long (*function)(unsigned, struct rtc_leaks *, size_t);
+    RTC_FIND_(function, "__rtc_check_leaks");
+    return function ? function(how, leaks, sizeof *leaks) : (long)RTC_NOT_CHECKED;
+}
+
+/*
+ * From now on blocks are new: checks, and the report at the end, tell them apart from those before.  0: it
+ * is the 255th of this process, and of its ancestors by fork, reports included - what comes then stays
+ * new - (or there is no checker).
+ */
+RTC_INLINE_ int rtc_mark(void)
+{
+    int (*function)(void);
+    RTC_FIND_(function, "__rtc_mark");
+    return function ? function() : 0;
+}
+
 #ifdef __cplusplus
 namespace rtcheck {
 

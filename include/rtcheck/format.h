@@ -98,7 +98,9 @@ struct run_header {
     struct run_tally taken_back; /* images whose details are no longer in the file */
     _Atomic uint32_t pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
     _Atomic uint32_t error_places; /* with errors, in all images so far; minor version 2 */
-    uint64_t reserved[25];
+    _Atomic uint32_t checks_asked; /* leak checks in mid-run that were to be told, so far; minor version 4 */
+    _Atomic uint32_t checks_told;  /* futex: changes when one was */
+    uint64_t reserved[24];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
 };
@@ -244,9 +246,11 @@ struct image_header {
     uint64_t leak_ns;         /* that it took; minor version 3 */
     uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
     uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
-    uint32_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4 */
+    uint32_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4, as what follows */
+    _Atomic uint32_t marks;       /* that this image has made: new_blocks of leaks are those since the last */
+    _Atomic uint32_t leak_checks; /* that it made in mid-run */
     uint32_t pad;
-    uint64_t reserved[2];
+    uint64_t reserved[1];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
@@ -267,6 +271,10 @@ enum segment_kind {
     SEGMENT_ERRORS = 6,  /* error_records; index = chunk number */
     SEGMENT_LEAKS = 7,   /* leak_groups; index = chunk number; minor version 3, as all of leaks */
     SEGMENT_ROOTS = 8,   /* root_records; index = chunk number */
+    /* minor version 4: checks in mid-run, which are vacant when they have been told */
+    SEGMENT_LEAK_CHECKS = 9, /* one leak_check_record; index = number of the check */
+    SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
+    SEGMENT_CHECK_ROOTS = 11,
 };
 
 enum segment_state {
@@ -591,6 +599,23 @@ struct root_record {
     uint64_t reserved;
 };
 
+/* leak_check_record.flags */
+#define LEAK_CHECK_NEW 1u /* only what is new is to be told */
+
+/* A check that the program has asked for, and that somebody is to tell now. */
+struct leak_check_record {
+    _Atomic uint32_t number; /* from 1 in each image; published last, 0 = being made */
+    uint32_t result;         /* enum leak_check */
+    _Atomic uint32_t told;   /* by who tells it: 1, it is; the program need not wait any longer */
+    uint32_t flags;          /* LEAK_CHECK_* */
+    uint32_t thread;         /* that asked */
+    uint32_t threads_unheard; /* this and what follows as in the image header */
+    uint64_t ns;
+    uint64_t root_bytes;
+    uint64_t root_bytes_skipped;
+    uint64_t reserved[4];
+};
+
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
 static_assert(sizeof(struct area_entry) == 16, "on-file layout");
 static_assert(sizeof(struct lease) == 32, "on-file layout");
@@ -605,6 +630,7 @@ static_assert(sizeof(struct module_record) == 512, "on-file layout");
 static_assert(sizeof(struct error_record) == 320, "on-file layout");
 static_assert(sizeof(struct leak_group) == 160, "on-file layout");
 static_assert(sizeof(struct root_record) == 152, "on-file layout");
+static_assert(sizeof(struct leak_check_record) == 80, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

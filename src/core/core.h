@@ -346,6 +346,8 @@ struct next {
     void (*lsan_ignore_object)(const void *);
     void (*lsan_register_root_region)(const void *, size_t);
     void (*lsan_unregister_root_region)(const void *, size_t);
+    void (*lsan_do_leak_check)(void);
+    int (*lsan_do_recoverable_leak_check)(void);
     /* libc's own heap, for blocks that came from there */
     void (*free)(void *);
     void *(*realloc)(void *, size_t);

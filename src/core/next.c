@@ -29,6 +29,8 @@ static void look_up_sanitizer(void)
     look_up(&next.lsan_ignore_object, "__lsan_ignore_object");
     look_up(&next.lsan_register_root_region, "__lsan_register_root_region");
     look_up(&next.lsan_unregister_root_region, "__lsan_unregister_root_region");
+    look_up(&next.lsan_do_leak_check, "__lsan_do_leak_check");
+    look_up(&next.lsan_do_recoverable_leak_check, "__lsan_do_recoverable_leak_check");
 }
 
 void next_resolve(void)

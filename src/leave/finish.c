@@ -26,7 +26,7 @@
 
 struct start {
     char path[1024]; /* of the reporter */
-    char *argv[5];
+    char *argv[6];
     char **envp;
     char *second_stack;
     uint32_t pid; /* of the reporter, once it is there */
@@ -78,16 +78,17 @@ static bool find_reporter(char *out, size_t room)
     return os_stat(out, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* environ without LD_PRELOAD, in memory of our own. */
-static char **reporters_environment(void)
+/* environ without LD_PRELOAD, in *bytes of our own memory. */
+static char **reporters_environment(size_t *bytes)
 {
     size_t n = 0, kept = 0;
     while (environ && environ[n])
         n++;
-    char **copy = os_map(align_up((n + 1) * sizeof *copy, PAGE_BYTES));
+    *bytes = align_up((n + 1) * sizeof(char *), PAGE_BYTES);
+    char **copy = os_map(*bytes);
     if (os_failed(copy))
         return NULL;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && environ[i]; i++)
         if (!text_starts(environ[i], "LD_PRELOAD="))
             copy[kept++] = environ[i];
     return copy;
@@ -106,8 +107,10 @@ static void wait_for_report(const struct start *s)
 
 static bool start_reporter(struct start *s)
 {
+    size_t bytes;
     char *stacks = os_map(2 * STACK_BYTES);
-    s->envp = reporters_environment();
+    s->failed = false;
+    s->envp = reporters_environment(&bytes);
     if (os_failed(stacks) || !s->envp)
         return false;
     s->second_stack = stacks + STACK_BYTES;
@@ -118,6 +121,10 @@ static bool start_reporter(struct start *s)
     if (pid > 0)
         waitpid(pid, NULL, __WCLONE);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pid > 0) { /* both are in memory of their own by now */
+        os_unmap(stacks, 2 * STACK_BYTES);
+        os_unmap(s->envp, bytes);
+    }
     return pid > 0 && !s->failed;
 }
 
@@ -154,6 +161,32 @@ static bool speaks_for_the_run(void)
     return image()->image == 1 || (first && os_process_gone(first));
 }
 
+static char report_name[] = "rtcheck", report_verb[] = "report";
+
+void report_check_by_hand(const struct leaks_now *now)
+{
+    static struct start s;
+    static char check[] = "--check", number[16];
+    struct text t = text_begin(number, sizeof number);
+    text_decimal(&t, image()->image);
+    text_end(&t);
+    s.argv[0] = report_name;
+    s.argv[1] = report_verb;
+    s.argv[2] = check;
+    s.argv[3] = number;
+    s.argv[4] = (char *)(uintptr_t)run_path();
+    if (os_sandboxed() || !find_reporter(s.path, sizeof s.path) || !start_reporter(&s))
+        return;
+    struct run_header *run = run_header();
+    uint32_t seen = atomic_load(&run->checks_told);
+    for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
+        if (atomic_load_explicit(&now->record->told, memory_order_acquire) || os_process_gone(s.pid))
+            return;
+        os_wait(&run->checks_told, seen, POLL_NS, true);
+        seen = atomic_load(&run->checks_told);
+    }
+}
+
 static void report_by_hand(void)
 {
     static struct start s;
@@ -161,9 +194,9 @@ static void report_by_hand(void)
         say("not recorded: no run file could be made", "");
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
         return;
-    static char verb[] = "report", end[] = "--end", name[] = "rtcheck";
-    s.argv[0] = name;
-    s.argv[1] = verb;
+    static char end[] = "--end";
+    s.argv[0] = report_name;
+    s.argv[1] = report_verb;
     s.argv[2] = end;
     s.argv[3] = (char *)(uintptr_t)run_path();
     if (!os_sandboxed() && find_reporter(s.path, sizeof s.path) && start_reporter(&s))
@@ -188,6 +221,16 @@ static struct range end_function(enum image_end how)
 }
 
 /* true: some are lost. */
+static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX])
+{
+    if (!leaks_begin())
+        return false;
+    bool lost = leaks_check(caller, held);
+    leaks_done();
+    return lost;
+}
+
+/* true: some are lost. */
 static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
 {
     if (!wants_leaks())
@@ -197,7 +240,7 @@ static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
     if (!unwind_caller_of(f.start, f.end - f.start, &caller) &&
         !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
         return false;
-    return leaks_check(&caller, held);
+    return check_at_end(&caller, held);
 }
 
 static const struct range nothing[HELD_MAX];
@@ -207,7 +250,7 @@ void leave_killed(const void *context)
     struct caller caller;
     unwind_interrupted(context, &caller);
     errors_sweep();
-    leaks_check(&caller, nothing);
+    check_at_end(&caller, nothing);
     run_ring();
 }
 

@@ -1,5 +1,5 @@
 /*
- * leaks.c - which blocks the program can still get at, found out at its end.
+ * leaks.c - which blocks the program can still get at, found out at its end, or when it asks.
  *
  *    writers stop (as for a fork) -> the other threads stop (world.c) -> what is mapped (roots.c) ->
  *    marking (shadow/reach.c) -> groups and roots into the run file -> all go on
@@ -7,6 +7,9 @@
  * Blocks count only through each other and through roots, so the heap is described to the marking slab
  * by slab, as its records have it.  All that is needed meanwhile is taken from the kernel, and is no
  * root.  Nobody waits for ever, and what could not be found out is written down as such.
+ *
+ * In mid-run the thread that asks goes on, too: what only its registers hold is in use.  One thread checks
+ * at a time; what it has written goes into segments of their own, which are vacant when it was told.
  */
 #include "leave_priv.h"
 
@@ -17,6 +20,8 @@
 
 #define GROUPS_AT_A_TIME 128u
 #define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
+#define WRITERS_NS 500000000ull /* that is waited for them to stop */
+#define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 
 /* All that one check has in hand. */
@@ -29,7 +34,40 @@ struct check {
     uint64_t looked_at, skipped;
     uint32_t root; /* that is being read */
     bool lost;     /* are there blocks that nobody can get at? */
+    struct leaks_now *now; /* NULL: it is the one at the end */
+    struct written *to;    /* what it fills */
 };
+
+/* ---- one at a time --------------------------------------------------------------------------------- */
+
+static struct {
+    _Atomic uint64_t checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
+    _Atomic uint32_t over;    /* futex: changes when it has done so */
+} turn;
+
+bool leaks_begin(void)
+{
+    uint64_t me = (uint64_t)os_pid() << 32 | os_tid(), holder = 0;
+    uint32_t seen = atomic_load(&turn.over);
+    while (!atomic_compare_exchange_strong(&turn.checker, &holder, me)) {
+        if (holder == me)
+            return false; /* a handler of the thread that checks */
+        if (holder >> 32 == me >> 32) { /* else the next try takes it over */
+            os_wait(&turn.over, seen, 0, false);
+            holder = 0;
+        }
+        seen = atomic_load(&turn.over);
+    }
+    return true;
+}
+
+void leaks_done(void)
+{
+    atomic_store(&turn.checker, 0);
+    atomic_fetch_add(&turn.over, 1);
+    os_wake(&turn.over, false);
+}
+
 
 static bool take(struct range *r, uint64_t bytes)
 {
@@ -153,7 +191,7 @@ static void scan_registers(struct check *c, const struct standing *t)
 static bool mark(struct check *c)
 {
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
-                                      .mark_since = MARK_FIRST,
+                                      .mark_since = hints_mark_now(),
                                       .is_table = is_table};
     if (!take(&c->scratch, reach_room(&c->heap, false)) &&
         !take(&c->scratch, reach_room(&c->heap, true)))
@@ -174,29 +212,27 @@ static bool mark(struct check *c)
 
 /* ---- writing it down ------------------------------------------------------------------------------------- */
 
-/* The segments that the last check has filled. */
-static struct {
-    struct range list;
-    uint32_t count;
-    uint32_t image; /* whose they are: a forked child finds its parent's list */
-} written;
+/* What the last check at the end has filled. */
+static struct written written_at_end;
 
-static struct segment **written_list(void)
+static struct segment **written_list(const struct written *w)
 {
-    return (struct segment **)written.list.start;
+    return (struct segment **)w->list.start;
+}
+
+static void vacate(struct written *w)
+{
+    for (uint32_t i = 0; w->image == image()->image && i < w->count; i++)
+        segment_vacate(written_list(w)[i]);
+    give_back(&w->list);
+    *w = (struct written){.image = image()->image};
 }
 
 static void forget(void)
 {
-    if (written.image == image()->image) {
+    if (written_at_end.image == image()->image)
         atomic_store_explicit(&image()->leak_check, LEAKS_NOT_ASKED, memory_order_release);
-        for (uint32_t i = 0; i < written.count; i++)
-            segment_vacate(written_list()[i]);
-    }
-    give_back(&written.list);
-    written.list = (struct range){0, 0};
-    written.count = 0;
-    written.image = image()->image;
+    vacate(&written_at_end);
 }
 
 static uint64_t segments_for(uint32_t items)
@@ -204,15 +240,25 @@ static uint64_t segments_for(uint32_t items)
     return align_up(items, GROUPS_AT_A_TIME) / GROUPS_AT_A_TIME;
 }
 
-static bool append(struct segment **s, enum segment_kind kind, uint32_t bytes, uint32_t index,
-                   const void *item)
+static struct segment *take_segment(struct check *c, enum segment_kind kind, uint32_t capacity,
+                                    uint32_t bytes, uint64_t index)
+{
+    struct segment *s = segment_take(kind, capacity, bytes, index);
+    if (!s)
+        return NULL;
+    written_list(c->to)[c->to->count++] = s;
+    atomic_store_explicit(&s->epoch, c->now ? c->now->number : 0, memory_order_relaxed);
+    segment_publish(s);
+    return s;
+}
+
+static bool append(struct check *c, struct segment **s, enum segment_kind kind, uint32_t bytes,
+                   uint32_t index, const void *item)
 {
     if (index % GROUPS_AT_A_TIME == 0) {
-        *s = segment_take(kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
+        *s = take_segment(c, kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
         if (!*s)
             return false;
-        written_list()[written.count++] = *s;
-        segment_publish(*s);
     }
     memcpy((char *)segment_items(*s) + index % GROUPS_AT_A_TIME * bytes, item, bytes);
     atomic_store_explicit(&(*s)->count, index % GROUPS_AT_A_TIME + 1, memory_order_release);
@@ -230,11 +276,13 @@ static bool write_down(struct check *c)
     struct segment *s = NULL;
     uint32_t count;
     const struct leak_group *group = reach_groups(c->scan, &count);
-    uint64_t segments = segments_for(c->roots.count) + segments_for(count);
-    if (!take(&written.list, segments * sizeof(struct segment *) + 1))
+    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* a record's */
+    enum segment_kind roots = c->now ? SEGMENT_CHECK_ROOTS : SEGMENT_ROOTS;
+    enum segment_kind leaks = c->now ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
+    if (!take(&c->to->list, segments * sizeof(struct segment *)))
         return false;
     for (uint32_t i = 0; i < c->roots.count; i++)
-        if (!append(&s, SEGMENT_ROOTS, sizeof c->roots.root[0], i, &c->roots.root[i]))
+        if (!append(c, &s, roots, sizeof c->roots.root[0], i, &c->roots.root[i]))
             return false;
     for (uint32_t i = 0; i < count; i++) {
         struct leak_group g;
@@ -242,10 +290,44 @@ static bool write_down(struct check *c)
         if (g.witness == WITNESS_ROOT && g.root)
             witness_tell(&c->world, &c->roots.root[g.root - 1], &g);
         c->lost |= is_lost(&g);
-        if (!append(&s, SEGMENT_LEAKS, sizeof g, i, (const void *)&g))
+        if (!append(c, &s, leaks, sizeof g, i, (const void *)&g))
             return false;
     }
     return true;
+}
+
+static void add_up(struct leaks_now *now, const struct reach_scan *scan)
+{
+    uint32_t count;
+    const struct leak_group *group = reach_groups(scan, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct leaks_sum *sum = &now->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
+        sum->blocks += group[i].blocks;
+        sum->bytes += group[i].bytes;
+        sum->new_blocks += group[i].new_blocks;
+        sum->new_bytes += group[i].new_bytes;
+    }
+}
+
+/* What was found by a check in mid-run, for who tells it. */
+static void write_record(struct check *c, uint64_t ns)
+{
+    struct leaks_now *now = c->now;
+    struct segment *s = NULL;
+    if (c->to->list.start || take(&c->to->list, sizeof s))
+        s = take_segment(c, SEGMENT_LEAK_CHECKS, 1, sizeof *now->record, now->number);
+    if (!s)
+        return;
+    now->record = segment_items(s);
+    now->record->result = now->result;
+    now->record->flags = now->flags;
+    now->record->thread = self ? self->number : 0;
+    now->record->threads_unheard = now->unheard;
+    now->record->ns = ns;
+    now->record->root_bytes = c->looked_at;
+    now->record->root_bytes_skipped = c->skipped;
+    atomic_store_explicit(&now->record->number, now->number, memory_order_relaxed);
+    atomic_store_explicit(&s->count, 1, memory_order_release);
 }
 
 /* ---- the check --------------------------------------------------------------------------------------------- */
@@ -284,6 +366,14 @@ static bool has_own_blocks(void)
     return false;
 }
 
+/* Of a check that nobody is to tell only the sums are kept. */
+static bool keep_result(struct check *c)
+{
+    if (c->now)
+        add_up(c->now, c->scan);
+    return (c->now && !c->now->tell) || write_down(c);
+}
+
 static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
 {
     if (!world_stop(&c->world, caller))
@@ -308,47 +398,78 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
     roots_open_blocks(&c->roots);
     bool marked = mark(c);
     roots_close_blocks(&c->roots);
-    return marked && write_down(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
+    return marked && keep_result(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
 }
 
-static bool check_stopped(const struct caller *caller, const struct range held[HELD_MAX])
+/* Into the image's header: the check at the end. */
+static void write_end(const struct check *c, enum leak_check result, uint64_t ns)
 {
-    struct check c = {0};
-    struct image_header *image_now = image();
+    struct image_header *h = image();
+    h->threads_unheard = c->world.unheard;
+    h->threads_deaf = c->world.deaf;
+    h->root_bytes = c->looked_at;
+    h->root_bytes_skipped = c->skipped;
+    h->leak_ns = ns;
+    atomic_store_explicit(&h->leak_check, result, memory_order_release);
+}
+
+static void check_stopped(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
+{
     uint64_t begin = os_clock_ns();
-    forget();
-    enum leak_check result = has_own_blocks() ? look(&c, caller, held) : LEAKS_FOUND;
-    image_now->threads_unheard = c.world.unheard;
-    image_now->threads_deaf = c.world.deaf;
-    image_now->root_bytes = c.looked_at;
-    image_now->root_bytes_skipped = c.skipped;
-    image_now->leak_ns = os_clock_ns() - begin;
-    atomic_store_explicit(&image_now->leak_check, result, memory_order_release);
-    world_go_on(&c.world);
-    roots_drop(&c.roots);
-    give_back(&c.lists);
-    give_back(&c.scratch);
-    return c.lost;
+    if (!c->now)
+        forget();
+    c->to->image = image()->image;
+    enum leak_check result = c->now || has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
+    uint64_t ns = os_clock_ns() - begin;
+    if (c->now) {
+        c->now->result = result;
+        c->now->unheard = c->world.unheard;
+    }
+    if (c->now && c->now->tell)
+        write_record(c, ns);
+    if (!c->now)
+        write_end(c, result, ns);
+    world_go_on(&c->world);
+    roots_drop(&c->roots);
+    give_back(&c->lists);
+    give_back(&c->scratch);
+}
+
+/* A thread that has lost its processor in the midst of something gets it back soon. */
+static bool stop_writers(void)
+{
+    uint64_t begin = os_clock_ns(), before = begin, now;
+    for (; !fork_stop_writers(); before = now) {
+        now = os_clock_ns();
+        if (now - before < WAITED_NS || now - begin > WRITERS_NS)
+            return false; /* it does not depend on time, or takes too long */
+    }
+    return true;
+}
+
+/* false: somebody would not let us. */
+static bool check_all(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
+{
+    struct section s;
+    if (!stop_writers())
+        return false;
+    bool inside = section_begin(&s);
+    if (inside) {
+        check_stopped(c, caller, held);
+        section_end(&s);
+    }
+    fork_let_go();
+    return inside;
 }
 
 bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX])
 {
-    struct section s;
-    bool lost = false;
-    if (!has_allocated()) {
+    struct check c = {.to = &written_at_end};
+    if (!has_allocated())
         atomic_store(&image()->leak_check, LEAKS_FOUND);
-        return false;
-    }
-    if (!fork_stop_writers()) {
+    else if (!check_all(&c, caller, held))
         atomic_store(&image()->leak_check, LEAKS_BUSY);
-        return false;
-    }
-    if (section_begin(&s)) {
-        lost = check_stopped(caller, held);
-        section_end(&s);
-    }
-    fork_let_go();
-    return lost;
+    return c.lost;
 }
 
 void leaks_forget(void)
@@ -358,5 +479,28 @@ void leaks_forget(void)
     if (!section_begin(&s))
         return;
     forget();
+    section_end(&s);
+}
+
+/* ---- in mid-run -------------------------------------------------------------------------------------------- */
+
+void leaks_check_now(const struct caller *caller, struct leaks_now *now)
+{
+    struct check c = {.now = now, .to = &now->written};
+    uint64_t kept[CALLER_PC];
+    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + CALLER_PC)}};
+    for (uint32_t i = 0; i < CALLER_PC; i++)
+        kept[i] = caller->known >> i & 1 ? caller->value[i] : 0;
+    now->number = atomic_fetch_add(&image()->leak_checks, 1) + 1;
+    if (!check_all(&c, caller, held))
+        now->result = LEAKS_BUSY;
+}
+
+void leaks_told(struct leaks_now *now)
+{
+    struct section s;
+    if (!now->written.list.start || !section_begin(&s))
+        return;
+    vacate(&now->written);
     section_end(&s);
 }

@@ -99,4 +99,43 @@ bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX])
 /* What was written down is void: the program goes on.  Not in a section. */
 void leaks_forget(void);
 
+/*
+ * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
+ * already, which a handler has interrupted.
+ */
+bool leaks_begin(void);
+void leaks_done(void);
+
+struct leaks_sum {
+    uint64_t blocks, bytes, new_blocks, new_bytes;
+};
+
+/* Segments that a check has filled. */
+struct written {
+    struct range list;
+    uint32_t count;
+    uint32_t image; /* whose they are: a forked child finds its parent's list */
+};
+
+/* A check in mid-run: `tell` and `flags` (LEAK_CHECK_*) are given, the rest is what it says. */
+struct leaks_now {
+    bool tell; /* it is written down, to be told */
+    uint32_t flags;
+    uint32_t number; /* of the image's */
+    uint32_t unheard; /* threads that did not stop */
+    enum leak_check result;
+    struct leaks_sum sum[REACH_COUNT];
+    struct leak_check_record *record; /* NULL: it is not written down */
+    struct written written;
+};
+
+void leaks_check_now(const struct caller *caller, struct leaks_now *now);
+/* What was written down has been told: it is void. */
+void leaks_told(struct leaks_now *now);
+
+/* ---- finish.c ------------------------------------------------------------------------------------- */
+
+/* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
+void report_check_by_hand(const struct leaks_now *now);
+
 #endif

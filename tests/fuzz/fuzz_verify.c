@@ -213,9 +213,9 @@ static void touch_item(const struct segment *s, uint32_t i)
         must(e->kind == ERROR_NONE || strlen(e->region_path) < sizeof e->region_path, "its path ends");
         must(e->kind == ERROR_NONE || e->found_bytes <= sizeof e->found, "found bytes fit");
     }
-    if (s->kind == SEGMENT_LEAKS)
+    if (s->kind == SEGMENT_LEAKS || s->kind == SEGMENT_CHECK_LEAKS)
         must(((const struct leak_group *)item)->reach < REACH_COUNT, "it is known how they are reached");
-    if (s->kind == SEGMENT_ROOTS) {
+    if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS) {
         const struct root_record *root = item;
         must(root->kind == ROOT_NONE || strlen(root->path) < sizeof root->path, "a root's path ends");
     }
@@ -236,7 +236,7 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_ROOTS)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_CHECK_ROOTS)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

@@ -107,6 +107,20 @@ static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
     }
 }
 
+/* One that nobody has told. */
+static void add_check(const struct build *b, uint32_t area, uint32_t stack)
+{
+    struct segment *checks =
+        build_segment(b, area, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, 1);
+    struct segment *leaks = build_segment(b, area, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 1, 0);
+    struct leak_check_record *check = build_item(checks, checks->count++);
+
+    check->number = 1;
+    check->result = LEAKS_FOUND;
+    build_leak(leaks, REACH_LOST, stack, 1, 16);
+    build_image_header(b, area)->marks = 1;
+}
+
 /* All that an image of its own can have. */
 static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
                           enum image_how how, const char *program)
@@ -121,6 +135,7 @@ static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uin
     add_threads(b, area);
     add_errors(b, area, stack);
     add_leaks(b, area, stack);
+    add_check(b, area, stack);
     return area;
 }
 

@@ -213,6 +213,8 @@ static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
     strcpy(((struct root_record *)build_item(roots, 2))->path, "/dev/shm/\x1b");
     g->behind_blocks = 2;
     g->behind_bytes = 26;
+    if (h->marks > 0) /* "check" came before */
+        g->new_blocks = 1;
     add_leak(s, REACH_CIRCLE, WITNESS_NOBODY, 0);
     add_leak(s, REACH_INTERIOR, WITNESS_ROOT, 0x560000003008)->root = 3;
     g = add_leak(s, REACH_LOST_BEHIND, WITNESS_BLOCK, 0x700000010108);
@@ -233,6 +235,23 @@ static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
     h->root_bytes = 1 << 20;
     h->root_bytes_skipped = 4096;
     build_image_header(b, child)->leak_check = LEAKS_BUSY;
+}
+
+/* The root has made marks, and a check that nobody has told: found by it was one block. */
+static void add_check(const struct build *b, uint32_t root)
+{
+    struct segment *checks =
+        build_segment(b, root, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, 3);
+    struct segment *leaks = build_segment(b, root, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 4, 0);
+    struct segment *roots = build_segment(b, root, SEGMENT_CHECK_ROOTS, sizeof(struct root_record), 4, 0);
+    struct leak_check_record *check = build_item(checks, checks->count++);
+
+    build_image_header(b, root)->marks = 2;
+    build_image_header(b, root)->leak_checks = check->number = 3;
+    check->result = LEAKS_FOUND;
+    check->thread = check->threads_unheard = 1;
+    add_leak(leaks, REACH_LOST, WITNESS_NOBODY, 0)->new_blocks = 1;
+    build_root(roots, ROOT_STACK, 0x560000001000, 0x1000);
 }
 
 /* As if nobody had done anything wrong. */
@@ -279,6 +298,8 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
         build_image_header(b, root)->errors_unrecorded = number_of(value);
     else if (strcmp(word, "leaks") == 0)
         add_leaks(b, root, child);
+    else if (strcmp(word, "check") == 0)
+        add_check(b, root);
     else if (strcmp(word, "odd") == 0)
         make_odd(b, root);
     else if (strcmp(word, "clean") == 0) {

@@ -269,7 +269,7 @@ static void test_dump(void **state)
         "   error 0 wua entry=23 count=1 time_ns=1700000000000000001 address=0x4010 bytes=2 "
         "stacks=1/0/0 thread=1 damage=0 block=0x0+0 never malloc thread=0 region=0 0x0-0x0 "
         "bias=0x0 module=0 thread=0 found=00ab /\\x1b\n",
-        " image leak_check=1 threads_unheard=2 leak_ns=3 root_bytes=4 skipped=5\n",
+        " image leak_check=1 threads_unheard=2 leak_ns=3 root_bytes=4 skipped=5 marks=0 leak_checks=0\n",
         ("   leak 0 lost stack=1 blocks=3 bytes=48 new=3/48 behind=2/99 block=0x700000010100+16 thread=1 "
          "by=root value=0x700000010104 at=0x77 from=0x0+0/0 root=1 frame=0x55/7/0x66/0x60 on=4/0x88\n"),
         "   root 0 stack 0x7000-0x8000 bias=0x0 thread=3 module=0 /\\x1b\n",

@@ -133,6 +133,15 @@ static struct leak_group *witnessed(const struct sample *s, uint32_t witness)
     return leak(s);
 }
 
+static struct leak_check_record *check(struct sample *s, uint32_t number)
+{
+    struct segment *made =
+        build_segment(&s->b, s->second, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, number);
+    struct leak_check_record *c = build_item(made, made->count++);
+    c->number = number;
+    return c;
+}
+
 static struct root_record *root(const struct sample *s)
 {
     return build_item(s->roots, 0);
@@ -299,7 +308,7 @@ static void fill_area(struct sample *s)
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = SEGMENT_ROOTS + 1; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_CHECK_ROOTS + 1; s->slab->item_bytes = 3, "")                       \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
     CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
@@ -418,7 +427,15 @@ static void fill_area(struct sample *s)
     CASE(root_path, fill(root(s)->path, sizeof root(s)->path), "path of a root has no end")        \
     CASE(root_unwritten,                                                                           \
          (fill(root(s), sizeof(struct root_record)), root(s)->kind = ROOT_NONE), "")               \
-    CASE(root_short_items, s->roots->item_bytes -= 8, "items of a strange size")
+    CASE(root_short_items, s->roots->item_bytes -= 8, "items of a strange size")                   \
+    CASE(midway_leaks, s->leaks->kind = SEGMENT_CHECK_LEAKS, "")                                   \
+    CASE(midway_reach, (s->leaks->kind = SEGMENT_CHECK_LEAKS, leak(s)->reach = REACH_COUNT),       \
+         "blocks that are reached in an unknown way")                                              \
+    CASE(midway_roots, (s->roots->kind = SEGMENT_CHECK_ROOTS, root(s)->end = root(s)->start),      \
+         "root of no length")                                                                      \
+    CASE(check, check(s, 7), "")                                                                   \
+    CASE(check_unwritten, check(s, 7)->number = 0, "")                                             \
+    CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")
 
 #define CASE(name, spoil, want)                                                                    \
     static void spoil_##name(struct sample *s)                                                     \

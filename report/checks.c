@@ -1,0 +1,121 @@
+/*
+ * checks.c - leaks that a program has looked for in mid-run, told while it waits for that.
+ *
+ * What was found lies in the file until it is told, and belongs to the image that asked; its stacks and
+ * modules are those of the image.  So an image is read as for a report at the end, but without what it has
+ * in use: the answer is wanted now.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+#define CHECK_LINES 20u /* of leaks, where not all are wanted */
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static void head_print(const struct report *r, const struct image *image,
+                       const struct leak_check_record *check, const struct page *page)
+{
+    const char *why = leak_check_words(r, image);
+
+    fprintf(page->out, "rtcheck: leak check %u of ", check->number);
+    text_put(page->out, program_name(image));
+    if (!page->how->deterministic)
+        fprintf(page->out, " (%u)", image->pid);
+    fputs(check->flags & LEAK_CHECK_NEW ? ", what is new: " : ": ", page->out);
+    if (why)
+        fprintf(page->out, "leaks are not known: %s", why);
+    else
+        leaks_sums_put(r, page);
+    if (check->threads_unheard > 0)
+        fprintf(page->out, "; %s did not stop for it",
+                count_text(check->threads_unheard, "thread", "threads").text);
+    fputc('\n', page->out);
+}
+
+static void check_print(struct report *r, const struct image *image,
+                        const struct leak_check_record *check, FILE *out, const struct print_options *how)
+{
+    struct page page = {.out = out,
+                        .how = how,
+                        .program = image->exe,
+                        .frames = how->frames ? how->frames : FRAMES_SHOWN};
+    bool whole = how->all || how->leaks == PRINT_LEAKS_RECORDS;
+
+    if (how->leaks == PRINT_LEAKS_NOTHING ||
+        (how->quiet && image->leak_check == LEAKS_FOUND && report_leaks(r, how->problem_kinds) == 0))
+        return;
+    head_print(r, image, check, &page);
+    leaks_print(r, whole ? UINT32_MAX : CHECK_LINES, &page);
+}
+
+/* ---- all that there are -------------------------------------------------------------------- */
+
+static void leaks_drop(struct report *r)
+{
+    leaks_free(r);
+    r->leaks = NULL;
+    r->leak_count = 0;
+    r->leak_places = NULL;
+    r->leak_row_count = 0;
+    r->held = (struct leak_sum){0};
+}
+
+/* The image tells of this check alone; false: it has none. */
+static bool check_take(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
+{
+    for (struct image *other = r->images; other; other = other->hh.next) {
+        other->leak_check = LEAKS_NOT_ASKED;
+        other->marks = 0; /* its own are read again */
+    }
+    leaks_drop(r);
+    if (!image_read_check(r, image, check, at))
+        return false;
+    leaks_sort(r);
+    return true;
+}
+
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, uint64_t *at,
+                       uint32_t room)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct leak_check_record check;
+    struct report *r;
+    uint32_t count = 0;
+
+    if (report_open_fd(&r, fd, "the run", err))
+        return 0;
+    r->wants_held = how->leak_kinds & LEAK_REACHABLE;
+    if (images_refresh(r) == 0)
+        for (struct image *image = r->images; image && count < room; image = image->hh.next) {
+            uint64_t place;
+            if ((only && image->number != only) || !check_take(r, image, &check, &place))
+                continue;
+            check_print(r, image, &check, out, how);
+            at[count++] = place + offsetof(struct leak_check_record, told);
+        }
+    report_close(r);
+    return count;
+}
+
+void report_checks_done(int fd, const uint64_t *at, uint32_t count)
+{
+    const uint32_t told = 1;
+    struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (pwrite(fd, &told, sizeof told, (off_t)at[i]) != sizeof told)
+            continue; /* who waits for it does not do so for ever */
+    if (run == MAP_FAILED)
+        return;
+    atomic_fetch_add(&run->checks_told, 1);
+    syscall(SYS_futex, &run->checks_told, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    munmap(run, sizeof *run);
+}

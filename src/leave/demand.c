@@ -1,0 +1,138 @@
+/*
+ * demand.c - leaks looked for in mid-run, because the program asks.
+ *
+ *    stop the others, look (leaks.c) -> all go on -> what was found is told -> a new mark begins
+ *
+ * The report is out before the call returns: the launcher's, who is rung, or by hand that of a reporter,
+ * as at the end.  The program waits for it while its other threads run; bounded, and not at all for a
+ * check that is to be told to nobody but its caller.
+ */
+#include "leave_priv.h"
+#include "rtcheck/check.h"
+
+#include <string.h>
+
+#define TELL_NS 10000000000ull
+#define LOOK_NS 50000000ull
+
+/* ---- telling ------------------------------------------------------------------------------------- */
+
+static void wait_for_launcher(const struct leaks_now *now)
+{
+    struct run_header *run = run_header();
+    uint64_t begin = os_clock_ns();
+    uint32_t seen = atomic_load(&run->checks_told);
+    while (!atomic_load_explicit(&now->record->told, memory_order_acquire)) {
+        if (os_clock_ns() - begin > TELL_NS || os_process_gone(run->launcher_pid))
+            return;
+        os_wait(&run->checks_told, seen, LOOK_NS, true);
+        seen = atomic_load(&run->checks_told);
+    }
+}
+
+static void tell(const struct leaks_now *now)
+{
+    if (!now->record)
+        return;
+    if (rt.by_launcher) {
+        atomic_fetch_add(&run_header()->checks_asked, 1);
+        run_ring();
+        wait_for_launcher(now);
+    } else {
+        report_check_by_hand(now);
+    }
+    if (hints_next_mark())
+        atomic_fetch_add(&image()->marks, 1);
+}
+
+/* ---- checking ------------------------------------------------------------------------------------ */
+
+/* The program's frame that has called us. */
+static bool find_caller(struct caller *out)
+{
+    struct object us;
+    return loader_find((uintptr_t)&find_caller, &us) && unwind_caller_of(us.start, us.end - us.start, out);
+}
+
+static bool check(struct leaks_now *now)
+{
+    struct caller caller;
+    if (!core_is_started() || !rt.options.leaks || fork_shares_memory() || !find_caller(&caller))
+        return false;
+    if (fork_is_child())
+        fork_begin_child();
+    now->tell = now->tell && run_header();
+    if (!leaks_begin())
+        return false;
+    leaks_check_now(&caller, now);
+    if (now->tell)
+        tell(now);
+    leaks_told(now);
+    leaks_done();
+    return true;
+}
+
+/* ---- rtcheck/check.h ------------------------------------------------------------------------------- */
+
+static struct rtc_leak_sum sum_of(const struct leaks_now *now, enum reach first, enum reach last)
+{
+    struct rtc_leak_sum to = {0};
+    for (enum reach i = first; i <= last; i++) {
+        to.blocks += now->sum[i].blocks;
+        to.bytes += now->sum[i].bytes;
+        to.new_blocks += now->sum[i].new_blocks;
+        to.new_bytes += now->sum[i].new_bytes;
+    }
+    return to;
+}
+
+static int refusal(enum leak_check result)
+{
+    return result == LEAKS_NO_MEMORY ? RTC_NO_MEMORY : result == LEAKS_SANDBOX ? RTC_SANDBOX : RTC_BUSY;
+}
+
+EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room);
+EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
+{
+    struct leaks_now now = {.tell = !(how & RTC_QUIET), .flags = how & RTC_NEW ? LEAK_CHECK_NEW : 0};
+    struct rtc_leaks all;
+    if (!check(&now))
+        return RTC_NOT_CHECKED;
+    if (now.result != LEAKS_FOUND)
+        return refusal(now.result);
+    all.definite = sum_of(&now, REACH_LOST, REACH_CIRCLE);
+    all.indirect = sum_of(&now, REACH_LOST_BEHIND, REACH_LOST_BEHIND);
+    all.possible = sum_of(&now, REACH_INTERIOR, REACH_BEHIND);
+    all.reachable = sum_of(&now, REACH_HELD, REACH_HELD);
+    if (out)
+        memcpy(out, &all, room < sizeof all ? room : sizeof all);
+    uint64_t leaked = all.definite.blocks + all.indirect.blocks;
+    uint64_t since = all.definite.new_blocks + all.indirect.new_blocks;
+    return (long)(how & RTC_NEW ? since : leaked);
+}
+
+EXPORT int __rtc_mark(void);
+EXPORT int __rtc_mark(void)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return 0;
+    uint32_t mark = hints_next_mark();
+    if (mark)
+        atomic_fetch_add(&image()->marks, 1);
+    section_end(&s);
+    return mark != 0;
+}
+
+/* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------------- */
+
+EXPORT int __lsan_do_recoverable_leak_check(void);
+EXPORT int __lsan_do_recoverable_leak_check(void)
+{
+    struct leaks_now now = {.tell = true};
+    if (next.lsan_do_recoverable_leak_check)
+        return next.lsan_do_recoverable_leak_check();
+    return check(&now) && now.sum[REACH_LOST].blocks + now.sum[REACH_CIRCLE].blocks +
+                                  now.sum[REACH_LOST_BEHIND].blocks !=
+                              0;
+}

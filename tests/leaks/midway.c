@@ -1,0 +1,308 @@
+/*
+ * midway.c - programs that look for leaks while they go on: `midway WHAT`.  What the checks answer is
+ * printed, and midway.py says what that, and the reports, have to be.
+ *
+ * Sizes tell blocks apart.
+ */
+/* rtc-build: -pthread -fno-optimize-sibling-calls */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rtcheck/check.h"
+
+extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+#define NOINLINE __attribute__((noinline))
+
+static void *volatile kept;
+
+static NOINLINE void lose(size_t bytes)
+{
+    kept = malloc(bytes);
+    kept = NULL;
+}
+
+static void say(const char *what, long answer)
+{
+    printf("%s %ld\n", what, answer);
+    fflush(stdout);
+}
+
+static void check(const char *what, unsigned how)
+{
+    struct rtc_leaks l;
+    memset(&l, 0, sizeof l);
+    long answer = rtc_check_leaks(how, &l);
+    printf("%s %ld: %llu/%llu (%llu/%llu) %llu/%llu %llu/%llu\n", what, answer, l.definite.blocks,
+           l.definite.bytes, l.definite.new_blocks, l.definite.new_bytes, l.indirect.blocks, l.indirect.bytes,
+           l.possible.blocks, l.possible.bytes);
+    fflush(stdout);
+}
+
+/* ---- what is found and what is new ------------------------------------------------------------------ */
+
+static NOINLINE void lose_chain(void)
+{
+    void *volatile *chain = malloc(2001);
+    chain[0] = malloc(2002);
+}
+
+static void counts(void)
+{
+    static char *inside;
+    check("nothing", RTC_QUIET);
+    lose_chain();
+    inside = (char *)malloc(2003) + 4;
+    check("one of each", RTC_QUIET);
+    inside -= 4;
+    check("quiet again", RTC_QUIET);
+    say("no result", rtc_check_leaks(RTC_QUIET, NULL));
+    say("mark", rtc_mark());
+    lose(2004);
+    check("since the mark", RTC_QUIET | RTC_NEW);
+    check("told", RTC_ALL);
+    lose(2005);
+    check("since it was told", RTC_NEW);
+    check("nothing new", RTC_NEW);
+    say("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    free(inside);
+}
+
+/* What is held by nothing but registers and the stack of who asks, in use before and after. */
+static void own(void)
+{
+    register char *a __asm__("rbx") = malloc(2011);
+    register char *b __asm__("r12") = malloc(2012);
+    __asm__ volatile("" : "+r"(a), "+r"(b));
+    check("registers", RTC_QUIET);
+    __asm__ volatile("" : "+r"(a), "+r"(b));
+    free(a);
+    free(b);
+}
+
+static void marks(void)
+{
+    int n = 0;
+    while (rtc_mark())
+        n++;
+    say("marks", n);
+    lose(2021);
+    check("the last stays", RTC_QUIET | RTC_NEW);
+}
+
+static void silent(void)
+{
+    void *volatile mine = malloc(2031);
+    check("nothing", RTC_ALL);
+    say("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    free(mine);
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------- */
+
+#define THREADS 8
+#define NODES 200
+
+struct node {
+    struct node *next;
+    char text[40];
+};
+
+static atomic_bool over;
+static atomic_uint running;
+
+/* All of its blocks are held at any time, by its stack, its registers, or one another. */
+static void *chase(void *about)
+{
+    struct node *head = NULL;
+    unsigned count = 0, seed = (unsigned)(uintptr_t)about;
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&over)) {
+        if (count < NODES && rand_r(&seed) % 2) {
+            struct node *n = malloc(sizeof *n);
+            n->next = head;
+            head = n;
+            count++;
+        } else if (head) {
+            struct node *rest = NULL;
+            for (struct node *n = head, *next; n; n = next) { /* turned round: on the way two lists */
+                next = n->next;
+                n->next = rest;
+                rest = n;
+            }
+            head = rest->next;
+            free(rest);
+            count--;
+        }
+    }
+    while (head) {
+        struct node *next = head->next;
+        free(head);
+        head = next;
+    }
+    return NULL;
+}
+
+static int checks = 10;
+
+static void threads(void)
+{
+    pthread_t thread[THREADS];
+    long worst = 0, refused = 0;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&thread[i], NULL, chase, (void *)(i + 1)))
+            abort();
+    while (atomic_load(&running) < THREADS)
+        sched_yield();
+    for (int i = 0; i < checks; i++) {
+        struct rtc_leaks l;
+        long answer = rtc_check_leaks(RTC_QUIET, &l);
+        refused += answer < 0;
+        if (answer > worst || (answer == 0 && (long)l.possible.blocks > worst))
+            worst = answer ? answer : (long)l.possible.blocks;
+    }
+    atomic_store(&over, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    say("lost", worst);
+    say("refused", refused);
+}
+
+/* Two ask at once, and a third one forks meanwhile: everybody gets an answer. */
+static void *ask(void *unused)
+{
+    for (int i = 0; i < 20; i++) {
+        long answer = rtc_check_leaks(RTC_QUIET, NULL);
+        if (answer != 0 && answer != RTC_NOT_CHECKED)
+            abort();
+    }
+    return unused;
+}
+
+static void together(void)
+{
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&thread[i], NULL, ask, NULL))
+            abort();
+    int good = 0;
+    for (int i = 0; i < 10; i++) {
+        int status = 1;
+        pid_t pid = fork();
+        if (pid == 0) {
+            void *volatile first = malloc(2101); /* stacks of threads that it lacks may point to its place */
+            lose(2101);
+            _exit((int)rtc_check_leaks(RTC_QUIET, NULL) - 1 + !first);
+        }
+        waitpid(pid, &status, 0);
+        good += status == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    say("children", good);
+}
+
+/* A child tells of itself alone. */
+static void child(void)
+{
+    lose(2111);
+    pid_t pid = fork();
+    if (pid == 0) {
+        lose(2112);
+        check("child", RTC_ALL);
+        exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    check("parent", RTC_ALL);
+}
+
+/* ---- system calls that are interrupted ---------------------------------------------------------------- */
+
+static int pipe_of_reader[2];
+static atomic_bool polling;
+static _Atomic pid_t poller;
+static atomic_int poll_error, read_result;
+
+static void *poll_for_ever(void *unused)
+{
+    atomic_store(&poller, gettid());
+    if (poll(NULL, 0, -1) < 0)
+        atomic_store(&poll_error, errno);
+    atomic_store(&polling, true);
+    return unused;
+}
+
+static void *read_one(void *unused)
+{
+    char byte;
+    atomic_store(&poller, gettid());
+    atomic_store(&read_result, (int)read(pipe_of_reader[0], &byte, 1));
+    return unused;
+}
+
+/* Until the kernel says that this thread sleeps. */
+static void wait_until_asleep(void)
+{
+    char path[64], line[256], state = 0;
+    while (!atomic_load(&poller))
+        sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&poller));
+    while (state != 'S') {
+        FILE *f = fopen(path, "r");
+        if (f && fgets(line, sizeof line, f) && strrchr(line, ')'))
+            state = strrchr(line, ')')[2];
+        if (f)
+            fclose(f);
+    }
+    atomic_store(&poller, 0);
+}
+
+static void interrupted(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, poll_for_ever, NULL);
+    wait_until_asleep();
+    rtc_check_leaks(RTC_QUIET, NULL);
+    pthread_join(thread, NULL);
+    say("poll is interrupted", atomic_load(&poll_error) == EINTR);
+    if (pipe(pipe_of_reader))
+        abort();
+    pthread_create(&thread, NULL, read_one, NULL);
+    wait_until_asleep();
+    rtc_check_leaks(RTC_QUIET, NULL);
+    if (write(pipe_of_reader[1], "x", 1) != 1)
+        abort();
+    pthread_join(thread, NULL);
+    say("read goes on", atomic_load(&read_result));
+}
+
+/* ---- which ------------------------------------------------------------------------------------------ */
+
+#define ONE(name) {#name, name}
+static const struct {
+    const char *name;
+    void (*run)(void);
+} all[] = {
+    ONE(counts), ONE(own), ONE(marks), ONE(silent), ONE(threads), ONE(together), ONE(child), ONE(interrupted),
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof all / sizeof all[0]; i++)
+        if (!strcmp(argv[1], all[i].name)) {
+            checks = argc > 2 ? atoi(argv[2]) : checks;
+            all[i].run();
+            return 0;
+        }
+    return 2;
+}

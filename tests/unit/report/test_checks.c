@@ -1,0 +1,152 @@
+/*
+ * test_checks.c - leak checks of a run that goes on: which are told, in which words, and that who waits
+ * for one is let go.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build_run.h"
+#include "report_priv.h"
+
+#define NOBODYS_PID 2000000000u
+#define KINDS .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
+
+struct asked {
+    uint32_t area;
+    struct leak_check_record *record;
+    struct segment *leaks;
+};
+
+static uint32_t an_image(struct build *b, uint32_t number)
+{
+    uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
+    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *d = build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 4, 0);
+
+    build_module(m, "/usr/bin/prog", 0x560000000000, 0x10000)->number = 1;
+    d->count = d->capacity;
+    build_node(d, 0x560000001010, 0);
+    build_image_header(b, area)->state = IMAGE_OPEN;
+    return area;
+}
+
+static struct asked ask(struct build *b, uint32_t area, uint32_t number)
+{
+    struct segment *made =
+        build_segment(b, area, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, number);
+    struct asked a = {area, build_item(made, made->count++),
+                      build_segment(b, area, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 4, 0)};
+
+    a.record->number = number;
+    a.record->result = LEAKS_FOUND;
+    return a;
+}
+
+/* What is told of a file, which stays open; `at` as in report_checks. */
+static const char *told(int fd, uint32_t only, struct print_options how, uint64_t at[4], uint32_t *count)
+{
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+
+    memset(text, 0, sizeof text);
+    how.deterministic = true;
+    *count = report_checks(fd, only, out, &how, at, 4);
+    fclose(out);
+    return text;
+}
+
+#define TABLE                                                            \
+    "LEAKS (mel)  1 place: 48 B in 3 blocks\n"                           \
+    " Id            Total Size  Num of Blocks  Allocation Call Stack\n" \
+    " mel-5497ec5b        48 B              3  prog+0x1010\n"
+
+static void one(void **state)
+{
+    (void)state;
+    struct build b = build_begin();
+    uint32_t count;
+    uint64_t at[4];
+    struct asked a = ask(&b, an_image(&b, 1), 7);
+    build_leak(a.leaks, REACH_LOST, 1, 3, 48);
+    /* the check at the end and what is in use are not asked for */
+    build_leak(build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0), REACH_LOST, 1, 5, 50);
+    int fd = build_fd(&b);
+
+    assert_string_equal(told(fd, 0, (struct print_options){KINDS}, at, &count),
+                        "rtcheck: leak check 7 of prog1: leaked 48 B in 3 blocks\n" TABLE);
+    assert_int_equal(count, 1);
+    report_checks_done(fd, at, count);
+    told(fd, 0, (struct print_options){KINDS}, at, &count);
+    assert_int_equal(count, 0);
+    close(fd);
+    build_end(&b);
+}
+
+static void let_go(void **state)
+{
+    (void)state;
+    struct build b = build_begin();
+    struct asked a = ask(&b, an_image(&b, 1), 7), other = ask(&b, an_image(&b, 2), 3);
+    struct run_header run;
+    uint32_t count, told_word[2];
+    uint64_t at[4];
+    off_t place[] = {(char *)&a.record->told - (char *)build_run(&b), (char *)&other.record->told - (char *)build_run(&b)};
+    int fd = build_fd(&b);
+
+    told(fd, 2, (struct print_options){KINDS}, at, &count);
+    assert_int_equal(count, 1);
+    report_checks_done(fd, at, count);
+    assert_int_equal(pread(fd, &run, sizeof run, 0), sizeof run);
+    assert_int_equal(run.checks_told, 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pread(fd, &told_word[i], 4, place[i]), 4);
+    assert_int_equal(told_word[0], 0);
+    assert_int_equal(told_word[1], 1);
+    close(fd);
+    build_end(&b);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    struct build b = build_begin();
+    struct asked a = ask(&b, an_image(&b, 1), 1), none = ask(&b, an_image(&b, 2), 2),
+                 busy = ask(&b, an_image(&b, 3), 3);
+    uint32_t count;
+    uint64_t at[4];
+    build_leak(a.leaks, REACH_LOST, 1, 3, 48)->new_blocks = 1;
+    build_leak(a.leaks, REACH_INTERIOR, 1, 1, 16)->new_blocks = 0;
+    build_image_header(&b, a.area)->marks = 1;
+    a.record->flags = LEAK_CHECK_NEW;
+    none.record->threads_unheard = 2;
+    busy.record->result = LEAKS_BUSY;
+    int fd = build_fd(&b);
+
+    const char *text = told(fd, 0, (struct print_options){KINDS}, at, &count);
+    assert_int_equal(count, 3);
+    assert_non_null(strstr(text, "check 1 of prog1, what is new: leaked 48 B in 3 blocks (1 new)\n"));
+    assert_non_null(strstr(text, " mel-5497ec5b        48 B              3       1  prog+0x1010\n"));
+    assert_null(strstr(text, "aib-")); /* nothing of it is new */
+    assert_non_null(strstr(text, "check 2 of prog2: no leaks; 2 threads did not stop for it\n"));
+    assert_non_null(strstr(text, "check 3 of prog3: leaks are not known: a thread would not leave the allocator\n"));
+    text = told(fd, 0, (struct print_options){KINDS, .quiet = true}, at, &count);
+    assert_int_equal(count, 3);
+    assert_non_null(strstr(text, "check 1 "));
+    assert_null(strstr(text, "check 2 "));
+    assert_non_null(strstr(text, "check 3 "));
+    assert_string_equal(told(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_NOTHING}, at, &count), "");
+    assert_int_equal(count, 3);
+    close(fd);
+    build_end(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(let_go), cmocka_unit_test(words)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
