@@ -57,7 +57,7 @@ static bool find_caller(struct caller *out)
 static bool check(struct leaks_now *now)
 {
     struct caller caller;
-    if (!core_is_started() || !rt.options.leaks || fork_shares_memory() || !find_caller(&caller))
+    if (!core_is_started() || !wants_leaks() || fork_shares_memory() || !find_caller(&caller))
         return false;
     if (fork_is_child())
         fork_begin_child();

@@ -68,7 +68,6 @@ void leaks_done(void)
     os_wake(&turn.over, false);
 }
 
-
 static bool take(struct range *r, uint64_t bytes)
 {
     void *p = os_map(align_up(bytes, PAGE_BYTES));
