@@ -21,7 +21,7 @@ static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
                                             "errors", "leaks", "roots", "leak_checks",
-                                            "check_leaks", "check_roots"};
+                                            "check_leaks", "check_roots", "texts"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
 static const char *const witnesses[] = {"nobody", "root", "block", "register", "self"};
@@ -279,6 +279,16 @@ static void dump_leak_checks(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_texts(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct text_record *text = segment_item(s, i);
+        fprintf(out, "   text %u kind=%u ", i, text->kind);
+        text_put(out, text->text);
+        fputc('\n', out);
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -301,6 +311,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_roots(s, out);
     else if (s->kind == SEGMENT_LEAK_CHECKS)
         dump_leak_checks(s, out);
+    else if (s->kind == SEGMENT_TEXTS)
+        dump_texts(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

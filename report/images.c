@@ -421,6 +421,9 @@ void images_retire(struct report *r)
 void image_free(struct image *image)
 {
     image_drop_map(image);
+    for (uint32_t i = 0; i < image->unknown_count; i++)
+        free(image->unknown_settings[i]);
+    free(image->unknown_settings);
     free(image->uses);
     free(image->exe);
     free(image->argv);

@@ -348,6 +348,15 @@ static void note_leaks(const struct report *r, struct notes *notes)
                  count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were").text);
 }
 
+/* The program's own options, for another checker. */
+static void note_settings(const struct report *r, struct notes *notes)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        for (uint32_t i = 0; i < image->unknown_count; i++)
+            note_add(notes, true, "%s: __lsan_default_options: not known here: %s", program_name(image),
+                     image->unknown_settings[i]);
+}
+
 struct notes notes_make(const struct report *r, const struct image *main,
                         const struct print_options *how)
 {
@@ -364,6 +373,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
         note_leaks_unknown(r, main, &notes);
         note_leaks(r, &notes);
     }
+    note_settings(r, &notes);
     note_ends(r, main, &notes);
     note_crashes(r, &notes);
     note_machine(r, &notes);

@@ -245,6 +245,19 @@ static void read_errors(struct reading *rd, const struct segment *s)
     }
 }
 
+static void read_texts(struct image *image, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct text_record *text = segment_item(s, i);
+        if (text->kind != TEXT_UNKNOWN_SETTING)
+            continue;
+        image->unknown_settings = grow(image->unknown_settings, image->unknown_count, sizeof(char *));
+        image->unknown_settings[image->unknown_count++] = must_have(strdup(text->text));
+    }
+}
+
 /* They are as many as stacks: not copied to wait for the map, but looked for again. */
 static void note_leaks(struct reading *rd)
 {
@@ -328,6 +341,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_threads(rd, s);
     else if (s->kind == SEGMENT_ERRORS)
         read_errors(rd, s);
+    else if (s->kind == SEGMENT_TEXTS)
+        read_texts(rd->image, s);
     else if (s->kind == SEGMENT_LEAKS)
         note_leaks(rd);
     else if (s->kind == SEGMENT_ROOTS)

@@ -178,6 +178,8 @@ struct image {
     uint64_t root_bytes_skipped;
     uint32_t marks;       /* that it made; 0: all of its leaks are new */
     uint32_t leak_checks; /* in mid-run */
+    char **unknown_settings; /* "key=value" of its own options that mean nothing here */
+    uint32_t unknown_count;
     char *exe;
     char *argv; /* argv_bytes, each argument NUL-terminated */
     uint32_t argv_bytes;

@@ -356,6 +356,18 @@ static bool verify_leak_checks(const struct look *l, const struct segment *s)
     return true;
 }
 
+static bool verify_texts(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct text_record *text = item_at(s, i);
+        if (!is_text(text->text, sizeof text->text))
+            return bad(l, text, "text has no end");
+    }
+    return true;
+}
+
 /* ---- segments ----------------------------------------------------------------------------- */
 
 static const struct item_rule {
@@ -373,6 +385,7 @@ static const struct item_rule {
     [SEGMENT_LEAK_CHECKS] = {sizeof(struct leak_check_record), verify_leak_checks},
     [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), verify_leaks},
     [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
+    [SEGMENT_TEXTS] = {sizeof(struct text_record), verify_texts},
 };
 
 static bool verify_items(const struct look *l, const struct segment *s)

@@ -33,6 +33,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     core_constructed(envp);
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
+    leave_start();
     if (wants_leaks())
         fatal_start(leave_killed);
     on_exit(ending, NULL);

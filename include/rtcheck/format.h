@@ -275,6 +275,7 @@ enum segment_kind {
     SEGMENT_LEAK_CHECKS = 9, /* one leak_check_record; index = number of the check */
     SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
     SEGMENT_CHECK_ROOTS = 11,
+    SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
 };
 
 enum segment_state {
@@ -616,6 +617,20 @@ struct leak_check_record {
     uint64_t reserved[4];
 };
 
+/* ---- what there is to say in the program's own words -------------------------------------- */
+
+enum text_kind {
+    TEXT_NONE = 0,
+    TEXT_UNKNOWN_SETTING = 1, /* "key=value" of __lsan_default_options, which means nothing here */
+    TEXT_KIND_COUNT
+};
+
+struct text_record {
+    uint32_t kind; /* enum text_kind; others: of a later minor version */
+    uint32_t reserved;
+    char text[120]; /* NUL-terminated; cut at the end */
+};
+
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
 static_assert(sizeof(struct area_entry) == 16, "on-file layout");
 static_assert(sizeof(struct lease) == 32, "on-file layout");
@@ -631,6 +646,7 @@ static_assert(sizeof(struct error_record) == 320, "on-file layout");
 static_assert(sizeof(struct leak_group) == 160, "on-file layout");
 static_assert(sizeof(struct root_record) == 152, "on-file layout");
 static_assert(sizeof(struct leak_check_record) == 80, "on-file layout");
+static_assert(sizeof(struct text_record) == 128, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

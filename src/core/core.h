@@ -18,6 +18,7 @@ enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUG
 
 struct options {
     enum on_error on_error;
+    int error_exitcode;   /* -1: none is asked for */
     uint32_t error_limit; /* places with errors that are kept of each image */
     bool trace_children;
     bool leaks, leak_check, mel_at_exit; /* all of them: leaks are to be looked for at the end */

@@ -139,6 +139,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_number(&o->error_limit, v, 1, ERROR_LIMIT_MAX);
     else if (key_is(key, n, "on-error"))
         read_on_error(&o->on_error, v);
+    else if (key_is(key, n, "error-exitcode"))
+        read_byte(&o->error_exitcode, v);
     else if (key_is(key, n, "malloc-fill"))
         read_byte(&pool_knobs.malloc_fill, v);
     else if (key_is(key, n, "free-fill"))

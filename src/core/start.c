@@ -13,7 +13,7 @@
 
 struct runtime rt = {.options = {
                          .trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true,
-                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000}};
+                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000, .error_exitcode = -1}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;

@@ -54,7 +54,7 @@ static bool find_caller(struct caller *out)
     return loader_find((uintptr_t)&find_caller, &us) && unwind_caller_of(us.start, us.end - us.start, out);
 }
 
-static bool check(struct leaks_now *now)
+bool leaks_on_demand(struct leaks_now *now)
 {
     struct caller caller;
     if (!core_is_started() || !wants_leaks() || fork_shares_memory() || !find_caller(&caller))
@@ -96,13 +96,14 @@ EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
 {
     struct leaks_now now = {.tell = !(how & RTC_QUIET), .flags = how & RTC_NEW ? LEAK_CHECK_NEW : 0};
     struct rtc_leaks all;
-    if (!check(&now))
+    if (!leaks_on_demand(&now))
         return RTC_NOT_CHECKED;
     if (now.result != LEAKS_FOUND)
         return refusal(now.result);
-    all.definite = sum_of(&now, REACH_LOST, REACH_CIRCLE);
-    all.indirect = sum_of(&now, REACH_LOST_BEHIND, REACH_LOST_BEHIND);
-    all.possible = sum_of(&now, REACH_INTERIOR, REACH_BEHIND);
+    bool sure = !now.unheard; /* else a register of theirs may hold what is lost */
+    all.definite = sum_of(&now, sure ? REACH_LOST : REACH_COUNT, REACH_CIRCLE);
+    all.indirect = sum_of(&now, sure ? REACH_LOST_BEHIND : REACH_COUNT, REACH_LOST_BEHIND);
+    all.possible = sum_of(&now, REACH_INTERIOR, sure ? REACH_BEHIND : REACH_LOST_BEHIND);
     all.reachable = sum_of(&now, REACH_HELD, REACH_HELD);
     if (out)
         memcpy(out, &all, room < sizeof all ? room : sizeof all);
@@ -122,17 +123,4 @@ EXPORT int __rtc_mark(void)
         atomic_fetch_add(&image()->marks, 1);
     section_end(&s);
     return mark != 0;
-}
-
-/* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------------- */
-
-EXPORT int __lsan_do_recoverable_leak_check(void);
-EXPORT int __lsan_do_recoverable_leak_check(void)
-{
-    struct leaks_now now = {.tell = true};
-    if (next.lsan_do_recoverable_leak_check)
-        return next.lsan_do_recoverable_leak_check();
-    return check(&now) && now.sum[REACH_LOST].blocks + now.sum[REACH_CIRCLE].blocks +
-                                  now.sum[REACH_LOST_BEHIND].blocks !=
-                              0;
 }

@@ -220,10 +220,18 @@ static struct range end_function(enum image_end how)
     return (struct range){at, at + END_BYTES};
 }
 
+#define NO_IMAGE UINT32_MAX
+static _Atomic uint32_t checked_early = NO_IMAGE; /* this image has had its check at the end */
+
+static bool is_checked(void)
+{
+    return atomic_load(&checked_early) == image()->image;
+}
+
 /* true: some are lost. */
 static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX])
 {
-    if (!leaks_begin())
+    if (is_checked() || !leaks_begin())
         return false;
     bool lost = leaks_check(caller, held);
     leaks_done();
@@ -241,6 +249,23 @@ static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
         !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
         return false;
     return check_at_end(&caller, held);
+}
+
+bool leave_check_early(void)
+{
+    struct range us = end_function(END_EXIT_NOW);
+    struct caller caller;
+    uint64_t kept[KEPT_COUNT];
+    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
+    if (!core_is_started() || !rt.options.leaks || fork_shares_memory() ||
+        !unwind_caller_of(us.start, us.end - us.start, &caller))
+        return false;
+    if (fork_is_child())
+        fork_begin_child();
+    leaks_keep(&caller, kept);
+    bool lost = check_at_end(&caller, held);
+    atomic_store(&checked_early, image()->image);
+    return lost && !image()->threads_unheard;
 }
 
 static const struct range nothing[HELD_MAX];
@@ -282,7 +307,8 @@ void leave_replaced(const struct exec_call *call)
 
 void leave_stayed(void)
 {
-    leaks_forget();
+    if (!is_checked())
+        leaks_forget();
     image_reopen();
     if (!rt.options.keep)
         run_step_aside(false);

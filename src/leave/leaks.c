@@ -483,13 +483,18 @@ void leaks_forget(void)
 
 /* ---- in mid-run -------------------------------------------------------------------------------------------- */
 
+void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT])
+{
+    for (uint32_t i = 0; i < KEPT_COUNT; i++)
+        kept[i] = caller->known >> i & 1 ? caller->value[i] : 0;
+}
+
 void leaks_check_now(const struct caller *caller, struct leaks_now *now)
 {
     struct check c = {.now = now, .to = &now->written};
-    uint64_t kept[CALLER_PC];
-    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + CALLER_PC)}};
-    for (uint32_t i = 0; i < CALLER_PC; i++)
-        kept[i] = caller->known >> i & 1 ? caller->value[i] : 0;
+    uint64_t kept[KEPT_COUNT];
+    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
+    leaks_keep(caller, kept);
     now->number = atomic_fetch_add(&image()->leak_checks, 1) + 1;
     if (!check_all(&c, caller, held))
         now->result = LEAKS_BUSY;

@@ -6,6 +6,9 @@
 
 #include "core.h"
 
+/* From the constructor: what the program has to say for itself. */
+void leave_start(void);
+
 /*
  * The image ends.  Writes the end into its header; by hand the first image of a run also has the reporter
  * print what is to be said.  Once only; signal-safe, takes no lock.

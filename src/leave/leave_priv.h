@@ -129,13 +129,23 @@ struct leaks_now {
     struct written written;
 };
 
+/* What only registers of this caller hold, in memory: the thread goes on. */
+#define KEPT_COUNT CALLER_PC
+void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
 void leaks_check_now(const struct caller *caller, struct leaks_now *now);
 /* What was written down has been told: it is void. */
 void leaks_told(struct leaks_now *now);
+
+/* ---- demand.c ------------------------------------------------------------------------------------- */
+
+/* Looks, and has it told if that is asked for.  false: it may not, or not here. */
+bool leaks_on_demand(struct leaks_now *now);
 
 /* ---- finish.c ------------------------------------------------------------------------------------- */
 
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);
+/* The check at the end is made now, and not again; true: some are lost.  false also when it was made. */
+bool leave_check_early(void);
 
 #endif

@@ -215,6 +215,8 @@ static void touch_item(const struct segment *s, uint32_t i)
     }
     if (s->kind == SEGMENT_LEAKS || s->kind == SEGMENT_CHECK_LEAKS)
         must(((const struct leak_group *)item)->reach < REACH_COUNT, "it is known how they are reached");
+    if (s->kind == SEGMENT_TEXTS)
+        must(strlen(((const struct text_record *)item)->text) < 120, "a text ends");
     if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS) {
         const struct root_record *root = item;
         must(root->kind == ROOT_NONE || strlen(root->path) < sizeof root->path, "a root's path ends");
@@ -236,7 +238,7 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_CHECK_ROOTS)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_TEXTS)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

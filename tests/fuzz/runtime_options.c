@@ -20,6 +20,7 @@ enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUG
 
 struct options {
     enum on_error on_error;
+    int error_exitcode;
     uint32_t error_limit;
     bool trace_children;
     bool leaks, leak_check, mel_at_exit;
@@ -43,7 +44,7 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000};
+    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000, .error_exitcode = -1};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
@@ -54,6 +55,7 @@ struct runtime_options runtime_options_read(const char *text)
         .leak_check = o.leak_check,
         .mel_at_exit = o.mel_at_exit,
         .strict_interior = o.strict_interior,
+        .error_exitcode = o.error_exitcode,
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,

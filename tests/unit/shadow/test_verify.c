@@ -142,6 +142,12 @@ static struct leak_check_record *check(struct sample *s, uint32_t number)
     return c;
 }
 
+static struct text_record *said(struct sample *s)
+{
+    struct segment *texts = build_segment(&s->b, s->second, SEGMENT_TEXTS, sizeof(struct text_record), 1, 0);
+    return build_item(texts, texts->count++);
+}
+
 static struct root_record *root(const struct sample *s)
 {
     return build_item(s->roots, 0);
@@ -308,7 +314,7 @@ static void fill_area(struct sample *s)
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = SEGMENT_CHECK_ROOTS + 1; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_TEXTS + 1; s->slab->item_bytes = 3, "")                       \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
     CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
@@ -435,7 +441,9 @@ static void fill_area(struct sample *s)
          "root of no length")                                                                      \
     CASE(check, check(s, 7), "")                                                                   \
     CASE(check_unwritten, check(s, 7)->number = 0, "")                                             \
-    CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")
+    CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")               \
+    CASE(text, strcpy(said(s)->text, "a=b"), "")                                                   \
+    CASE(text_without_end, fill(said(s), sizeof(struct text_record)), "text has no end")
 
 #define CASE(name, spoil, want)                                                                    \
     static void spoil_##name(struct sample *s)                                                     \

@@ -1,0 +1,149 @@
+/*
+ * lsan.c - checks by the names of <sanitizer/lsan_interface.h>, and what a program built for that
+ * checker says about itself.
+ *
+ * A program may define three functions that the checker calls.  They are found where the program shows
+ * them to libraries - defined in one, or linked with -rdynamic - as they are in a program that was built
+ * without a sanitizer.  Options that have a meaning here are taken; of the others the report says that they are
+ * not known.  Where a sanitizer's runtime is in the process all of this is its business.
+ */
+#include "leave_priv.h"
+
+#include <string.h>
+
+#define EXIT_STATUS 23 /* with leaks, as that checker has it */
+#define TEXTS 16u
+
+extern int __lsan_is_turned_off(void) __attribute__((weak));
+extern const char *__lsan_default_options(void) __attribute__((weak));
+
+static int exit_status = EXIT_STATUS; /* 0: with leaks it goes on */
+
+/* ---- the program's own options ------------------------------------------------------------------- */
+
+struct setting {
+    const char *key, *value;
+    size_t key_length, value_length;
+};
+
+static bool is_between(char c)
+{
+    return c == ':' || c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The next key=value of a text, which may stand in quotes; false: there is none. */
+static bool next_setting(const char **text, struct setting *s)
+{
+    const char *at = *text;
+    while (is_between(*at))
+        at++;
+    s->key = at;
+    while (*at && *at != '=' && !is_between(*at))
+        at++;
+    s->key_length = (size_t)(at - s->key);
+    at += *at == '=';
+    char quote = *at == '\'' || *at == '"' ? *at++ : '\0';
+    s->value = at;
+    while (*at && (quote ? *at != quote : !is_between(*at)))
+        at++;
+    s->value_length = (size_t)(at - s->value);
+    *text = at + (quote && *at);
+    return s->key_length > 0;
+}
+
+static bool is_word(const char *at, size_t length, const char *word)
+{
+    return text_length(word) == length && !memcmp(at, word, length);
+}
+
+static bool is_off(const struct setting *s)
+{
+    return is_word(s->value, s->value_length, "0") || is_word(s->value, s->value_length, "no") ||
+           is_word(s->value, s->value_length, "false");
+}
+
+static bool read_status(const struct setting *s)
+{
+    const char *at = s->value;
+    uint64_t n;
+    if (!text_parse_decimal(&at, &n) || at != s->value + s->value_length || n > 255)
+        return false;
+    exit_status = (int)n;
+    return true;
+}
+
+/* Takes a setting; false: it means nothing here. */
+static bool take_setting(const struct setting *s)
+{
+    if (is_word(s->key, s->key_length, "detect_leaks"))
+        rt.options.leaks = rt.options.leaks && !is_off(s);
+    else if (is_word(s->key, s->key_length, "leak_check_at_exit"))
+        rt.options.mel_at_exit = rt.options.mel_at_exit && !is_off(s);
+    else
+        return is_word(s->key, s->key_length, "exitcode") && read_status(s);
+    return true;
+}
+
+/* One that is not known, into the run file. */
+static void note_setting(const struct setting *s)
+{
+    static struct segment *texts;
+    static uint32_t count;
+    struct section section;
+    if (!section_begin(&section))
+        return;
+    if (count % TEXTS == 0 &&
+        (texts = segment_take(SEGMENT_TEXTS, TEXTS, sizeof(struct text_record), count / TEXTS)))
+        segment_publish(texts);
+    if (texts) {
+        struct text_record *r = (struct text_record *)segment_items(texts) + count % TEXTS;
+        struct text t = text_begin(r->text, sizeof r->text);
+        text_put_n(&t, s->key, (size_t)(s->value + s->value_length - s->key));
+        text_end(&t);
+        r->kind = TEXT_UNKNOWN_SETTING;
+        atomic_store_explicit(&texts->count, count++ % TEXTS + 1, memory_order_release);
+    }
+    section_end(&section);
+}
+
+void leave_start(void)
+{
+    if (next.lsan_do_leak_check)
+        return;
+    const char *text = __lsan_default_options ? __lsan_default_options() : NULL;
+    struct setting s;
+    while (text && next_setting(&text, &s))
+        if (!take_setting(&s))
+            note_setting(&s);
+    if (__lsan_is_turned_off && __lsan_is_turned_off())
+        rt.options.leaks = false;
+    if (!wants_leaks())
+        image()->checks &= ~CHECK_LEAKS;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------------- */
+
+EXPORT void __lsan_do_leak_check(void);
+EXPORT void __lsan_do_leak_check(void)
+{
+    if (next.lsan_do_leak_check) {
+        next.lsan_do_leak_check();
+        return;
+    }
+    int status = rt.options.error_exitcode > 0 ? rt.options.error_exitcode : exit_status;
+    if (!leave_check_early() || !status)
+        return;
+    leave_finish(END_EXIT_NOW, status);
+    os_exit_now(status);
+}
+
+EXPORT int __lsan_do_recoverable_leak_check(void);
+EXPORT int __lsan_do_recoverable_leak_check(void)
+{
+    struct leaks_now now = {.tell = true};
+    if (next.lsan_do_recoverable_leak_check)
+        return next.lsan_do_recoverable_leak_check();
+    bool known = leaks_on_demand(&now) && now.result == LEAKS_FOUND && !now.unheard;
+    uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CIRCLE].blocks + now.sum[REACH_LOST_BEHIND].blocks;
+    return known && lost;
+}

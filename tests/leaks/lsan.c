@@ -1,0 +1,73 @@
+/*
+ * lsan.c - programs built for another checker: they call its functions and say by functions of their own what
+ * they want of it.  `lsan WHAT`; LSAN_TEST_OPTIONS and LSAN_TEST_OFF are what those say.
+ */
+/* rtc-build: -rdynamic */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern void __lsan_disable(void) __attribute__((weak));
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+const char *__lsan_default_options(void);
+const char *__lsan_default_options(void)
+{
+    const char *options = getenv("LSAN_TEST_OPTIONS");
+    return options ? options : "";
+}
+
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+    return getenv("LSAN_TEST_OFF") != NULL;
+}
+
+static void *volatile kept;
+
+static __attribute__((noinline)) void lose(size_t bytes)
+{
+    kept = malloc(bytes);
+    kept = NULL;
+}
+
+static void say(const char *what)
+{
+    puts(what);
+    fflush(stdout);
+}
+
+static void at_exit(void)
+{
+    say("exit");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!__lsan_do_leak_check || !__lsan_do_recoverable_leak_check || !__lsan_disable)
+        return 77;
+    atexit(at_exit);
+    if (strcmp(what, "clean"))
+        lose(3001);
+    if (!strcmp(what, "recoverable"))
+        printf("%d\n", __lsan_do_recoverable_leak_check());
+    else if (!strcmp(what, "all"))
+        __lsan_disable();
+    if (strcmp(what, "recoverable"))
+        __lsan_do_leak_check();
+    lose(3002);
+    say("after");
+    pid_t pid = strcmp(what, "clean") ? -1 : fork();
+    if (pid == 0) {
+        lose(3003); /* another process has another end */
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    __lsan_do_leak_check();
+    say("again");
+    return 3;
+}
