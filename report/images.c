@@ -97,6 +97,7 @@ static void image_take_leak_check(struct image *image, const struct image_header
     image->leak_check = check < LEAKS_CHECK_COUNT ? check : LEAKS_CHECK_COUNT;
     image->threads_unheard = h->threads_unheard;
     image->threads_deaf = h->threads_deaf;
+    image->watcher = atomic_load_explicit(&h->watcher, memory_order_relaxed);
     image->leak_ns = h->leak_ns;
     image->root_bytes = h->root_bytes;
     image->root_bytes_skipped = h->root_bytes_skipped;
@@ -122,11 +123,12 @@ void image_update(struct image *image, const struct image_header *h)
     image_take_leak_check(image, h);
 }
 
-static void image_add(struct report *r, uint32_t number, const struct image_header *h)
+static void image_add(struct report *r, uint32_t number, uint32_t area, const struct image_header *h)
 {
     struct image *image = must_have(calloc(1, sizeof *image));
 
     image->number = number;
+    image->first_area = area;
     image->pid = h->pid;
     image->ppid = h->ppid;
     image->parent = h->parent < number ? h->parent : 0;
@@ -207,7 +209,7 @@ int images_refresh(struct report *r)
         if (view_read(&r->view, area_offset(r->view.run, area), &first, sizeof first))
             continue;
         if (is_first_area_of(&first, number, area))
-            image_add(r, number, &first.image);
+            image_add(r, number, area, &first.image);
     }
     if (HASH_COUNT(r->images) == before)
         return 0;
@@ -316,10 +318,39 @@ static bool has_successor(const struct image *image)
     return false;
 }
 
+/*
+ * Its process is gone, and somebody is about to say what it cannot say itself any more.  Asked of the file
+ * as it is now: the image was read when it began.
+ */
+static bool is_witnessed_now(const struct report *r, const struct image *image)
+{
+    struct first_bytes now;
+
+    if (!(image->checks & CHECK_WITNESS) || !image->pid_known || image->absorbed ||
+        view_read(&r->view, area_offset(r->view.run, image->first_area), &now, sizeof now) ||
+        !is_first_area_of(&now, image->number, image->first_area))
+        return false;
+    uint32_t watcher = atomic_load_explicit(&now.image.watcher, memory_order_relaxed);
+    return watcher != 0 && watcher != WATCHER_DONE && !pid_is_gone(watcher) && !pid_is_zombie(watcher);
+}
+
+uint32_t report_witnesses(struct report *r)
+{
+    uint32_t count = 0;
+
+    if (images_refresh(r))
+        return 0;
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        count += (pid_is_gone(image->pid) || pid_is_zombie(image->pid)) && is_witnessed_now(r, image);
+    return count;
+}
+
 static bool is_gone(const struct report *r, const struct image *image)
 {
     if (r->view.finished)
         return true;
+    if (is_witnessed_now(r, image))
+        return false;
     return image->pid_known &&
            (pid_is_gone(image->pid) || (image->end_how == END_EXEC && has_successor(image)));
 }

@@ -124,6 +124,7 @@ void json_leak_check(struct json *j, const struct image *image)
     put_text(j, "leak_check", names[image->leak_check]);
     put_number(j, "threads_unheard", image->threads_unheard);
     put_number(j, "threads_deaf", image->threads_deaf);
+    put_flag(j, "witnessed", (image->flags & IMAGE_WITNESSED) != 0);
     put_number(j, "marks", image->marks);
     put_number(j, "leak_checks", image->leak_checks);
 }

@@ -314,7 +314,7 @@ static void note_unheard(const struct report *r, struct notes *notes)
     char why[96] = "";
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->leak_check == LEAKS_FOUND) {
+        if (image->leak_check == LEAKS_FOUND && !(image->flags & IMAGE_WITNESSED)) {
             unheard += image->threads_unheard;
             deaf += image->threads_deaf < image->threads_unheard ? image->threads_deaf : image->threads_unheard;
         }
@@ -326,6 +326,19 @@ static void note_unheard(const struct report *r, struct notes *notes)
         snprintf(why, sizeof why, ": all signals are kept out by %llu", (unsigned long long)deaf);
     note_add(notes, false, "%s not answer%s; what is lost there may be in a register: possible leaks only",
              count_text(unheard, "thread did", "threads did").text, why);
+}
+
+static void note_witnessed(const struct report *r, struct notes *notes)
+{
+    struct flock f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->leak_check == LEAKS_FOUND && image->flags & IMAGE_WITNESSED)
+            flock_add(&f, image);
+    if (f.count > 0)
+        note_add(notes, false, "%s: leaks are told by a witness of the end: registers are not known, so all are "
+                 "possible only, and dead parts of stacks count",
+                 flock_text(&f, notes->deterministic).text);
 }
 
 static void note_leaks(const struct report *r, struct notes *notes)
@@ -340,6 +353,7 @@ static void note_leaks(const struct report *r, struct notes *notes)
         bytes += leak->bytes;
     }
     note_unheard(r, notes);
+    note_witnessed(r, notes);
     if (blocks > 0)
         note_add(notes, false, "it is not known where %s in leaked %s came from", size_text(bytes).text,
                  block_text(blocks).text);

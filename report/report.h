@@ -50,6 +50,9 @@ const struct run_header *report_run(const struct report *r);
 /* How many images have not said goodbye and seem to have their process.  Looks at the file again. */
 uint32_t report_running(struct report *r);
 
+/* How many processes are gone of which a witness has not told yet what there is to tell. */
+uint32_t report_witnesses(struct report *r);
+
 /* Facts the launcher and the reporter decide by. */
 struct report_image_fact {
     bool found;

@@ -173,6 +173,8 @@ struct image {
     uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
     uint32_t threads_unheard;
     uint32_t threads_deaf; /* of them */
+    uint32_t watcher;      /* pid, 0 or WATCHER_DONE */
+    uint32_t first_area;   /* which has its header */
     uint64_t leak_ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;

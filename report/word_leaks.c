@@ -48,7 +48,12 @@ const char *leak_check_words(const struct report *r, const struct image *image)
         return NULL;
     if (r->view.run->version_minor == 3) /* nobody wrote down whether they were to be looked for */
         return "it was killed";
-    return image->checks & CHECK_LEAKS ? "it was killed before they could be looked for" : NULL;
+    if (!(image->checks & CHECK_LEAKS))
+        return NULL;
+    if (!(image->checks & CHECK_WITNESS))
+        return "it was killed before they could be looked for; --witness keeps a witness";
+    return image->watcher == 0 ? "it was killed, and no witness could be kept"
+                                      : "it was killed, and its witness, too";
 }
 
 /* ---- what it is ---------------------------------------------------------------------------- */

@@ -36,6 +36,8 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     leave_start();
     if (wants_leaks())
         fatal_start(leave_killed);
+    vigil_start();
+    fork_when_begun(vigil_start);
     on_exit(ending, NULL);
     at_quick_exit(ending_quickly);
 }

@@ -189,12 +189,18 @@ static void remove_forgotten(const char *beside)
 
 /* ---- report --end FILE: started by a process that is about to end ------------------------------ */
 
-/* The word that the process waits for. */
-static void let_go(int fd)
+/* The header that the processes of the run see; NULL: it cannot be had. */
+static struct run_header *live_header(int fd)
 {
     struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-    if (run == MAP_FAILED)
+    return run == MAP_FAILED ? NULL : run;
+}
+
+/* The word that the process waits for. */
+static void let_go(struct run_header *run)
+{
+    if (!run)
         return;
     atomic_store(&run->reported, 1);
     syscall(SYS_futex, &run->reported, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -287,13 +293,17 @@ static int open_run(const char *path, struct report **r)
 
 static int report_end(const char *path)
 {
+    struct run_header *run;
     struct report *r;
     int status, fd = open_run(path, &r);
 
     if (fd < 0)
         return STATUS_SETUP;
+    run = live_header(fd);
+    if (run)
+        wait_for_witnesses(r, run);
     status = is_for_others_to_tell(r) ? 0 : tell_end(r, path);
-    let_go(fd); /* also when nothing could be told: nobody is to wait for it */
+    let_go(run); /* also when nothing could be told: nobody is to wait for it */
     remove_forgotten(path);
     report_close(r);
     close(fd);

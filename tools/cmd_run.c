@@ -161,6 +161,8 @@ static int run_program(struct run *r)
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);
+    if (r->report && option_flag(&r->options, "witness"))
+        wait_for_witnesses(r->report, r->file.run);
     return 0;
 }
 

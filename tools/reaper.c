@@ -22,6 +22,7 @@
 #define SOON_MS 20   /* first look after a ring */
 #define IDLE_MS 2000 /* looks become rarer up to here */
 #define CHECKS_AT_A_TIME 32u
+#define WITNESS_MS 30000
 #define LIVE_MS 300  /* errors of a run that ends sooner are told at the end alone */
 
 /* true: woken, or the word is not `seen` any more; false: the time is over. */
@@ -116,6 +117,18 @@ void reaper_start(struct reaper *r, struct lost *lost)
     if (bad)
         lost_add(lost, "no thread (%s): records of ended processes stay until the end",
                  strerror(bad));
+}
+
+/* What they find goes into the file as long as this waits; one that is stopped is not waited for for ever. */
+void wait_for_witnesses(struct report *r, struct run_header *run)
+{
+    uint64_t begin = now_ms();
+    for (;;) {
+        uint32_t seen = atomic_load(&run->doorbell);
+        if (report_witnesses(r) == 0 || now_ms() - begin > WITNESS_MS)
+            return;
+        futex_wait_ms(&run->doorbell, seen, SOON_MS);
+    }
 }
 
 void reaper_end(struct reaper *r)

@@ -357,4 +357,7 @@ struct reaper {
 void reaper_start(struct reaper *reaper, struct lost *lost);
 void reaper_end(struct reaper *reaper);
 
+/* Of processes that are gone: until their witnesses have told.  `run` is the live header. */
+void wait_for_witnesses(struct report *r, struct run_header *run);
+
 #endif

@@ -178,12 +178,16 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define IMAGE_HEAP_IN_FILE 0x20u
 #define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
 #define IMAGE_BY_HAND 0x80u
+#define IMAGE_WITNESSED 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
 
 /* image_header.checks: minor version 2; before it none was made */
 #define CHECK_MADE 0x01u     /* the field is there */
 #define CHECK_REDZONES 0x02u /* bytes behind and before blocks are compared */
 #define CHECK_FREED 0x04u    /* and the fill of freed ones */
 #define CHECK_LEAKS 0x08u    /* leaks are to be looked for when it ends; minor version 4 */
+#define CHECK_WITNESS 0x10u  /* also when it is killed */
+
+#define WATCHER_DONE UINT32_MAX /* image_header.watcher: it has said all, or was sent away */
 
 /* image_header.costs_known */
 enum cost_source {
@@ -249,7 +253,7 @@ struct image_header {
     uint32_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4, as what follows */
     _Atomic uint32_t marks;       /* that this image has made: new_blocks of leaks are those since the last */
     _Atomic uint32_t leak_checks; /* that it made in mid-run */
-    uint32_t pad;
+    _Atomic uint32_t watcher;     /* pid of who will tell of this process when it is killed; 0, or WATCHER_DONE */
     uint64_t reserved[1];
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */

@@ -23,6 +23,7 @@ struct options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit; /* all of them: leaks are to be looked for at the end */
     bool strict_interior;
+    bool witness;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;

@@ -79,7 +79,8 @@ static void start(char **envp)
     struct image_request request = {
         .frames = rt.options.frames,
         .checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED) |
-                  (wants_leaks() ? CHECK_LEAKS : 0),
+                  (wants_leaks() ? CHECK_LEAKS : 0) |
+                  (wants_leaks() && rt.options.witness ? CHECK_WITNESS : 0),
         .error_limit = rt.options.error_limit,
         .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
         .first_thread = 1,

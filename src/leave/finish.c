@@ -187,20 +187,31 @@ void report_check_by_hand(const struct leaks_now *now)
     }
 }
 
-static void report_by_hand(void)
+static struct start reporter;
+static bool reporter_known;
+
+/* The loader is asked: not by who outlives a program that may have ended in the midst of it. */
+void reporter_look(void)
 {
-    static struct start s;
+    reporter_known = reporter_known || find_reporter(reporter.path, sizeof reporter.path);
+}
+
+void report_by_hand(void)
+{
+    struct start *s = &reporter;
     if (!run_header() && !rt.by_launcher && image()->image == 0)
         say("not recorded: no run file could be made", "");
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
         return;
     static char end[] = "--end";
-    s.argv[0] = report_name;
-    s.argv[1] = report_verb;
-    s.argv[2] = end;
-    s.argv[3] = (char *)(uintptr_t)run_path();
-    if (!os_sandboxed() && find_reporter(s.path, sizeof s.path) && start_reporter(&s))
-        wait_for_report(&s);
+    s->argv[0] = report_name;
+    s->argv[1] = report_verb;
+    s->argv[2] = end;
+    s->argv[3] = (char *)(uintptr_t)run_path();
+    if (!os_sandboxed())
+        reporter_look();
+    if (!os_sandboxed() && reporter_known && start_reporter(s))
+        wait_for_report(s);
     else
         say("no reporter could be started: rtcheck report ", run_path());
 }
@@ -257,7 +268,7 @@ bool leave_check_early(void)
     struct caller caller;
     uint64_t kept[KEPT_COUNT];
     const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
-    if (!core_is_started() || !rt.options.leaks || fork_shares_memory() ||
+    if (!core_is_started() || !wants_leaks() || fork_shares_memory() ||
         !unwind_caller_of(us.start, us.end - us.start, &caller))
         return false;
     if (fork_is_child())
@@ -268,7 +279,7 @@ bool leave_check_early(void)
     return lost && !image()->threads_unheard;
 }
 
-static const struct range nothing[HELD_MAX];
+const struct range nothing[HELD_MAX];
 
 void leave_killed(const void *context)
 {
@@ -276,6 +287,7 @@ void leave_killed(const void *context)
     unwind_interrupted(context, &caller);
     errors_sweep();
     check_at_end(&caller, nothing);
+    vigil_end();
     run_ring();
 }
 
@@ -287,6 +299,7 @@ void leave_finish(enum image_end how, int status)
     errors_sweep();
     find_leaks(how, nothing);
     image_end(how, status);
+    vigil_end();
     if (!atomic_exchange(&reported, true))
         report_by_hand();
 }
@@ -301,6 +314,7 @@ void leave_replaced(const struct exec_call *call)
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
     bool lost = !call->hopeless && find_leaks(END_EXEC, held);
     image_end(END_EXEC, 0);
+    vigil_end(); /* it would keep this memory */
     if (!rt.options.keep && !lost)
         run_step_aside(true);
 }
@@ -310,6 +324,7 @@ void leave_stayed(void)
     if (!is_checked())
         leaks_forget();
     image_reopen();
+    vigil_start();
     if (!rt.options.keep)
         run_step_aside(false);
 }

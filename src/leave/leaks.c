@@ -375,9 +375,9 @@ static bool keep_result(struct check *c)
 
 static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
 {
-    if (!world_stop(&c->world, caller))
+    if (!(caller ? world_stop(&c->world, caller) : world_of_the_dead(&c->world)))
         return os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_MEMORY;
-    if (!threads_all_outside())
+    if (caller && !threads_all_outside())
         return LEAKS_BUSY;
     threads_wipe_stale();
     if (!describe_heap(c))
@@ -450,14 +450,15 @@ static bool stop_writers(void)
 static bool check_all(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
 {
     struct section s;
-    if (!stop_writers())
+    if (caller && !stop_writers())
         return false;
     bool inside = section_begin(&s);
     if (inside) {
         check_stopped(c, caller, held);
         section_end(&s);
     }
-    fork_let_go();
+    if (caller)
+        fork_let_go();
     return inside;
 }
 

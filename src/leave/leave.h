@@ -22,6 +22,9 @@ void leave_finish(enum image_end how, int status);
 void leave_replaced(const struct exec_call *call);
 void leave_stayed(void);
 
+/* With --witness: from now on somebody is there to see this process killed. */
+void vigil_start(void);
+
 /*
  * A signal is about to end the program: finds errors and leaks, once, while there is somebody to find
  * them.  `context`: what it interrupted.

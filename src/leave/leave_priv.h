@@ -38,6 +38,8 @@ struct world {
  */
 bool world_stop(struct world *w, const struct caller *caller);
 void world_go_on(struct world *w);
+/* The same when the process is gone, and nobody knows where its threads were. */
+bool world_of_the_dead(struct world *w);
 
 #define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
 #define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */
@@ -91,13 +93,25 @@ void witness_tell(const struct world *w, const struct root_record *root, struct 
 
 /*
  * Finds out which blocks the program can still get at, and writes that down in place of what was written
- * before.  `held`: words on the calling thread's stack that count, though `caller` is further out.
+ * before.  `caller` NULL: the process is gone, and we outlived it.  `held`: words on the calling thread's stack that count, though `caller` is further out.
  * true: some are lost.  Not in a section.
  */
 #define HELD_MAX 2u
 bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX]);
 /* What was written down is void: the program goes on.  Not in a section. */
 void leaks_forget(void);
+extern const struct range nothing[HELD_MAX];
+
+/* ---- finish.c ----------------------------------------------------------------------------------------- */
+
+/* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
+void report_by_hand(void);
+void reporter_look(void);
+
+/* ---- vigil.c ------------------------------------------------------------------------------------------ */
+
+/* The image says goodbye itself. */
+void vigil_end(void);
 
 /*
  * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn

@@ -177,6 +177,23 @@ bool world_stop(struct world *w, const struct caller *caller)
     return true;
 }
 
+bool world_of_the_dead(struct world *w)
+{
+    uint32_t count = 1;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        count += t->tid != 0;
+    *w = (struct world){.bytes = align_up(count * sizeof *w->thread, PAGE_BYTES)};
+    w->thread = os_map(w->bytes); /* the first is nobody */
+    if (os_failed(w->thread))
+        return false;
+    for (struct thread *t = threads_first(); t && w->count + 1 < count; t = t->next)
+        if (t->tid && !t->limbo)
+            w->thread[++w->count] = (struct standing){
+                .tid = t->tid, .number = t->number, .control_block = t->record->control_block};
+    w->unheard = w->count++;
+    return true;
+}
+
 /* A signal that is still on its way finds our handler, or libc's default for it would end us all. */
 void world_go_on(struct world *w)
 {

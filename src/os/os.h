@@ -38,6 +38,8 @@ uint64_t os_lost_features(void); /* mask, for the image header */
 /* The program has entered a system call filter, or may have. */
 void os_enter_sandbox(void);
 bool os_sandboxed(void);
+/* Of a process that is not in it: the program's was, and is gone. */
+void os_leave_sandbox(void);
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -173,6 +175,22 @@ void os_pages_close(struct pages *p);
 long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
+
+/* ---- a process beside the program (apart.c; start-up, and its own life) ------------------------ */
+
+int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
+bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
+void os_reap_silent(uint32_t pid); /* waits for a child that sends no signal when it ends */
+void os_signal_process(uint32_t pid, int signal);
+/*
+ * In that process: leaves the session, the folder and all descriptors but `keep`, gets a name; `will_print`:
+ * folder and stderr stay.  A descriptor to be told of `signal` by, or -errno.
+ */
+int os_stand_apart(const char *name, int keep, bool will_print, int signal);
+/* Then: waits for what happens first.  `signals`: that descriptor. */
+enum os_vigil { OS_VIGIL_NOTHING, OS_VIGIL_GONE, OS_VIGIL_CALLED };
+enum os_vigil os_keep_vigil(int signals, unsigned ms);
+bool os_has_memory_of(uint32_t pid); /* false: it went on in a memory of its own, by exec */
 
 /* ---- threads and signals (the very end) ------------------------------------------------------- */
 

@@ -50,6 +50,11 @@ void os_enter_sandbox(void)
     atomic_store_explicit(&sandboxed, true, memory_order_relaxed);
 }
 
+void os_leave_sandbox(void)
+{
+    atomic_store_explicit(&sandboxed, false, memory_order_relaxed);
+}
+
 bool os_sandboxed(void)
 {
     return atomic_load_explicit(&sandboxed, memory_order_relaxed);

@@ -147,6 +147,12 @@ void area_publish(void)
     atomic_store_explicit(&head->used_bytes, mine.used, memory_order_release);
 }
 
+bool area_renew(void)
+{
+    uint32_t previous = mine.area, index = previous ? area_claim_hard() : 0;
+    return index && area_open(index, previous, mine.area_count ? mine.area_count : 1);
+}
+
 /* ---- forks ---------------------------------------------------------------------------------- */
 
 void areas_after_fork(void)

@@ -23,6 +23,7 @@
 
 static struct {
     void (*child)(bool fresh);
+    void (*begun)(void);
     uint32_t pid;   /* ours */
     uint32_t epoch; /* current; go_page has it unless a fork is under way */
     struct lock forking; /* held from prepare to parent/child */
@@ -43,6 +44,11 @@ void fork_start(void (*child)(bool fresh))
     forks.epoch = 1;
     copies_begin(forks.epoch);
     quiet_start(forks.epoch);
+}
+
+void fork_when_begun(void (*begun)(void))
+{
+    forks.begun = begun;
 }
 
 bool fork_is_child(void)
@@ -262,6 +268,11 @@ void fork_child(void)
     forks.blocker = NULL;
 }
 
+void fork_outlive(void)
+{
+    quiet_resume(forks.epoch);
+}
+
 bool fork_believes_parent(void)
 {
     if (!run_header())
@@ -335,13 +346,17 @@ void fork_begin_child(void)
     struct os_signals signals;
     os_block_signals(&signals);
     uint32_t nobody = 0;
+    bool begun = false;
     if (atomic_compare_exchange_strong(&forks.beginner, &nobody, os_tid())) {
         if (fork_is_child()) {
             begin_child();
             atomic_store(&go_page->alive, 1);
+            begun = true;
         }
         atomic_store(&forks.beginner, 0);
     }
+    if (begun && forks.begun)
+        forks.begun();
     while (fork_is_child())
         os_yield();
     os_restore_signals(&signals);

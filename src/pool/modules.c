@@ -237,6 +237,11 @@ uint32_t modules_unloaded(const void *handle)
     return number;
 }
 
+void modules_outlive(void)
+{
+    lock_reset(&modules.lock);
+}
+
 void modules_after_fork(bool fresh)
 {
     lock_reset(&modules.lock);

@@ -305,6 +305,8 @@ struct large_record *large_record_copy(const struct unit *head, const struct lar
 
 /* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
 void fork_start(void (*child)(bool fresh));
+/* And this one when it has become an image, on its one thread, with all signals blocked. */
+void fork_when_begun(void (*begun)(void));
 /* Around a fork that we see.  prepare runs in the parent; the others on their side. */
 void fork_prepare(void);
 void fork_parent(void);
@@ -329,6 +331,12 @@ bool fork_stop_writers(void);
 void fork_let_go(void);
 /* The current epoch; unlike go_page's word it is right also inside a section that a fork waits for. */
 uint32_t fork_epoch(void);
+
+/*
+ * All other threads, and the process that this memory was, are gone: makes it usable for one that outlived
+ * them.  false: what they wrote may be half done.
+ */
+bool pool_outlive(void);
 
 /* ---- the list of threads (threads.c) ----------------------------------------------------------- */
 

@@ -67,6 +67,13 @@ void reclaim_all(void);
 
 void segments_after_fork(void);
 
+/* ---- for outlive.c -------------------------------------------------------------------------------- */
+
+bool threads_outlive(void); /* true: none was in a critical section */
+void modules_outlive(void);
+void fork_outlive(void);
+bool area_renew(void); /* what is appended from now on goes into a new area; false: there is none */
+
 /* ---- quarantine.c ------------------------------------------------------------------------------- */
 
 /* A large block leaves, with its pages as they are. */

@@ -222,7 +222,7 @@ uint32_t threads_number_of(uint32_t tid)
 
 uint32_t threads_main(void)
 {
-    return threads_number_of(os_pid());
+    return threads_number_of(image()->pid); /* not of a process that outlived it */
 }
 
 void threads_note_totals(void)
@@ -267,6 +267,19 @@ void threads_limbo_drop(void)
 {
     lock_drop(&threads.limbo_lock);
     self_state &= ~(uint32_t)SELF_IN_LIMBO;
+}
+
+bool threads_outlive(void)
+{
+    bool at_rest = true;
+    lock_reset(&threads.lock);
+    lock_reset(&threads.limbo_lock);
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        at_rest &= !atomic_load_explicit(&t->crit, memory_order_relaxed);
+        atomic_store_explicit(&t->crit, 0, memory_order_relaxed);
+        t->locks = 0;
+    }
+    return at_rest;
 }
 
 struct thread *threads_after_fork(struct thread *t)

@@ -37,6 +37,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.mel_at_exit == (strcmp(option_text(o, "rtc-mel-at-exit"), "off") != 0), "rtc-mel-at-exit is the same");
     must(r.strict_interior == option_flag(o, "strict-interior"), "strict-interior is the same");
     must(r.error_exitcode == (int)option_number(o, "error-exitcode", (unsigned)-1), "error-exitcode is the same");
+    must(r.witness == option_flag(o, "witness"), "witness is the same");
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");

@@ -25,6 +25,7 @@ struct options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit;
     bool strict_interior;
+    bool witness;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;
@@ -56,6 +57,7 @@ struct runtime_options runtime_options_read(const char *text)
         .mel_at_exit = o.mel_at_exit,
         .strict_interior = o.strict_interior,
         .error_exitcode = o.error_exitcode,
+        .witness = o.witness,
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
         .heap_bytes = o.heap_bytes,

@@ -13,6 +13,7 @@ struct runtime_options {
     bool leaks, leak_check, mel_at_exit;
     bool strict_interior;
     int error_exitcode;
+    bool witness;
     bool keep;
     bool heap_in_file;
     uint64_t heap_bytes;

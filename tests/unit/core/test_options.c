@@ -39,6 +39,7 @@ static bool changes_nothing(const char *text)
            e.options.mel_at_exit == initial.options.mel_at_exit &&
            e.options.strict_interior == initial.options.strict_interior &&
            e.options.error_exitcode == initial.options.error_exitcode &&
+           e.options.witness == initial.options.witness &&
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
            e.options.frames == initial.options.frames &&

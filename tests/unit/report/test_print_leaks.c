@@ -440,7 +440,7 @@ static void test_not_known(void **state)
         {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox it could not be asked what is mapped\n"},
         {LEAKS_BUSY, false, "leaks are not known: a thread would not leave the allocator\n"},
         {LEAKS_CHECK_COUNT + 3, false, "leaks are not known: for a reason that this rtcheck does not know\n"},
-        {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed before they could be looked for\n"},
+        {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n"},
         {LEAKS_NOT_ASKED, false, NULL},
         {LEAKS_FOUND, false, NULL},
     };
@@ -481,8 +481,40 @@ static void test_who_was_asked(void **state)
             if (minor == 3)
                 must_say(text, "leaks are not known: it was killed\n");
             else
-                (asked ? must_say : must_not_say)(text, "leaks are not known: it was killed before they could be looked for\n");
+                (asked ? must_say : must_not_say)(text, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n");
         }
+}
+
+/* A witness may be killed, too, and there may be none; what it tells is told as its word. */
+static void test_witness_of_the_end(void **state)
+{
+    static const struct {
+        uint32_t watcher;
+        const char *says;
+    } cases[] = {
+        {0, "leaks are not known: it was killed, and no witness could be kept\n"},
+        {2000000003, "leaks are not known: it was killed, and its witness, too\n"},
+        {WATCHER_DONE, "process 2000000001 (prog1): leaks are told by a witness of the end: registers are not known, so all are possible only, and dead parts of stacks count\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1);
+        struct image_header *h = build_image_header(&b, p.area);
+        const char *text;
+        build_leak(p.leaks, REACH_LOST, 0, 1, 9);
+        h->state = IMAGE_OPEN;
+        h->checks |= CHECK_LEAKS | CHECK_WITNESS;
+        h->watcher = cases[i].watcher;
+        h->leak_check = cases[i].watcher == WATCHER_DONE ? LEAKS_FOUND : LEAKS_NOT_ASKED;
+        h->threads_unheard = 1;
+        h->flags |= cases[i].watcher == WATCHER_DONE ? IMAGE_WITNESSED : 0;
+        text = text_of(&b, (struct print_options){USUAL});
+        must_say(text, cases[i].says);
+        must_not_say(text, "did not answer");
+        (cases[i].watcher == WATCHER_DONE ? must_say : must_not_say)(text, "possibly 9 B in 1 block");
+    }
 }
 
 /* Even a quiet report says so; and of a killed child that was to be asked, or where others were. */
@@ -578,7 +610,7 @@ int main(void)
         cmocka_unit_test(test_match),      cmocka_unit_test(test_short),
         cmocka_unit_test(test_witnesses),  cmocka_unit_test(test_not_known),
         cmocka_unit_test(test_who_is_not_known), cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_who_was_asked), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
+        cmocka_unit_test(test_who_was_asked), cmocka_unit_test(test_witness_of_the_end), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

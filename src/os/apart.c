@@ -1,0 +1,92 @@
+/*
+ * apart.c - a process of ours beside the program, in its memory and nowhere else.
+ *
+ * It is to be noticed by nobody: no descriptor of the program's stays open for it, no signal for the
+ * program's group or terminal reaches it, no folder is kept busy - but for what printing takes, if it is to.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+int os_process_fd(uint32_t pid)
+{
+    return (int)CALL2(SYS_pidfd_open, pid, 0);
+}
+
+bool os_is_reaper(void)
+{
+    int is = 0;
+    return CALL2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is) < 0 || is || os_pid() == 1;
+}
+
+void os_reap_silent(uint32_t pid)
+{
+    while (CALL4(SYS_wait4, pid, NULL, __WCLONE, NULL) == -EINTR)
+        ;
+}
+
+void os_signal_process(uint32_t pid, int signal)
+{
+    CALL2(SYS_kill, pid, signal);
+}
+
+/* Descriptor 0 is the one to keep, 2 the program's stderr or nothing, 1 the one that is returned. */
+int os_stand_apart(const char *name, int keep, bool will_print, int signal)
+{
+    static const struct rlimit no_core;
+    uint64_t mask = 1ull << (signal - 1);
+    if (keep != 0 && CALL3(SYS_dup3, keep, 0, O_CLOEXEC) < 0)
+        return -EBADF;
+    if (CALL3(SYS_close_range, will_print ? 3 : 1, ~0u, 0) < 0)
+        return -ENOSYS;
+    os_close(1);
+    CALL0(SYS_setsid);
+    if (!will_print) /* and not into a file by its name */
+        CALL1(SYS_chdir, "/");
+    CALL2(SYS_prctl, PR_SET_NAME, name);
+    CALL4(SYS_prlimit64, 0, RLIMIT_CORE, &no_core, NULL); /* it would be one of the program's memory */
+    return (int)CALL4(SYS_signalfd4, -1, &mask, sizeof mask, O_CLOEXEC | O_NONBLOCK);
+}
+
+enum os_vigil os_keep_vigil(int signals, unsigned ms)
+{
+    struct pollfd p[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    char told[128]; /* a signalfd_siginfo */
+    if (CALL3(SYS_poll, p, 2, ms) <= 0)
+        return OS_VIGIL_NOTHING;
+    if (p[1].revents)
+        os_read(signals, told, sizeof told);
+    return p[0].revents ? OS_VIGIL_GONE : OS_VIGIL_CALLED;
+}
+
+/* "pid (name) state ...": of a main thread that is over the kernel knows no memory. */
+static bool main_is_over(uint32_t pid)
+{
+    char path[32], line[128];
+    struct text t = text_begin(path, sizeof path);
+    text_put(&t, "/proc/");
+    text_decimal(&t, pid);
+    text_put(&t, "/stat");
+    text_end(&t);
+    int fd = os_open(path, O_RDONLY, 0);
+    long got = fd < 0 ? 0 : os_read(fd, line, sizeof line);
+    if (fd >= 0)
+        os_close(fd);
+    while (got > 2 && line[got - 1] != ')')
+        got--;
+    return got <= 2 || got + 2 > (long)sizeof line || line[got + 1] == 'Z' || line[got + 1] == 'X';
+}
+
+/* Where the kernel does not tell nothing is known against it. */
+bool os_has_memory_of(uint32_t pid)
+{
+    return CALL6(SYS_kcmp, os_pid(), pid, KCMP_VM, 0, 0, 0) <= 0 || main_is_over(pid);
+}

@@ -1,0 +1,308 @@
+/*
+ * witness.c - programs that end without a word; `witness WHAT [lost]`.  witness.py says what has to come of it.
+ */
+/* rtc-build: -pthread */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+#define THREADS 8
+#define PATIENCE_S 10
+
+static void *volatile kept, *volatile ours;
+static int is_lost;
+
+/* Dead parts of a stack count, for nobody knows what is dead of it. */
+static NOINLINE void scrub(void)
+{
+    volatile char dead[131072];
+    for (size_t i = 0; i < sizeof dead; i++)
+        dead[i] = 0;
+}
+
+static NOINLINE void twin(void)
+{
+    ours = malloc(4711);
+    if (is_lost)
+        ours = NULL;
+    scrub();
+}
+
+static NOINLINE void lose(size_t bytes)
+{
+    kept = malloc(bytes);
+    kept = NULL;
+    scrub();
+}
+
+static void raw(long number, long a, long b, long c)
+{
+    __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+}
+
+static void die(void)
+{
+    raw(SYS_kill, getpid(), SIGKILL, 0);
+    for (;;)
+        pause();
+}
+
+/* ---- ends ----------------------------------------------------------------------------------------- */
+
+static void killed(void)
+{
+    twin();
+    die();
+}
+
+static void own_call(void)
+{
+    twin();
+    raw(SYS_exit_group, 7, 0, 0);
+}
+
+/* No handler can be called where there is no stack. */
+static void no_stack(void)
+{
+    twin();
+    __asm__ volatile("movq $64, %%rsp\n\tmovq %%rax, (%%rsp)" ::: "memory");
+}
+
+static pthread_barrier_t ready;
+
+static void *holding_body(void *unused)
+{
+    void *volatile mine = malloc(4712);
+    pthread_barrier_wait(&ready);
+    for (;;)
+        pause();
+    (void)mine;
+    return unused;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&ready, NULL, THREADS + 1);
+    twin();
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread, NULL, holding_body, NULL);
+    pthread_barrier_wait(&ready);
+    die();
+}
+
+static void *hammering_body(void *unused)
+{
+    pthread_barrier_wait(&ready);
+    for (size_t n = 0;; n += 16)
+        free(malloc(n % 100000));
+    return unused;
+}
+
+static void hammer(void)
+{
+    pthread_t thread;
+    struct timespec t = {.tv_nsec = 20000000}; /* any moment is as good */
+    pthread_barrier_init(&ready, NULL, THREADS + 1);
+    twin();
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread, NULL, hammering_body, NULL);
+    pthread_barrier_wait(&ready);
+    nanosleep(&t, NULL);
+    die();
+}
+
+static void sandbox(void)
+{
+    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {1, all};
+    twin();
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0))
+        exit(125);
+    die();
+}
+
+/* The child is killed, and its parent ends as it should. */
+static void child(void)
+{
+    int status;
+    lose(1001);
+    pid_t pid = fork();
+    if (pid == 0) {
+        twin();
+        die();
+    }
+    waitpid(pid, &status, 0);
+    printf("%d\n", WTERMSIG(status));
+}
+
+/* ---- what the program can see ----------------------------------------------------------------------- */
+
+static void on_term(int number)
+{
+    (void)number;
+}
+
+static int count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void say_wait(const char *what, int options)
+{
+    int status, pid = wait4(-1, &status, options, NULL);
+    printf("wait for %s: %d %d\n", what, pid, errno == ECHILD);
+}
+
+static void behaviour(void)
+{
+    int status;
+    setpgid(0, 0); /* whoever started it is to get no signal */
+    signal(SIGTERM, on_term);
+    say_wait("children", 0);
+    say_wait("all", __WALL);
+    say_wait("clones", __WCLONE);
+    printf("descriptors: %d, threads: %d\n", count_entries("/proc/self/fd"), count_entries("/proc/self/task"));
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        free(malloc(100));
+        _exit(kill(0, SIGTERM) ? 1 : 5);
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        ;
+    printf("child: %d\n", WEXITSTATUS(status));
+    say_wait("all", __WALL);
+}
+
+/* Who waits for the end of its output must not wait for us. */
+static void closes(void)
+{
+    char c;
+    close(1);
+    (void)!read(0, &c, 1);
+}
+
+/* ---- who is there ------------------------------------------------------------------------------------ */
+
+static int read_of(const char *pid, const char *name, char *out, size_t room)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(out, 1, room - 1, f) : 0;
+    if (f)
+        fclose(f);
+    out[n] = '\0';
+    return (int)n;
+}
+
+/* A witness, not a zombie, of a memory that began with these arguments; 0: there is none. */
+static pid_t witness_of(const char *program, const char *what)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *e;
+    pid_t found = 0;
+    while (dir && (e = readdir(dir)) && !found) {
+        char name[64], words[4096], stat[512];
+        if (!read_of(e->d_name, "comm", name, sizeof name) || strcmp(name, "rtcheck-witness\n") ||
+            !read_of(e->d_name, "cmdline", words, sizeof words) || strcmp(words, program) ||
+            strcmp(words + strlen(words) + 1, what))
+            continue;
+        read_of(e->d_name, "stat", stat, sizeof stat);
+        if (strrchr(stat, ')') && strrchr(stat, ')')[2] != 'Z')
+            found = atoi(e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static const char *program;
+
+static void goes_away(const char *of)
+{
+    for (time_t end = time(NULL) + PATIENCE_S; witness_of(program, of) && time(NULL) < end;)
+        sched_yield();
+    puts(witness_of(program, of) ? "still there" : "gone");
+}
+
+static void replaced(void)
+{
+    twin();
+    execl(program, program, "after", "replaced", (char *)NULL);
+}
+
+static void replaced_by_own_call(void)
+{
+    const char *argv[] = {program, "after", "replaced_by_own_call", NULL};
+    twin();
+    raw(SYS_execve, (long)program, (long)argv, (long)environ);
+}
+
+/* An exec that fails sends the witness away: there has to be another one. */
+static void stays(void)
+{
+    twin();
+    execl("/etc/passwd", "passwd", (char *)NULL);
+    scrub();
+    die();
+}
+
+/* Both are killed, the witness first. */
+static void both(void)
+{
+    pid_t pid = 0;
+    twin();
+    for (time_t end = time(NULL) + PATIENCE_S; !pid && time(NULL) < end;)
+        pid = witness_of(program, "both");
+    if (!pid)
+        exit(125);
+    kill(pid, SIGKILL);
+    for (time_t end = time(NULL) + PATIENCE_S; witness_of(program, "both") && time(NULL) < end;)
+        sched_yield();
+    die();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*body)(void);
+    } what[] = {{"killed", killed},     {"own_call", own_call},   {"no_stack", no_stack}, {"threads", threads},
+                {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
+                {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
+                {"replaced_by_own_call", replaced_by_own_call}};
+    program = argv[0];
+    is_lost = argc == 3 && !strcmp(argv[2], "lost");
+    if (argc == 3 && !strcmp(argv[1], "after")) {
+        goes_away(argv[2]);
+        return 0;
+    }
+    for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
+        if (!strcmp(argv[1], what[i].name)) {
+            what[i].body();
+            return 0;
+        }
+    return 125;
+}
