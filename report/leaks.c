@@ -289,6 +289,16 @@ void leaks_name(struct report *r, uint32_t from, uint32_t end)
     ids_tell_apart(r->leaks + from, end - from, sizeof *r->leaks);
 }
 
+void leaks_name_all(struct report *r)
+{
+    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
+        uint32_t kind = leak_kind(r->leaks[from].class);
+        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) == kind;)
+            end++;
+        leaks_name(r, from, end);
+    }
+}
+
 uint64_t report_leaks(const struct report *r, uint32_t kinds)
 {
     uint64_t count = 0;

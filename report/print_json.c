@@ -406,12 +406,7 @@ static void errors_symbolize(struct report *r)
 /* The same for leaks, kind by kind as they lie. */
 static void leaks_symbolize(struct report *r)
 {
-    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
-        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) ==
-                                                        leak_kind(r->leaks[from].class);)
-            end++;
-        leaks_name(r, from, end);
-    }
+    leaks_name_all(r);
     for (uint32_t i = 0; i < r->leak_count; i++) {
         if (r->leaks[i].holder.function != NO_SITE)
             symbolize_site(r, r->leaks[i].holder.function);

@@ -285,6 +285,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     leaks_print(r, most, page);
     rules_print(r, page);
     suppressed_print(r, page);
+    baseline_print(r, page);
     use_print(r, main, page);
     cost_print(r, page);
 }

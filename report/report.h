@@ -155,6 +155,23 @@ void rules_seal(struct rules *rules);
  */
 void report_suppress(struct report *r, struct rules *rules);
 
+/*
+ * What is known already: a file of ids, each with how often it may be there.  -EINVAL or -errno: err says
+ * where and why.  `may_miss`: no file is one in which nothing is known.
+ */
+struct baseline;
+int baseline_read(struct baseline **out, const char *path, bool may_miss, char *err, size_t room);
+void baseline_free(struct baseline *b); /* NULL is nothing */
+
+/*
+ * Compares all findings, of leaks those of these kinds, with what is known and stays while the report
+ * does: what was there no oftener is neither told nor a problem.  After report_suppress.
+ */
+void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
+
+/* Writes what there is as a baseline, by rename, with the caps of `old`.  -errno. */
+int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds);
+
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
 

@@ -295,14 +295,15 @@ struct region {
     struct thread thread;
 };
 
-/* Why a finding is not told, after report_suppress. */
+/* Why a finding is not told, after report_suppress and report_compare. */
 struct fate {
     uint32_t suppressed_by; /* the number of a rule, from 1; 0: of none */
+    bool is_known;          /* by a baseline */
 };
 
 static inline bool is_hidden(const struct fate *fate)
 {
-    return fate->suppressed_by != 0;
+    return fate->suppressed_by != 0 || fate->is_known;
 }
 
 /* One place of errors of one kind, in all the processes that had it: error_record, outside its file. */
@@ -406,6 +407,7 @@ struct exit_fact {
     struct costs costs;
 };
 
+struct page;     /* below */
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
 struct helper;   /* helper.c */
@@ -452,6 +454,7 @@ struct report {
     struct helper *helper; /* the process that has them */
     struct progress progress;
     const struct rules *rules; /* that findings were held against; NULL: none */
+    const struct baseline *baseline; /* the same of what is known */
     bool no_symbols;       /* it breaks */
     time_t waited_for_nothing; /* seconds, for servers of debugging information */
     uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
@@ -537,6 +540,21 @@ void errors_name(struct report *r, uint32_t count);
 /* The stack that says where it happened, a site or NO_SITE: of damage the block's allocation. */
 uint32_t error_place(const struct error *e);
 
+/* ---- write.c -------------------------------------------------------------------------------- */
+
+/* All of a file, for free; NULL: errno says why. */
+char *file_read(const char *path, size_t *bytes);
+/* What `put` puts out, under the name by rename; what is no regular file is written in place.  -errno. */
+typedef void write_put(FILE *out, void *arg);
+int write_whole(const char *path, write_put *put, void *arg);
+
+/* ---- baseline.c ----------------------------------------------------------------------------- */
+
+/* Of a text that `name` stands for; empty: nothing is known. */
+int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
+                       size_t room);
+void baseline_print(const struct report *r, const struct page *page);
+
 /* ---- suppress_match.c ----------------------------------------------------------------------- */
 
 /* The errors' part of report_suppress, without counting: for those of a run that goes on. */
@@ -548,7 +566,6 @@ char *qualified_name(const char *full, const char **simple);
 /* ---- suppress_say.c ------------------------------------------------------------------------- */
 
 struct rule; /* rules.h */
-struct page;
 
 /* What is not told, and by how many rules. */
 struct hidden {
@@ -586,6 +603,7 @@ void leaks_free(struct report *r);
 void leaks_sort(struct report *r);
 /* Gives those from `from` up to `end`, the first of them the first of its kind, their ids. */
 void leaks_name(struct report *r, uint32_t from, uint32_t end);
+void leaks_name_all(struct report *r);
 uint32_t leak_kind(enum leak_class class);    /* a bit of LEAK_*; 0: it is told with others */
 const char *leak_code(enum leak_class class); /* "mel", .. */
 

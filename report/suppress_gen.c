@@ -201,25 +201,12 @@ void rules_print(struct report *r, const struct page *page)
             leaks_put(r, kind, page);
 }
 
-/* Ids of leaks go by the order of their kind. */
-static bool leak_rule_of_id(struct report *r, const char *id, FILE *out)
-{
-    for (uint32_t from = 0, end; from < r->leak_count; from = end) {
-        uint32_t kind = leak_kind(r->leaks[from].class);
-        for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) == kind;)
-            end++;
-        leaks_name(r, from, end);
-        for (uint32_t i = from; i < end; i++)
-            if (strcmp(r->leaks[i].id, id) == 0)
-                return leak_rule_put(r, &r->leaks[i], out);
-    }
-    return false;
-}
-
 bool report_print_rule(struct report *r, const char *id, FILE *out)
 {
-    if (leak_rule_of_id(r, id, out))
-        return true;
+    leaks_name_all(r);
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (strcmp(r->leaks[i].id, id) == 0)
+            return leak_rule_put(r, &r->leaks[i], out);
     errors_name(r, r->error_count);
     for (uint32_t i = 0; i < r->error_count; i++)
         if (strcmp(r->errors[i].id, id) == 0)

@@ -14,15 +14,11 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "suppress_priv.h"
 
-#define FILE_BYTES_MAX (64u << 20)
 #define SHOWN_MAX 100 /* bytes of a line */
 #define SHOWN_BEFORE 60
 
@@ -263,30 +259,6 @@ int rules_read_text(struct rules *rules, const char *name, const char *text, siz
     }
     forget_remarks(&in);
     return bad;
-}
-
-/* All of a file, for free; NULL: errno says why. */
-static char *file_read(const char *path, size_t *bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-    char *text = NULL;
-    size_t room = 0;
-
-    *bytes = 0;
-    while (in && !feof(in) && !ferror(in) && *bytes < FILE_BYTES_MAX) {
-        room = room ? 2 * room : 4096;
-        text = must_have(realloc(text, room));
-        *bytes += fread(text + *bytes, 1, room - *bytes, in);
-    }
-    if (!in || ferror(in) || *bytes >= FILE_BYTES_MAX) {
-        errno = in && !ferror(in) ? EFBIG : errno;
-        free(text);
-        text = NULL;
-    }
-    if (in)
-        fclose(in);
-    return text;
 }
 
 int rules_read_file(struct rules *rules, const char *path, char *err, size_t room)

@@ -249,7 +249,7 @@ void json_suppressed(struct json *j, const struct report *r)
 
 void json_fate(struct json *j, const struct fate *fate)
 {
-    put_text(j, "status", fate->suppressed_by ? "suppressed" : "new");
+    put_text(j, "status", fate->suppressed_by ? "suppressed" : fate->is_known ? "known" : "new");
     if (fate->suppressed_by)
         put_number(j, "suppressed_by", fate->suppressed_by - 1);
 }

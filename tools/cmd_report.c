@@ -107,7 +107,7 @@ static int print(struct report *r, const struct options *o, struct output to,
 
 /* ---- report FILE ----------------------------------------------------------------------------- */
 
-static int report_file_by(const char *path, const struct options *o, struct rules *rules)
+static int report_file_by(const char *path, const struct options *o, const struct judges *judges)
 {
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
@@ -117,8 +117,9 @@ static int report_file_by(const char *path, const struct options *o, struct rule
         return complain(err);
     ask_for(r, o);
     bad = report_collect(r, err);
+    if (!bad)
+        bad = judges_act(judges, r, o, err);
     if (!bad) {
-        report_suppress(r, rules);
         bad = print(r, o, (struct output){stdout, NULL, false}, err);
     }
     status = bad ? complain(err) : status_of_findings(o, r, 0);
@@ -129,13 +130,13 @@ static int report_file_by(const char *path, const struct options *o, struct rule
 static int report_file(const char *path, const struct options *o)
 {
     char err[TOOLS_ERROR_BYTES];
-    struct rules *rules;
+    struct judges judges;
     int status;
 
-    if (suppressions_read(o, &rules, err))
+    if (judges_read(o, &judges, err))
         return complain(err);
-    status = report_file_by(path, o, rules);
-    rules_free(rules);
+    status = report_file_by(path, o, &judges);
+    judges_free(&judges);
     return status;
 }
 
@@ -225,7 +226,7 @@ static bool is_for_others_to_tell(struct report *r)
     return report_run(r)->reported != 0 && report_running(r) > 0;
 }
 
-static int tell_end_by(struct report *r, const struct options *o, struct rules *rules, const char *path,
+static int tell_end_by(struct report *r, const struct options *o, const struct judges *judges, const char *path,
                        char err[TOOLS_ERROR_BYTES])
 {
     bool stays = file_stays(r, o);
@@ -235,7 +236,9 @@ static int tell_end_by(struct report *r, const struct options *o, struct rules *
     bad = report_collect(r, err);
     if (bad)
         return bad;
-    report_suppress(r, rules);
+    bad = judges_act(judges, r, o, err);
+    if (bad)
+        return bad;
     bad = print(r, o, (struct output){stderr, stays ? path : NULL, true}, err);
     if (!bad && !stays)
         unlink(path);
@@ -246,16 +249,16 @@ static int tell_end_by(struct report *r, const struct options *o, struct rules *
 static int tell_end(struct report *r, const char *path)
 {
     char err[TOOLS_ERROR_BYTES];
-    struct rules *rules = NULL;
+    struct judges judges = {0};
     struct options o;
     int bad = options_of_run(&o, r, err);
 
     if (!bad)
-        bad = suppressions_read(&o, &rules, err);
+        bad = judges_read(&o, &judges, err);
     if (!bad)
-        bad = tell_end_by(r, &o, rules, path, err);
+        bad = tell_end_by(r, &o, &judges, path, err);
     options_free(&o);
-    rules_free(rules);
+    judges_free(&judges);
     return bad ? complain(err) : 0;
 }
 

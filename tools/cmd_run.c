@@ -34,7 +34,7 @@ struct run {
     struct keeper keeper;
     struct started started;
     struct reaper reaper;
-    struct rules *rules;
+    struct judges judges;
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
     int wait_status;
@@ -90,7 +90,7 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (check_log_name(r) || suppressions_read(&r->options, &r->rules, r->err) ||
+    if (check_log_name(r) || judges_read(&r->options, &r->judges, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return complain(r, STATUS_SETUP);
     r->file.fd = -1;
@@ -154,7 +154,7 @@ static int run_program(struct run *r)
         r->reaper = (struct reaper){.report = r->report,
                                     .file = &r->file,
                                     .log = r->log,
-                                    .live = {.rules = r->rules},
+                                    .live = {.rules = r->judges.rules},
                                     .how = print_how(&r->options, r->log, NULL)};
         reaper_start(&r->reaper, &r->lost);
     }
@@ -286,8 +286,8 @@ static enum control tell(struct run *r)
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);
             r->report = NULL;
-        } else {
-            report_suppress(r->report, r->rules);
+        } else if (judges_act(&r->judges, r->report, &r->options, r->err) != 0) {
+            lost_add(&r->lost, "%.150s", r->err);
         }
     }
     enum control control = find_control(r, why);

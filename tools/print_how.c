@@ -64,7 +64,7 @@ static unsigned kinds_told(const struct options *o)
 }
 
 /* Leaks that nobody wants to hear of are no problems. */
-static unsigned problem_kinds(const struct options *o)
+unsigned problem_kinds(const struct options *o)
 {
     return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : option_leak_kinds(o, "errors-for-leak-kinds");
 }
@@ -129,7 +129,8 @@ int status_of_findings(const struct options *o, const struct report *r, int othe
 {
     int status = (int)option_number(o, "error-exitcode", 0);
 
-    return status != 0 && r && problems_of(o, r) > 0 ? status : otherwise;
+    /* What has just been written down as known is none. */
+    return status != 0 && r && !option_flag(o, "update-baseline") && problems_of(o, r) > 0 ? status : otherwise;
 }
 
 bool annotations_wanted(const struct options *o)

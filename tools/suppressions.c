@@ -1,5 +1,6 @@
 /*
- * suppressions.c - the rules that the options ask for: what is there by default, then the files.
+ * suppressions.c - what findings are held against: rules - what is there by default, then files -, and
+ * a baseline.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static int files_read(struct rules *rules, const char *list, char err[TOOLS_ERRO
     return bad;
 }
 
-int suppressions_read(const struct options *o, struct rules **out, char err[TOOLS_ERROR_BYTES])
+static int rules_gather(const struct options *o, struct rules **out, char err[TOOLS_ERROR_BYTES])
 {
     struct rules *rules = rules_new();
     int bad;
@@ -37,4 +38,48 @@ int suppressions_read(const struct options *o, struct rules **out, char err[TOOL
     rules_seal(rules);
     *out = rules;
     return 0;
+}
+
+static int baseline_gather(const struct options *o, struct baseline **out, char err[TOOLS_ERROR_BYTES])
+{
+    const char *path = option_text(o, "baseline");
+    bool is_written = option_flag(o, "update-baseline");
+
+    if (is_written && !*path)
+        return fail(err, -EINVAL, "option update-baseline: which one? --baseline=FILE says it");
+    return *path ? baseline_read(out, path, is_written, err, TOOLS_ERROR_BYTES) : 0;
+}
+
+int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_BYTES])
+{
+    int bad;
+
+    *j = (struct judges){0};
+    bad = baseline_gather(o, &j->baseline, err);
+    if (!bad)
+        bad = rules_gather(o, &j->rules, err);
+    if (bad)
+        judges_free(j);
+    return bad;
+}
+
+int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    const char *path = option_text(o, "baseline");
+    unsigned kinds = problem_kinds(o);
+    int bad = 0;
+
+    report_suppress(r, j->rules);
+    if (option_flag(o, "update-baseline"))
+        bad = report_write_baseline(r, path, j->baseline, kinds);
+    else if (j->baseline)
+        report_compare(r, j->baseline, kinds);
+    return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
+}
+
+void judges_free(struct judges *j)
+{
+    rules_free(j->rules);
+    baseline_free(j->baseline);
+    *j = (struct judges){0};
 }

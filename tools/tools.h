@@ -132,11 +132,20 @@ void options_print_help(FILE *out);
 
 /* ---- suppressions.c ---------------------------------------------------------------------- */
 
+/* What findings are held against, as the options ask for it. */
+struct judges {
+    struct rules *rules;       /* sealed */
+    struct baseline *baseline; /* NULL: none */
+};
+
+/* -errno: err says what is wrong with a file, in up to three lines; nothing is to be freed. */
+int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_BYTES]);
 /*
- * The rules that the options ask for, sealed; for rules_free.  -errno: err says what is wrong with
- * them, in up to three lines.
+ * All findings of a collected report are held against them, or the baseline is written.  -errno: err
+ * says why it could not be.
  */
-int suppressions_read(const struct options *o, struct rules **out, char err[TOOLS_ERROR_BYTES]);
+int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES]);
+void judges_free(struct judges *j);
 
 /* ---- print_how.c ------------------------------------------------------------------------- */
 
@@ -146,6 +155,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
 void ask_for(struct report *r, const struct options *o);
 /* Are commands of GitHub's runner to be printed? */
 bool annotations_wanted(const struct options *o);
+unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_kind */
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */

@@ -45,7 +45,7 @@ def dangling(report):
 
 
 def shown(findings):
-    return [x for x in findings if x["status"] != "suppressed"]
+    return [x for x in findings if x["status"] == "new"]
 
 
 def suppressions(report):

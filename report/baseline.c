@@ -1,0 +1,478 @@
+/*
+ * baseline.c - findings that are known: a file of ids, each with how often it was there.
+ *
+ *     {
+ *      "schema": "rtcheck-baseline/1",
+ *      "findings": [
+ *       {"id": "mel-3f9c2a11", "count": 3, "what": "10 bytes leaked in .."},
+ *       {"id": "duf-81c04e12", "count": 1, "cap": 5, "what": ".."}
+ *      ]
+ *     }
+ *
+ * A finding is known when its id is in the file and it is there no oftener than `cap` says, or `count` where
+ * there is none: leaks count blocks, errors how often they happened.  Ids are made of names, so that
+ * what is known stays so when lines move.  A cap is somebody's own, and stays when the file is written
+ * anew.  One line each, sorted, nothing that changes by itself: made to be kept with the source.
+ *
+ * It is read by the small part of JSON that it is made of; other members are passed over.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_priv.h"
+
+#define SCHEMA "rtcheck-baseline/1"
+#define DEPTH_MAX 32u
+
+struct known {
+    UT_hash_handle hh;
+    char id[ID_BYTES];
+    uint64_t count;
+    uint64_t cap; /* 0: count */
+    uint64_t now; /* as often as it is there */
+};
+
+struct baseline {
+    struct known *known;
+    char *name;
+};
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+struct scan {
+    const char *name;
+    const char *text, *at, *end;
+    char *err;
+    size_t room;
+};
+
+static int refuse(struct scan *s, const char *why)
+{
+    unsigned line = 1, column = 1;
+
+    for (const char *p = s->text; p < s->at; p++, column++)
+        if (*p == '\n') {
+            line++;
+            column = 0;
+        }
+    snprintf(s->err, s->room, "%.300s:%u:%u: %s", s->name, line, column, why);
+    return -EINVAL;
+}
+
+static void blanks_skip(struct scan *s)
+{
+    while (s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at)
+        s->at++;
+}
+
+/* The next character that is no blank; 0: the end. */
+static char peek(struct scan *s)
+{
+    blanks_skip(s);
+    return s->at < s->end ? *s->at : '\0';
+}
+
+static bool take(struct scan *s, char c)
+{
+    if (peek(s) != c || !c)
+        return false;
+    s->at++;
+    return true;
+}
+
+/* Into `out` as far as there is room, escapes as they stand. */
+static int text_take(struct scan *s, char *out, size_t room)
+{
+    size_t used = 0;
+
+    if (!take(s, '"'))
+        return refuse(s, "a text is expected");
+    for (; s->at < s->end && *s->at != '"'; s->at++) {
+        if ((unsigned char)*s->at < 0x20)
+            return refuse(s, "a text ends on its line");
+        if (*s->at == '\\' && s->at + 1 < s->end && s->at[1] != '\n') {
+            if (used + 1 < room)
+                out[used++] = '\\';
+            s->at++;
+        }
+        if (used + 1 < room)
+            out[used++] = *s->at;
+    }
+    out[used < room ? used : room - 1] = '\0';
+    if (s->at == s->end)
+        return refuse(s, "a text without its end");
+    s->at++;
+    return 0;
+}
+
+static int number_take(struct scan *s, uint64_t *out)
+{
+    peek(s);
+    for (*out = 0; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
+        if (*out > UINT64_MAX / 16)
+            return refuse(s, "a number that is too large");
+        *out = 10 * *out + (uint64_t)(*s->at - '0');
+    }
+    return s->at > s->text && s->at[-1] >= '0' && s->at[-1] <= '9' ? 0 : refuse(s, "a number is expected");
+}
+
+/* A value that nobody asks for: brackets are counted, words passed over. */
+static int value_skip(struct scan *s)
+{
+    unsigned depth = 0;
+    char name[2];
+
+    do {
+        char c = peek(s);
+        if (c == '"') {
+            if (text_take(s, name, sizeof name) != 0)
+                return -EINVAL;
+        } else if (c == '{' || c == '[') {
+            if (++depth > DEPTH_MAX)
+                return refuse(s, "too many brackets");
+            s->at++;
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            depth--;
+            s->at++;
+        } else if (c != '\0' && (depth > 0 || strchr("-+.0123456789truefalsn", c))) {
+            s->at++;
+            while (depth == 0 && s->at < s->end && strchr("-+.0123456789truefalsnE", *s->at) && *s->at)
+                s->at++;
+        } else {
+            return refuse(s, "a value is expected");
+        }
+    } while (depth > 0);
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static int known_add(struct baseline *b, struct scan *s, const struct known *new)
+{
+    struct known *known;
+
+    if (!new->id[0] || new->count == 0)
+        return refuse(s, "a finding needs an \"id\" and a \"count\"");
+    HASH_FIND_STR(b->known, new->id, known);
+    if (known)
+        return refuse(s, "an id that was there before");
+    known = must_have(calloc(1, sizeof *known));
+    memcpy(known->id, new->id, sizeof known->id);
+    known->count = new->count;
+    known->cap = new->cap;
+    HASH_ADD_STR(b->known, id, known);
+    return 0;
+}
+
+static int finding_take(struct baseline *b, struct scan *s)
+{
+    struct known new = {.count = 0};
+    char member[16];
+
+    if (!take(s, '{'))
+        return refuse(s, "{ is expected");
+    do {
+        int bad = text_take(s, member, sizeof member);
+        if (!bad && !take(s, ':'))
+            bad = refuse(s, ": is expected");
+        if (!bad && strcmp(member, "id") == 0)
+            bad = text_take(s, new.id, sizeof new.id);
+        else if (!bad && strcmp(member, "count") == 0)
+            bad = number_take(s, &new.count);
+        else if (!bad && strcmp(member, "cap") == 0)
+            bad = number_take(s, &new.cap);
+        else if (!bad)
+            bad = value_skip(s);
+        if (bad)
+            return bad;
+    } while (take(s, ','));
+    return take(s, '}') ? known_add(b, s, &new) : refuse(s, ", or } is expected");
+}
+
+static int findings_take(struct baseline *b, struct scan *s)
+{
+    if (!take(s, '['))
+        return refuse(s, "[ is expected");
+    if (take(s, ']'))
+        return 0;
+    do {
+        int bad = finding_take(b, s);
+        if (bad)
+            return bad;
+    } while (take(s, ','));
+    return take(s, ']') ? 0 : refuse(s, ", or ] is expected");
+}
+
+static int schema_take(struct scan *s)
+{
+    char schema[sizeof SCHEMA + 1];
+    int bad = text_take(s, schema, sizeof schema);
+
+    return bad ? bad : strcmp(schema, SCHEMA) == 0 ? 0 : refuse(s, "the schema is not " SCHEMA);
+}
+
+static int whole_take(struct baseline *b, struct scan *s)
+{
+    bool has_schema = false;
+    char member[16];
+
+    if (!take(s, '{'))
+        return refuse(s, "{ is expected");
+    do {
+        int bad = text_take(s, member, sizeof member);
+        if (!bad && !take(s, ':'))
+            bad = refuse(s, ": is expected");
+        if (!bad && strcmp(member, "schema") == 0) {
+            bad = schema_take(s);
+            has_schema = true;
+        } else if (!bad && strcmp(member, "findings") == 0) {
+            bad = findings_take(b, s);
+        } else if (!bad) {
+            bad = value_skip(s);
+        }
+        if (bad)
+            return bad;
+    } while (take(s, ','));
+    if (!take(s, '}'))
+        return refuse(s, ", or } is expected");
+    return peek(s) || s->at < s->end ? refuse(s, "nothing may follow") : has_schema ? 0 : refuse(s, "it has no \"schema\"");
+}
+
+void baseline_free(struct baseline *b)
+{
+    struct known *known, *next;
+
+    if (!b)
+        return;
+    HASH_ITER (hh, b->known, known, next) {
+        HASH_DEL(b->known, known);
+        free(known);
+    }
+    free(b->name);
+    free(b);
+}
+
+int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
+                       size_t room)
+{
+    struct baseline *b = must_have(calloc(1, sizeof *b));
+    struct scan s = {name, text, text, text + bytes, err, room};
+    int bad = bytes ? whole_take(b, &s) : 0;
+
+    b->name = must_have(strdup(name));
+    if (bad)
+        baseline_free(b);
+    else
+        *out = b;
+    return bad;
+}
+
+int baseline_read(struct baseline **out, const char *path, bool may_miss, char *err, size_t room)
+{
+    size_t bytes;
+    char *text = file_read(path, &bytes);
+    int bad;
+
+    if (!text && errno == ENOENT && may_miss)
+        return baseline_read_text(out, path, "", 0, err, room);
+    if (!text) {
+        bad = -errno;
+        snprintf(err, room, "baseline %.300s: %s", path, strerror(-bad));
+        return bad;
+    }
+    if (bytes == 0) {
+        snprintf(err, room, "%.300s:1:1: an empty file is no baseline", path);
+        bad = -EINVAL;
+    } else {
+        bad = baseline_read_text(out, path, text, bytes, err, room);
+    }
+    free(text);
+    return bad;
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+/* Equal ids are told apart by .2, .3 in the order of their size, which may be another next time: all are one. */
+static struct known *known_of(const struct baseline *b, const char *id)
+{
+    struct known *known;
+
+    HASH_FIND(hh, b->known, id, strcspn(id, "."), known);
+    return known;
+}
+
+static bool is_within(const struct baseline *b, const char *id)
+{
+    const struct known *known = known_of(b, id);
+
+    return known && known->now <= (known->cap ? known->cap : known->count);
+}
+
+static void count_add(const struct baseline *b, const char *id, uint64_t count)
+{
+    struct known *known = known_of(b, id);
+
+    if (known)
+        known->now += count;
+}
+
+static bool error_counts(const struct error *e)
+{
+    return error_is_told(e) && e->fate.suppressed_by == 0;
+}
+
+static bool leak_counts(const struct leak *leak, uint32_t kinds)
+{
+    return leak_kind(leak->class) & kinds && leak->fate.suppressed_by == 0 && leak->blocks > 0;
+}
+
+void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
+{
+    errors_name(r, r->error_count);
+    leaks_name_all(r);
+    r->baseline = b;
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (error_counts(&r->errors[i]))
+            count_add(b, r->errors[i].id, r->errors[i].count);
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (leak_counts(&r->leaks[i], kinds))
+            count_add(b, r->leaks[i].id, r->leaks[i].blocks);
+    for (uint32_t i = 0; i < r->error_count; i++)
+        r->errors[i].fate.is_known = error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        r->leaks[i].fate.is_known = leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
+}
+
+/* What was known, and is not there any more. */
+static uint32_t unseen(const struct baseline *b)
+{
+    uint32_t count = 0;
+
+    for (const struct known *known = b->known; known; known = known->hh.next)
+        count += known->now == 0;
+    return count;
+}
+
+void baseline_print(const struct report *r, const struct page *page)
+{
+    uint32_t count = 0, gone = r->baseline ? unseen(r->baseline) : 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++)
+        count += r->errors[i].fate.is_known;
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        count += r->leaks[i].fate.is_known;
+    if (!r->baseline || count + gone == 0)
+        return;
+    ink(page, INK_HEADING);
+    fputs("KNOWN", page->out);
+    ink(page, INK_NONE);
+    fprintf(page->out, "           %s by ", count_text(count, "finding", "findings").text);
+    text_put(page->out, r->baseline->name);
+    if (gone > 0)
+        fprintf(page->out, "; %u of it not found any more (--update-baseline)", gone);
+    fputc('\n', page->out);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+struct row {
+    char id[ID_BYTES];
+    uint64_t count;
+    uint64_t cap;
+    char *what;
+};
+
+static int by_id_and_text(const void *a_, const void *b_)
+{
+    const struct row *a = a_, *b = b_;
+    int order = strcmp(a->id, b->id);
+
+    return order ? order : strcmp(a->what, b->what);
+}
+
+static void row_add(struct row *row, const struct baseline *old, const char *id, uint64_t count, char *what)
+{
+    const struct known *known = known_of(old, id);
+
+    snprintf(row->id, sizeof row->id, "%.*s", (int)strcspn(id, "."), id);
+    row->count = count;
+    row->cap = known ? known->cap : 0;
+    row->what = what;
+}
+
+/* Those of one id are one: the first of them says what it is. */
+static uint32_t rows_join(struct row *rows, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept > 0 && strcmp(rows[kept - 1].id, rows[i].id) == 0) {
+            rows[kept - 1].count += rows[i].count;
+            free(rows[i].what);
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t kinds, struct row *rows)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        const struct error *e = &r->errors[i];
+        if (error_counts(e))
+            row_add(&rows[count++], old, e->id, e->count, error_sentence(r, e, true));
+    }
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        struct leak_row row = {leak, 1, leak->blocks, leak->bytes, leak->behind_blocks, leak->behind_bytes};
+        if (leak_counts(leak, kinds))
+            row_add(&rows[count++], old, leak->id, leak->blocks, leak_sentence(&row, true));
+    }
+    qsort(rows, count, sizeof *rows, by_id_and_text);
+    return rows_join(rows, count);
+}
+
+struct writing {
+    struct report *r;
+    const struct baseline *old;
+    uint32_t kinds;
+};
+
+static void baseline_put(FILE *out, void *writing)
+{
+    const struct writing *w = writing;
+    struct json j = {.out = out, .is_first = true};
+    struct row *rows = must_have(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
+    uint32_t count = rows_make(w->r, w->old, w->kinds, rows);
+
+    open_object(&j, NULL);
+    put_text(&j, "schema", SCHEMA);
+    open_array(&j, "findings");
+    for (uint32_t i = 0; i < count; i++) {
+        open_object(&j, NULL);
+        put_text(&j, "id", rows[i].id);
+        put_number(&j, "count", rows[i].count);
+        if (rows[i].cap)
+            put_number(&j, "cap", rows[i].cap);
+        put_text(&j, "what", rows[i].what);
+        close_object(&j);
+        free(rows[i].what);
+    }
+    close_array(&j);
+    close_object(&j);
+    fputc('\n', out);
+    free(rows);
+}
+
+int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds)
+{
+    struct writing w = {r, old, kinds};
+
+    errors_name(r, r->error_count);
+    leaks_name_all(r);
+    return write_whole(path, baseline_put, &w);
+}

@@ -1,0 +1,90 @@
+/*
+ * write.c - files in and out as a whole: read into memory, written beside and renamed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report_priv.h"
+
+#define FILE_BYTES_MAX (64u << 20)
+
+char *file_read(const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    char *text = NULL;
+    size_t room = 0;
+
+    *bytes = 0;
+    while (in && !feof(in) && !ferror(in) && *bytes < FILE_BYTES_MAX) {
+        room = room ? 2 * room : 4096;
+        text = must_have(realloc(text, room));
+        *bytes += fread(text + *bytes, 1, room - *bytes, in);
+    }
+    if (!in || ferror(in) || *bytes >= FILE_BYTES_MAX) {
+        errno = in && !ferror(in) ? EFBIG : errno;
+        free(text);
+        text = NULL;
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
+
+/* Closes `out` whatever happens. */
+static int put_and_close(FILE *out, write_put *put, void *arg)
+{
+    bool bad;
+
+    put(out, arg);
+    bad = ferror(out);
+    return fclose(out) != 0 || bad ? -EIO : 0;
+}
+
+/* A pipe or a terminal cannot be renamed over. */
+static int write_in_place(const char *path, write_put *put, void *arg)
+{
+    FILE *out = fopen(path, "we");
+    return out ? put_and_close(out, put, arg) : -errno;
+}
+
+static int open_beside(const char *path, char **beside)
+{
+    mode_t mask = umask(0);
+    int fd;
+
+    umask(mask);
+    if (asprintf(beside, "%s.XXXXXX", path) < 0)
+        *beside = must_have(NULL);
+    fd = mkostemp(*beside, O_CLOEXEC);
+    if (fd >= 0)
+        fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
+static int write_beside(const char *path, write_put *put, void *arg)
+{
+    char *beside;
+    int fd = open_beside(path, &beside);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    int err = out ? put_and_close(out, put, arg) : -errno;
+
+    if (!err && rename(beside, path) < 0)
+        err = -errno;
+    if (err && fd >= 0)
+        unlink(beside);
+    free(beside);
+    return err;
+}
+
+int write_whole(const char *path, write_put *put, void *arg)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_in_place(path, put, arg);
+    return write_beside(path, put, arg);
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# rtc-test: suppress/baseline ci 60
+"""A baseline from its first writing on: only what is new fails, also when lines move; more of the same is new; the
+file is the same bytes for the same findings."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["RTC_SOURCE"], "tests/report"))
+import validate_json
+
+BUILD = os.environ["RTC_BUILD"]
+RTCHECK = BUILD + "/bin/rtcheck"
+PROGRAM = """
+#include <stdlib.h>
+void *volatile lost;
+%s
+__attribute__((noipa)) static void lose(void) { lost = malloc(10); lost = NULL; }
+__attribute__((noipa)) static void lose_more(void) { lost = malloc(20); lost = NULL; }
+int main(int argc, char **argv)
+{
+    int times = argc > 1 ? atoi(argv[1]) : 1;
+    for (volatile int i = 0; i < times; i++)
+        lose();
+    if (argc > 2)
+        lose_more();
+    char *volatile p = malloc(3), *volatile again = p;
+    free(p);
+    free(again);
+    return 7;
+}
+"""
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def build(name, between):
+    with open(name + ".c", "w") as f:
+        f.write(PROGRAM % between)
+    subprocess.run(["gcc", "-g", "-O1", name + ".c", "-o", "prog"], check=True)
+
+
+def rtcheck(*words, program=("./prog",)):
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
+    done = subprocess.run([RTCHECK, "--error-exitcode=9", "--json=out.json", *words, *program], capture_output=True,
+                          text=True, env=env, timeout=60)
+    if done.returncode != 125:
+        with open("out.json") as f:
+            report = json.load(f)
+        must(not validate_json.complaints(report), validate_json.complaints(report))
+        done.status = {x["id"]: x["status"] for x in report["errors"] + report["leaks"]}
+    return done
+
+
+def read(name):
+    with open(name) as f:
+        return f.read()
+
+
+def refused(text, says, *words):
+    with open("bad.json", "w") as f:
+        f.write(text)
+    done = rtcheck("--baseline=bad.json", *words, program=("./prog", "1"))
+    must(done.returncode == 125 and done.stderr == "rtcheck: " + says + "\n", text, done.returncode, done.stderr)
+    must(read("bad.json") == text, "it was changed")
+
+
+def main():
+    build("first", "")
+    done = rtcheck("--baseline=known.json")
+    must(done.returncode == 125 and "baseline known.json: No such file" in done.stderr, done.stderr)
+    done = rtcheck("--baseline=known.json", "--update-baseline")
+    must(done.returncode == 7, "what is being written down is not new:", done.returncode, done.stderr)
+    first = read("known.json")
+    known = json.loads(first)
+    must(known["schema"] == "rtcheck-baseline/1" and [f["count"] for f in known["findings"]] == [1, 1], first)
+    must([f["id"] for f in known["findings"]] == sorted(done.status), first)
+    must(first.count("\n") == 6 or len(first.splitlines()) == 5, "not one line for each:", first)
+    rtcheck("--baseline=known.json", "--update-baseline")
+    must(read("known.json") == first, "written anew it is another")
+
+    done = rtcheck("--baseline=known.json")
+    must(done.returncode == 7 and "no problems" in done.stderr and "2 findings by known.json\n" in done.stderr, done.stderr)
+    must(set(done.status.values()) == {"known"}, done.status)
+    build("second", "\n\n\n/* other lines */\nint other(void);\nint other(void) { return 1; }\n")
+    must(rtcheck("--baseline=known.json").returncode == 7, "lines moved")
+    done = rtcheck("--baseline=known.json", program=("./prog", "1", "more"))
+    must(done.returncode == 9 and "1 problem: 1 leak;" in done.stderr and "lose_more" in done.stderr, done.stderr)
+    done = rtcheck("--baseline=known.json", program=("./prog", "2"))
+    must(done.returncode == 9 and "1 problem: 1 leak;" in done.stderr, "twice as many:", done.stderr)
+    done = rtcheck("--baseline=known.json", program=("./prog", "0"))
+    must(done.returncode == 7 and "1 finding by known.json; 1 of it not found any more" in done.stderr, done.stderr)
+
+    mel = [f["id"] for f in known["findings"] if f["id"].startswith("mel")][0]
+    capped = first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,"mine":[{"x":null},-1.5e3],' % mel)
+    must(capped != first, "no cap set in", first)
+    with open("known.json", "w") as f:
+        f.write(capped)
+    must(rtcheck("--baseline=known.json", program=("./prog", "3")).returncode == 7, "the cap")
+    must(rtcheck("--baseline=known.json", program=("./prog", "4")).returncode == 9, "beyond the cap")
+    rtcheck("--baseline=known.json", "--update-baseline")
+    must(read("known.json") == first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,' % mel), read("known.json"))
+
+    refused("", "bad.json:1:1: an empty file is no baseline")
+    refused("{\n}", "bad.json:2:1: a text is expected")
+    refused('{"schema": "rtcheck-baseline/2"}', "bad.json:1:32: the schema is not rtcheck-baseline/1")
+    refused('{"findings": []}', 'bad.json:1:17: it has no "schema"')
+    refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-1"}]}', 'bad.json:2:29: a finding needs an "id" and a "count"')
+    refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: , or } is expected")
+    refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "a", "count": 1}\n {"id": "b", "count": 1}]}',
+            "bad.json:3:2: , or ] is expected")
+    refused("what", "bad.json:1:1: { is expected", "--update-baseline")
+    done = rtcheck("--update-baseline")
+    must(done.returncode == 125 and "--baseline=FILE says it" in done.stderr, done.stderr)
+    if os.geteuid() != 0:
+        os.mkdir("shut", 0o500)
+        done = rtcheck("--baseline=shut/x.json", "--update-baseline")
+        must(done.returncode == 7 and re.search(r"note: baseline shut/x.json cannot be written", done.stderr), done.stderr)
+
+
+if __name__ == "__main__":
+    main()
