@@ -24,6 +24,12 @@
 
 /* ---- complaints ---------------------------------------------------------------------------- */
 
+/* Files may be anybody's, and complaints go to terminals. */
+static char plain(char c)
+{
+    return byte_is_plain((unsigned char)c) ? c : c == '\t' ? ' ' : '?';
+}
+
 /* The part of the line around `at`, and a caret below it. */
 static void show_place(const struct reader *in, size_t column, char *out, size_t room)
 {
@@ -32,10 +38,8 @@ static void show_place(const struct reader *in, size_t column, char *out, size_t
 
     count = count < SHOWN_MAX ? count : SHOWN_MAX;
     snprintf(out, room, "\n  ");
-    for (size_t i = 0; i < count && used + 1 < room; i++) {
-        unsigned char c = (unsigned char)in->whole[from + i];
-        out[used++] = byte_is_plain(c) ? (char)c : c == '\t' ? ' ' : '?';
-    }
+    for (size_t i = 0; i < count && used + 1 < room; i++)
+        out[used++] = plain(in->whole[from + i]);
     snprintf(out + used, room - used, "\n  %*s^", (int)(column - from), "");
 }
 
@@ -49,6 +53,8 @@ int reader_refuse(struct reader *in, const char *at, const char *format, ...)
     va_start(args, format);
     vsnprintf(in->err + used, in->room - used, format, args);
     va_end(args);
+    for (char *p = in->err; *p; p++)
+        *p = plain(*p);
     used = strlen(in->err);
     if (used + 16 < in->room)
         show_place(in, column, in->err + used, in->room - used);
