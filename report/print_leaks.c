@@ -122,11 +122,20 @@ static void row_print(struct report *r, const struct leak_row *row, const struct
     free(behind);
 }
 
+static uint32_t shown_at_most(const struct part *part, const struct page *page)
+{
+    uint32_t most = page->how->max_leaks;
+
+    return most > 0 && most < part->count ? most : part->count;
+}
+
 static void table_print(struct report *r, const struct part *part, uint32_t lines,
                         const struct page *page)
 {
-    uint32_t room = lines - HEAD_LINES, shown = part->count <= room ? part->count : room - 1;
+    uint32_t room = lines - HEAD_LINES, most = shown_at_most(part, page);
+    uint32_t shown = part->count <= room ? part->count : room - 1;
 
+    shown = shown < most ? shown : most;
     heading_print(part, page);
     columns_print(part, page);
     for (uint32_t i = 0; i < shown; i++)
@@ -221,8 +230,10 @@ uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page)
 static void records_print(struct report *r, const struct part *part, const struct page *page)
 {
     heading_print(part, page);
-    for (uint32_t i = 0; i < part->count; i++)
+    for (uint32_t i = 0; i < shown_at_most(part, page); i++)
         record_print(r, &part->rows[i], *page);
+    if (shown_at_most(part, page) < part->count)
+        more_print(r, part->count - shown_at_most(part, page), page);
 }
 
 void leaks_print(struct report *r, uint32_t most, const struct page *page)

@@ -113,6 +113,7 @@ struct print_options {
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
     uint32_t problem_kinds; /* that are problems */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
+    uint32_t max_leaks; /* in the text, of each kind; 0: as many as fit */
     bool gen_rules;     /* a suppression for each finding */
     bool used_rules;    /* suppressions that were used are told one by one */
     bool stale_rules;   /* and those that were not, or that take too much */

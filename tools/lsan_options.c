@@ -4,11 +4,14 @@
  * What the process puts into its environment later is for those that it starts: `cmake -E env`, by
  * which CTest sets LSAN_OPTIONS for a test, is not meant itself.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "rtcheck/bits.h"
 #include "tools.h"
 
 #define LSAN_SEPARATORS ": ,\t\r\n"
@@ -89,4 +92,109 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room)
         }
     free(all);
     return found;
+}
+
+/* ---- in our own words ------------------------------------------------------------------------ */
+
+static bool is_yes(const char *value)
+{
+    return strcmp(value, "1") == 0 || strcmp(value, "true") == 0 || strcmp(value, "yes") == 0;
+}
+
+/* Unless it was said to us. */
+static int give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES])
+{
+    char why[TOOLS_ERROR_BYTES];
+    int bad = option_is_given(o, name) ? 0 : option_give(o, name, value, why);
+
+    return bad ? fail(err, bad, "LSAN_OPTIONS: %.400s", why) : 0;
+}
+
+static int take_suppressions(struct options *o, const char *value, const char *program, char err[TOOLS_ERROR_BYTES])
+{
+    const char *slash = strrchr(program, '/');
+    char beside[2 * PATH_MAX];
+
+    if (*value == '/' || !slash || access(value, F_OK) == 0)
+        return give(o, "suppressions", value, err);
+    snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - program), program, value);
+    return give(o, "suppressions", access(beside, F_OK) == 0 ? beside : value, err);
+}
+
+/* P is P.PID there; '%' means nothing in it. */
+static int take_log(struct options *o, const char *value, char err[TOOLS_ERROR_BYTES])
+{
+    char pattern[PATH_MAX];
+    size_t used = 0;
+
+    if (strcmp(value, "stderr") == 0 || strcmp(value, "stdout") == 0)
+        return 0;
+    for (; *value && used + 8 < sizeof pattern; value++) {
+        if (*value == '%')
+            pattern[used++] = '%';
+        pattern[used++] = *value;
+    }
+    strcpy(pattern + used, ".%p");
+    return give(o, "log-file", pattern, err);
+}
+
+/* Frames that are compared: 0 are all. */
+static int take_resolution(struct options *o, const char *value, char err[TOOLS_ERROR_BYTES])
+{
+    long frames = strtol(value, NULL, 10);
+    char text[24];
+
+    if (option_is_given(o, "leak-resolution"))
+        return 0;
+    snprintf(text, sizeof text, "%ld", frames < RTC_STACK_FRAMES ? frames : (long)RTC_STACK_FRAMES);
+    return give(o, "match", frames == 0 ? "all" : text, err);
+}
+
+/* What the search for leaks always does, or never; said where somebody wants it otherwise. */
+static const struct {
+    const char *key;
+    bool is;
+    const char *why;
+} fixed[] = {
+    {"use_globals", true, "data of programs and libraries is always searched"},
+    {"use_stacks", true, "stacks are always searched"},
+    {"use_registers", true, "registers are always looked at: what only they hold is told as air"},
+    {"use_tls", true, "variables of threads are always searched"},
+    {"use_root_regions", true, "regions that the program names are always searched"},
+    {"use_ld_allocations", true, "blocks of the loader are always searched"},
+    {"use_unaligned", false, "pointers are looked for where they are aligned"},
+    {"use_poisoned", false, "freed and unused memory is never searched"},
+};
+
+static void say_fixed(const char *text, struct lost *lost)
+{
+    char value[64];
+
+    for (size_t i = 0; i < countof(fixed); i++)
+        if (lsan_option(text, fixed[i].key, value, sizeof value) && is_yes(value) != fixed[i].is)
+            lost_add(lost, "LSAN_OPTIONS: %s=%.10s has no effect: %s", fixed[i].key, value, fixed[i].why);
+}
+
+int lsan_options_take(struct options *o, const char *text, const char *program, struct lost *lost,
+                      char err[TOOLS_ERROR_BYTES])
+{
+    char value[PATH_MAX - 16];
+    int bad = 0;
+
+    if (lsan_option(text, "suppressions", value, sizeof value) && *value)
+        bad = take_suppressions(o, value, program, err);
+    if (!bad && lsan_option(text, "exitcode", value, sizeof value))
+        bad = give(o, "error-exitcode", value, err);
+    if (!bad && lsan_option(text, "log_path", value, sizeof value) && *value)
+        bad = take_log(o, value, err);
+    if (!bad && lsan_option(text, "report_objects", value, sizeof value) && is_yes(value))
+        bad = give(o, "leak-check", "full", err);
+    if (!bad && lsan_option(text, "max_leaks", value, sizeof value))
+        bad = give(o, "max-leaks", value, err);
+    if (!bad && lsan_option(text, "resolution", value, sizeof value))
+        bad = take_resolution(o, value, err);
+    if (!bad && lsan_option(text, "print_suppressions", value, sizeof value) && is_yes(value))
+        bad = give(o, "print-suppressions", "yes", err);
+    say_fixed(text, lost);
+    return bad;
 }

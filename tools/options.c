@@ -21,6 +21,7 @@ enum option_kind {
     KIND_PATH,
     KIND_PATHS,
     KIND_GEN,
+    KIND_NUMBER,
     KIND_BYTE,
     KIND_HEAP,
     KIND_FRAMES,
@@ -120,7 +121,8 @@ static bool parse_byte(const char *text, uint64_t *out)
 static const struct {
     uint64_t least, most;
 } range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
-              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES}};
+              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
+              [KIND_NUMBER] = {0, 1000000}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -234,6 +236,8 @@ static const char *kind_wish(int kind)
         return "low, med or high";
     case KIND_LEAK_KINDS:
         return "all, none, or some of definite,indirect,possible,reachable";
+    case KIND_NUMBER:
+        return "a number up to 1000000";
     case KIND_GEN:
         return "no, yes or all";
     case KIND_COLOR:
@@ -271,6 +275,7 @@ static bool canonical_value(int kind, const char *given, char *out, size_t room)
     case KIND_FRAMES:
     case KIND_LIMIT:
     case KIND_CALLERS:
+    case KIND_NUMBER:
         if (!parse_ranged(kind, given, &number))
             return false;
         snprintf(out, room, "%llu", (unsigned long long)number);
@@ -325,6 +330,13 @@ static int set_value(struct options *o, unsigned index, const char *given,
     free(o->value[index]);
     o->value[index] = copy;
     return 0;
+}
+
+static unsigned index_of_key(const char *key, size_t n);
+
+int option_give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES])
+{
+    return set_value(o, index_of_key(name, strlen(name)), value, err);
 }
 
 /* ---- RTCHECK_OPTIONS ----------------------------------------------------------------------- */
@@ -622,7 +634,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
-        [KIND_PATHS] = "=FILE", [KIND_GEN] = "=WORD",
+        [KIND_PATHS] = "=FILE", [KIND_GEN] = "=WORD", [KIND_NUMBER] = "=N",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",

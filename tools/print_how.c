@@ -100,6 +100,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .leak_kinds = kinds_told(o),
         .problem_kinds = problem_kinds(o),
         .match = frames_to_match(o),
+        .max_leaks = option_number(o, "max-leaks", 0),
         .gen_rules = strcmp(option_text(o, "gen-suppressions"), "no") != 0,
         .used_rules = option_flag(o, "print-suppressions"),
         .stale_rules = option_flag(o, "stale-suppressions"),

@@ -127,6 +127,9 @@ bool option_is_given(const struct options *o, const char *name); /* or is it the
 int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
                       char err[TOOLS_ERROR_BYTES]);
 
+/* Sets one, by a name of the table; as if it had been given. */
+int option_give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES]);
+
 /* Usage and every option, from the table. */
 void options_print_help(FILE *out);
 
@@ -179,6 +182,12 @@ void print_annotations(struct report *r, const struct options *o, const struct p
  * blanks, quoted or not; the last one counts.  false: it is not there, or has no room.
  */
 bool lsan_option(const char *text, const char *key, char *out, size_t room);
+/*
+ * Takes what LSAN_OPTIONS says where our own options are silent.  Relative files of suppressions that
+ * are not there are looked for beside `program`.  What has no effect is appended to `lost`, by its key.
+ */
+int lsan_options_take(struct options *o, const char *text, const char *program, struct lost *lost,
+                      char err[TOOLS_ERROR_BYTES]);
 /* Of the LSAN_OPTIONS that a process was started with; of our own, if it is gone. */
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 

@@ -188,6 +188,37 @@ def by_hand_and_later():
     os.unlink(pool)
 
 
+@check
+def options_of_leaksanitizer():
+    """Where ours are silent; each key has its effect, or says that it has none."""
+    write("x.supp", LEFT)
+    names, _, done = told(LSAN_OPTIONS="suppressions=x.supp:exitcode=23:print_suppressions=1")
+    must(names == ALL - {"left"} and done.returncode == 23, names, done.returncode)
+    must("1 time, 10 B: x.supp:1" in done.stderr, done.stderr)
+    names, _, done = told("--suppressions=" + write("y.supp", "leak:right\n"), "--error-exitcode=9",
+                          LSAN_OPTIONS="suppressions='x.supp',exitcode=23")
+    must(names == ALL - {"right"} and done.returncode == 9, "ours come first:", names, done.returncode)
+    done = told(LSAN_OPTIONS="report_objects=1:max_leaks=1")[2].stderr
+    must("the first    nobody points to it" in done, done)
+    must("LEAKS (mel)  3 places" in done and " 2 more: rtcheck report --all " in done, done)
+    done = told(LSAN_OPTIONS="max_leaks=1")[2].stderr
+    must(" 2 more: " in done and done.count(" mel-") == 1, done)
+    must("LEAKS (mel)  2 places" in told(LSAN_OPTIONS="resolution=1")[2].stderr, "resolution")
+    rtcheck(LSAN_OPTIONS="log_path=a%b")
+    logs = [f for f in os.listdir(".") if f.startswith("a%b.")]
+    must(len(logs) == 1 and "5 problems" in open(logs[0]).read(), logs)
+    done = told(LSAN_OPTIONS="use_globals=0 use_stacks=1 use_unaligned=1 color=never")[2].stderr
+    must("note: LSAN_OPTIONS: use_globals=0 has no effect: " in done and "use_unaligned=1 has no effect: " in done, done)
+    must("use_stacks" not in done and "color" not in done, done)
+    done = rtcheck(LSAN_OPTIONS="exitcode=many")
+    must(done.returncode == 125 and "LSAN_OPTIONS: option error-exitcode" in done.stderr, done.stderr)
+    beside = os.path.join(os.getcwd(), "beside")
+    os.mkdir(beside)
+    os.symlink(THREE, beside + "/three")
+    write("beside/b.supp", "leak:left\n")
+    must(told(program=(beside + "/three",), LSAN_OPTIONS="suppressions=b.supp")[0] == ALL - {"left"}, "beside the program")
+
+
 def main():
     failed = 0
     for function in checks:

@@ -61,6 +61,7 @@ enum where { L, R };
 #define OTHER_PATH(initial) "/some/where"
 #define OTHER_PATHS(initial) "x"
 #define OTHER_GEN(initial) "all"
+#define OTHER_NUMBER(initial) "21"
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
 #define OTHER_FRAMES(initial) "17"
