@@ -18,6 +18,7 @@
 #define RTCHECK_CHECK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined __x86_64__ && defined __GNUC__
 /* Through the table that the loader fills, in any kind of program: 0 where nobody has the name. */
@@ -105,8 +106,8 @@ enum {
 };
 
 struct rtc_leak_sum {
-    unsigned long long blocks, bytes;
-    unsigned long long new_blocks, new_bytes; /* of them, allocated since the last mark or report */
+    uint64_t blocks, bytes;
+    uint64_t new_blocks, new_bytes; /* of them, allocated since the last mark or report */
 };
 
 struct rtc_leaks {

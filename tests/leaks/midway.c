@@ -43,7 +43,7 @@ static void check(const char *what, unsigned how)
     struct rtc_leaks l;
     memset(&l, 0, sizeof l);
     long answer = rtc_check_leaks(how, &l);
-    printf("%s %ld: %llu/%llu (%llu/%llu) %llu/%llu %llu/%llu\n", what, answer, l.definite.blocks,
+    printf("%s %ld: %lu/%lu (%lu/%lu) %lu/%lu %lu/%lu\n", what, answer, l.definite.blocks,
            l.definite.bytes, l.definite.new_blocks, l.definite.new_bytes, l.indirect.blocks, l.indirect.bytes,
            l.possible.blocks, l.possible.bytes);
     fflush(stdout);

@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
+#ifdef __clang__
+#define KEPT __attribute__((noinline, optnone))
+#else
 #define KEPT __attribute__((noinline, noipa))
+#endif
 
 namespace shop {
 
@@ -48,8 +52,8 @@ KEPT static void lose_words(const char *text)
 
 KEPT static void free_as_another()
 {
-    int *volatile p = new int[4];
-    delete p; // NOLINT
+    void *volatile p = new int[4]; // no compiler is to see it
+    operator delete(p);
 }
 
 KEPT static void overwrite(void *block)

@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define KEPT __attribute__((noinline, optnone))
+#else
 #define KEPT __attribute__((noinline, noipa))
+#endif
 
 void *volatile lost;
 char *volatile inside;

@@ -167,7 +167,7 @@ static void command_lines(void **state)
         {{"--tool=helgrind"}, NULL, 0, "tool: 'helgrind' is not memcheck, the only one"},
         {{"--format=xml"}, NULL, 0, "format: 'xml' is not text, valgrind"},
         {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
-        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, match, malloc-fill"},
+        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, max-leaks, match, malloc-fill"},
         {{"-fre"}, NULL, 0, "ambiguous"},
         {{"--json"}, NULL, 0, "json needs a value"},
         {{"--free_fill=1"}, NULL, 0, "unknown option '--free_fill=1'"},
