@@ -118,6 +118,30 @@ def line_of(text):
 
 
 @check
+def what_a_template_is_held_against():
+    """Functions, source files and modules of any frame, but not the function that allocates."""
+    for text, names in (("leak:middle", ALL - {"left", "right"}), ("leak:^three.c$", ALL), ("leak:/three.c$", {"free_twice"}),
+                        ("leak:suppress/three$", {"free_twice"}), ("leak:libc.so", {"free_twice"}), ("leak:malloc", ALL)):
+        found = rules(text + "\n")[0]
+        must(found == names, text, found)
+
+
+@check
+def without_symbols():
+    """aib that a stripped program allocated: counted, unless it is wanted."""
+    subprocess.run(["strip", "-o", "bare", THREE], check=True)
+    done = rtcheck("--json=out.json", program=("./bare",))
+    must("SUPPRESSED      1 leak of 30 B in 1 block, by 1 rule\n" in done.stderr and " aib-" not in done.stderr, done.stderr)
+    with open("out.json") as f:
+        rule = json.load(f)["suppressions"][0]
+    must((rule["grammar"], rule["findings"], rule["bytes"]) == ("built_in", 1, 30), rule)
+    for words in ("--default-suppressions=no",), ("--suppressions=" + write("x.supp", "unsuppress aib in bare\n"),):
+        done = rtcheck(*words, program=("./bare",))
+        must("SUPPRESSED" not in done.stderr and " aib-" in done.stderr, words, done.stderr)
+    must("SUPPRESSED" not in rtcheck().stderr, "the program has symbols")
+
+
+@check
 def several_files():
     write("one.supp", LEFT)
     write("two.supp", "leak:right\n")

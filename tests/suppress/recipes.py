@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# rtc-test: suppress/recipes ci 60
+"""What README.md says about suppressions and baselines, tried: its file of rules is understood, its commands do what
+stands beside them."""
+import os
+import re
+import subprocess
+import sys
+
+BUILD = os.environ["RTC_BUILD"]
+THREE = BUILD + "/tests/suppress/three"
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def run(command):
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd(), PATH=BUILD + "/bin:" + os.environ["PATH"])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=env, timeout=60)
+    print("%d: %s" % (done.returncode, command))
+    return done
+
+
+def main():
+    with open(os.environ["RTC_SOURCE"] + "/README.md") as f:
+        section = f.read().split("## Suppressions and baselines")[1].split("\n## ")[0]
+    rules, making, baseline = re.findall(r"^```\n(.*?)^```\n", section, re.M | re.S)
+    os.symlink(THREE, "prog")
+    with open("readme.supp", "w") as f:
+        f.write(rules)
+    done = run("rtcheck --suppressions=readme.supp --print-suppressions --stale-suppressions ./prog")
+    must(done.returncode == 7 and "1 time, 10 B: readme.supp:3 (a stack, " in done.stderr, done.stderr)
+    must(done.stderr.count(" unused: readme.supp:") == 4, done.stderr)
+
+    generate, add, use = [re.sub(r" +#.*", "", line) for line in making.splitlines()]
+    ids = re.findall(r"^\{\n   (\S+)\n", run(generate).stderr, re.M)
+    must(len(ids) == 5, ids)
+    must(run(use).returncode == 125, "there is no file yet")
+    for i in ids:
+        run("rtcheck ./prog")
+        must(run(add.replace("mel-0295797a", i)).returncode == 0, i)
+    must(run(use).returncode == 7, "all are suppressed")
+
+    update, compare = baseline.splitlines()
+    must(run(update).returncode == 7 and run(compare).returncode == 7, "the baseline")
+    with open("leaks.json", "w") as f:
+        f.write('{"schema":"rtcheck-baseline/1","findings":[]}')
+    must(run(compare).returncode == 23, "nothing is known")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
