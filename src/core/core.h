@@ -281,6 +281,7 @@ struct root_region {
 
 struct hints {
     _Atomic uint32_t mark; /* of blocks that are allocated now */
+    bool ignoring;         /* somebody has asked for some block to be ignored */
 };
 
 extern struct hints hints;
@@ -297,6 +298,8 @@ void hints_ignore_new(void);
 void hints_heed_new(void);
 /* The block that p points into is no leak, and what it holds is none.  false: there is no such block. */
 bool hints_ignore(const void *p);
+/* The same of `to`, which takes the place of `from`, if that is one. */
+void hints_ignore_moved(const void *from, const void *to);
 /* false: there is no memory for it, or it is none.  A region may be added several times. */
 bool hints_add_root(uintptr_t start, uint64_t bytes);
 /* false: it was not added, or removed as often. */

@@ -47,6 +47,7 @@ void hints_ignore_new(void)
     struct thread *t = this_thread();
     if (!t)
         return; /* past its end: its struct is not its own */
+    hints.ignoring = true;
     t->ignoring++;
     t->birth_flags = BLOCK_FLAG_ROOT;
 }
@@ -79,8 +80,29 @@ bool hints_ignore(const void *p)
         return false;
     struct found f = pool_find(p);
     bool ignored = ignore_found(&f, s.go);
+    hints.ignoring |= ignored;
     section_end(&s);
     return ignored;
+}
+
+static bool is_ignored(const struct found *f, uint32_t go)
+{
+    if (f->verdict != PTR_START || slab_is_unrecorded(f))
+        return false;
+    uint64_t word, stacks;
+    return block_read(pool_look(f, go), &word, &stacks) && word_flags(word) & BLOCK_FLAG_ROOT;
+}
+
+void hints_ignore_moved(const void *from, const void *to)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    struct found f = pool_find(from);
+    bool ignored = is_ignored(&f, s.go);
+    section_end(&s);
+    if (ignored)
+        hints_ignore(to);
 }
 
 /* ---- root regions ------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@ struct old_block {
     bool ok;
     bool done;  /* resized in place */
     bool libcs; /* not ours: libc's */
-    bool ignored; /* BLOCK_FLAG_ROOT: so is the block that it becomes */
     uint64_t request;
 };
 
@@ -41,9 +40,7 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
         return (struct old_block){.ok = true, .request = pool_room(f)};
     struct block_record *b = pool_record_hot(f, s->go);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire), was;
-    struct old_block old = {.ok = true,
-                            .ignored = word_flags(word) & BLOCK_FLAG_ROOT,
-                            .request = pool_request(f, b, word)};
+    struct old_block old = {.ok = true, .request = pool_request(f, b, word)};
     if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
         return (struct old_block){.libcs = lose(s, r)};
     if (!fits_in_place(f, request))
@@ -105,8 +102,8 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
     void *moved = track_alloc(request, MIN_ALIGN, op, at);
     if (!moved)
         return NULL;
-    if (old.ignored)
-        hints_ignore(moved);
+    if (unlikely(hints.ignoring))
+        hints_ignore_moved(p, moved);
     memcpy(moved, p, old.request < request ? old.request : request);
     track_free(p, op, at);
     return moved;
