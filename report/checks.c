@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define CHECK_LINES 20u /* of leaks, where not all are wanted */
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 /* What names[] has for n, which may be anything. */
 static const char *name_of(const char *const *names, size_t count, uint64_t n)

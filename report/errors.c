@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 static uint32_t site_or_none(struct report *r, struct image *image, uint32_t stack)
 {

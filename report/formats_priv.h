@@ -7,7 +7,7 @@
 #ifndef FORMATS_PRIV_H
 #define FORMATS_PRIV_H
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 /* ---- findings.c ---------------------------------------------------------------------------- */
 

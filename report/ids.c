@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {

@@ -4,7 +4,7 @@
 #ifndef JSON_PRIV_H
 #define JSON_PRIV_H
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 /* ---- json.c -------------------------------------------------------------------------------- */
 

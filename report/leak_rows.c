@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 struct row_key {
     uint32_t class;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 static const struct class_info {
     const char *code;

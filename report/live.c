@@ -7,7 +7,7 @@
  */
 #include <stdatomic.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define LIVE_LINES 10u
 

@@ -2,7 +2,7 @@
  * places.c - what lies at an address of a program or library, or of a frame: its section, and the
  * function or variable there.
  */
-#include "report_priv.h"
+#include "words_priv.h"
 #include "variables.h"
 
 /* Its name, or that of all of it - not of its first member, where all of it is meant. */

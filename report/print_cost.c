@@ -5,7 +5,7 @@
  * tells when it is waited for: of it and of all that it had waited for, together.  So that nothing
  * is counted twice, this is said only where no other process has told its own.
  */
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define COST_COLUMN 16
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define FRAMES_LEAST 2u /* shown of each stack, when there is little room */
 #define SHORT_FRAMES 2u /* and where all of it is one line */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define TABLE_FRAMES 4u /* shown of each stack, where it is one line of a table */
 #define HEAD_LINES 2u   /* of a table */

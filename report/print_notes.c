@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 static void note_add(struct notes *notes, bool against, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define LABEL 14
 

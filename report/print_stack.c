@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define RUN_LEAST 3u /* frames of one library, or functions of headers, that are worth a line together */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define TOP_RECORDS 3u
 #define TOP_FRAMES 3u

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define LOCATIONS_MAX 24u /* of valgrind's entries */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "patterns.h"
-#include "report_priv.h"
+#include "words_priv.h"
 #include "rules.h"
 
 /* Where valgrind has its own malloc: the entry's object to rules. */

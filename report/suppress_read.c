@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "suppress_priv.h"
+#include "words_priv.h"
 
 #define SHOWN_MAX 100 /* bytes of a line */
 #define SHOWN_BEFORE 60

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 #define FILL_NEAR 65536u /* no member of a structure is further from its beginning */
 #define FOUND_SHOWN 8u /* of the bytes that were written: `show` has all that are kept */

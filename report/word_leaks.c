@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 const struct kind_words *kind_words(uint32_t kind)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 const char *base_name(const char *path)
 {

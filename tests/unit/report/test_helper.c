@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "page_priv.h"
 #include "variables.h"
 
 /* ---- what ends a reader: a name ------------------------------------------------------------ */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "build_run.h"
-#include "report_priv.h"
+#include "page_priv.h"
 
 #define LIB 0x7f0000000000ull
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "told.h"
+#include "page_priv.h"
 
 #define LIB 0x7f0000000000ull
 #define LIBC 0x7f1000000000ull

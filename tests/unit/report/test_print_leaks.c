@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "told.h"
+#include "page_priv.h"
 
 #define STACK 0x7ffc00001000ull
 #define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)

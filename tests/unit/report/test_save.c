@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "build_run.h"
-#include "report_priv.h"
+#include "words_priv.h"
 
 static const char *const saved = "saved.pool";
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "words_priv.h"
 
 #define BLOCK 0x700000000040ull
 

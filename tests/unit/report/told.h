@@ -5,7 +5,7 @@
 #define TOLD_H
 
 #include "build_run.h"
-#include "report_priv.h"
+#include "words_priv.h"
 
 #define PROG 0x560000000000ull /* where the program lies */
 #define NOBODYS_PID 2000000000u

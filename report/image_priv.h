@@ -1,0 +1,133 @@
+/*
+ * image_priv.h - what is known of a process image.
+ */
+#ifndef IMAGE_PRIV_H
+#define IMAGE_PRIV_H
+
+#include <uthash.h>
+
+#include "shadow.h"
+
+/* Blocks of one image from one place. */
+struct use {
+    uint32_t site;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+struct depot_chunk {
+    uint32_t chunk;
+    uint32_t count;
+    UT_hash_handle hh;
+    struct depot_node nodes[];
+};
+
+/* Where a module lay in one image. */
+struct range {
+    uint32_t number; /* as in depot nodes, 0 = it has none */
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;
+    uint32_t module;
+};
+
+/* A thread of one image. */
+struct thread {
+    uint32_t number; /* 0: not known */
+    uint32_t tid;
+    bool gone;
+    char name[sizeof(((struct thread_record *)0)->name)];
+};
+
+/* What a process used; all of it zero where `known` lacks the bit. */
+struct costs {
+    uint32_t known; /* enum cost_source */
+    uint64_t task_clock_ns;
+    uint64_t minor_faults;
+    uint64_t major_faults;
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t max_rss_bytes;
+};
+
+struct image {
+    uint32_t number;
+    uint32_t pid;
+    uint32_t ppid;
+    uint32_t parent;
+    uint32_t how;
+    uint32_t state;
+    uint32_t flags;
+    uint32_t end_how;
+    int32_t end_status;
+    uint32_t first_depot_chunk;
+    uint32_t stack_frames;
+    uint32_t lease;
+    uint32_t argc;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t private_segments;
+    uint64_t bad_frees[LOST_COUNT];
+    uint64_t unchecked_children;
+    uint64_t lost_features;
+    uint32_t checks; /* CHECK_*; without CHECK_MADE what follows is not known */
+    uint32_t error_limit;
+    uint16_t malloc_fill; /* the byte + 1; 0: none */
+    uint16_t free_fill;
+    uint64_t errors_unrecorded;
+    uint64_t peak_bytes;
+    uint64_t segment_bytes;
+    struct costs costs;
+    struct costs costs_at_death; /* with what it had waited for; whoever waited for it told */
+    uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
+    uint32_t threads_unheard;
+    uint32_t threads_deaf; /* of them */
+    uint32_t watcher;      /* pid, 0 or WATCHER_DONE */
+    uint32_t first_area;   /* which has its header */
+    uint64_t leak_ns;
+    uint64_t root_bytes;
+    uint64_t root_bytes_skipped;
+    uint32_t marks;       /* that it made; 0: all of its leaks are new */
+    uint32_t leak_checks; /* in mid-run */
+    char **unknown_settings; /* "key=value" of its own options that mean nothing here */
+    uint32_t unknown_count;
+    char *exe;
+    char *argv; /* argv_bytes, each argument NUL-terminated */
+    uint32_t argv_bytes;
+    char *name;
+
+    bool collected;  /* what follows is known */
+    bool absorbed;   /* and its areas were given back */
+    bool kept;       /* collected, and its areas stay: it has errors to be shown */
+    bool pid_known;  /* its process id is one of our process-id namespace */
+    bool gone;       /* the process has ended, for certain */
+    bool needed;     /* scratch of images_mark_needed and images_retire */
+    bool succeeded;  /* exec has made a later image of the same process */
+    bool map_tried;  /* its depot and modules were read in this round */
+    int wait_status; /* as the launcher saw it, or -1 */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint32_t error_places;
+    uint32_t leak_places; /* that are findings */
+    struct use *uses;
+    uint32_t use_count;
+
+    struct depot_chunk *depot;
+    struct range *ranges;
+    uint32_t range_count;
+    struct thread *threads;
+    uint32_t thread_count;
+
+    UT_hash_handle hh; /* by number */
+};
+
+struct bad_area {
+    uint32_t area;
+    uint32_t image;
+    const char *what; /* static text */
+    uint64_t offset;
+};
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * known_priv.h - all that a report knows: its tables.
+ */
+#ifndef KNOWN_PRIV_H
+#define KNOWN_PRIV_H
+
+#include "finding_priv.h"
+#include "view_priv.h"
+
+struct exit_fact {
+    uint32_t pid;
+    int wait_status;
+    struct costs costs;
+};
+
+struct page;     /* below */
+struct interned; /* sites.c */
+struct symbols;  /* symbolize.c */
+struct helper;   /* helper.c */
+struct variable; /* variables.h */
+
+/* Of what takes long; all zero: nothing is shown. */
+struct progress {
+    uint64_t start_ms;
+    uint32_t done, total;
+    uint32_t shown; /* percents + 1 */
+};
+
+struct report {
+    struct view view;
+    struct image *images; /* uthash, ascending numbers */
+    struct image *done;   /* absorbed, and out of the way until the end */
+    struct bad_area *bad;
+    uint32_t bad_count;
+    struct exit_fact *exits;
+    uint32_t exit_count;
+    struct run_tally absorbed; /* by this report */
+
+    struct module *modules;
+    uint32_t module_count;
+    struct frame *frames;
+    uint32_t frame_count;
+    struct site *sites;
+    uint32_t site_count;
+    struct error *errors;
+    uint32_t error_count;
+    uint64_t strange_errors; /* of kinds that this version does not know */
+    struct leak *leaks;
+    uint32_t leak_count;
+    uint64_t leaks_unread; /* beyond LEAKS_MAX */
+    bool wants_held;       /* those of CLASS_HELD are in the table */
+    struct leak_sum held;  /* else this is all that is known of them */
+    struct leak_places {
+        uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */
+    } *leak_places;               /* by site + 1; the first is NO_SITE's */
+    uint32_t leak_row_count;
+    struct interned *known;  /* hash over the tables above */
+    struct symbols *symbols; /* one per module, as far as looked at */
+    uint32_t symbols_count;
+    struct helper *helper; /* the process that has them */
+    struct progress progress;
+    const struct rules *rules; /* that findings were held against; NULL: none */
+    const struct baseline *baseline; /* the same of what is known */
+    bool no_symbols;       /* it breaks */
+    time_t waited_for_nothing; /* seconds, for servers of debugging information */
+    uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
+};
+
+/* Memory of the reporter itself: gives up with a line when there is none. */
+void *must_have(void *p);
+void *grow(void *array, uint32_t count, size_t item); /* room for one more; doubles */
+
+#endif

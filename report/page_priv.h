@@ -1,0 +1,148 @@
+/*
+ * page_priv.h - the text report: what its print_*.c share.
+ */
+#ifndef PAGE_PRIV_H
+#define PAGE_PRIV_H
+
+#include "words_priv.h"
+
+/* ---- suppress_say.c ------------------------------------------------------------------------- */
+
+struct rule; /* rules.h */
+
+/* What is not told, and by how many rules. */
+struct hidden {
+    uint32_t errors;
+    uint32_t leaks;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint32_t rules;
+    uint32_t unused;
+    uint32_t not_ours; /* about what other checkers find */
+};
+
+struct hidden hidden_sum(const struct report *r);
+/* Out of a file, and it met nothing; it might have. */
+bool rule_is_unused(const struct rule *rule);
+/* How many lines suppressed_print takes that nobody has asked for. */
+uint32_t suppressed_lines(const struct report *r);
+void suppressed_print(const struct report *r, const struct page *page);
+
+/* ---- suppress_gen.c ------------------------------------------------------------------------- */
+
+/* A rule for this one, which has its id; false: its stack is not known, and nothing was written. */
+bool error_rule_put(struct report *r, const struct error *error, FILE *out);
+bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out);
+/* For all that is told, where it is asked for. */
+void rules_print(struct report *r, const struct page *page);
+
+/* ---- print_text.c -------------------------------------------------------------------------- */
+
+/* Where text goes, and how. */
+struct page {
+    FILE *out;
+    const struct print_options *how;
+    const char *program; /* path of the module whose name goes without saying */
+    uint32_t frames;     /* shown of each stack */
+    bool whole;          /* nothing left out of what is shown */
+    bool numbered;       /* each function of a stack has its number */
+};
+
+#define FRAMES_SHOWN 8u
+
+/* Was the program that the run was made for checked to its end? */
+bool is_in_control(const struct report *r, const struct image *main);
+/* The last line. */
+void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
+                   const struct page *page);
+
+enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
+
+/* What follows is of this color, where there are colors. */
+void ink(const struct page *page, enum ink ink);
+
+/* ---- print_notes.c ------------------------------------------------------------------------- */
+
+struct note {
+    char *text;
+    bool against; /* said even by a quiet report */
+};
+
+struct notes {
+    struct note *at;
+    uint32_t count;
+    bool deterministic;
+};
+
+struct notes notes_make(const struct report *r, const struct image *main,
+                        const struct print_options *how);
+bool notes_against(const struct notes *notes);
+/* At most `shown` lines; the last tells of those beyond. */
+void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
+void notes_free(struct notes *notes);
+/* "process 4711 (make)", "3 processes (first 4711, make)" */
+void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
+               const struct page *page);
+
+/* ---- print_stack.c ------------------------------------------------------------------------- */
+
+#define STACK_INDENT 5
+#define STACK_LABEL 13
+
+/* At most that many functions of a site, in one line. */
+void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page);
+/* The same with another joint between them. */
+void chain_put(const struct report *r, uint32_t site, uint32_t most, const char *joint,
+               const struct page *page);
+/* Is it of the compiler's or the system's? */
+bool line_is_of_header(const struct source_line *line);
+/* A line for each function, the label before the first. */
+void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
+
+/* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c ---------------------------------------------- */
+
+/* Does it stand among the errors (others are a note), and is it more than a warning? */
+bool error_is_told(const struct error *e);
+bool error_is_problem(const struct error *e);
+/* In full. */
+void error_print(struct report *r, const struct error *e, const struct page *page);
+/* In one line. */
+void error_print_short(struct report *r, const struct error *e, const struct page *page);
+/* In at most that many lines. */
+void errors_print(struct report *r, uint32_t lines, const struct page *page);
+/* "12 more: " and how to see them. */
+void more_print(const struct report *r, uint32_t count, const struct page *page);
+/* How many lines the leaks take, at most `most`. */
+uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page);
+void leaks_print(struct report *r, uint32_t most, const struct page *page); /* the same */
+/* "leaked 46 B in 4 blocks, possibly 3 B in 1 block", "no leaks"; and behind it "; ", where it is known. */
+void leaks_sums_put(const struct report *r, const struct page *page);
+void leaks_verdict_put(const struct report *r, const struct page *page);
+void use_print(struct report *r, const struct image *main, const struct page *page);
+void cost_print(const struct report *r, const struct page *page);
+/* Of finding out what is leaked. */
+struct leak_cost {
+    uint32_t processes; /* 0: nobody was asked */
+    uint64_t ns;
+    uint64_t root_bytes;
+    uint64_t root_bytes_skipped;
+};
+
+struct cost_sum {
+    struct leak_cost leaks;
+    struct costs of;        /* max_rss_bytes is the most of one process */
+    uint64_t segment_bytes;
+    uint32_t processes;
+    uint32_t with_clock;
+    uint32_t with_rusage;
+    uint32_t with_segments;
+    bool killed;   /* some of those without */
+    bool at_death; /* nobody counted; so much was told at the program's death */
+};
+
+struct cost_sum cost_sum(const struct report *r);
+#define COST_AT_DEATH "rusage at death"
+/* Why costs are not known. */
+const char *cost_reason(const struct report *r, bool killed);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * view_priv.h - the file: checked, area by area, in copies of our own (view.c).
+ */
+#ifndef VIEW_PRIV_H
+#define VIEW_PRIV_H
+
+#include <sys/types.h>
+
+#include "report.h"
+#include "shadow.h"
+
+/* run_header.reported of a saved copy; 1 is what the reporter of a run by hand writes. */
+#define REPORTED_SAVED 2u
+
+struct view {
+    int fd;
+    bool fd_is_ours;
+    uint32_t owner; /* who the file belongs to */
+    bool foreign;   /* another user's file, read as root */
+    bool finished;  /* a saved file: its process ids mean nothing any more */
+    char *name;
+    uint64_t file_bytes;
+    struct run_header *run; /* copy of the head: header, area table, leases; always verified */
+    struct run_header *spare;
+};
+
+/* A private copy of one area; holes are holes here too. */
+struct area_copy {
+    char *at;
+    uint64_t bytes;
+};
+
+int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES]);
+int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
+/* Reads the tables again: the run goes on.  The old ones stay when the new ones are bad. */
+int view_refresh(struct view *v);
+void view_close(struct view *v);
+
+const struct area_entry *view_area_entry(const struct view *v, uint32_t area);
+const struct lease *view_lease(const struct view *v, uint32_t index);
+/* Areas at and above it hold nothing. */
+uint32_t view_area_end(const struct view *v);
+
+/* What is used of an area, not yet verified. */
+int view_read_area(const struct view *v, uint32_t area, struct area_copy *out);
+void area_copy_drop(struct area_copy *copy);
+/* Is it good, and its image's that the run's table says? */
+bool view_verify_area(const struct view *v, uint32_t area, const struct area_copy *copy,
+                      struct verify_error *wrong);
+
+/* The first bytes of an area: cheap, not verified.  Bytes missing in the file read as zero. */
+int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes);
+
+static inline const struct area_head *copy_head(const struct area_copy *c)
+{
+    return (const void *)c->at;
+}
+
+/* NULL: the area is not an image's first, or the image was still being built. */
+const struct image_header *copy_image(const struct area_copy *c);
+
+/* Walks a verified copy.  *off = 0 before the first call; NULL at the end. */
+const struct segment *copy_next_segment(const struct area_copy *c, uint64_t *off);
+
+static inline const void *segment_item(const struct segment *s, uint32_t i)
+{
+    return (const char *)s + sizeof *s + (uint64_t)i * s->item_bytes;
+}
+
+#endif
