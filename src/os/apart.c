@@ -27,6 +27,15 @@ bool os_is_reaper(void)
     return CALL2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is) < 0 || is || os_pid() == 1;
 }
 
+bool os_bears_children_here(void)
+{
+    char ours[64], theirs[64];
+    long n = os_read_link("/proc/self/ns/pid", ours, sizeof ours - 1);
+    long m = os_read_link("/proc/self/ns/pid_for_children", theirs, sizeof theirs - 1);
+    ours[n > 0 ? n : 0] = theirs[m > 0 ? m : 0] = '\0';
+    return n > 0 && text_equal(ours, theirs);
+}
+
 void os_reap_silent(uint32_t pid)
 {
     while (CALL4(SYS_wait4, pid, NULL, __WCLONE, NULL) == -EINTR)

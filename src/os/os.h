@@ -180,6 +180,7 @@ void os_thread_name(char buffer[16]);
 
 int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
 bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
+bool os_bears_children_here(void); /* in its own pid namespace?  false when in doubt */
 void os_reap_silent(uint32_t pid); /* waits for a child that sends no signal when it ends */
 void os_signal_process(uint32_t pid, int signal);
 /*

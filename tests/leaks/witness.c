@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +65,20 @@ static void die(void)
 
 static void killed(void)
 {
+    twin();
+    die();
+}
+
+/* So many blocks that it takes a while to look at them. */
+static void many(void)
+{
+    void **last = NULL;
+    for (int i = 0; i < 500000; i++) {
+        void **next = malloc(32);
+        *next = last;
+        last = next;
+    }
+    kept = last;
     twin();
     die();
 }
@@ -195,6 +210,49 @@ static void behaviour(void)
     say_wait("all", __WALL);
 }
 
+static void in_child(int (*body)(void))
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        free(malloc(100));
+        _exit(body());
+    }
+    waitpid(pid, &status, 0);
+    printf("in a child: %d\n", WEXITSTATUS(status));
+}
+
+static int users(void)
+{
+    return unshare(CLONE_NEWUSER) ? errno : 200;
+}
+
+static int users_raw(void)
+{
+    return syscall(SYS_unshare, CLONE_NEWUSER) ? errno : 200;
+}
+
+/* The first process that is born there has to be the program's own. */
+static int processes(void)
+{
+    int status = -1;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+        return errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(getpid() == 1 ? 201 : 202);
+    waitpid(pid, &status, 0);
+    return pid < 0 ? errno : WEXITSTATUS(status);
+}
+
+static void namespaces(void)
+{
+    in_child(users);
+    in_child(users_raw);
+    in_child(processes);
+}
+
 /* Who waits for the end of its output must not wait for us. */
 static void closes(void)
 {
@@ -247,9 +305,23 @@ static void goes_away(const char *of)
     puts(witness_of(program, of) ? "still there" : "gone");
 }
 
+/* It takes a moment until it can be seen. */
+static pid_t wait_for_witness(const char *what)
+{
+    pid_t pid = 0;
+    if (!getenv("WITNESSED")) /* without a checker there is none */
+        return 0;
+    for (time_t end = time(NULL) + PATIENCE_S; !pid && time(NULL) < end;)
+        pid = witness_of(program, what);
+    if (!pid)
+        exit(125);
+    return pid;
+}
+
 static void replaced(void)
 {
     twin();
+    wait_for_witness("replaced");
     execl(program, program, "after", "replaced", (char *)NULL);
 }
 
@@ -257,6 +329,7 @@ static void replaced_by_own_call(void)
 {
     const char *argv[] = {program, "after", "replaced_by_own_call", NULL};
     twin();
+    wait_for_witness("replaced_by_own_call");
     raw(SYS_execve, (long)program, (long)argv, (long)environ);
 }
 
@@ -272,13 +345,8 @@ static void stays(void)
 /* Both are killed, the witness first. */
 static void both(void)
 {
-    pid_t pid = 0;
     twin();
-    for (time_t end = time(NULL) + PATIENCE_S; !pid && time(NULL) < end;)
-        pid = witness_of(program, "both");
-    if (!pid)
-        exit(125);
-    kill(pid, SIGKILL);
+    kill(wait_for_witness("both"), SIGKILL);
     for (time_t end = time(NULL) + PATIENCE_S; witness_of(program, "both") && time(NULL) < end;)
         sched_yield();
     die();
@@ -289,10 +357,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*body)(void);
-    } what[] = {{"killed", killed},     {"own_call", own_call},   {"no_stack", no_stack}, {"threads", threads},
+    } what[] = {{"killed", killed},     {"many", many},           {"own_call", own_call},   {"no_stack", no_stack}, {"threads", threads},
                 {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
                 {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
-                {"replaced_by_own_call", replaced_by_own_call}};
+                {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces}};
     program = argv[0];
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     if (argc == 3 && !strcmp(argv[1], "after")) {

@@ -15,7 +15,8 @@ PROGRAM = BUILD + "/tests/leaks/witness"
 PATIENCE = 10 # seconds
 
 # What has twins, and what else is lost for certain.
-TWINS = {"killed": [], "own_call": [], "no_stack": [], "threads": [], "sandbox": [], "child": [1001], "stays": []}
+TWINS = {"killed": [], "many": [], "own_call": [], "no_stack": [], "threads": [], "sandbox": [], "child": [1001],
+         "stays": []}
 AGAIN = 20
 
 
@@ -34,7 +35,8 @@ def report_of(folder):
 
 
 def checked(folder, *words, options=("--witness",)):
-    result, text = run([BUILD + "/bin/rtcheck", "--json=report.json", *options, PROGRAM, *words], folder)
+    result, text = run([BUILD + "/bin/rtcheck", "--json=report.json", *options, PROGRAM, *words], folder,
+                       {"WITNESSED": "1"} if options else {})
     return result, text, report_of(folder)
 
 
@@ -104,7 +106,7 @@ def hammered(folder):
 
 
 def seen(folder):
-    for words in (["behaviour"], ["replaced"], ["replaced_by_own_call"]):
+    for words in (["behaviour"], ["namespaces"], ["replaced"], ["replaced_by_own_call"]):
         result, _, report = checked(folder, *words)
         want = run([PROGRAM, *words], folder)[0]
         if result != want:

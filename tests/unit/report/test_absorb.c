@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,6 +29,48 @@ static void test_the_living_keep_theirs(void **state)
     assert_int_equal(absorb(&run), 0);
     assert_int_equal(build_run(&run.b)->taken_back.images, 1);
     assert_int_equal(build_run(&run.b)->taken_back.live_bytes, 1);
+    run_end(&run);
+}
+
+/* Of one that was killed there may be somebody who is about to tell; the file says so when it has been read. */
+static void test_witnesses_are_waited_for(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t witness = process_start();
+    uint32_t area = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+    struct image_header *h = build_image_header(&run.b, area);
+
+    (void)state;
+    h->checks |= CHECK_WITNESS;
+    h->watcher = witness;
+    run_start(&run); /* maps it anew */
+    h = build_image_header(&run.b, area);
+    assert_int_equal(absorb(&run), 0);
+    assert_int_equal(report_witnesses(run.r), 1);
+    assert_true(is_claimed(&run, area));
+    process_end(witness); /* killed, too */
+    assert_int_equal(report_witnesses(run.r), 0);
+    h->watcher = (uint32_t)getpid();
+    assert_int_equal(absorb(&run), 0);
+    h->checks = 0; /* what the image was to have is known from its beginning */
+    assert_int_equal(absorb(&run), 0);
+    h->watcher = WATCHER_DONE;
+    assert_int_equal(report_witnesses(run.r), 0);
+    assert_int_equal(absorb(&run), 1);
+    run_end(&run);
+}
+
+/* Nobody looks at the pid of a process that has no witness: it may be anything. */
+static void test_others_are_not(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t area = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
+
+    (void)state;
+    build_image_header(&run.b, area)->watcher = (uint32_t)getpid();
+    run_start(&run);
+    assert_int_equal(report_witnesses(run.r), 0);
+    assert_int_equal(absorb(&run), 1);
     run_end(&run);
 }
 
@@ -359,6 +402,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_living_keep_theirs),
+        cmocka_unit_test(test_witnesses_are_waited_for),
+        cmocka_unit_test(test_others_are_not),
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_errors_stay),
         cmocka_unit_test(test_leaks_stay),
