@@ -276,6 +276,7 @@ bool leave_check_early(void)
     leaks_keep(&caller, kept);
     bool lost = check_at_end(&caller, held);
     atomic_store(&checked_early, image()->image);
+    vigil_end();
     return lost && !image()->threads_unheard;
 }
 
@@ -324,7 +325,8 @@ void leave_stayed(void)
     if (!is_checked())
         leaks_forget();
     image_reopen();
-    vigil_start();
+    if (!is_checked())
+        vigil_start();
     if (!rt.options.keep)
         run_step_aside(false);
 }

@@ -118,7 +118,7 @@ void leave_start(void)
     if (__lsan_is_turned_off && __lsan_is_turned_off())
         rt.options.leaks = false;
     if (!wants_leaks())
-        image()->checks &= ~CHECK_LEAKS;
+        image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
 }
 
 /* ---- checks ---------------------------------------------------------------------------------------- */

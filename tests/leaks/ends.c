@@ -16,6 +16,8 @@
 
 #define NOINLINE __attribute__((noinline))
 
+void __lsan_do_leak_check(void) __attribute__((weak));
+
 static void *volatile kept, *volatile ours;
 static int is_lost;
 static pthread_barrier_t ready;
@@ -360,6 +362,15 @@ static void exec_fails(void)
     kept = (void *)~(uintptr_t)kept;
 }
 
+/* What was found when the program asked for the check of its end stays, also if an exec fails. */
+static void exec_after_check(void)
+{
+    if (__lsan_do_leak_check)
+        __lsan_do_leak_check();
+    execl("/etc/passwd", "passwd", NULL);
+    lose(4711); /* behind the end */
+}
+
 /* The block is the parent's, whatever becomes of the child. */
 static void exec_child(void)
 {
@@ -388,7 +399,8 @@ int main(int argc, char **argv)
                 {"quick", quick},               {"hammer", hammer},         {"creating", creating},
                 {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
-                {"exec_fails", exec_fails},     {"exec_child", exec_child},   {"back_soon", back_soon}};
+                {"exec_fails", exec_fails},     {"exec_child", exec_child},
+                {"exec_after_check", exec_after_check},   {"back_soon", back_soon}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {

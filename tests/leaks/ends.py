@@ -36,6 +36,7 @@ WHAT = {
     "exec_thread": (TWIN, 0),
     "exec_fails": (TWIN, 0),
     "exec_child": (TWIN, 0),
+    "exec_after_check": ([], 0),
 }
 TIMES = {"hammer": 3} # the moment differs
 
