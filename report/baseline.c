@@ -428,7 +428,7 @@ static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t
     }
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
-        struct leak_row row = {.first = leak, .members = 1, .blocks = leak->blocks, .bytes = leak->bytes};
+        struct leak_row row = leak_row_of(leak);
         if (leak_counts(leak, kinds))
             row_add(&rows[count++], old, leak->id, leak->blocks, leak_sentence(&row, true));
     }

@@ -117,6 +117,14 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
     return rows;
 }
 
+struct leak_row leak_row_of(const struct leak *leak)
+{
+    struct leak_row row = {0};
+
+    row_add(&row, leak);
+    return row;
+}
+
 static bool is_of_kind(enum leak_class class, uint32_t kind)
 {
     return leak_kind(class) == kind || (class == CLASS_BEHIND && kind == LEAK_POSSIBLE);

@@ -179,16 +179,11 @@ static void leak_thread_put(const struct report *r, const struct leak *leak, con
 
 static void leak_show(struct report *r, const struct leak *leak, struct page *page)
 {
-    struct leak_row row = {.first = leak,
-                           .members = 1,
-                           .blocks = leak->blocks,
-                           .bytes = leak->bytes,
-                           .new_blocks = leak->new_blocks,
-                           .behind_blocks = leak->behind_blocks,
-                           .behind_bytes = leak->behind_bytes,
-                           .is_marked = leaks_are_marked(r)};
-    char *sentence = leak_sentence(&row, page->how->deterministic);
+    struct leak_row row = leak_row_of(leak);
+    char *sentence;
 
+    row.is_marked = leaks_are_marked(r);
+    sentence = leak_sentence(&row, page->how->deterministic);
     page->program = program_path(r, leak->image);
     head_print(leak->id, sentence, page);
     free(sentence);

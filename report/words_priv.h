@@ -108,6 +108,9 @@ struct leak_row {
 struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint32_t named,
                            uint32_t *count);
 
+/* One leak by itself, without a word about what is new. */
+struct leak_row leak_row_of(const struct leak *leak);
+
 struct leak_sum leak_sum(const struct report *r, uint32_t kind);
 /* Was it asked in any process? */
 bool leaks_are_known(const struct report *r);

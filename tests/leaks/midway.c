@@ -108,6 +108,19 @@ static void silent(void)
     free(mine);
 }
 
+static int checks = 10;
+
+/* What a check has written is void when it was told. */
+static void many(void)
+{
+    void *volatile mine = malloc(2041);
+    long sum = 0;
+    for (int i = 0; i < checks; i++)
+        sum += rtc_check_leaks(RTC_ALL, NULL);
+    say("sum", sum);
+    free(mine);
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 #define THREADS 8
@@ -152,8 +165,6 @@ static void *chase(void *about)
     }
     return NULL;
 }
-
-static int checks = 10;
 
 static void threads(void)
 {
@@ -293,7 +304,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {
-    ONE(counts), ONE(own), ONE(marks), ONE(silent), ONE(threads), ONE(together), ONE(child), ONE(interrupted),
+    ONE(counts), ONE(own), ONE(marks), ONE(silent), ONE(many), ONE(threads), ONE(together), ONE(child), ONE(interrupted),
 };
 
 int main(int argc, char **argv)

@@ -100,6 +100,23 @@ def judge(name, words, folder):
             yield "%s: at the end %s, not %s" % (way, ending(out + "." + way), case.ending)
 
 
+def judge_many(folder):
+    """Checks that were told leave nothing behind them in the file."""
+    bytes_of = {}
+    for count in "2", "40":
+        out = os.path.join(folder, "many.json")
+        done = run([BUILD + "/bin/rtcheck", "-q", "--json", out, PROGRAM, "many", count], folder)
+        if done.stdout != "sum 0\n":
+            yield "said %s" % done.stdout
+        with open(out) as f:
+            report = json.load(f)
+        bytes_of[count] = report["cost"]["self"]["metadata_bytes"]
+        if report["processes"][0]["leak_checks"] != int(count):
+            yield "%d checks" % report["processes"][0]["leak_checks"]
+    if bytes_of["2"] != bytes_of["40"]:
+        yield "bytes of records by the number of checks: %s" % bytes_of
+
+
 def main():
     wrong = 0
     full = sys.argv[1:2] == ["--full"]
@@ -108,6 +125,10 @@ def main():
             for what in judge(name, [PROGRAM, name] + ["100"] * full, folder):
                 wrong += 1
                 print("%s: %s" % (name, what))
+        if not sys.argv[1:]:
+            for what in judge_many(folder):
+                wrong += 1
+                print("many: %s" % what)
     print("%d wrong" % wrong)
     return wrong > 0
 
