@@ -226,20 +226,28 @@ static bool is_for_others_to_tell(struct report *r)
     return report_run(r)->reported != 0 && report_running(r) > 0;
 }
 
+/* What was said to LeakSanitizer; where its log is, print sees to. */
+static int take_lsan(struct options *o, struct report *r, char err[TOOLS_ERROR_BYTES])
+{
+    struct report_image_fact main = report_main_image(r);
+    char *text = lsan_text_of_process((pid_t)main.pid);
+    struct lost lost = {0};
+    int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &lost, err);
+
+    for (unsigned i = 0; !bad && i < lost.count && !option_flag(o, "quiet"); i++)
+        fprintf(stderr, "rtcheck: note: %s\n", lost.line[i]);
+    free(text);
+    return bad;
+}
+
 static int tell_end_by(struct report *r, const struct options *o, const struct judges *judges, const char *path,
                        char err[TOOLS_ERROR_BYTES])
 {
     bool stays = file_stays(r, o);
-    int bad;
+    int bad = judges_act(judges, r, o, err);
 
-    ask_for(r, o);
-    bad = report_collect(r, err);
-    if (bad)
-        return bad;
-    bad = judges_act(judges, r, o, err);
-    if (bad)
-        return bad;
-    bad = print(r, o, (struct output){stderr, stays ? path : NULL, true}, err);
+    if (!bad)
+        bad = print(r, o, (struct output){stderr, stays ? path : NULL, true}, err);
     if (!bad && !stays)
         unlink(path);
     return bad;
@@ -253,6 +261,12 @@ static int tell_end(struct report *r, const char *path)
     struct options o;
     int bad = options_of_run(&o, r, err);
 
+    if (!bad) {
+        ask_for(r, &o);
+        bad = report_collect(r, err);
+    }
+    if (!bad)
+        bad = take_lsan(&o, r, err);
     if (!bad)
         bad = judges_read(&o, &judges, err);
     if (!bad)

@@ -90,7 +90,9 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (lsan_options_take(&r->options, getenv("LSAN_OPTIONS"), r->program.path, &r->lost, r->err) ||
+    const char *lsan = getenv("LSAN_OPTIONS");
+    if (lsan_options_take(&r->options, lsan, r->program.path, &r->lost, r->err) ||
+        lsan_log_take(&r->options, lsan, r->err) ||
         check_log_name(r) || judges_read(&r->options, &r->judges, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return complain(r, STATUS_SETUP);

@@ -76,21 +76,28 @@ static char *environment_of(pid_t pid, size_t *bytes)
     return NULL;
 }
 
-bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room)
+char *lsan_text_of_process(pid_t pid)
 {
     static const char name[] = "LSAN_OPTIONS=";
     size_t bytes;
-    char *all = environment_of(pid, &bytes);
-    bool found = false;
+    char *all = environment_of(pid, &bytes), *text = NULL;
+    const char *ours = all ? NULL : getenv("LSAN_OPTIONS");
 
-    if (!all)
-        return lsan_option(getenv("LSAN_OPTIONS"), key, out, room);
-    for (const char *at = all; at < all + bytes; at += strlen(at) + 1)
-        if (strncmp(at, name, sizeof name - 1) == 0) {
-            found = lsan_option(at + sizeof name - 1, key, out, room);
-            break;
-        }
+    if (ours)
+        return strdup(ours);
+    for (const char *at = all; all && at < all + bytes && !text; at += strlen(at) + 1)
+        if (strncmp(at, name, sizeof name - 1) == 0)
+            text = strdup(at + sizeof name - 1);
     free(all);
+    return text;
+}
+
+bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room)
+{
+    char *text = lsan_text_of_process(pid);
+    bool found = lsan_option(text, key, out, room);
+
+    free(text);
     return found;
 }
 
@@ -122,17 +129,18 @@ static int take_suppressions(struct options *o, const char *value, const char *p
 }
 
 /* P is P.PID there; '%' means nothing in it. */
-static int take_log(struct options *o, const char *value, char err[TOOLS_ERROR_BYTES])
+int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
-    char pattern[PATH_MAX];
+    char value[PATH_MAX - 16], pattern[PATH_MAX];
     size_t used = 0;
 
-    if (strcmp(value, "stderr") == 0 || strcmp(value, "stdout") == 0)
+    if (!lsan_option(text, "log_path", value, sizeof value) || !*value || strcmp(value, "stderr") == 0 ||
+        strcmp(value, "stdout") == 0)
         return 0;
-    for (; *value && used + 8 < sizeof pattern; value++) {
-        if (*value == '%')
+    for (const char *from = value; *from && used + 8 < sizeof pattern; from++) {
+        if (*from == '%')
             pattern[used++] = '%';
-        pattern[used++] = *value;
+        pattern[used++] = *from;
     }
     strcpy(pattern + used, ".%p");
     return give(o, "log-file", pattern, err);
@@ -185,8 +193,6 @@ int lsan_options_take(struct options *o, const char *text, const char *program, 
         bad = take_suppressions(o, value, program, err);
     if (!bad && lsan_option(text, "exitcode", value, sizeof value))
         bad = give(o, "error-exitcode", value, err);
-    if (!bad && lsan_option(text, "log_path", value, sizeof value) && *value)
-        bad = take_log(o, value, err);
     if (!bad && lsan_option(text, "report_objects", value, sizeof value) && is_yes(value))
         bad = give(o, "leak-check", "full", err);
     if (!bad && lsan_option(text, "max_leaks", value, sizeof value))

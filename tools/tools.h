@@ -188,6 +188,10 @@ bool lsan_option(const char *text, const char *key, char *out, size_t room);
  */
 int lsan_options_take(struct options *o, const char *text, const char *program, struct lost *lost,
                       char err[TOOLS_ERROR_BYTES]);
+/* The same of its log, P.PID. */
+int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
+/* The LSAN_OPTIONS that a process was started with, or our own, if it is gone; NULL: none.  For free. */
+char *lsan_text_of_process(pid_t pid);
 /* Of the LSAN_OPTIONS that a process was started with; of our own, if it is gone. */
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 

@@ -210,6 +210,10 @@ def by_hand_and_later():
     done = rtcheck("report", "--suppressions=" + write("bad.supp", "{ x\n"), program=(pool,))
     must(done.returncode == 125 and done.stdout == "" and "bad.supp:1:2: " in done.stderr, done.stderr)
     os.unlink(pool)
+    env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", LSAN_OPTIONS="suppressions=x.supp:use_tls=0")
+    done = subprocess.run([THREE], capture_output=True, text=True, env=env, timeout=60)
+    must("1 leak of 10 B in 1 block, by 1 rule" in done.stderr, done.stderr)
+    must("note: LSAN_OPTIONS: use_tls=0 has no effect: " in done.stderr, done.stderr)
 
 
 @check
