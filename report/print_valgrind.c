@@ -238,6 +238,7 @@ static void command_put(const struct memcheck *m, const struct image *main)
 static void summary_put(const struct memcheck *m, const struct findings *all)
 {
     struct totals t = totals_of(m->r);
+    struct hidden hidden = hidden_sum(m->r);
     uint64_t times = 0;
 
     line_put(m, "HEAP SUMMARY:");
@@ -248,13 +249,15 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
         line_put(m, "LEAK SUMMARY:");
         for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
             leak_sum_put(m, kind);
+        line_put(m, "        suppressed: %s bytes in %s blocks", grouped(hidden.bytes).text,
+                 grouped(hidden.blocks).text);
         line_put(m, "%s", "");
     }
     for (uint32_t i = 0; i < all->count; i++)
         if (all->at[i].level == LEVEL_PROBLEM)
             times += all->at[i].error ? all->at[i].error->count : 1;
-    line_put(m, "ERROR SUMMARY: %s errors from %s contexts", grouped(times).text,
-             grouped(all->problems).text);
+    line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s)", grouped(times).text,
+             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks).text);
 }
 
 /* What limits what was said, and whether the checker was there at all: in our own words. */

@@ -184,6 +184,22 @@ def paths(stage):
     call([stage.rtcheck, '--path-map=nothing', 'true'], 125)
 
 
+def suppressed(stage):
+    """What is suppressed is in none of them."""
+    rules = stage.room() + '/rules'
+    with open(rules, 'w') as f:
+        f.write('leak:leak\n{\n  twice\n  Memcheck:Free\n  fun:free\n  fun:free_twice\n}\n')
+    room, done = run(stage, 'ldw', '--suppressions=' + rules, '--annotate=yes', '--format=gcc')
+    results = load(room + '/sarif')['runs'][0]['results']
+    must([r['ruleId'] for r in results] == ['wua'], results)
+    must([g['check_name'] for g in load(room + '/gitlab')] == ['wua'], load(room + '/gitlab'))
+    must(read_text(room + '/junit').count('<failure') == 1, read_text(room + '/junit'))
+    must(done.stderr.count('\n::error ') == 1 and len(re.findall(r'\] *$|\[\w+\]$', done.stderr, re.M)) == 1, done.stderr)
+    room, done = run(stage, 'ldw', '--suppressions=' + rules, '--format=valgrind')
+    must('26 bytes in 1 blocks' in done.stderr.split('suppressed:')[1].splitlines()[0], done.stderr)
+    must('from 1 contexts (suppressed: 2)' in done.stderr, done.stderr)
+
+
 def unchecked(stage):
     """A program with a malloc of its own says so in each file; where nothing is known there is none."""
     own = os.path.join(os.environ.get('RTC_BUILD', SOURCE + '/build'), 'tests/launcher/own_malloc')
@@ -200,4 +216,4 @@ def unchecked(stage):
 
 
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (sarif, junit, gitlab, github, editors, paths, unchecked)])
+    main([(f.__name__, f) for f in (sarif, junit, gitlab, github, editors, paths, suppressed, unchecked)])
