@@ -1,5 +1,5 @@
 /*
- * acts.c - a program with planted mistakes: one for each letter of its arguments.
+ * acts.c - a program with planted mistakes: one for each letter of its argument, or of ACTS.
  *
  * l leaks a block, h one with another behind it, p keeps only a pointer into one, k keeps one;
  * d frees twice, m frees an address inside a block, x lets go of memory that it never had, w writes
@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef ACTS
+#define ACTS ""
+#endif
 
 static char *volatile kept, *volatile pointer_into;
 static char own[16];
@@ -87,7 +91,7 @@ int main(int argc, char **argv)
     } acts[] = {{'l', leak}, {'h', leak_with_behind}, {'p', keep_inside}, {'k', keep}, {'d', free_twice},
                 {'m', free_inside}, {'x', free_what_is_static}, {'w', write_behind}, {'f', in_child}};
 
-    for (const char *letter = argc > 1 ? argv[1] : ""; *letter; letter++)
+    for (const char *letter = argc > 1 ? argv[1] : ACTS; *letter; letter++)
         for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++)
             if (acts[i].letter == *letter)
                 acts[i].act();

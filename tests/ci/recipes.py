@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# rtc-test: ci/recipes ci 120
+"""What README.md says of builds and build servers, done as it says, in a project of three tests: one that is
+fine, one with a leak, one that cannot be checked.  Then the leak is suppressed."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import BUILD, SOURCE, clean_environment, main, must, read_text
+
+PROJECT = SOURCE + '/tests/ci/project'
+
+
+def recipes():
+    """The fenced blocks of the section, each with the text before it."""
+    section = read_text(SOURCE + '/README.md').split('\n## In builds and on build servers\n')[1].split('\n## ')[0]
+    return re.findall(r'\n\n([^`]*?(?:`[^`\n]+`[^`]*?)*)\n\n```(sh|yaml)\n(.*?)```', '\n\n' + section, re.S)
+
+
+def recipe(words, kind='sh'):
+    found = [text for before, k, text in recipes() if words in before and k == kind]
+    must(len(found) == 1, 'recipes with', repr(words), len(found))
+    return found[0]
+
+
+def installed(stage):
+    """As cmake --install puts it somewhere (project/install), which here nobody may do: it writes into the build."""
+    if not hasattr(stage, 'prefix'):
+        stage.prefix = stage.room()
+        for source, to in ((BUILD + '/bin/rtcheck', 'bin'), (BUILD + '/lib/librtcheck.so', 'lib'),
+                           (SOURCE + '/tools/cmake/rtcheckConfig.cmake', 'share/cmake/rtcheck')):
+            os.makedirs(stage.prefix + '/' + to)
+            shutil.copy(source, stage.prefix + '/' + to)
+    return stage.prefix
+
+
+def follow(stage, text, folder, options=''):
+    """Status and output of a recipe, line by line as a build server runs it."""
+    prefix = installed(stage)
+    path = os.environ['PATH'] if '/opt/rtcheck' in text or 'ctest' in text else prefix + '/bin:' + os.environ['PATH']
+    env = {**clean_environment(), 'PATH': path, 'RTCHECK_POOL_DIR': stage.room(),
+           'XDG_STATE_HOME': stage.room(), 'TERM': 'dumb'}
+    if options:
+        env['RTCHECK_OPTIONS'] = options
+    done = subprocess.run(['bash', '-ec', text.replace('/opt/rtcheck', prefix)], cwd=folder, env=env, timeout=100,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def project(stage):
+    folder = stage.room() + '/project'
+    shutil.copytree(PROJECT, folder)
+    return folder
+
+
+def rules(stage):
+    path = stage.room() + '/rules'
+    with open(path, 'w') as f:
+        f.write('leak:^leak$\n')
+    return 'suppressions=' + path
+
+
+def outcomes(text, pattern):
+    return {name: fate.strip(' .*') for name, fate in re.findall(pattern, text, re.M)}
+
+
+def last_lines(text, n):
+    """The recipe's own, from its n-th last line on."""
+    return '\n'.join(text.rstrip().split('\n')[-n:])
+
+
+def ctest(words, package):
+    def check(stage):
+        folder, text = project(stage), recipe(words)
+        status, said = follow(stage, text, folder)
+        pattern = r'MemCheck +#\d+: (\w+) [ .]*(\**\w+)'
+        want = {'fine': 'Passed', 'leaky': 'Failed', 'unchecked': 'Failed'}
+        must(status != 0 and outcomes(said, pattern) == want, status, said)
+        must(('rtcheck_DIR' in read_text(folder + '/build/CMakeCache.txt') and
+              'rtcheck_DIR:PATH=rtcheck_DIR-NOTFOUND' not in read_text(folder + '/build/CMakeCache.txt')) == package,
+             'found by find_package?', package)
+        status, said = follow(stage, last_lines(text, 2), folder, rules(stage))
+        must(outcomes(said, pattern) == {**want, 'leaky': 'Passed'}, status, said)
+    return check
+
+
+def ctest_sanitizer(stage):
+    """Each of the two things that its last line looks for is enough."""
+    folder, text = project(stage), recipe('LeakSanitizer mode')
+    status, said = follow(stage, text, folder)
+    must(status != 0 and 'Cannot find memory tester output file' in said, status, said)
+    lines = text.rstrip().split('\n')
+    for tests, want in (('fine', True), ('leaky', False), ('unchecked', False), ('fine|leaky', False)):
+        again = [w.replace('ctest -T memcheck', "ctest -T memcheck -R '^(%s)$'" % tests) for w in lines[2:]]
+        status, said = follow(stage, 'rm -rf build/Testing\n' + '\n'.join(again), folder)
+        must((status == 0) == want, tests, status, said)
+
+
+def meson(stage):
+    folder, text = project(stage), recipe('Meson')
+    status, said = follow(stage, text, folder)
+    pattern = r'^\d/3 (\w+) +(\w+ )'
+    want = {'fine': 'OK', 'leaky': 'ERROR', 'unchecked': 'FAIL'}
+    must(status != 0 and outcomes(said, pattern) == want and 'exit status 99' in said and 'exit status 120' in said, said)
+    status, said = follow(stage, last_lines(text, 1), folder, rules(stage))
+    must(outcomes(said, pattern) == {**want, 'leaky': 'OK'}, said)
+
+
+def automake(stage):
+    folder, text = project(stage), recipe('Automake')
+    status, said = follow(stage, 'autoreconf -i', folder)
+    must(status == 0, said)
+    status, said = follow(stage, text, folder)
+    pattern = r'^([A-Z]+): (\w+)$'
+    want = {'PASS': 'fine', 'ERROR': 'leaky', 'FAIL': 'unchecked'}
+    must(status != 0 and outcomes(said, pattern) == want, said)
+    status, said = follow(stage, last_lines(text, 1), folder, rules(stage))
+    must(sorted(re.findall(pattern, said, re.M)) == [('FAIL', 'unchecked'), ('PASS', 'fine'), ('PASS', 'leaky')], said)
+
+
+def program(stage):
+    folder = stage.room()
+    subprocess.run(['cc', '-g', '-w', '-fno-builtin', '-DACTS="l"', '-o', folder + '/program', PROJECT + '/acts.c'], check=True)
+    return folder
+
+
+def github(stage):
+    folder = program(stage)
+    command = re.search(r'^- run: (.*)$', recipe('GitHub', 'yaml'), re.M).group(1)
+    status, said = follow(stage, 'export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=page\n' + command, folder)
+    must(status == 23 and re.search('^::error file=', said, re.M), status, said)
+    with open(folder + '/' + re.search('sarif_file: (.*)', recipe('GitHub', 'yaml')).group(1)) as f:
+        must(len(json.load(f)['runs'][0]['results']) == 1, 'results')
+    must('memory leak' in read_text(folder + '/page'), read_text(folder + '/page'))
+    status, said = follow(stage, command, folder, rules(stage))
+    must(status == 0 and '::error' not in said, status, said)
+
+
+def gitlab(stage):
+    folder, text = program(stage), recipe('GitLab', 'yaml')
+    command = re.search(r'^    - (rtcheck.*)$', text, re.M).group(1)
+    status, said = follow(stage, command, folder)
+    must(status == 23, status, said)
+    with open(folder + '/' + re.search('codequality: (.*)', text).group(1)) as f:
+        must(len(json.load(f)) == 1, 'findings')
+    must('checker active' in read_text(folder + '/' + re.search('junit: (.*)', text).group(1)), 'no junit')
+
+
+if __name__ == '__main__':
+    main([('ctest_package', ctest('by `find_package(rtcheck)`', True)),
+          ('ctest_command', ctest('in a project as it is', False))] +
+         [(f.__name__, f) for f in (ctest_sanitizer, meson, automake, github, gitlab)])

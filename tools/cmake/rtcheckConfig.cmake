@@ -1,0 +1,19 @@
+# rtcheckConfig.cmake - find_package(rtcheck), before include(CTest): `ctest -T memcheck` is rtcheck's.
+#
+# Sets what CTest goes by, in the cache, where CTest looks; what somebody has set there stays, but for
+# the valgrind that CTest finds by itself.  A test that rtcheck has something to say against fails,
+# with 23; RTCHECK_COMMAND_OPTIONS are added for all.  rtcheck::annotations has the header rtcheck/check.h.
+get_filename_component(rtcheck_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+set(rtcheck_COMMAND "${rtcheck_PREFIX}/bin/rtcheck")
+set(RTCHECK_COMMAND_OPTIONS "" CACHE STRING "more options for rtcheck, of ctest -T memcheck")
+if(MEMORYCHECK_COMMAND MATCHES "valgrind|NOTFOUND")
+  unset(MEMORYCHECK_COMMAND CACHE)
+endif()
+set(MEMORYCHECK_TYPE Valgrind CACHE STRING "rtcheck takes valgrind's options and writes its log")
+set(MEMORYCHECK_COMMAND "${rtcheck_COMMAND}" CACHE FILEPATH "the checker of ctest -T memcheck")
+set(MEMORYCHECK_COMMAND_OPTIONS "-q --tool=memcheck --num-callers=50 --error-exitcode=23 ${RTCHECK_COMMAND_OPTIONS}"
+  CACHE STRING "its options")
+if(NOT TARGET rtcheck::annotations)
+  add_library(rtcheck::annotations INTERFACE IMPORTED)
+  set_target_properties(rtcheck::annotations PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${rtcheck_PREFIX}/include")
+endif()
