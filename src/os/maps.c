@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -35,10 +36,8 @@ static bool next_line(struct mappings *r, char *line, uint32_t room)
     }
 }
 
-static const char *skip_word(const char *s)
+static const char *skip_blanks(const char *s)
 {
-    while (*s && *s != ' ')
-        s++;
     while (*s == ' ')
         s++;
     return s;
@@ -47,7 +46,7 @@ static const char *skip_word(const char *s)
 /* "start-end rwxp offset device inode   path" */
 static bool parse(const char *line, struct mapping *m)
 {
-    uint64_t start, end;
+    uint64_t start, end, major, minor;
     if (!text_parse_hex(&line, &start) || *line++ != '-' || !text_parse_hex(&line, &end) ||
         *line++ != ' ')
         return false;
@@ -59,8 +58,14 @@ static bool parse(const char *line, struct mapping *m)
     m->shared = line[3] == 's';
     m->protection = (line[0] == 'r' ? PROT_READ : 0) | (line[1] == 'w' ? PROT_WRITE : 0) |
                     (line[2] == 'x' ? PROT_EXEC : 0);
-    for (int field = 0; field < 4; field++)
-        line = skip_word(line);
+    line += 5;
+    if (!text_parse_hex(&line, &m->offset) || *line++ != ' ' || !text_parse_hex(&line, &major) ||
+        *line++ != ':' || !text_parse_hex(&line, &minor) || *line++ != ' ' ||
+        !text_parse_decimal(&line, &m->inode))
+        return false;
+    m->major = (uint32_t)major;
+    m->minor = (uint32_t)minor;
+    line = skip_blanks(line);
     size_t n = text_length(line);
     struct text t = text_begin(m->path, sizeof m->path);
     text_put(&t, n < sizeof m->path ? line : line + n - (sizeof m->path - 1));
@@ -96,6 +101,34 @@ int os_mapping_of(uintptr_t at, struct mapping *m)
         found = at < m->end;
     os_mappings_close(&all);
     return found;
+}
+
+#define STAT_BREAK 47 /* number of the field in /proc/self/stat; the first one behind the name is 3 */
+
+uintptr_t os_break_start(void)
+{
+    char line[1024];
+    int fd = os_sandboxed() ? -EPERM : os_open("/proc/self/stat", O_RDONLY, 0);
+    long n = fd < 0 ? 0 : os_read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        os_close(fd);
+    line[n > 0 ? n : 0] = '\0';
+    const char *s = line;
+    for (const char *c = line; *c; c++) /* the name may hold anything */
+        if (*c == ')')
+            s = c + 1;
+    for (int field = 2; *s && field < STAT_BREAK; s++)
+        field += *s == ' ';
+    uint64_t start;
+    return text_parse_decimal(&s, &start) ? start : 0;
+}
+
+uint64_t os_shared_segment_bytes(int id)
+{
+    struct shmid_ds segment;
+    if (os_sandboxed() || CALL3(SYS_shmctl, id, IPC_STAT, &segment) < 0)
+        return 0;
+    return align_up(segment.shm_segsz, PAGE_BYTES);
 }
 
 /* ---- pages ------------------------------------------------------------------------------------ */

@@ -30,7 +30,10 @@ bool os_failed(const void *p)
 
 static void *map(void *hint, size_t bytes, int prot, int flags, int fd, uint64_t offset)
 {
-    return (void *)CALL6(SYS_mmap, hint, bytes, prot, flags, fd, offset);
+    void *p = (void *)CALL6(SYS_mmap, hint, bytes, prot, flags, fd, offset);
+    if (!(flags & MAP_FIXED) && !os_failed(p)) /* else it lies where another one of ours does */
+        os_note_own(p, bytes);
+    return p;
 }
 
 void *os_reserve(void *hint, size_t bytes, bool fixed)
@@ -64,6 +67,7 @@ void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset)
 
 int os_unmap(void *at, size_t bytes)
 {
+    os_forget_own(at); /* before it can be somebody else's */
     return (int)CALL2(SYS_munmap, at, bytes);
 }
 

@@ -56,7 +56,13 @@ void *os_map(size_t bytes);
  * of a reservation of ours, or NULL.
  */
 void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
-int os_unmap(void *at, size_t bytes);
+int os_unmap(void *at, size_t bytes); /* all of what one call gave */
+/*
+ * What of the address space is ours: all of the above, as long as it is mapped, and what is noted.  The
+ * first such part that ends above `at`, from there on; UINTPTR_MAX twice: there is none.
+ */
+void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end);
+void os_note_own(const void *at, size_t bytes);
 int os_allow(void *at, size_t bytes);     /* read and write */
 int os_read_only(void *at, size_t bytes); /* read */
 int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
@@ -140,11 +146,18 @@ struct mapping {
     bool guard;      /* may not be touched at all */
     int protection;  /* as mprotect has it */
     bool shared;
+    uint32_t major, minor; /* of the file system */
+    uint64_t offset, inode;
     char path[104];  /* or "[heap]" and the like; its end when it is longer */
 };
 
 /* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
 int os_mapping_of(uintptr_t at, struct mapping *m);
+
+/* The lowest that the break may be; 0: it cannot be asked. */
+uintptr_t os_break_start(void);
+/* Bytes of a shared memory segment, whole pages; 0: it cannot be asked. */
+uint64_t os_shared_segment_bytes(int id);
 
 /* All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing. */
 struct mappings {

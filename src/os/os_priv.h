@@ -4,8 +4,11 @@
 #ifndef OS_PRIV_H
 #define OS_PRIV_H
 
+#include <stdint.h>
+
 long os_call(long nr, long a, long b, long c, long d, long e, long f);
 void os_fail_call(uint64_t n);
+void os_forget_own(const void *at);
 
 #define CALL0(nr) os_call(nr, 0, 0, 0, 0, 0, 0)
 #define CALL1(nr, a) os_call(nr, (long)(a), 0, 0, 0, 0, 0)

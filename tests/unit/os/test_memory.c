@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <sys/resource.h>
 
 #include "os.h"
@@ -214,9 +215,66 @@ static void reading(void **state)
     assert_false(os_is_readable(UINTPTR_MAX));
 }
 
+/* The part of [p, p + BYTES) that is said to be ours. */
+static size_t own_bytes(const char *p)
+{
+    uintptr_t start = 0, end = (uintptr_t)p;
+    size_t sum = 0;
+    for (;;) {
+        os_next_own(end, &start, &end);
+        if (start >= (uintptr_t)p + BYTES)
+            return sum;
+        sum += end - start;
+    }
+}
+
+static void knowing_what_is_ours(void **state)
+{
+    (void)state;
+    char *p = os_map(BYTES), *theirs = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t start, end;
+    assert_int_equal(own_bytes(p), BYTES);
+    assert_int_equal(own_bytes(theirs), 0);
+    os_next_own((uintptr_t)p + PAGE_BYTES, &start, &end);
+    assert_true(start == (uintptr_t)p + PAGE_BYTES && end == (uintptr_t)p + BYTES);
+    assert_false(os_failed(os_replace(p, PAGE_BYTES))); /* in its place: noted once */
+    assert_int_equal(own_bytes(p), BYTES);
+    os_unmap(p, BYTES);
+    assert_int_equal(own_bytes(p), 0);
+    os_note_own(theirs, 1); /* whole pages */
+    assert_int_equal(own_bytes(theirs), PAGE_BYTES);
+    os_unmap(theirs, BYTES);
+    os_next_own(UINTPTR_MAX - 1, &start, &end);
+    assert_true(start == UINTPTR_MAX && end == UINTPTR_MAX);
+}
+
+/* Every field of the lines about a file's mapping. */
+static void reading_mappings(void **state)
+{
+    (void)state;
+    struct stat st;
+    struct mapping m;
+    int fd = memfd_create("mapped", 0);
+    assert_int_equal(ftruncate(fd, 4 * PAGE_BYTES), 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    char *p = mmap(NULL, 2 * PAGE_BYTES, PROT_READ, MAP_SHARED, fd, PAGE_BYTES);
+    assert_int_equal(os_mapping_of((uintptr_t)p + PAGE_BYTES, &m), 1);
+    assert_true(m.start == (uintptr_t)p && m.end == m.start + 2 * PAGE_BYTES);
+    assert_true(m.offset == PAGE_BYTES && m.inode == st.st_ino && m.shared);
+    assert_true(m.major == major(st.st_dev) && m.minor == minor(st.st_dev));
+    assert_int_equal(m.protection, PROT_READ);
+    assert_string_equal(m.path, "/memfd:mapped (deleted)");
+    munmap(p, 2 * PAGE_BYTES);
+    close(fd);
+    assert_in_range(os_break_start(), 1u << 20, (uintptr_t)sbrk(0));
+    assert_int_equal(brk((void *)(os_break_start() - 1)), 0); /* libc says so, and */
+    assert_true((uintptr_t)sbrk(0) >= os_break_start()); /* the kernel has refused */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knowing_what_is_ours), cmocka_unit_test(reading_mappings),
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
         cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),
         cmocka_unit_test(wiping),      cmocka_unit_test(measuring),

@@ -1,0 +1,54 @@
+/*
+ * own.c - which parts of the address space are the runtime's, and none of the program's doing.
+ *
+ * A table without order: entries are few, and asked for by nobody in a hurry.  One that finds no room
+ * is not known; readers then take it for the program's.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#define OWN_MAX 4096u
+
+static struct {
+    struct {
+        _Atomic uintptr_t start; /* 0: free */
+        _Atomic uintptr_t end;   /* 0: not yet said */
+    } area[OWN_MAX];
+    _Atomic uint32_t high; /* all used ones are below */
+} own;
+
+void os_note_own(const void *at, size_t bytes)
+{
+    for (uint32_t i = 0; i < OWN_MAX; i++) {
+        uintptr_t nobody = 0;
+        if (!atomic_compare_exchange_strong(&own.area[i].start, &nobody, (uintptr_t)at))
+            continue;
+        atomic_store(&own.area[i].end, (uintptr_t)at + align_up(bytes, PAGE_BYTES));
+        uint32_t high = atomic_load(&own.high);
+        while (high <= i && !atomic_compare_exchange_weak(&own.high, &high, i + 1))
+            ;
+        return;
+    }
+}
+
+void os_forget_own(const void *at)
+{
+    for (uint32_t i = 0; i < atomic_load(&own.high); i++)
+        if (atomic_load(&own.area[i].start) == (uintptr_t)at) {
+            atomic_store(&own.area[i].end, 0);
+            atomic_store(&own.area[i].start, 0);
+            return;
+        }
+}
+
+void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end)
+{
+    *start = *end = UINTPTR_MAX;
+    for (uint32_t i = 0; i < atomic_load(&own.high); i++) {
+        uintptr_t s = atomic_load(&own.area[i].start), e = atomic_load(&own.area[i].end);
+        if (!s || e <= at || s >= *start)
+            continue;
+        *start = s > at ? s : at;
+        *end = e;
+    }
+}
