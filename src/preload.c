@@ -5,6 +5,7 @@
  * later or run earlier, so ours sees their frees, too.  A program that links our library but whose
  * loader ran other constructors first loses nothing: start-up happened at its first allocation.
  */
+#include "events.h"
 #include "intercept.h"
 #include "leave.h"
 
@@ -34,6 +35,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     leave_start();
+    events_constructed();
     if (wants_leaks())
         fatal_start(leave_killed);
     vigil_start();

@@ -357,6 +357,25 @@ struct next {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
     size_t (*malloc_usable_size)(void *);
+    /* the address space */
+    void *(*mmap)(void *, size_t, int, int, int, long);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, ...);
+    void *(*shmat)(int, const void *, int);
+    int (*shmdt)(const void *);
+    void *(*sbrk)(intptr_t);
+    int (*brk)(void *);
+    int (*madvise)(void *, size_t, int);
+    int (*posix_madvise)(void *, size_t, int);
+    int (*mprotect)(void *, size_t, int);
+    int (*pkey_mprotect)(void *, size_t, int, int);
+    int (*mlock)(const void *, size_t);
+    int (*mlock2)(const void *, size_t, unsigned);
+    int (*munlock)(const void *, size_t);
+    int (*mlockall)(int);
+    int (*munlockall)(void);
+    int (*msync)(void *, size_t, int);
+    int (*remap_file_pages)(void *, size_t, int, size_t, int);
 };
 
 extern struct next next;

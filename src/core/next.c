@@ -55,6 +55,24 @@ void next_resolve(void)
     LOOK_UP(free);
     LOOK_UP(realloc);
     LOOK_UP(malloc_usable_size);
+    LOOK_UP(mmap);
+    LOOK_UP(munmap);
+    LOOK_UP(mremap);
+    LOOK_UP(shmat);
+    LOOK_UP(shmdt);
+    LOOK_UP(sbrk);
+    LOOK_UP(brk);
+    LOOK_UP(madvise);
+    LOOK_UP(posix_madvise);
+    LOOK_UP(mprotect);
+    LOOK_UP(pkey_mprotect);
+    LOOK_UP(mlock);
+    LOOK_UP(mlock2);
+    LOOK_UP(munlock);
+    LOOK_UP(mlockall);
+    LOOK_UP(munlockall);
+    LOOK_UP(msync);
+    LOOK_UP(remap_file_pages);
 #undef LOOK_UP
     look_up(&next.register_atfork, "__register_atfork");
     look_up(&next.longjmp_chk, "__longjmp_chk");

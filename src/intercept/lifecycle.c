@@ -144,8 +144,11 @@ EXPORT _Noreturn void _Exit(int status)
  */
 __asm__(".text\n"
         ".globl dlopen\n"
+        ".globl rtc_dlopen\n" /* rtcheck/event.h */
         ".type dlopen, @function\n"
+        ".type rtc_dlopen, @function\n"
         "dlopen:\n"
+        "rtc_dlopen:\n"
         "    .cfi_startproc\n"
         "    endbr64\n"
         "    andl $~8, %esi\n" /* RTLD_DEEPBIND */
@@ -164,7 +167,8 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset -24\n"
         "    jmp *%rax\n"
         "    .cfi_endproc\n"
-        ".size dlopen, .-dlopen\n");
+        ".size dlopen, .-dlopen\n"
+        ".size rtc_dlopen, .-rtc_dlopen\n");
 
 static_assert(RTLD_DEEPBIND == 8, "the jump above clears it");
 

@@ -27,8 +27,9 @@ SEES = {
     "src/unwind": ["shadow"] + FLOORS[:2],
     "src/core": ["shadow"] + FLOORS[:4],
     "src/intercept": ["shadow"] + FLOORS,
+    "src/events": ["shadow"] + FLOORS,
     "src/leave": ["shadow"] + FLOORS,
-    "src": ["shadow", "src/intercept", "src/leave"] + FLOORS,
+    "src": ["shadow", "src/intercept", "src/events", "src/leave"] + FLOORS,
     "report": ["shadow"],
     "tools": ["shadow", "report"],
 }

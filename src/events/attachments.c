@@ -1,0 +1,70 @@
+/*
+ * attachments.c - how much shmdt unmaps: all pieces of the segment that lie where they would if the
+ * whole of it were attached there, as the kernel does it.  It is asked; where it cannot be asked
+ * (a sandbox), what was attached through us is known from then, as far as there is room.
+ */
+#include "events_priv.h"
+
+#define ATTACHMENTS_MAX 64u
+
+static struct attachment {
+    uintptr_t at;
+    uint64_t bytes;
+} attachment[ATTACHMENTS_MAX];
+
+void attachment_note(uintptr_t at, uint64_t bytes)
+{
+    static uint32_t oldest;
+    events_lock();
+    struct attachment *a = NULL;
+    for (uint32_t i = 0; i < ATTACHMENTS_MAX; i++)
+        if (attachment[i].at == at)
+            a = &attachment[i];
+    if (!a)
+        a = &attachment[oldest++ % ATTACHMENTS_MAX];
+    *a = (struct attachment){at, bytes};
+    events_unlock();
+}
+
+static uint64_t remembered(uintptr_t at)
+{
+    uint64_t bytes = 0;
+    events_lock();
+    for (uint32_t i = 0; i < ATTACHMENTS_MAX && !bytes; i++)
+        bytes = attachment[i].at == at ? attachment[i].bytes : 0;
+    events_unlock();
+    return bytes;
+}
+
+static bool is_same_segment(const struct mapping *a, const struct mapping *b)
+{
+    return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+/* Would it lie there if the whole of its segment were attached at `at`? */
+static bool belongs(const struct mapping *m, uintptr_t at)
+{
+    return m->shared && m->start >= at && m->start - at == m->offset && text_starts(m->path, "/SYSV");
+}
+
+struct range attachment_of(uintptr_t at)
+{
+    struct mappings all;
+    struct mapping m, first = {0};
+    struct range r = {0, 0};
+    uint64_t bytes = remembered(at);
+    if (os_mappings_open(&all))
+        return (struct range){at, at + bytes};
+    while (os_mappings_next(&all, &m)) {
+        if (!belongs(&m, at) || (r.end && (!is_same_segment(&first, &m) || m.end - at > bytes)))
+            continue;
+        if (!r.end) {
+            first = m; /* which segment it is, says the first piece, whatever mremap made of it */
+            r.start = m.start;
+            bytes = os_shared_segment_bytes((int)m.inode);
+        }
+        r.end = m.end;
+    }
+    os_mappings_close(&all);
+    return r;
+}

@@ -1,0 +1,491 @@
+/*
+ * change.c - what each call does to the address space, told around the call.
+ *
+ * Before: what is about to go.  Then the native event, on whose way the call is made.  After: what
+ * has come; or, when it failed, what of the announced has stayed.  The kernel does not promise
+ * that a failure changes nothing - the place of MAP_FIXED and MREMAP_FIXED may be empty by then -,
+ * so what has stayed is asked of /proc/self/maps.  That takes time, in calls that fail after
+ * something was announced.
+ *
+ * The ranges are computed from what the caller gave.  A handler that changes its fields changes the
+ * call, and has to know what that means for the others.
+ */
+#include "events_priv.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+#define HUGE_PAGE_BYTES (2ull << 20) /* x86-64's, where MAP_HUGETLB does not say */
+#define INVALID_POINTER MAP_FAILED
+
+/* ---- ranges --------------------------------------------------------------------------------- */
+
+static const struct range nothing;
+
+/* [start, start + size), the end rounded up to `unit`; none where no call can mean it. */
+static struct range range_in(uintptr_t start, size_t size, uint64_t unit)
+{
+    uint64_t end;
+    if (start % PAGE_BYTES || !size || !checked_add(start, size, &end) ||
+        !checked_add(end, unit - 1, &end))
+        return nothing;
+    return (struct range){start, align_down(end, unit)};
+}
+
+static struct range range_of(const void *start, size_t size)
+{
+    return range_in((uintptr_t)start, size, PAGE_BYTES);
+}
+
+/* Between two values of the break. */
+static struct range between(uintptr_t low, uintptr_t high)
+{
+    if (low >= high)
+        return nothing;
+    return (struct range){align_up(low, PAGE_BYTES), align_up(high, PAGE_BYTES)};
+}
+
+/* ---- aggregates ----------------------------------------------------------------------------- */
+
+static void tell_range(struct visit *v, uint32_t type, struct range r)
+{
+    for (uint32_t i = 0; i < v->count && r.start < r.end; i++) {
+        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
+        visit_tell_one(v, &v->to[i], type, &e);
+    }
+}
+
+static void mapped(struct visit *v, struct range r)
+{
+    tell_range(v, RTC_EVENT_VM_MAPPED, r);
+}
+
+static void unmapped(struct visit *v, struct range r)
+{
+    tell_range(v, RTC_EVENT_VM_UNMAPPED, r);
+}
+
+static void cancelled(struct visit *v, struct range r)
+{
+    tell_range(v, RTC_EVENT_VM_CANCELLED, r);
+}
+
+#define PIECES_MAX 32u
+
+struct pieces {
+    uint32_t count; /* PIECES_MAX: there may be more behind the last */
+    struct range piece[PIECES_MAX];
+};
+
+static void add_piece(struct pieces *p, struct range r)
+{
+    if (p->count && p->piece[p->count - 1].end == r.start)
+        p->piece[p->count - 1].end = r.end;
+    else if (p->count < PIECES_MAX)
+        p->piece[p->count++] = r;
+}
+
+/* What of r is mapped, and none of the runtime's; false: it cannot be asked. */
+static bool find_pieces(struct range r, struct pieces *p)
+{
+    struct mappings all;
+    struct mapping m;
+    struct range piece;
+    p->count = 0;
+    if (r.start >= r.end)
+        return true;
+    if (os_mappings_open(&all))
+        return false;
+    while (os_mappings_next(&all, &m) && m.start < r.end) {
+        struct range in = {m.start > r.start ? m.start : r.start, m.end < r.end ? m.end : r.end};
+        for (uintptr_t at = 0; in.start < in.end && existing_theirs(in, &at, &piece);)
+            add_piece(p, piece);
+    }
+    os_mappings_close(&all);
+    return true;
+}
+
+/* The next pieces of r, which is shortened by them; false: there are none. */
+static bool next_pieces(struct range *r, struct pieces *p)
+{
+    if (!find_pieces(*r, p) || !p->count)
+        return false;
+    r->start = p->count < PIECES_MAX ? r->end : p->piece[p->count - 1].end;
+    return true;
+}
+
+/* A call has failed: what of the announced range is mapped is what it was. */
+static void stayed(struct visit *v, struct range r)
+{
+    struct pieces p;
+    if (!find_pieces(r, &p))
+        cancelled(v, r);
+    while (next_pieces(&r, &p))
+        for (uint32_t i = 0; i < p.count; i++)
+            cancelled(v, p.piece[i]);
+}
+
+/* ---- the calls themselves --------------------------------------------------------------------- */
+
+static int lock_call(const union rtc_event *e)
+{
+    switch (e->mlock.call) {
+    case RTC_EVENT_CALL_MLOCK: return NEXT(mlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCK2:
+        return NEXT(mlock2)(e->mlock.address, e->mlock.size, (unsigned)e->mlock.flags);
+    case RTC_EVENT_CALL_MUNLOCK: return NEXT(munlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCKALL: return NEXT(mlockall)(e->mlock.flags);
+    case RTC_EVENT_CALL_MUNLOCKALL: return NEXT(munlockall)();
+    }
+    errno = EINVAL; /* a handler's */
+    return -1;
+}
+
+static int protect_call(const union rtc_event *e)
+{
+    return e->mprotect.pkey < 0 ? NEXT(mprotect)(e->mprotect.address, e->mprotect.size, e->mprotect.prot)
+                                : NEXT(pkey_mprotect)(e->mprotect.address, e->mprotect.size,
+                                                      e->mprotect.prot, e->mprotect.pkey);
+}
+
+void *pointer_call(uint32_t type, const union rtc_event *e)
+{
+    switch (type) {
+    case RTC_EVENT_MMAP:
+        return NEXT(mmap)(e->mmap.address, e->mmap.size, e->mmap.prot, e->mmap.flags, e->mmap.fd,
+                          e->mmap.offset);
+    case RTC_EVENT_MREMAP:
+        return NEXT(mremap)(e->mremap.address, e->mremap.old_size, e->mremap.new_size,
+                            e->mremap.flags, e->mremap.new_address);
+    case RTC_EVENT_SHMAT: return NEXT(shmat)(e->shmat.shmid, e->shmat.shmaddr, e->shmat.shmflg);
+    default: return NEXT(sbrk)(e->sbrk.increment);
+    }
+}
+
+static int status_call(uint32_t type, const union rtc_event *e)
+{
+    switch (type) {
+    case RTC_EVENT_MUNMAP: return NEXT(munmap)(e->munmap.address, e->munmap.size);
+    case RTC_EVENT_SHMDT: return NEXT(shmdt)(e->shmdt.shmaddr);
+    case RTC_EVENT_BRK: return NEXT(brk)(e->brk.addr);
+    case RTC_EVENT_MADVISE:
+        return NEXT(madvise)(e->madvise.addr, e->madvise.length, e->madvise.advice);
+    case RTC_EVENT_MPROTECT: return protect_call(e);
+    case RTC_EVENT_MLOCK: return lock_call(e);
+    case RTC_EVENT_MSYNC: return NEXT(msync)(e->msync.address, e->msync.size, e->msync.flags);
+    default:
+        return NEXT(remap_file_pages)(e->remap_file_pages.address, e->remap_file_pages.size,
+                                      e->remap_file_pages.prot, e->remap_file_pages.pgoff,
+                                      e->remap_file_pages.flags);
+    }
+}
+
+#define POINTER_RESULTS                                                                      \
+    (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK)
+
+/* Results begin every member: they are reached through the first of each kind. */
+static void original(uint32_t type, union rtc_event *e)
+{
+    if (type & POINTER_RESULTS) {
+        if (e->mmap.result == INVALID_POINTER)
+            e->mmap.result = pointer_call(type, e);
+    } else if (e->munmap.result == -1)
+        e->munmap.result = status_call(type, e);
+}
+
+static void make_call(struct visit *v, uint32_t type, union rtc_event *e)
+{
+    visit_tell(v, type, e, original);
+}
+
+/* ---- mmap, munmap, mremap ---------------------------------------------------------------------- */
+
+static uint64_t page_unit(int flags)
+{
+    uint32_t shift = (uint32_t)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+    if (!(flags & MAP_HUGETLB))
+        return PAGE_BYTES;
+    return shift ? 1ull << shift : HUGE_PAGE_BYTES;
+}
+
+EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    struct visit v;
+    union rtc_event e = {.mmap = {INVALID_POINTER, address, size, prot, flags, fd, offset}};
+    bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && address;
+    struct range over = replaces ? range_in((uintptr_t)address, size, page_unit(flags)) : nothing;
+    visit_begin(&v);
+    unmapped(&v, over);
+    make_call(&v, RTC_EVENT_MMAP, &e);
+    if (e.mmap.result != INVALID_POINTER)
+        mapped(&v, range_in((uintptr_t)e.mmap.result, size, page_unit(flags)));
+    else
+        stayed(&v, over);
+    visit_end(&v);
+    return e.mmap.result;
+}
+
+EXPORT int rtc_munmap(void *address, size_t size)
+{
+    struct visit v;
+    union rtc_event e = {.munmap = {-1, address, size}};
+    struct range gone = range_of(address, size);
+    visit_begin(&v);
+    unmapped(&v, gone);
+    make_call(&v, RTC_EVENT_MUNMAP, &e);
+    if (e.munmap.result == -1)
+        stayed(&v, gone);
+    visit_end(&v);
+    return e.munmap.result;
+}
+
+/* How far from `at` on it is the same: in one of these, or in none. */
+static bool is_in(const struct pieces *p, uintptr_t at, uintptr_t *same_until)
+{
+    *same_until = UINTPTR_MAX;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct range *r = &p->piece[i];
+        if (at >= r->start && at < r->end) {
+            *same_until = r->end;
+            return true;
+        }
+        if (r->start > at && r->start < *same_until)
+            *same_until = r->start;
+    }
+    return false;
+}
+
+/*
+ * Of several mappings the kernel may have moved some.  Where the old place is still mapped, so is what was at
+ * the new one, if anything is there; else that may have come from the old one, or not: it is mapped.
+ */
+static void failed_to_move(struct visit *v, struct range from, struct range over)
+{
+    struct pieces there, old;
+    if (!find_pieces(from, &old)) {
+        mapped(v, from);
+        mapped(v, over);
+        return;
+    }
+    stayed(v, from);
+    uintptr_t apart = from.start - over.start, stop;
+    if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
+        stayed(v, over);
+        return;
+    }
+    while (next_pieces(&over, &there))
+        for (uint32_t i = 0; i < there.count; i++)
+            for (uintptr_t at = there.piece[i].start; at < there.piece[i].end; at = stop) {
+                bool is_old = is_in(&old, at + apart, &stop);
+                stop = stop - apart < there.piece[i].end && stop != UINTPTR_MAX ? stop - apart
+                                                                              : there.piece[i].end;
+                tell_range(v, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED,
+                           (struct range){at, stop});
+            }
+}
+
+/* The kernel does nothing, whatever is mapped. */
+static bool is_refused(const union rtc_event *e, struct range from, struct range over)
+{
+    uint32_t flags = (uint32_t)e->mremap.flags, known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    size_t old_size = e->mremap.old_size, new_size = e->mremap.new_size;
+    if (flags & ~known || (uintptr_t)e->mremap.address % PAGE_BYTES || !new_size ||
+        (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) ||
+        (old_size && from.start == from.end))
+        return true;
+    if (flags & MREMAP_DONTUNMAP && align_up(old_size, PAGE_BYTES) != align_up(new_size, PAGE_BYTES))
+        return true;
+    return flags & MREMAP_FIXED &&
+           (over.start == over.end || (from.start < over.end && over.start < from.end));
+}
+
+void *change_remap(union rtc_event *e)
+{
+    struct visit v;
+    uint32_t flags = (uint32_t)e->mremap.flags;
+    size_t new_size = e->mremap.new_size;
+    struct range from = range_of(e->mremap.address, e->mremap.old_size);
+    struct range over = flags & MREMAP_FIXED ? range_of(e->mremap.new_address, new_size) : nothing;
+    if (is_refused(e, from, over))
+        from = over = nothing;
+    visit_begin(&v);
+    unmapped(&v, from);
+    unmapped(&v, over);
+    make_call(&v, RTC_EVENT_MREMAP, e);
+    if (e->mremap.result == INVALID_POINTER)
+        failed_to_move(&v, from, over);
+    else {
+        if (flags & MREMAP_DONTUNMAP) /* empty, but there */
+            mapped(&v, from);
+        mapped(&v, range_of(e->mremap.result, new_size));
+    }
+    visit_end(&v);
+    return e->mremap.result;
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------- */
+
+EXPORT void *rtc_shmat(int shmid, const void *shmaddr, int shmflg)
+{
+    struct visit v;
+    union rtc_event e = {.shmat = {INVALID_POINTER, shmid, shmaddr, shmflg}};
+    uint64_t bytes = os_shared_segment_bytes(shmid);
+    uintptr_t at = (uintptr_t)shmaddr;
+    at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page here */
+    struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : nothing;
+    visit_begin(&v);
+    unmapped(&v, over);
+    make_call(&v, RTC_EVENT_SHMAT, &e);
+    if (e.shmat.result != INVALID_POINTER) {
+        mapped(&v, range_of(e.shmat.result, bytes));
+        attachment_note((uintptr_t)e.shmat.result, bytes);
+    } else
+        stayed(&v, over);
+    visit_end(&v);
+    return e.shmat.result;
+}
+
+EXPORT int rtc_shmdt(const void *shmaddr)
+{
+    struct visit v;
+    union rtc_event e = {.shmdt = {-1, shmaddr}};
+    struct range gone = attachment_of((uintptr_t)shmaddr);
+    visit_begin(&v);
+    unmapped(&v, gone);
+    make_call(&v, RTC_EVENT_SHMDT, &e);
+    if (e.shmdt.result == -1)
+        stayed(&v, gone);
+    visit_end(&v);
+    return e.shmdt.result;
+}
+
+/* ---- the break ------------------------------------------------------------------------------------ */
+
+static uintptr_t current_break(void)
+{
+    return (uintptr_t)NEXT(sbrk)(0);
+}
+
+/*
+ * From `before` to what it is after the call, if that is made.  libc's brk returns success when the
+ * kernel refused an address below the break, so what has come of it is looked at.
+ */
+static void move_break(uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
+{
+    struct visit v;
+    struct range gone = after < before && after >= os_break_start() ? between(after, before) : nothing;
+    visit_begin(&v);
+    unmapped(&v, gone);
+    make_call(&v, type, e);
+    uintptr_t now = current_break();
+    if (gone.start < gone.end)
+        stayed(&v, between(after, now));
+    else
+        mapped(&v, between(before, now));
+    visit_end(&v);
+}
+
+EXPORT void *rtc_sbrk(intptr_t increment)
+{
+    union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
+    uintptr_t now = current_break(), after = now + (uintptr_t)increment;
+    bool wraps = increment > 0 ? after < now : after > now; /* refused */
+    move_break(RTC_EVENT_SBRK, &e, now, wraps ? now : after);
+    return e.sbrk.result;
+}
+
+EXPORT int rtc_brk(void *addr)
+{
+    union rtc_event e = {.brk = {-1, addr}};
+    uintptr_t now = current_break();
+    move_break(RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
+    return e.brk.result;
+}
+
+/* ---- what stays mapped ---------------------------------------------------------------------------- */
+
+static bool discards(int advice)
+{
+    return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
+           advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
+}
+
+/* Pages of several mappings, or in front of a hole, are discarded although the call fails. */
+static bool is_one_mapping(struct range r)
+{
+    struct mapping m;
+    return os_mapping_of(r.start, &m) == 1 && m.end >= r.end;
+}
+
+EXPORT int rtc_madvise(void *addr, size_t length, int advice)
+{
+    struct visit v;
+    union rtc_event e = {.madvise = {-1, addr, length, advice}};
+    struct range gone = discards(advice) ? range_of(addr, length) : nothing;
+    visit_begin(&v);
+    unmapped(&v, gone);
+    make_call(&v, RTC_EVENT_MADVISE, &e);
+    if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
+        cancelled(&v, gone);
+    visit_end(&v);
+    return e.madvise.result;
+}
+
+int change_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
+{
+    struct visit v;
+    union rtc_event e = {.remap_file_pages = {-1, address, size, prot, pgoff, flags}};
+    /* Both are rounded down, by the kernel's book. */
+    struct range r = range_of((void *)align_down((uintptr_t)address, PAGE_BYTES),
+                              align_down(size, PAGE_BYTES));
+    visit_begin(&v);
+    unmapped(&v, r);
+    make_call(&v, RTC_EVENT_REMAP_FILE_PAGES, &e);
+    if (e.remap_file_pages.result == -1)
+        stayed(&v, r);
+    else
+        mapped(&v, r);
+    visit_end(&v);
+    return e.remap_file_pages.result;
+}
+
+int change_nothing(uint32_t type, union rtc_event *e)
+{
+    struct visit v;
+    visit_begin(&v);
+    make_call(&v, type, e);
+    visit_end(&v);
+    return e->munmap.result;
+}
+
+/* ---- events without calls -------------------------------------------------------------------------- */
+
+static void tell_as_given(uint32_t type, void *address, size_t size)
+{
+    struct visit v;
+    uintptr_t start = (uintptr_t)address;
+    visit_begin(&v);
+    tell_range(&v, type, (struct range){start, start + size});
+    visit_end(&v);
+}
+
+EXPORT void rtc_vm_mmap(void *address, size_t size)
+{
+    tell_as_given(RTC_EVENT_VM_MAPPED, address, size);
+}
+
+EXPORT void rtc_vm_munmap(void *address, size_t size)
+{
+    tell_as_given(RTC_EVENT_VM_UNMAPPED, address, size);
+}

@@ -1,0 +1,13 @@
+/*
+ * events.h - the door of events: the functions that change the address space, and who is told of it.
+ * What the program sees stands in rtcheck/event.h.
+ */
+#ifndef EVENTS_H
+#define EVENTS_H
+
+#include "core.h"
+
+/* From our constructor. */
+void events_constructed(void);
+
+#endif

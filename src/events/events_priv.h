@@ -1,0 +1,111 @@
+/*
+ * events_priv.h - what the files of events share.
+ *
+ *   handlers.c   who is told: registration, and the visit that an event pays them
+ *   change.c     what each call means: its native event, and the ranges that it takes and gives
+ *   calls.c      the functions that we stand in front of
+ *   existing.c   what exists already
+ *   selftest.c   do the calls of this program reach us?
+ */
+#ifndef EVENTS_PRIV_H
+#define EVENTS_PRIV_H
+
+#include "events.h"
+
+#define RTC_API EXPORT
+#include "rtcheck/event.h"
+
+#define EVENTS_NATIVE 0xfffu
+#define EVENTS_UNMAPPING                                                                     \
+    (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT |                \
+     RTC_EVENT_SHMDT | RTC_EVENT_SBRK | RTC_EVENT_MADVISE | RTC_EVENT_BRK |                  \
+     RTC_EVENT_REMAP_FILE_PAGES)
+#define EVENTS_MAPPING                                                                       \
+    (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK | RTC_EVENT_BRK |  \
+     RTC_EVENT_REMAP_FILE_PAGES)
+#define EVENTS_AGGREGATE                                                                     \
+    (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
+#define EVENTS_MEM_TYPE (RTC_EVENT_MEM_TYPE_ALLOC | RTC_EVENT_MEM_TYPE_FREE)
+#define EVENTS_ALL (EVENTS_NATIVE | EVENTS_AGGREGATE | EVENTS_MEM_TYPE)
+#define EVENTS_FLAGS (RTC_EVENT_FLAG_NO_INSTALL | RTC_EVENT_FLAG_EXISTING_ALLOC)
+
+struct range {
+    uintptr_t start, end; /* whole pages; equal: none */
+};
+
+/* ---- handlers.c ------------------------------------------------------------------------------- */
+
+struct handler {
+    uint32_t events;
+    int priority;
+    rtc_event_callback callback;
+    void *arg;
+};
+
+/*
+ * One event, or the few that one call makes, on its way through the handlers that there are when it
+ * begins.  On the caller's stack; begin and end in the same function.
+ */
+struct visit {
+    struct visit *outer; /* the one whose callback made this call */
+    const struct handler *to;
+    uint32_t count;
+    const struct handler *running; /* now; NULL: none */
+    uint64_t era;
+    uint32_t side;
+};
+
+void visit_begin(struct visit *v);
+void visit_end(struct visit *v);
+/* A native event to its handlers; `original` takes its turn as one of priority 0. */
+void visit_tell(struct visit *v, uint32_t type, union rtc_event *e,
+                void (*original)(uint32_t type, union rtc_event *e));
+/* To this one alone, unless it is running. */
+void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
+
+/* The native events whose calls are to be told: the one word that calls without handlers look at. */
+extern _Atomic uint32_t events_armed;
+
+ALWAYS_INLINE bool is_armed(uint32_t native)
+{
+    return unlikely(atomic_load_explicit(&events_armed, memory_order_relaxed) & native);
+}
+
+/* Those of `events` whose calls are seen, and those that the program sees to. */
+uint32_t handlers_installed(uint32_t events);
+uint32_t handlers_external(uint32_t events);
+/* Is the calling thread in a callback? */
+bool handlers_are_running(void);
+
+/* A lock for what a callback may do, too; nothing is called while it is held.  A fork drops it. */
+void events_lock(void);
+void events_unlock(void);
+
+/* ---- change.c ----------------------------------------------------------------------------------- */
+
+/* Calls that the public header has no form of; filled in, results and all. */
+void *change_remap(union rtc_event *e);
+int change_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags);
+int change_nothing(uint32_t type, union rtc_event *e); /* of what is mapped */
+/* The call alone: MMAP, MREMAP, SHMAT, SBRK. */
+void *pointer_call(uint32_t type, const union rtc_event *e);
+
+/* ---- attachments.c ------------------------------------------------------------------------------ */
+
+/* Shared memory has been attached there. */
+void attachment_note(uintptr_t at, uint64_t bytes);
+/* From the first to the last piece that shmdt(at) would unmap; none: nothing, as far as is known. */
+struct range attachment_of(uintptr_t at);
+
+/* ---- existing.c ------------------------------------------------------------------------------- */
+
+/*
+ * The next piece of r that is not the runtime's own; *at, 0 at first, says how far that is.  false: there is
+ * none.
+ */
+bool existing_theirs(struct range r, uintptr_t *at, struct range *piece);
+
+/* Tells this handler of what exists. */
+void existing_tell(struct visit *v, const struct handler *h);
+
+#endif

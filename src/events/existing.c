@@ -1,0 +1,166 @@
+/*
+ * existing.c - what exists already: the mappings, as the kernel has them, without our own, and the
+ * memory of devices and private allocators, as it was announced.
+ *
+ * Announcements are kept in a table of chains, in memory that grows by steps.
+ */
+#include "events_priv.h"
+
+#define CHAINS 1024u
+#define ROOM_BYTES (64ull << 20) /* of address space */
+#define STEP_BYTES (256ull << 10)
+
+struct announced {
+    union rtc_event event; /* its mem_type */
+    uint32_t next;         /* number + 1 in its chain, or among the free ones; 0: the last */
+};
+
+static struct {
+    struct announced *all; /* NULL: none yet */
+    uint32_t made, room;
+    uint32_t free;
+    uint32_t chain[CHAINS];
+} known;
+
+static uint32_t *chain_of(const void *address)
+{
+    return &known.chain[((uintptr_t)address >> 6 ^ (uintptr_t)address >> 16) % CHAINS];
+}
+
+/* 0: no memory. */
+static uint32_t new_number(void)
+{
+    uint32_t number = known.free;
+    if (number) {
+        known.free = known.all[number - 1].next;
+        return number;
+    }
+    if (!known.all) {
+        void *at = os_reserve(NULL, ROOM_BYTES, false);
+        if (os_failed(at))
+            return 0;
+        known.all = at;
+    }
+    if (known.made == known.room) {
+        uint64_t have = align_down((uint64_t)known.room * sizeof *known.all, PAGE_BYTES);
+        have = known.room ? align_up((uint64_t)known.room * sizeof *known.all, STEP_BYTES) : 0;
+        if (have == ROOM_BYTES || os_allow((char *)known.all + have, STEP_BYTES))
+            return 0;
+        known.room = (uint32_t)((have + STEP_BYTES) / sizeof *known.all);
+    }
+    return ++known.made;
+}
+
+static void remember(const union rtc_event *e)
+{
+    uint32_t number = new_number(), *chain = chain_of(e->mem_type.address);
+    if (!number)
+        return;
+    known.all[number - 1] = (struct announced){*e, *chain};
+    *chain = number;
+}
+
+static bool forget(void *address, union rtc_event *e)
+{
+    for (uint32_t *at = chain_of(address); *at; at = &known.all[*at - 1].next) {
+        struct announced *a = &known.all[*at - 1];
+        if (a->event.mem_type.address != address)
+            continue;
+        uint32_t number = *at;
+        *e = a->event;
+        *at = a->next;
+        a->event.mem_type.address = NULL;
+        a->event.mem_type.size = 0;
+        a->next = known.free;
+        known.free = number;
+        return true;
+    }
+    return false;
+}
+
+static void tell_all(uint32_t type, const union rtc_event *e)
+{
+    struct visit v;
+    visit_begin(&v);
+    for (uint32_t i = 0; i < v.count; i++) {
+        union rtc_event own = *e;
+        visit_tell_one(&v, &v.to[i], type, &own);
+    }
+    visit_end(&v);
+}
+
+EXPORT void rtc_mem_type_alloc(void *address, size_t size, int mem_type, int sys_dev,
+                               unsigned mem_flags)
+{
+    union rtc_event e = {.mem_type = {address, size, mem_type, sys_dev, mem_flags}};
+    events_lock();
+    remember(&e);
+    events_unlock();
+    tell_all(RTC_EVENT_MEM_TYPE_ALLOC, &e);
+}
+
+EXPORT void rtc_mem_type_free(void *address)
+{
+    union rtc_event e = {.mem_type = {address, 0, 0, 0, 0}};
+    events_lock();
+    forget(address, &e);
+    events_unlock();
+    tell_all(RTC_EVENT_MEM_TYPE_FREE, &e);
+}
+
+/* ---- replay ----------------------------------------------------------------------------------- */
+
+static void tell_announced(struct visit *v, const struct handler *h)
+{
+    for (uint32_t i = 0;; i++) {
+        events_lock(); /* not over the callback */
+        bool more = i < known.made;
+        union rtc_event e = more ? known.all[i].event : (union rtc_event){0};
+        events_unlock();
+        if (!more)
+            return;
+        if (e.mem_type.size || e.mem_type.address)
+            visit_tell_one(v, h, RTC_EVENT_MEM_TYPE_ALLOC, &e);
+    }
+}
+
+bool existing_theirs(struct range r, uintptr_t *at, struct range *piece)
+{
+    uintptr_t own, own_end;
+    for (*at = *at > r.start ? *at : r.start; *at < r.end; *at = own_end) {
+        os_next_own(*at, &own, &own_end);
+        *piece = (struct range){*at, own < r.end ? own : r.end};
+        if (piece->start < piece->end) {
+            *at = piece->end;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tell_mappings(struct visit *v, const struct handler *h)
+{
+    struct mappings all;
+    struct mapping m;
+    if (os_mappings_open(&all))
+        return;
+    while (os_mappings_next(&all, &m)) {
+        struct range piece;
+        uintptr_t at = 0;
+        if (m.start >> 47) /* [vsyscall]: the kernel's */
+            continue;
+        while (existing_theirs((struct range){m.start, m.end}, &at, &piece)) {
+            union rtc_event e = {.vm_mapped = {(void *)piece.start, piece.end - piece.start}};
+            visit_tell_one(v, h, RTC_EVENT_VM_MAPPED, &e);
+        }
+    }
+    os_mappings_close(&all);
+}
+
+void existing_tell(struct visit *v, const struct handler *h)
+{
+    if (h->events & RTC_EVENT_VM_MAPPED)
+        tell_mappings(v, h);
+    if (h->events & RTC_EVENT_MEM_TYPE_ALLOC)
+        tell_announced(v, h);
+}

@@ -1,0 +1,140 @@
+/*
+ * contract.c - the contract of rtcheck/event.h, row by row (contract.def).
+ *
+ *     contract [ROW...]     without the runtime: "absent"
+ *
+ * rtc-build: +rows_*.c -pthread
+ */
+#include "contract.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+volatile struct logged logged[LOGGED_MAX];
+_Atomic unsigned logged_count;
+
+void must_failed(const char *file, int line, const char *condition)
+{
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+    _exit(1);
+}
+
+void record(unsigned type, union rtc_event *e, void *arg)
+{
+    unsigned n = atomic_fetch_add(&logged_count, 1);
+    if (n >= LOGGED_MAX)
+        return;
+    logged[n].type = type;
+    logged[n].arg = arg;
+    logged[n].e = *e;
+}
+
+void handle(unsigned events, int priority, const char *arg)
+{
+    must(rtc_event_set_handler(events, priority, record, (void *)(uintptr_t)arg) == 0);
+}
+
+void forget(void)
+{
+    logged_count = 0;
+}
+
+static int find(unsigned type, unsigned n)
+{
+    for (unsigned i = 0; i < logged_count; i++)
+        if (logged[i].type == type && n-- == 0)
+            return (int)i;
+    return -1;
+}
+
+union rtc_event nth(unsigned type, unsigned n)
+{
+    int i = find(type, n);
+    must(i >= 0);
+    return logged[i].e;
+}
+
+unsigned count_of(unsigned type)
+{
+    unsigned n = 0;
+    while (find(type, n) >= 0)
+        n++;
+    return n;
+}
+
+size_t bytes_of(unsigned type)
+{
+    size_t sum = 0;
+    for (unsigned i = 0; i < count_of(type); i++)
+        sum += nth(type, i).vm_mapped.size;
+    return sum;
+}
+
+bool is_range(unsigned type, unsigned n, const void *start, size_t bytes)
+{
+    int i = find(type, n);
+    return i >= 0 && logged[i].e.vm_mapped.address == start && logged[i].e.vm_mapped.size == bytes;
+}
+
+void *pages(size_t n)
+{
+    void *at = rtc_orig_mmap(NULL, n * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(at != MAP_FAILED);
+    return at;
+}
+
+bool is_mapped(const void *at, size_t bytes)
+{
+    unsigned char held;
+    for (size_t i = 0; i < bytes; i += PAGE)
+        if (mincore((char *)(uintptr_t)at + i, PAGE, &held) == 0)
+            return true;
+    return false;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static const struct row {
+    const char *name;
+    void (*run)(void);
+} row[] = {
+#define ROW(name) {#name, row_##name},
+#include "contract.def"
+#undef ROW
+};
+
+static bool run(const struct row *r)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60); /* one that hangs ends here */
+        r->run();
+        _exit(0);
+    }
+    bool good = waitpid(pid, &status, 0) == pid && status == 0;
+    printf("%s %s\n", good ? "ok" : "wrong", r->name);
+    return good;
+}
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    int wrong = 0;
+    setvbuf(stdout, NULL, _IONBF, 0);
+    if (!rtc_event_set_handler) {
+        puts("absent");
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (is_wanted(row[i].name, argc, argv))
+            wrong += !run(&row[i]);
+    return wrong != 0;
+}

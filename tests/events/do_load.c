@@ -1,0 +1,20 @@
+/*
+ * do_load.c - a library that loads do_mmap.so, which only its own RUNPATH leads to.
+ *
+ * rtc-build: shared -Wl,--enable-new-dtags -Wl,-rpath,$ORIGIN
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "rtcheck/event.h"
+
+void *do_load(int how, unsigned long bytes);
+
+/* how: by dlopen, or by rtc_dlopen.  NULL: it was not found. */
+void *do_load(int how, unsigned long bytes)
+{
+    void *library = how ? rtc_dlopen("do_mmap.so", RTLD_NOW) : dlopen("do_mmap.so", RTLD_NOW);
+    void *(*map)(unsigned long), *f = library ? dlsym(library, "do_mmap") : NULL;
+    memcpy(&map, &f, sizeof f);
+    return f ? map(bytes) : NULL;
+}
