@@ -41,13 +41,15 @@
 
 /* The parts of the scratch: offsets from its start. */
 struct layout {
+    uint64_t unit;
+    uint64_t note;
     uint64_t open;
     uint64_t inside;
     uint64_t waiting;
     uint64_t trail;
     uint64_t group_of;
     uint64_t group;
-    uint64_t stack; /* and from here on what there is */
+    uint64_t queue; /* and from here on what there is */
     uint64_t bits;
     uint64_t places;
     uint64_t groups;
@@ -61,26 +63,30 @@ static struct layout layout_of(const struct reach_heap *h)
         groups = h->slots;
     l.groups = groups + 2 * REACH_COUNT; /* those of the stack that is not known fit always */
     l.places = 2ull << log2_floor(l.groups * 2);
-    l.bits = align_up((h->bytes >> 4) + 1, 64);
-    l.open = align_up(sizeof(struct reach_scan), 64);
+    l.bits = align_up((uint64_t)h->slots + 1, 64);
+    l.unit = align_up(sizeof(struct reach_scan), 64);
+    l.note = align_up(l.unit + (h->bytes >> RTC_UNIT_SHIFT) * sizeof(struct reach_unit), 64);
+    l.open = align_up(l.note + (uint64_t)h->slots * sizeof(uint64_t), 64);
     l.inside = l.open + l.bits / 8;
     l.waiting = l.inside + l.bits / 8;
     l.trail = align_up(l.waiting + l.bits / 8, 64);
     l.group_of = l.trail + (uint64_t)h->slots * sizeof(struct reach_trail);
     l.group = l.group_of + l.places * sizeof(uint32_t);
-    l.stack = align_up(l.group + l.groups * sizeof(struct leak_group), 64);
+    l.queue = align_up(l.group + l.groups * sizeof(struct leak_group), 64);
     return l;
 }
 
 uint64_t reach_room(const struct reach_heap *h, bool least)
 {
-    uint64_t depth = least ? 0 : h->slots / 16 + 4096;
-    return layout_of(h).stack + depth * sizeof(struct reach_found);
+    uint64_t blocks = least ? 1 : h->slots / 1024 + 4096;
+    return layout_of(h).queue + blocks * sizeof(struct reach_found);
 }
 
 static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t bytes)
 {
     char *base = (char *)r;
+    r->unit = (struct reach_unit *)(void *)(base + l->unit);
+    r->note = (uint64_t *)(void *)(base + l->note);
     r->open = (uint64_t *)(void *)(base + l->open);
     r->inside = (uint64_t *)(void *)(base + l->inside);
     r->waiting = (uint64_t *)(void *)(base + l->waiting);
@@ -88,10 +94,11 @@ static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t b
     r->trail = (struct reach_trail *)(void *)(base + l->trail);
     r->group_of = (uint32_t *)(void *)(base + l->group_of);
     r->group = (struct leak_group *)(void *)(base + l->group);
-    r->stack = (struct reach_found *)(void *)(base + l->stack);
+    r->queue = (struct reach_found *)(void *)(base + l->queue);
+    r->queue_mask = (1ull << log2_floor((bytes - l->queue) / sizeof *r->queue)) - 1;
+    r->many = l->bits / 256 + 1;
     r->group_mask = (uint32_t)(l->places - 1);
     r->groups_max = (uint32_t)l->groups;
-    r->depth_max = (bytes - l->stack) / sizeof(struct reach_found);
 }
 
 /* ---- bits in the order of addresses, and the other way round -------------------------------------- */
@@ -122,31 +129,115 @@ static bool previous_bit(const uint64_t *bits, uint64_t *at)
     return false;
 }
 
-/* The block whose bit is set. */
-static struct reach_spot spot_of(const struct reach_scan *r, uint64_t bit)
+/* ---- slots ------------------------------------------------------------------------------------------ */
+
+/* The last slab that begins at this slot or below. */
+static uint32_t slab_of(const struct reach_heap *h, uint64_t slot)
 {
-    struct reach_spot s = {0};
-    (void)reach_locate(&r->heap, r->heap.base + (bit << 4), &s);
-    return s;
+    uint32_t low = 0, high = h->slabs;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (h->slab[middle].first <= slot)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* ---- roots ------------------------------------------------------------------------------------------ */
-
-static void open_slab(struct reach_scan *r, uint32_t number)
+struct reach_spot reach_spot_of(struct reach_scan *r, uint64_t slot)
 {
-    const struct reach_slab *slab = &r->heap.slab[number];
-    uint64_t bit = (slab->start - r->heap.base) >> 4;
-    for (uint32_t slot = 0; slot < slab->slots; slot++, bit += slab->slot_bytes >> 4) {
-        uint64_t word, stacks;
-        (void)block_read(reach_record(slab, slot), &word, &stacks);
+    const struct reach_slab *slab = &r->heap.slab[r->slab];
+    if (slot < slab->first || slot - slab->first >= slab->slots) {
+        r->slab = slab_of(&r->heap, slot);
+        slab = &r->heap.slab[r->slab];
+    }
+    return (struct reach_spot){slot, slab->start + (slot - slab->first) * slab->slot_bytes, 0};
+}
+
+bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
+{
+    uint32_t number = h->slab_of_unit[(address - h->base) >> RTC_UNIT_SHIFT];
+    if (!number)
+        return false;
+    const struct reach_slab *slab = h->slab + (number - 1);
+    uint64_t in_slab = address - slab->start;
+    uint64_t slot = slab->slot_bytes ? (in_slab >> 4) * slab->magic >> 32 : 0;
+    if (slot >= slab->slots)
+        return false;
+    s->slot = slab->first + slot;
+    s->inside = in_slab - slot * slab->slot_bytes;
+    s->start = address - s->inside;
+    return true;
+}
+
+/* Its number in the table; 0: large, or there are too many. */
+static uint16_t shape_of(struct reach_scan *r, const struct reach_slab *slab)
+{
+    for (uint16_t i = 1; i < SHAPES && slab->slot_bytes; i++) {
+        struct reach_shape *s = &r->shape[i];
+        if (!s->slots)
+            *s = (struct reach_shape){slab->magic, slab->slot_bytes, slab->slots};
+        if (s->slot_bytes == slab->slot_bytes && s->slots == slab->slots)
+            return i;
+    }
+    return 0;
+}
+
+static void note_units(struct reach_scan *r)
+{
+    for (uint64_t i = 0; i < r->heap.bytes >> RTC_UNIT_SHIFT; i++) {
+        uint32_t number = r->heap.slab_of_unit[i];
+        if (!number)
+            continue;
+        const struct reach_slab *slab = &r->heap.slab[number - 1];
+        uint64_t back = i - ((slab->start - r->heap.base) >> RTC_UNIT_SHIFT);
+        if (back <= UINT16_MAX)
+            r->unit[i] = (struct reach_unit){slab->first, (uint16_t)back, shape_of(r, slab)};
+    }
+}
+
+static const struct block_record *record_of(const struct reach_slab *slab, uint64_t slot)
+{
+    return (const struct block_record *)((uintptr_t)slab->records + slot * slab->stride);
+}
+
+uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b)
+{
+    const struct reach_slab *slab = reach_slab_at(r, b->start);
+    uint64_t word, stacks;
+    (void)block_read(record_of(slab, b->slot - slab->first), &word, &stacks);
+    return word;
+}
+
+static uint64_t note_of(const struct reach_scan *r, const struct reach_slab *slab, uint64_t word,
+                        uint64_t stacks)
+{
+    bool inherited = word_state(word) == BLOCK_INHERITED;
+    uint64_t request = inherited ? slab->slot_bytes - 1u : word_size(word);
+    uint64_t note = stacks >> 32 | (slab->slot_bytes ? request << NOTE_BYTES_SHIFT : NOTE_LARGE);
+    if (slab->inherited || inherited || word_mark(word) == MARK_INHERITED)
+        note |= NOTE_UNCOUNTED;
+    if (word_mark(word) >= r->rules.mark_since)
+        note |= NOTE_NEW;
+    return note;
+}
+
+static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
+{
+    for (uint32_t i = 0; i < slab->slots; i++) {
+        uint64_t word, stacks, slot = slab->first + i;
+        (void)block_read(record_of(slab, i), &word, &stacks);
         if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
             continue;
+        r->note[slot] = note_of(r, slab, word, stacks);
         if (word_flags(word) & BLOCK_FLAG_ROOT) {
-            struct reach_block b = reach_look(r, number, slot);
+            struct reach_block b =
+                reach_look(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
             reach_count(r, &b, REACH_HELD, (struct reach_trail){WITNESS_SELF, 0});
-            reach_wait(r, bit);
+            reach_wait(r, slot);
         } else {
-            bit_set(r->open, bit);
+            bit_set(r->open, slot);
         }
     }
 }
@@ -156,15 +247,16 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
 {
     struct layout l = layout_of(h);
     struct reach_scan *r = scratch;
-    if (bytes < l.stack)
+    if (bytes < reach_room(h, true))
         return NULL;
     r->heap = *h;
     r->rules = *rules;
     place_parts(r, &l, bytes);
     if (r->rules.mark_since > BLOCK_MARK_MASK)
         r->rules.mark_since = BLOCK_MARK_MASK; /* marks stop there */
+    note_units(r);
     for (uint32_t i = 0; i < h->slabs; i++)
-        open_slab(r, i);
+        open_slab(r, &h->slab[i]);
     r->step = STEP_HELD;
     r->as = REACH_HELD;
     reach_flood(r);
@@ -174,15 +266,9 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
 void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at,
                 uint32_t root)
 {
-    const uint64_t piece = 512; /* so that the stack need not hold all that a large root finds */
-    r->words = words;
-    r->words_at = at;
     r->root = root;
-    for (uint64_t i = 0; i < count; i += piece) {
-        uint64_t n = count - i < piece ? count - i : piece;
-        reach_read(r, words + i, n, (at + i * 8) | WITNESS_ROOT);
-        reach_flood(r);
-    }
+    reach_read(r, words, count, at | WITNESS_ROOT);
+    reach_flood(r);
 }
 
 /* ---- owners ----------------------------------------------------------------------------------------- */
@@ -190,17 +276,17 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
 /* Counts an owner, and what is found behind it. */
 static void own(struct reach_scan *r, uint64_t bit, enum reach as)
 {
-    struct reach_spot s = spot_of(r, bit);
-    struct reach_block b = reach_look(r, s.slab, s.slot);
+    struct reach_spot s = reach_spot_of(r, bit);
+    struct reach_block b = reach_look(r, s.slot, s.start);
     struct reach_trail t = {WITNESS_NOBODY, 0};
     if (as != REACH_LOST)
-        t = *reach_trail_of(r, s.slab, s.slot);
+        t = r->trail[s.slot];
     bit_clear(r->open, bit);
     bit_clear(r->inside, bit);
     reach_count(r, &b, as, t);
     r->behind_blocks = 0;
     r->behind_bytes = 0;
-    reach_push(r, (struct reach_found){0, s.slab, s.slot});
+    reach_push(r, &b);
     reach_flood(r);
     reach_count_behind(r, &b, as, t);
 }
@@ -226,12 +312,12 @@ void reach_inside(struct reach_scan *r)
 void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread)
 {
     struct reach_spot s;
-    if (!reach_locate(&r->heap, value, &s) || !bit_is_set(r->open, s.bit) || !reach_is_into(r, &s))
+    if (!reach_locate(r, value, &s) || !bit_is_set(r->open, s.slot) || !reach_is_into(r, &s))
         return;
-    bit_clear(r->open, s.bit);
-    bit_set(r->inside, s.bit);
-    *reach_trail_of(r, s.slab, s.slot) = (struct reach_trail){
-        (uint64_t)number << 3 | WITNESS_REGISTER, trail_pointer(s.inside, thread)};
+    bit_clear(r->open, s.slot);
+    bit_set(r->inside, s.slot);
+    r->trail[s.slot] = (struct reach_trail){(uint64_t)number << 3 | WITNESS_REGISTER,
+                                            trail_pointer(s.inside, thread)};
 }
 
 /* ---- what is lost ------------------------------------------------------------------------------------ */
@@ -241,8 +327,8 @@ static void count_led_to(struct reach_scan *r)
 {
     r->step = STEP_COUNT;
     for (uint64_t bit = 0; next_bit(r->open, r->bits, &bit); bit++) {
-        struct reach_spot s = spot_of(r, bit);
-        struct reach_block b = reach_look(r, s.slab, s.slot);
+        struct reach_spot s = reach_spot_of(r, bit);
+        struct reach_block b = reach_look(r, s.slot, s.start);
         r->origin = bit;
         reach_read(r, reach_memory(b.start), b.request / 8, b.start | WITNESS_BLOCK);
         reach_see_all(r);
@@ -255,10 +341,11 @@ static void find_candidates(struct reach_scan *r)
     r->step = STEP_CIRCLE;
     memcpy(r->inside, r->open, r->bits / 8);
     for (uint64_t bit = 0; next_bit(r->inside, r->bits, &bit); bit++) {
-        struct reach_spot s = spot_of(r, bit);
+        struct reach_spot s = reach_spot_of(r, bit);
+        struct reach_block b = reach_look(r, s.slot, s.start);
         bit_clear(r->inside, bit);
         r->origin = bit;
-        reach_push(r, (struct reach_found){0, s.slab, s.slot});
+        reach_push(r, &b);
         reach_flood(r);
         bit_set(r->inside, bit); /* a later one that leads to it takes it away again */
     }

@@ -15,21 +15,24 @@
 
 #define STRING_HEADER 24u
 
-static bool is_array(const struct reach_block *b, const reach_word *words, uint64_t inside)
+static bool is_array(const struct reach_scan *r, const struct reach_block *b,
+                     const reach_word *words, uint64_t inside)
 {
-    bool over_aligned = word_family(b->word) == FAMILY_NEW_ARRAY_ALIGNED;
-    if (!is_pow2(inside) || (inside > 16 && !over_aligned))
+    if (!is_pow2(inside))
+        return false;
+    if (inside > 16 && word_family(reach_word_of(r, b)) != FAMILY_NEW_ARRAY_ALIGNED)
         return false;
     uint64_t count = words[inside / 8 - 1];
     return b->request == inside ? count == 0 : count && (b->request - inside) % count == 0;
 }
 
-bool reach_is_empty_array(const struct reach_block *b, uint64_t inside)
+bool reach_is_empty_array(const struct reach_scan *r, const struct reach_block *b, uint64_t inside)
 {
-    bool of_new = word_family(b->word) == FAMILY_NEW_ARRAY ||
-                  word_family(b->word) == FAMILY_NEW_ARRAY_ALIGNED;
-    return of_new && inside == b->request && inside % 8 == 0 &&
-           is_array(b, reach_memory(b->start), inside);
+    if (inside != b->request || inside % 8 != 0)
+        return false;
+    enum block_family family = word_family(reach_word_of(r, b));
+    return (family == FAMILY_NEW_ARRAY || family == FAMILY_NEW_ARRAY_ALIGNED) &&
+           is_array(r, b, reach_memory(b->start), inside);
 }
 
 static bool is_string(const struct reach_block *b, const reach_word *words, uint64_t inside)
@@ -57,11 +60,11 @@ static bool is_base(const struct reach_rules *rules, const struct reach_block *b
            rules->is_table(rules->about, words[inside / 8]);
 }
 
-bool reach_like_start(const struct reach_rules *rules, const struct reach_block *b, uint64_t inside)
+bool reach_like_start(const struct reach_scan *r, const struct reach_block *b, uint64_t inside)
 {
-    if (rules->strict || inside % 8 != 0)
+    if (r->rules.strict || inside % 8 != 0)
         return false;
     const reach_word *words = reach_memory(b->start);
-    return is_array(b, words, inside) || is_string(b, words, inside) ||
-           has_size(b, words, inside) || is_base(rules, b, words, inside);
+    return is_array(r, b, words, inside) || is_string(b, words, inside) ||
+           has_size(b, words, inside) || is_base(&r->rules, b, words, inside);
 }

@@ -1,74 +1,67 @@
 /*
  * reach_flood.c - from a word to the block that it points to, and on from there.
  *
- *    words --in the heap--> candidates --open--> stack --> ring --> its record and words are read
- *      ^                    (bits and slab        | full   (record and first lines               |
- *      |                     on their way)        |         on their way)                        |
- *      |                                          +--> waiting (bits) --> ring                   |
+ *    words --in the heap--> candidates --open--> counted --> queue ---------------> its words are read
+ *      ^                    (bit and note                    | full   (its first lines on        |
+ *      |                     on their way)                   |  ^      their way)                |
+ *      |                                                     +--> waiting (bits)                 |
  *      +-----------------------------------------------------------------------------------------+
  *
  * Nearly all time goes into waiting for memory.  So what a step needs is asked for when a pointer or
- * a block enters its queue, and looked at when it leaves.  The ring is filled when most of it is
- * read: asking for a line waits for the page tables, and many that ask at once wait together.
+ * a block enters its queue, and looked at when it leaves.  And memory is read fastest in the order
+ * in which it lies: while many blocks are to be read, they are bits, taken by address, round and round.
+ * Blocks are read in the order in which they were found only while these are few: a list goes
+ * through the queue alone, and no bits are looked through for one block.
  *
- * A long block is read in pieces, its rest going to the stack below what the piece finds, so that a
- * table of ten million pointers does not fill it.  When the stack is full a block is counted at once
- * - who points there is known only now - and its bit says that it is still to be read.  Bits are
- * taken when nothing else is left to do, so any stack will do, even none.
+ * Hardly a word is a pointer into the heap, and the upper halves of all that are have few values: eight
+ * words at a time are compared with them, with the vector instructions that every machine has.
  */
 #include "reach_priv.h"
 
+#include <emmintrin.h>
+
 #define LINE_BYTES 64u
-#define AHEAD_WORDS 128u /* of a block are asked for before they are read */
-#define AHEAD_BYTES (AHEAD_WORDS * 8)
-#define PIECE_WORDS 512u
 
-/* ---- found, and not yet read --------------------------------------------------------------------- */
+/* ---- counted, and not yet read --------------------------------------------------------------------- */
 
-void reach_wait(struct reach_scan *r, uint64_t bit)
+void reach_wait(struct reach_scan *r, uint64_t slot)
 {
-    bit_set(r->waiting, bit);
+    bit_set(r->waiting, slot);
     r->waiting_count++;
-    if (bit < r->waiting_from)
-        r->waiting_from = bit;
 }
 
-/* There is no room on the stack. */
-__attribute__((noinline)) static void push_beside(struct reach_scan *r, struct reach_found f)
+static inline void enter_queue(struct reach_scan *r, struct reach_found f)
 {
-    if (f.where & WHERE_KIND) {
-        struct reach_block b = reach_look(r, f.slab, f.slot);
-        reach_count(r, &b, r->as, (struct reach_trail){f.where, TRAIL_READ});
-    }
-    const struct reach_slab *slab = &r->heap.slab[f.slab];
-    reach_wait(r, (slab->start + (uint64_t)f.slot * slab->slot_bytes - r->heap.base) >> 4);
+    r->queue[r->queue_end++ & r->queue_mask] = f;
 }
 
-static inline void push(struct reach_scan *r, struct reach_found f)
+static inline void push(struct reach_scan *r, const struct reach_block *b)
 {
-    if (r->depth < r->depth_max)
-        r->stack[r->depth++] = f;
+    if (b->request < sizeof(reach_word))
+        return;
+    if (r->queue_end - r->queue_next <= r->queue_mask && r->waiting_count < r->many)
+        enter_queue(r, (struct reach_found){b->start, b->request});
     else
-        push_beside(r, f);
+        reach_wait(r, b->slot);
 }
 
-void reach_push(struct reach_scan *r, struct reach_found f)
+void reach_push(struct reach_scan *r, const struct reach_block *b)
 {
-    push(r, f);
+    push(r, b);
 }
 
-static struct reach_found take_waiting(struct reach_scan *r)
+/* The next one by address, behind the highest again the lowest. */
+static inline struct reach_found take_waiting(struct reach_scan *r)
 {
-    uint64_t word = r->waiting_from / 64;
-    struct reach_spot s = {0};
+    uint64_t word = r->waiting_from;
     while (!r->waiting[word])
-        word++;
-    uint64_t bit = word * 64 + (uint64_t)__builtin_ctzll(r->waiting[word]);
-    bit_clear(r->waiting, bit);
+        word = word + 1 < r->bits / 64 ? word + 1 : 0;
+    uint64_t slot = word * 64 + (uint64_t)__builtin_ctzll(r->waiting[word]);
+    bit_clear(r->waiting, slot);
     r->waiting_count--;
-    r->waiting_from = bit;
-    (void)reach_locate(&r->heap, r->heap.base + (bit << 4), &s);
-    return (struct reach_found){0, s.slab, s.slot};
+    r->waiting_from = word;
+    struct reach_spot s = reach_spot_of(r, slot);
+    return (struct reach_found){s.start, reach_look(r, s.slot, s.start).request};
 }
 
 /*
@@ -80,68 +73,41 @@ static inline void ask_for(const void *address)
     __builtin_prefetch(address, 0, 2);
 }
 
-static void enter_ring(struct reach_scan *r, struct reach_found f)
+/* Its first lines: behind them the processor sees by itself where this goes. */
+static inline void ask_for_block(const struct reach_found *f)
 {
-    const struct reach_slab *slab = &r->heap.slab[f.slab];
-    uint64_t start = slab->start + (uint64_t)f.slot * slab->slot_bytes;
-    uint64_t bytes =
-        slab->slot_bytes && slab->slot_bytes < AHEAD_BYTES ? slab->slot_bytes : AHEAD_BYTES;
-    if (!(f.where & WHERE_KIND))
-        start += f.where;
-    ask_for(reach_record(slab, f.slot));
-    for (uint64_t at = 0; at < bytes; at += LINE_BYTES)
-        ask_for(reach_memory(start + at));
-    r->ring[(r->ring_next + r->ring_count++) % REACH_AHEAD] = f;
-}
-
-static void fill_ring(struct reach_scan *r)
-{
-    if (r->depth < REACH_AHEAD && r->candidates)
-        reach_see_all(r);
-    while (r->ring_count < REACH_AHEAD && r->depth)
-        enter_ring(r, r->stack[--r->depth]);
-    while (r->ring_count < REACH_AHEAD && r->waiting_count)
-        enter_ring(r, take_waiting(r));
-}
-
-static bool take(struct reach_scan *r, struct reach_found *f)
-{
-    if (r->ring_count <= REACH_AHEAD / 4)
-        fill_ring(r);
-    if (!r->ring_count)
-        return false;
-    *f = r->ring[r->ring_next++ % REACH_AHEAD];
-    r->ring_count--;
-    return true;
+    ask_for(reach_memory(f->start));
+    ask_for(reach_memory(f->start + LINE_BYTES));
 }
 
 /* ---- a pointer into an open block ------------------------------------------------------------------ */
 
-static void found(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static inline void found(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
-    bit_clear(r->open, s->bit);
-    push(r, (struct reach_found){where, s->slab, s->slot});
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    bit_clear(r->open, s->slot);
+    reach_count(r, &b, r->as, (struct reach_trail){where, trail_pointer(s->inside, r->root)});
+    push(r, &b);
 }
 
 static void remember(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
-    if (bit_is_set(r->inside, s->bit))
+    if (bit_is_set(r->inside, s->slot))
         return;
-    bit_set(r->inside, s->bit);
-    *reach_trail_of(r, s->slab, s->slot) =
-        (struct reach_trail){where, trail_pointer(s->inside, r->root)};
+    bit_set(r->inside, s->slot);
+    r->trail[s->slot] = (struct reach_trail){where, trail_pointer(s->inside, r->root)};
 }
 
 static void see_circle(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     struct reach_spot holder;
-    if (bit_is_set(r->inside, s->bit)) {
-        bit_clear(r->inside, s->bit);
-        push(r, (struct reach_found){0, s->slab, s->slot});
-    } else if (s->bit == r->origin && reach_locate(&r->heap, where, &holder) &&
-               holder.bit != r->origin) {
-        *reach_trail_of(r, s->slab, s->slot) =
-            (struct reach_trail){where, trail_pointer(s->inside, 0)};
+    if (bit_is_set(r->inside, s->slot)) {
+        struct reach_block b = reach_look(r, s->slot, s->start);
+        bit_clear(r->inside, s->slot);
+        reach_push(r, &b);
+    } else if (s->slot == r->origin && reach_locate(r, where, &holder) &&
+               holder.slot != r->origin) {
+        r->trail[s->slot] = (struct reach_trail){where, trail_pointer(s->inside, 0)};
     }
 }
 
@@ -149,116 +115,126 @@ bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s)
 {
     if (!s->inside) /* a block of no bytes has a start, too */
         return true;
-    struct reach_block b = reach_look(r, s->slab, s->slot);
-    return s->inside < b.request || reach_is_empty_array(&b, s->inside);
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    return s->inside < b.request || reach_is_empty_array(r, &b, s->inside);
 }
 
 static bool holds_start(const struct reach_scan *r, const struct reach_spot *s)
 {
     if (!s->inside)
         return true;
-    struct reach_block b = reach_look(r, s->slab, s->slot);
-    return reach_like_start(&r->rules, &b, s->inside);
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    return reach_like_start(r, &b, s->inside);
 }
 
-static void see(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static inline void see(struct reach_scan *r, const struct reach_candidate *c)
 {
+    const struct reach_spot *s = &c->spot;
+    if (!bit_is_set(r->open, s->slot) || !reach_is_into(r, s))
+        return;
     switch (r->step) {
     case STEP_HELD:
         if (holds_start(r, s))
-            found(r, s, where);
+            found(r, s, c->where);
         else
-            remember(r, s, where);
+            remember(r, s, c->where);
         break;
     case STEP_BEHIND:
-        bit_clear(r->inside, s->bit);
-        found(r, s, where);
+        bit_clear(r->inside, s->slot);
+        found(r, s, c->where);
         break;
     case STEP_COUNT:
-        if (s->bit != r->origin)
-            bit_set(r->inside, s->bit);
+        if (s->slot != r->origin)
+            bit_set(r->inside, s->slot);
         break;
     case STEP_CIRCLE:
-        see_circle(r, s, where);
+        see_circle(r, s, c->where);
         break;
     }
 }
 
-static inline void look_at(struct reach_scan *r, const struct reach_candidate *c)
+static inline void see_next(struct reach_scan *r)
 {
-    struct reach_spot s;
-    if (reach_locate(&r->heap, c->value, &s) && bit_is_set(r->open, s.bit) && reach_is_into(r, &s))
-        see(r, &s, c->where);
+    r->candidates--;
+    see(r, &r->candidate[r->candidate_next++ % REACH_AHEAD]);
 }
 
 void reach_see_all(struct reach_scan *r)
 {
-    for (uint32_t i = 0; i < r->candidates; i++)
-        look_at(r, &r->candidate[i]);
-    r->candidates = 0;
+    while (r->candidates)
+        see_next(r);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-/* A word that lies in the heap. */
-static void enter_candidates(struct reach_scan *r, uint64_t value, uint64_t where)
+/* A word that may lie in the heap. */
+static inline void enter_candidate(struct reach_scan *r, uint64_t value, uint64_t where)
 {
-    uint64_t offset = value - r->heap.base;
-    uint32_t number = r->heap.slab_of_unit[offset >> RTC_UNIT_SHIFT];
-    if (!number)
+    struct reach_candidate *c = &r->candidate[(r->candidate_next + r->candidates) % REACH_AHEAD];
+    if (!reach_locate(r, value, &c->spot))
         return;
-    ask_for(&r->heap.slab[number - 1]);
-    ask_for(&r->open[offset >> 10]);
-    if (r->candidates == REACH_AHEAD)
-        reach_see_all(r);
-    r->candidate[r->candidates++] = (struct reach_candidate){value, where};
+    ask_for(&r->open[c->spot.slot / 64]);
+    ask_for(&r->note[c->spot.slot]);
+    c->where = where;
+    if (++r->candidates == REACH_AHEAD)
+        see_next(r);
 }
 
-__attribute__((noinline)) static void read_each(struct reach_scan *r, const reach_word *words,
-                                                uint64_t count, uint64_t where)
+/* The upper halves of four words. */
+static inline __m128i upper_halves(const reach_word *w)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        if (words[i] - r->heap.base < r->heap.bytes)
-            enter_candidates(r, words[i], where + i * 8);
-    }
+    __m128 two = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)w));
+    __m128 more = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(w + 2)));
+    return _mm_castps_si128(_mm_shuffle_ps(two, more, 0xdd));
 }
 
-/* Four at a time: hardly a word is a pointer into the heap. */
+static inline void read_words(struct reach_scan *r, const reach_word *words, uint64_t count,
+                              uint64_t where)
+{
+    /* Moved so that the heap's first is the least number with a sign: there is no comparison of others. */
+    const __m128i first = _mm_set1_epi32((int)((uint32_t)(r->heap.base >> 32) ^ 1u << 31));
+    const __m128i last = _mm_set1_epi32((int)((uint32_t)((r->heap.base + r->heap.bytes - 1) >> 32) -
+                                              (uint32_t)(r->heap.base >> 32) - (1u << 31)));
+    const reach_word *w = words, *end = words + count;
+    where -= (uintptr_t)words;
+    for (; end - w >= 8; w += 8) {
+        __m128i low = _mm_cmpgt_epi32(_mm_sub_epi32(upper_halves(w), first), last);
+        __m128i high = _mm_cmpgt_epi32(_mm_sub_epi32(upper_halves(w + 4), first), last);
+        __m128i out = _mm_packs_epi16(_mm_packs_epi32(low, high),
+                                      low); /* a byte for each word, twice four too many */
+        unsigned in = ~(unsigned)_mm_movemask_epi8(out) & 0xff;
+        for (; in; in &= in - 1) {
+            const reach_word *at = w + __builtin_ctz(in);
+            enter_candidate(r, *at, where + (uintptr_t)at);
+        }
+    }
+    for (; w < end; w++)
+        enter_candidate(r, *w, where + (uintptr_t)w);
+}
+
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where)
 {
-    const uint64_t base = r->heap.base, bytes = r->heap.bytes;
-    const reach_word *w = words, *end = words + (count & ~3ull);
-    where -= (uintptr_t)words;
-    for (; w != end; w += 4) {
-        if (end - w > AHEAD_WORDS)
-            ask_for(w + AHEAD_WORDS);
-        if (w[0] - base < bytes || w[1] - base < bytes || w[2] - base < bytes ||
-            w[3] - base < bytes)
-            read_each(r, w, 4, where + (uintptr_t)w);
-    }
-    read_each(r, w, count % 4, where + (uintptr_t)w);
+    read_words(r, words, count, where);
 }
 
-static void visit(struct reach_scan *r, struct reach_found f)
+static inline bool take(struct reach_scan *r, struct reach_found *f)
 {
-    struct reach_block b = reach_look(r, f.slab, f.slot);
-    uint64_t from = 0;
-    if (f.where & WHERE_KIND)
-        reach_count(r, &b, r->as, (struct reach_trail){f.where, TRAIL_READ});
-    else
-        from = f.where;
-    uint64_t count = (b.request - from) / 8;
-    if (count > PIECE_WORDS && r->depth < r->depth_max) {
-        count = PIECE_WORDS;
-        push(r, (struct reach_found){from + PIECE_WORDS * 8, f.slab, f.slot});
-    }
-    reach_read(r, reach_memory(b.start + from), count, (b.start + from) | WITNESS_BLOCK);
+    while (r->waiting_count && r->queue_end - r->queue_next < REACH_AHEAD &&
+           r->queue_end - r->queue_next <= r->queue_mask)
+        enter_queue(r, take_waiting(r));
+    while (r->candidates && r->queue_end - r->queue_next < REACH_AHEAD / 4)
+        see_next(r);
+    if (r->queue_next == r->queue_end)
+        return false;
+    while (r->queue_asked != r->queue_end && r->queue_asked - r->queue_next < REACH_AHEAD)
+        ask_for_block(&r->queue[r->queue_asked++ & r->queue_mask]);
+    *f = r->queue[r->queue_next++ & r->queue_mask];
+    return true;
 }
 
 void reach_flood(struct reach_scan *r)
 {
     struct reach_found f;
-    reach_see_all(r);
     while (take(r, &f))
-        visit(r, f);
+        read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
 }

@@ -43,21 +43,12 @@ static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum re
 static void name_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
 {
     struct reach_spot s;
-    if (!reach_locate(&r->heap, at, &s))
+    if (!reach_locate(r, at, &s))
         return;
-    struct reach_block holder = reach_look(r, s.slab, s.slot);
+    struct reach_block holder = reach_look(r, s.slot, s.start);
     g->from = holder.start;
     g->from_bytes = holder.request;
-    g->from_stack = holder.stack;
-}
-
-/* What a word says that is still where it was found. */
-static uint64_t pointer_at(const struct reach_scan *r, const struct reach_block *b, uint64_t where)
-{
-    uint64_t at = where & ~WHERE_KIND;
-    bool in_root = (where & WHERE_KIND) == WITNESS_ROOT;
-    uint64_t value = in_root ? r->words[(at - r->words_at) / 8] : *reach_memory(at);
-    return trail_pointer(value - b->start, r->root);
+    g->from_stack = reach_stack(&holder);
 }
 
 static void name_witness(const struct reach_scan *r, struct leak_group *g,
@@ -65,12 +56,10 @@ static void name_witness(const struct reach_scan *r, struct leak_group *g,
 {
     g->block = b->start;
     g->block_bytes = b->request;
-    g->thread = word_thread(b->word);
+    g->thread = word_thread(reach_word_of(r, b));
     g->witness = (uint32_t)(t.where & WHERE_KIND);
     if (g->witness == WITNESS_NOBODY || g->witness == WITNESS_SELF)
         return;
-    if (t.pointer == TRAIL_READ)
-        t.pointer = pointer_at(r, b, t.where);
     uint32_t number = (uint32_t)(t.pointer & ((1u << TRAIL_NUMBER_BITS) - 1));
     g->value = b->start + (t.pointer >> TRAIL_NUMBER_BITS);
     g->at = t.where & ~WHERE_KIND;
@@ -87,25 +76,20 @@ static void name_witness(const struct reach_scan *r, struct leak_group *g,
 static struct leak_group *group_with(struct reach_scan *r, const struct reach_block *b,
                                      enum reach as, struct reach_trail t)
 {
-    struct leak_group *g = group_of(r, b->stack, as);
+    struct leak_group *g = group_of(r, reach_stack(b), as);
     if (!g->block)
         name_witness(r, g, b, t);
     return g;
 }
 
-void reach_count(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                 struct reach_trail t)
+void reach_count_other(struct reach_scan *r, const struct reach_block *b, enum reach as,
+                       struct reach_trail t)
 {
-    if (reach_is_inherited(b))
+    if (b->note & NOTE_UNCOUNTED)
         return;
-    struct leak_group *g = group_with(r, b, as, t);
-    bool is_new = word_mark(b->word) >= r->rules.mark_since;
-    g->blocks++;
-    g->bytes += b->request;
-    g->new_blocks += is_new;
-    g->new_bytes += is_new ? b->request : 0;
-    r->behind_blocks++;
-    r->behind_bytes += b->request;
+    r->last = group_with(r, b, as, t);
+    r->last_key = reach_key(b, as);
+    reach_add(r, b);
 }
 
 void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum reach as,

@@ -6,7 +6,8 @@
 
 #include "shadow.h"
 
-#define REACH_AHEAD 32u /* blocks, and pointers, whose lines are on their way while another is read */
+#define REACH_AHEAD \
+    32u /* blocks, and pointers, whose lines are on their way while another is read */
 
 /* The program's memory: whatever it stored there, it is read as words. */
 typedef uint64_t __attribute__((may_alias)) reach_word;
@@ -17,17 +18,23 @@ typedef uint64_t __attribute__((may_alias)) reach_word;
  */
 #define WHERE_KIND 7ull
 
-/* A word that may be a pointer. */
+/* The slot that an address falls into. */
+struct reach_spot {
+    uint64_t slot; /* of all */
+    uint64_t start;
+    uint64_t inside; /* bytes from there */
+};
+
+/* A pointer into some block. */
 struct reach_candidate {
-    uint64_t value;
+    struct reach_spot spot;
     uint64_t where;
 };
 
-/* A block that was found, or, with no witness, one that is counted: read it from byte `where` on. */
+/* What is to be read of a block that is counted. */
 struct reach_found {
-    uint64_t where;
-    uint32_t slab;
-    uint32_t slot; /* of the slab */
+    uint64_t start;
+    uint64_t bytes;
 };
 
 /* What was seen to point to a block. */
@@ -37,7 +44,6 @@ struct reach_trail {
 };
 
 #define TRAIL_NUMBER_BITS 24
-#define TRAIL_READ UINT64_MAX /* pointer: read it again where it lies, it is still there */
 
 static inline uint64_t trail_pointer(uint64_t inside, uint32_t number)
 {
@@ -52,26 +58,44 @@ enum reach_step {
     STEP_CIRCLE, /* found if it is led to, for the moment */
 };
 
+/* Of a unit of the heap, what is needed to find the slot. */
+struct reach_unit {
+    uint32_t first;
+    uint16_t back;  /* units, to the start of its slab */
+    uint16_t shape; /* 0: not in the table */
+};
+
+struct reach_shape {
+    uint64_t magic;
+    uint32_t slot_bytes;
+    uint32_t slots;
+};
+
+#define SHAPES 64u
+
 struct reach_scan {
     struct reach_heap heap;
     struct reach_rules rules;
     enum reach_step step;
-    enum reach as;         /* what is found now */
-    const uint64_t *words; /* of the root that is being read, */
-    uint64_t words_at;     /* where they lie, */
-    uint32_t root;         /* and its number */
-    uint64_t origin;       /* STEP_COUNT: bit of the block that is read; STEP_CIRCLE: of the first */
+    enum reach as;   /* what is found now */
+    uint32_t root;   /* number of the one that is being read */
+    uint64_t origin; /* STEP_COUNT: slot of the block that is read; STEP_CIRCLE: of the first */
     uint64_t behind_blocks; /* found behind the owner that the walk began at */
     uint64_t behind_bytes;
 
-    /* A bit for each 16 bytes of the heap, which says something of the block that starts there */
-    uint64_t *open;    /* live, and not yet known how it is reached */
-    uint64_t *inside;  /* remembered: by the step, see reach.c */
-    uint64_t *waiting; /* counted, and still to be read: found when the stack was full */
-    uint64_t bits;     /* of each of the three */
-    struct reach_trail *trail; /* for each slot; valid for some that are remembered */
+    struct reach_unit *unit;
+    struct reach_shape shape[SHAPES];
+
+    /* Of each slot: what its record says, and bits */
+    uint64_t *note;
+    uint64_t *open;            /* live, and not yet known how it is reached */
+    uint64_t *inside;          /* remembered: by the step, see reach.c */
+    uint64_t *waiting;         /* counted, and still to be read: found when the stack was full */
+    uint64_t bits;             /* of each of the three */
+    struct reach_trail *trail; /* valid for some that are remembered */
+    uint32_t slab;             /* that the last slot looked for was in */
     uint64_t waiting_count;
-    uint64_t waiting_from; /* no bit below it waits */
+    uint64_t waiting_from; /* word in which the last one was */
 
     /* reach_groups.c */
     struct leak_group *group;
@@ -79,26 +103,36 @@ struct reach_scan {
     uint32_t group_mask;
     uint32_t groups;
     uint32_t groups_max;
+    struct leak_group *last; /* counted in, and its key; 0: none */
+    uint64_t last_key;
 
     /* reach_flood.c: seen, found and not yet read */
     struct reach_candidate candidate[REACH_AHEAD];
+    uint32_t candidate_next;
     uint32_t candidates;
-    struct reach_found ring[REACH_AHEAD];
-    uint32_t ring_next;
-    uint32_t ring_count;
-    struct reach_found *stack;
-    uint64_t depth;
-    uint64_t depth_max;
+    struct reach_found *queue; /* of those, queue_mask + 1 at most */
+    uint64_t queue_next, queue_asked, queue_end;
+    uint64_t queue_mask;
+    uint64_t many; /* that wait: all go there */
 };
 
-/* A block, and what its record says. */
+/*
+ * What the marking needs of a record: the stack that allocated in the lower half, then the bytes asked
+ * for and bits.  Records lie far apart, in pages of a file, and are looked at once, one after the other.
+ */
+#define NOTE_BYTES_SHIFT 32
+#define NOTE_BYTES_MASK ((1ull << 24) - 1)
+#define NOTE_LARGE (1ull << 56) /* its slab says how many bytes */
+#define NOTE_UNCOUNTED \
+    (1ull << 57) /* it is inherited: its record may be the parent's, or not known */
+#define NOTE_NEW (1ull << 58)
+
+/* A block, and what is noted of it. */
 struct reach_block {
-    const struct reach_slab *slab;
-    uint32_t slot;
+    uint64_t slot;
     uint64_t start;
     uint64_t request;
-    uint64_t word;
-    uint32_t stack;
+    uint64_t note;
 };
 
 static inline bool bit_is_set(const uint64_t *bits, uint64_t n)
@@ -116,37 +150,32 @@ static inline void bit_clear(uint64_t *bits, uint64_t n)
     bits[n / 64] &= ~(1ull << n % 64);
 }
 
-/* The slot that an address falls into. */
-struct reach_spot {
-    uint32_t slab;
-    uint32_t slot;   /* of the slab */
-    uint64_t bit;    /* of its start */
-    uint64_t inside; /* bytes from there */
-};
+/* Falls it into a large block, or into a slab of a shape that is not in the table? */
+bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 
-static inline bool reach_locate(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
+static inline bool reach_locate(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
 {
-    uint64_t offset = address - h->base; /* wraps below the heap: one test for both ends */
-    if (offset >= h->bytes)
+    uint64_t offset = address - r->heap.base; /* wraps below the heap: one test for both ends */
+    if (offset >= r->heap.bytes)
         return false;
-    uint32_t number = h->slab_of_unit[offset >> RTC_UNIT_SHIFT];
-    if (!number)
+    const struct reach_unit *unit = &r->unit[offset >> RTC_UNIT_SHIFT];
+    if (!unit->shape)
+        return reach_locate_slowly(&r->heap, address, s);
+    const struct reach_shape *shape = &r->shape[unit->shape];
+    uint64_t in_slab =
+        (uint64_t)unit->back << RTC_UNIT_SHIFT | (offset & ((1u << RTC_UNIT_SHIFT) - 1));
+    uint64_t slot = (in_slab >> 4) * shape->magic >> 32;
+    if (slot >= shape->slots)
         return false;
-    const struct reach_slab *slab = h->slab + (number - 1);
-    uint64_t in_slab = address - slab->start;
-    uint64_t slot = slab->slot_bytes ? (in_slab >> 4) * slab->magic >> 32 : 0;
-    if (slot >= slab->slots)
-        return false;
-    s->slab = number - 1;
-    s->slot = (uint32_t)slot;
-    s->inside = in_slab - slot * slab->slot_bytes;
-    s->bit = (offset - s->inside) >> 4;
+    s->slot = unit->first + slot;
+    s->inside = in_slab - slot * shape->slot_bytes;
+    s->start = address - s->inside;
     return true;
 }
 
-static inline const struct block_record *reach_record(const struct reach_slab *slab, uint32_t slot)
+static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t start)
 {
-    return (const struct block_record *)((uintptr_t)slab->records + (uintptr_t)slot * slab->stride);
+    return &r->heap.slab[r->heap.slab_of_unit[(start - r->heap.base) >> RTC_UNIT_SHIFT] - 1];
 }
 
 static inline const reach_word *reach_memory(uint64_t address)
@@ -154,30 +183,25 @@ static inline const reach_word *reach_memory(uint64_t address)
     return (const reach_word *)(uintptr_t)address;
 }
 
-static inline struct reach_trail *reach_trail_of(const struct reach_scan *r, uint32_t slab, uint32_t slot)
+static inline struct reach_block reach_look(const struct reach_scan *r, uint64_t slot,
+                                            uint64_t start)
 {
-    return &r->trail[r->heap.slab[slab].first + slot];
-}
-
-static inline struct reach_block reach_look(const struct reach_scan *r, uint32_t slab, uint32_t slot)
-{
-    struct reach_block b = {.slab = &r->heap.slab[slab], .slot = slot};
-    uint64_t stacks;
-    (void)block_read(reach_record(b.slab, slot), &b.word, &stacks);
-    b.stack = (uint32_t)(stacks >> 32);
-    b.start = b.slab->start + (uint64_t)slot * b.slab->slot_bytes;
-    b.request = b.slab->request;
-    if (b.slab->slot_bytes) /* of an inherited one it is not known: all of it may be used */
-        b.request = word_state(b.word) == BLOCK_INHERITED ? b.slab->slot_bytes - 1 : word_size(b.word);
+    struct reach_block b = {.slot = slot, .start = start, .note = r->note[slot]};
+    b.request = b.note >> NOTE_BYTES_SHIFT & NOTE_BYTES_MASK;
+    if (b.note & NOTE_LARGE)
+        b.request = reach_slab_at(r, start)->request;
     return b;
 }
 
-/* Its record may be the parent's, or what the child could not copy. */
-static inline bool reach_is_inherited(const struct reach_block *b)
+static inline uint32_t reach_stack(const struct reach_block *b)
 {
-    return b->slab->inherited || word_state(b->word) == BLOCK_INHERITED ||
-           word_mark(b->word) == MARK_INHERITED;
+    return (uint32_t)b->note;
 }
+
+/* What else its record says. */
+uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b);
+/* Where that slot begins; the next one asked for is best one near by. */
+struct reach_spot reach_spot_of(struct reach_scan *r, uint64_t slot);
 
 /* Does the pointer that led to this spot point into its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
@@ -188,17 +212,45 @@ bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
 /* Until all that was looked at is seen. */
 void reach_see_all(struct reach_scan *r);
-/* Found, and to be read by the next flood. */
-void reach_push(struct reach_scan *r, struct reach_found f);
-/* Counted already, and to be read by the next flood. */
-void reach_wait(struct reach_scan *r, uint64_t bit);
+/* Counted, and to be read by the next flood. */
+void reach_push(struct reach_scan *r, const struct reach_block *b);
+void reach_wait(struct reach_scan *r, uint64_t slot);
 /* Reads what was found, and what is found by that, until there is nothing more. */
 void reach_flood(struct reach_scan *r);
 
 /* ---- reach_groups.c ------------------------------------------------------------------------------ */
 
+/* What tells groups apart; of blocks that are not counted it is that of none. */
+static inline uint64_t reach_key(const struct reach_block *b, enum reach as)
+{
+    return (b->note & (NOTE_UNCOUNTED | UINT32_MAX)) | (uint64_t)as << 32;
+}
+
+static inline void reach_add(struct reach_scan *r, const struct reach_block *b)
+{
+    struct leak_group *g = r->last;
+    uint64_t new = b->note / NOTE_NEW & 1;
+    g->blocks++;
+    g->bytes += b->request;
+    g->new_blocks += new;
+    g->new_bytes += b->request & -new;
+    r->behind_blocks++;
+    r->behind_bytes += b->request;
+}
+
+void reach_count_other(struct reach_scan *r, const struct reach_block *b, enum reach as,
+                       struct reach_trail t);
+
 /* Counts a block that is reached like that, by what `t` says. */
-void reach_count(struct reach_scan *r, const struct reach_block *b, enum reach as, struct reach_trail t);
+static inline void reach_count(struct reach_scan *r, const struct reach_block *b, enum reach as,
+                               struct reach_trail t)
+{
+    if (reach_key(b, as) == r->last_key)
+        reach_add(r, b);
+    else
+        reach_count_other(r, b, as, t);
+}
+
 /* Counts what was found behind it, which is counted in the same group. */
 void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum reach as,
                         struct reach_trail t);
@@ -206,9 +258,9 @@ void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum 
 /* ---- reach_cxx.c ---------------------------------------------------------------------------------- */
 
 /* Is a pointer right behind a block what new[] gives for an array of nothing? */
-bool reach_is_empty_array(const struct reach_block *b, uint64_t inside);
+bool reach_is_empty_array(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);
 
 /* Is a pointer that far inside a block what C++ and allocators with headers keep instead of its start? */
-bool reach_like_start(const struct reach_rules *rules, const struct reach_block *b, uint64_t inside);
+bool reach_like_start(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);
 
 #endif
