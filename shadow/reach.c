@@ -76,10 +76,15 @@ static struct layout layout_of(const struct reach_heap *h)
     return l;
 }
 
+/* Blocks that may be read in the order in which they were found: with more, all would be. */
+static uint64_t queue_enough(const struct reach_heap *h)
+{
+    return 1ull << log2_floor(h->slots / 1024 + 2048);
+}
+
 uint64_t reach_room(const struct reach_heap *h, bool least)
 {
-    uint64_t blocks = least ? 1 : h->slots / 1024 + 4096;
-    return layout_of(h).queue + blocks * sizeof(struct reach_found);
+    return layout_of(h).queue + (least ? 1 : queue_enough(h)) * sizeof(struct reach_found);
 }
 
 static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t bytes)
@@ -95,7 +100,8 @@ static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t b
     r->group_of = (uint32_t *)(void *)(base + l->group_of);
     r->group = (struct leak_group *)(void *)(base + l->group);
     r->queue = (struct reach_found *)(void *)(base + l->queue);
-    r->queue_mask = (1ull << log2_floor((bytes - l->queue) / sizeof *r->queue)) - 1;
+    uint64_t queue = (bytes - l->queue) / sizeof *r->queue;
+    r->queue_mask = (queue < queue_enough(&r->heap) ? 1ull << log2_floor(queue) : queue_enough(&r->heap)) - 1;
     r->many = l->bits / 256 + 1;
     r->group_mask = (uint32_t)(l->places - 1);
     r->groups_max = (uint32_t)l->groups;
@@ -131,8 +137,13 @@ static bool previous_bit(const uint64_t *bits, uint64_t *at)
 
 /* ---- slots ------------------------------------------------------------------------------------------ */
 
+static bool is_in(const struct reach_slab *slab, uint64_t slot)
+{
+    return slot - slab->first < slab->slots;
+}
+
 /* The last slab that begins at this slot or below. */
-static uint32_t slab_of(const struct reach_heap *h, uint64_t slot)
+static uint32_t search_slab(const struct reach_heap *h, uint64_t slot)
 {
     uint32_t low = 0, high = h->slabs;
     while (high - low > 1) {
@@ -145,13 +156,20 @@ static uint32_t slab_of(const struct reach_heap *h, uint64_t slot)
     return low;
 }
 
-struct reach_spot reach_spot_of(struct reach_scan *r, uint64_t slot)
+const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot)
 {
-    const struct reach_slab *slab = &r->heap.slab[r->slab];
-    if (slot < slab->first || slot - slab->first >= slab->slots) {
-        r->slab = slab_of(&r->heap, slot);
-        slab = &r->heap.slab[r->slab];
-    }
+    const struct reach_slab *all = r->heap.slab;
+    if (r->slab + 1 < r->heap.slabs && is_in(&all[r->slab + 1], slot))
+        r->slab++;
+    else if (!is_in(&all[r->slab], slot))
+        r->slab = search_slab(&r->heap, slot);
+    return &all[r->slab];
+}
+
+/* The block whose bit is set. */
+static struct reach_spot spot_of(struct reach_scan *r, uint64_t slot)
+{
+    const struct reach_slab *slab = reach_slab_of(r, slot);
     return (struct reach_spot){slot, slab->start + (slot - slab->first) * slab->slot_bytes, 0};
 }
 
@@ -276,7 +294,7 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
 /* Counts an owner, and what is found behind it. */
 static void own(struct reach_scan *r, uint64_t bit, enum reach as)
 {
-    struct reach_spot s = reach_spot_of(r, bit);
+    struct reach_spot s = spot_of(r, bit);
     struct reach_block b = reach_look(r, s.slot, s.start);
     struct reach_trail t = {WITNESS_NOBODY, 0};
     if (as != REACH_LOST)
@@ -327,7 +345,7 @@ static void count_led_to(struct reach_scan *r)
 {
     r->step = STEP_COUNT;
     for (uint64_t bit = 0; next_bit(r->open, r->bits, &bit); bit++) {
-        struct reach_spot s = reach_spot_of(r, bit);
+        struct reach_spot s = spot_of(r, bit);
         struct reach_block b = reach_look(r, s.slot, s.start);
         r->origin = bit;
         reach_read(r, reach_memory(b.start), b.request / 8, b.start | WITNESS_BLOCK);
@@ -341,7 +359,7 @@ static void find_candidates(struct reach_scan *r)
     r->step = STEP_CIRCLE;
     memcpy(r->inside, r->open, r->bits / 8);
     for (uint64_t bit = 0; next_bit(r->inside, r->bits, &bit); bit++) {
-        struct reach_spot s = reach_spot_of(r, bit);
+        struct reach_spot s = spot_of(r, bit);
         struct reach_block b = reach_look(r, s.slot, s.start);
         bit_clear(r->inside, bit);
         r->origin = bit;

@@ -1,11 +1,11 @@
 /*
  * reach_flood.c - from a word to the block that it points to, and on from there.
  *
- *    words --in the heap--> candidates --open--> counted --> queue ---------------> its words are read
- *      ^                    (bit and note                    | full   (its first lines on        |
- *      |                     on their way)                   |  ^      their way)                |
- *      |                                                     +--> waiting (bits)                 |
- *      +-----------------------------------------------------------------------------------------+
+ *    words --in the heap--> candidates --open--> counted --> queue ------------> its words are read
+ *      ^                    (bit and note                    | full    (first lines on        |
+ *      |                     on their way)                   |          their way)            |
+ *      |                                                     +--> bits --> batch -------------+
+ *      +--------------------------------------------------------------------------------------+
  *
  * Nearly all time goes into waiting for memory.  So what a step needs is asked for when a pointer or
  * a block enters its queue, and looked at when it leaves.  And memory is read fastest in the order
@@ -21,6 +21,7 @@
 #include <emmintrin.h>
 
 #define LINE_BYTES 64u
+#define REFILL 8u /* so many at once are found among the bits */
 
 /* ---- counted, and not yet read --------------------------------------------------------------------- */
 
@@ -50,20 +51,6 @@ void reach_push(struct reach_scan *r, const struct reach_block *b)
     push(r, b);
 }
 
-/* The next one by address, behind the highest again the lowest. */
-static inline struct reach_found take_waiting(struct reach_scan *r)
-{
-    uint64_t word = r->waiting_from;
-    while (!r->waiting[word])
-        word = word + 1 < r->bits / 64 ? word + 1 : 0;
-    uint64_t slot = word * 64 + (uint64_t)__builtin_ctzll(r->waiting[word]);
-    bit_clear(r->waiting, slot);
-    r->waiting_count--;
-    r->waiting_from = word;
-    struct reach_spot s = reach_spot_of(r, slot);
-    return (struct reach_found){s.start, reach_look(r, s.slot, s.start).request};
-}
-
 /*
  * Into the second cache: the first has few places for what is on its way, and while they are all
  * taken the processor waits, which doubled the time of everything.
@@ -78,6 +65,36 @@ static inline void ask_for_block(const struct reach_found *f)
 {
     ask_for(reach_memory(f->start));
     ask_for(reach_memory(f->start + LINE_BYTES));
+}
+
+/* Takes what waits next by address, behind the highest again the lowest, and asks for it. */
+static void gather(struct reach_scan *r)
+{
+    const struct reach_slab *slab = &r->heap.slab[r->slab];
+    uint64_t word = r->waiting_from, bits = r->waiting[word];
+    uint32_t end = r->batch_end;
+    uint64_t left = r->waiting_count;
+    while (end - r->batch_next < REACH_AHEAD && left) {
+        if (!bits) {
+            r->waiting[word] = 0;
+            word = word + 1 < r->bits / 64 ? word + 1 : 0;
+            bits = r->waiting[word];
+            continue;
+        }
+        uint64_t slot = word * 64 + (uint64_t)__builtin_ctzll(bits);
+        bits &= bits - 1;
+        left--;
+        if (slot - slab->first >= slab->slots)
+            slab = reach_slab_of(r, slot);
+        uint64_t bytes = slab->slot_bytes ? note_bytes(r->note[slot]) : slab->request;
+        struct reach_found f = {slab->start + (slot - slab->first) * slab->slot_bytes, bytes};
+        ask_for_block(&f);
+        r->batch[end++ % REACH_AHEAD] = f;
+    }
+    r->waiting[word] = bits;
+    r->waiting_from = word;
+    r->waiting_count = left;
+    r->batch_end = end;
 }
 
 /* ---- a pointer into an open block ------------------------------------------------------------------ */
@@ -200,9 +217,8 @@ static inline void read_words(struct reach_scan *r, const reach_word *words, uin
     for (; end - w >= 8; w += 8) {
         __m128i low = _mm_cmpgt_epi32(_mm_sub_epi32(upper_halves(w), first), last);
         __m128i high = _mm_cmpgt_epi32(_mm_sub_epi32(upper_halves(w + 4), first), last);
-        __m128i out = _mm_packs_epi16(_mm_packs_epi32(low, high),
-                                      low); /* a byte for each word, twice four too many */
-        unsigned in = ~(unsigned)_mm_movemask_epi8(out) & 0xff;
+        __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(low, high), low); /* one for each word, and 8 more */
+        unsigned in = ~(unsigned)_mm_movemask_epi8(bytes) & 0xff;
         for (; in; in &= in - 1) {
             const reach_word *at = w + __builtin_ctz(in);
             enter_candidate(r, *at, where + (uintptr_t)at);
@@ -217,24 +233,40 @@ void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, u
     read_words(r, words, count, where);
 }
 
-static inline bool take(struct reach_scan *r, struct reach_found *f)
+static inline void read_found(struct reach_scan *r, struct reach_found f)
 {
-    while (r->waiting_count && r->queue_end - r->queue_next < REACH_AHEAD &&
-           r->queue_end - r->queue_next <= r->queue_mask)
-        enter_queue(r, take_waiting(r));
-    while (r->candidates && r->queue_end - r->queue_next < REACH_AHEAD / 4)
-        see_next(r);
-    if (r->queue_next == r->queue_end)
-        return false;
-    while (r->queue_asked != r->queue_end && r->queue_asked - r->queue_next < REACH_AHEAD)
-        ask_for_block(&r->queue[r->queue_asked++ & r->queue_mask]);
-    *f = r->queue[r->queue_next++ & r->queue_mask];
-    return true;
+    read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
+}
+
+/* All that waits, and that comes to wait meanwhile; while some are read others are on their way. */
+static void read_waiting(struct reach_scan *r)
+{
+    for (;;) {
+        if (r->batch_end - r->batch_next <= REACH_AHEAD - REFILL)
+            gather(r);
+        if (r->batch_end == r->batch_next)
+            break;
+        read_found(r, r->batch[r->batch_next++ % REACH_AHEAD]);
+    }
+}
+
+static void read_queue(struct reach_scan *r)
+{
+    for (;;) {
+        while (r->candidates && r->queue_end - r->queue_next < REACH_AHEAD / 4)
+            see_next(r);
+        if (r->queue_next == r->queue_end)
+            return;
+        while (r->queue_asked != r->queue_end && r->queue_asked - r->queue_next < REACH_AHEAD)
+            ask_for_block(&r->queue[r->queue_asked++ & r->queue_mask]);
+        read_found(r, r->queue[r->queue_next++ & r->queue_mask]);
+    }
 }
 
 void reach_flood(struct reach_scan *r)
 {
-    struct reach_found f;
-    while (take(r, &f))
-        read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
+    do {
+        read_queue(r);
+        read_waiting(r);
+    } while (r->candidates || r->queue_next != r->queue_end || r->waiting_count);
 }

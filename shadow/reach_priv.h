@@ -6,8 +6,7 @@
 
 #include "shadow.h"
 
-#define REACH_AHEAD \
-    32u /* blocks, and pointers, whose lines are on their way while another is read */
+#define REACH_AHEAD 32u /* blocks, and pointers, that are on their way while another is read */
 
 /* The program's memory: whatever it stored there, it is read as words. */
 typedef uint64_t __attribute__((may_alias)) reach_word;
@@ -114,6 +113,8 @@ struct reach_scan {
     uint64_t queue_next, queue_asked, queue_end;
     uint64_t queue_mask;
     uint64_t many; /* that wait: all go there */
+    uint32_t batch_next, batch_end;
+    struct reach_found batch[REACH_AHEAD]; /* of those that waited: read, and on their way */
 };
 
 /*
@@ -123,9 +124,13 @@ struct reach_scan {
 #define NOTE_BYTES_SHIFT 32
 #define NOTE_BYTES_MASK ((1ull << 24) - 1)
 #define NOTE_LARGE (1ull << 56) /* its slab says how many bytes */
-#define NOTE_UNCOUNTED \
-    (1ull << 57) /* it is inherited: its record may be the parent's, or not known */
+#define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or not known */
 #define NOTE_NEW (1ull << 58)
+
+static inline uint64_t note_bytes(uint64_t note)
+{
+    return note >> NOTE_BYTES_SHIFT & NOTE_BYTES_MASK;
+}
 
 /* A block, and what is noted of it. */
 struct reach_block {
@@ -187,7 +192,7 @@ static inline struct reach_block reach_look(const struct reach_scan *r, uint64_t
                                             uint64_t start)
 {
     struct reach_block b = {.slot = slot, .start = start, .note = r->note[slot]};
-    b.request = b.note >> NOTE_BYTES_SHIFT & NOTE_BYTES_MASK;
+    b.request = note_bytes(b.note);
     if (b.note & NOTE_LARGE)
         b.request = reach_slab_at(r, start)->request;
     return b;
@@ -200,8 +205,8 @@ static inline uint32_t reach_stack(const struct reach_block *b)
 
 /* What else its record says. */
 uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b);
-/* Where that slot begins; the next one asked for is best one near by. */
-struct reach_spot reach_spot_of(struct reach_scan *r, uint64_t slot);
+/* The slab that a slot is in; the next one asked for is best one near by. */
+const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 
 /* Does the pointer that led to this spot point into its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
