@@ -4,11 +4,15 @@ What is held against a target is the ratio of the least of all rounds: another's
 adds.  Of programs the median of the rounds' ratios stands beside it.
 """
 
+import leaks
+
 # Of stacks.py: the least ratio of unw_backtrace to rtcheck, by depth and path.
 FASTER = {(16, "pair"): 6, (64, "pair"): 10, (16, "levels"): 4, (64, "levels"): 4}
 # Of the programs: CPU time, ratio to glibc, at most.
 PROGRAMS = {"python3": 1.8, "cc1 -O1": 1.35, "sqlite3": 1.3}
 PER_STACK, PER_PC = 64, 40 # bytes
+LEAKS = {"tree": 8, "mixed": 4, "sparse": 4} # at least, LSan's check to ours
+HELLO_MS = 5 # more at its end
 THREADS_SHARE = 0.9 # of one thread's ratio: as good, within what a round differs from the next
 
 
@@ -36,6 +40,18 @@ def of_programs(found):
             ours = f["columns"].get("rtcheck", {})
             yield line(f"{f['name']}: CPU time to glibc's", ours.get("cpu_ratio_of_minima"),
                        PROGRAMS[f["name"]], False, ours.get("cpu_ratio"))
+
+
+def of_leaks(found):
+    for f in found:
+        if f["kind"] in LEAKS:
+            yield line(f"{f['name']}: LSan's check to ours", leaks.ratio(f, "LSan"), LEAKS[f["kind"]], True,
+                       leaks.ratio(f, "LSan", "median"))
+            continue
+        for name in ("rtcheck", "launcher"):
+            ours = f["columns"][name]["check_ms"] or {"min": None, "median": None}
+            yield line(f"{f['name']}: ms of CPU that our check takes, {name}", ours["min"], HELLO_MS, False,
+                       ours["median"])
 
 
 def of_memory(memory):
