@@ -36,7 +36,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     leave_start();
     events_constructed();
-    if (wants_leaks())
+    if (wants_leaks_at_end())
         fatal_start(leave_killed);
     vigil_start();
     fork_when_begun(vigil_start);

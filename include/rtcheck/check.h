@@ -122,8 +122,8 @@ struct rtc_leaks {
  * which libc keeps for itself) and go on before anything is told; the whole takes as long as the check
  * at the end.  A system call of theirs that the kernel does not take up again may end with EINTR as
  * signal(7) says of handlers with SA_RESTART: poll, epoll_wait, nanosleep, semop, sockets with a
- * timeout.  A thread that blocks even this signal, or does not run for half a second, is not waited for;
- * what only its registers hold counts as leaked then.
+ * timeout.  A thread that blocks even this signal, or gets no processor for long, is not waited for: what is
+ * lost may be in a register of its, and counts as possible then.
  *
  * Unless RTC_QUIET the report stands where the one at the end would (stderr, --log-file) before the call
  * returns - which takes at most 10 s with the launcher, 30 s by hand - and a new mark begins.  Of a

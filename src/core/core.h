@@ -43,6 +43,7 @@ void options_read(struct options *o, const char *text);
 struct runtime {
     struct options options;
     bool by_launcher;
+    bool no_check_at_end; /* the program has asked for that */
     /* what exec must find in the environment, "" = nothing */
     char preload[1024];  /* our library's path */
     char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
@@ -50,9 +51,15 @@ struct runtime {
 
 extern struct runtime rt;
 
+/* In mid-run; at the end, too, unless the program has said that it is not to be. */
 ALWAYS_INLINE bool wants_leaks(void)
 {
     return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit;
+}
+
+ALWAYS_INLINE bool wants_leaks_at_end(void)
+{
+    return wants_leaks() && !rt.no_check_at_end;
 }
 
 /*

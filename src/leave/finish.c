@@ -252,7 +252,7 @@ static bool check_at_end(const struct caller *caller, const struct range held[HE
 /* true: some are lost. */
 static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
 {
-    if (!wants_leaks())
+    if (!wants_leaks_at_end())
         return false;
     struct range f = end_function(how);
     struct caller caller;

@@ -78,7 +78,7 @@ static bool take_setting(const struct setting *s)
     if (is_word(s->key, s->key_length, "detect_leaks"))
         rt.options.leaks = rt.options.leaks && !is_off(s);
     else if (is_word(s->key, s->key_length, "leak_check_at_exit"))
-        rt.options.mel_at_exit = rt.options.mel_at_exit && !is_off(s);
+        rt.no_check_at_end = is_off(s);
     else
         return is_word(s->key, s->key_length, "exitcode") && read_status(s);
     return true;
@@ -117,7 +117,7 @@ void leave_start(void)
             note_setting(&s);
     if (__lsan_is_turned_off && __lsan_is_turned_off())
         rt.options.leaks = false;
-    if (!wants_leaks())
+    if (!wants_leaks_at_end())
         image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
 }
 

@@ -128,7 +128,7 @@ static bool make_storage(void)
 
 static bool can_have_one(void)
 {
-    return rt.options.witness && wants_leaks() && run_header() && !os_sandboxed() && !os_is_reaper() &&
+    return rt.options.witness && wants_leaks_at_end() && run_header() && !os_sandboxed() && !os_is_reaper() &&
            os_bears_children_here();
 }
 

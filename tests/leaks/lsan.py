@@ -25,6 +25,8 @@ CASES = [
     Case("leak", "", {"LSAN_TEST_OFF": "1"}, 3, AFTER, None, None),
     Case("clean", "", {}, 3, AFTER, [3003], None),
     Case("recoverable", "", {}, 23, ["1", "after"], [3001, 3002], None),
+    Case("recoverable", "", {"LSAN_TEST_OPTIONS": "leak_check_at_exit=0"}, 23, ["1", "after"], [3001, 3002], None),
+    Case("midway", "", {"LSAN_TEST_OPTIONS": "leak_check_at_exit=0"}, 0, ["1", "exit"], None, None),
     Case("recoverable", "", {"LSAN_TEST_OFF": "1"}, 3, ["0"] + AFTER, None, None),
     Case("leak", "", {"LSAN_TEST_OPTIONS": " a='b:c' exitcode=x , detect_leaks=1"}, 23, [], [3001],
          "__lsan_default_options: not known here: exitcode=x"),
