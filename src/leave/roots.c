@@ -361,7 +361,7 @@ uint64_t root_words(const struct root_record *root,
     struct pages pages;
     bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE; /* it may have been cut short */
     bool is_sparse = is_file || root->end - root->start >= SPARSE_BYTES;
-    if (is_file && root->kind == ROOT_GIVEN)
+    if (root->kind == ROOT_GIVEN && root->path[0]) /* or the kernel's, of which some pages are no memory */
         return read_file(&r, root->start, root->end);
     bool known = is_sparse && os_pages_open(&pages);
     if (is_file && !known)
