@@ -12,7 +12,7 @@ static bool is_below(const char *path, const char *folder, size_t n)
 {
     while (n > 1 && folder[n - 1] == '/')
         n--;
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
+    return n > 0 && strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
 }
 
 /* What the first of the maps that is about this path makes of it.  Freed by the caller. */
@@ -23,8 +23,8 @@ static char *mapped(const char *maps, const char *path)
         char *text;
         if (map[from] != '=' || !is_below(path, map, from))
             continue;
-        while (from > 1 && map[from - 1] == '/')
-            from--;
+        while (from > 0 && map[from - 1] == '/')
+            from--; /* the path goes on with one */
         const char *to = strchr(map, '=') + 1;
         size_t to_bytes = (size_t)(map + all - to);
         while (to_bytes > 1 && to[to_bytes - 1] == '/')
@@ -36,30 +36,24 @@ static char *mapped(const char *maps, const char *path)
     return must_have(strdup(path));
 }
 
-/* Without "/./", "//" and what "/../" takes back; never longer. */
+/* Of a whole path, without "/./", "//" and what "/../" takes back; never longer. */
 static void straighten(char *path)
 {
     char *out = path;
 
-    for (const char *at = path; *at;) {
+    for (const char *at = path; *at == '/';) {
         size_t n = strcspn(at + 1, "/") + 1; /* "/name" */
-        bool is_up = n == 3 && memcmp(at, "/..", 3) == 0;
-        bool is_nothing = n == 1 || (n == 2 && memcmp(at, "/.", 2) == 0);
-        if (*at != '/') { /* how a relative one begins */
-            n = strcspn(at, "/");
-            is_up = is_nothing = false;
-        }
-        if (is_up && out > path) {
-            do
-                out--;
-            while (out > path && *out != '/');
-        } else if (!is_nothing && !(is_up && path[0] == '/')) {
+        if (n == 3 && memcmp(at, "/..", 3) == 0) {
+            while (out > path && *--out != '/')
+                continue;
+        } else if (n > 1 && !(n == 2 && at[1] == '.')) {
             memmove(out, at, n);
             out += n;
         }
         at += n;
     }
-    *out = '\0';
+    if (out > path)
+        *out = '\0';
 }
 
 char *source_path(const struct print_options *how, const char *file)

@@ -2,6 +2,7 @@
  * test_print_formats.c - the report in the words of memcheck and of the sanitizers: exact texts, what
  * is counted and what is not, processes.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,8 @@
 #define PROBLEMS .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
 #define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, PROBLEMS
 
+static const char *program = "/usr/bin/prog1"; /* what the images ran */
+
 struct parts {
     uint32_t area;
     struct segment *leaks, *errors, *depot;
@@ -29,12 +32,12 @@ static struct parts an_image(struct build *b, uint32_t number)
         area,
         build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 20, 0),
         build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 20, 0),
-        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 40, 0),
+        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
     };
 
     p.depot->count = p.depot->capacity; /* as the runtime has it */
     build_image_header(b, area)->leak_check = LEAKS_FOUND;
-    build_module(m, "/usr/bin/prog1", PROG, 0x10000)->number = 1;
+    build_module(m, program, PROG, 0x10000)->number = 1;
     return p;
 }
 
@@ -219,12 +222,75 @@ static void lsan_errors(void **state)
     assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
 }
 
+/* ---- names that mean something ---------------------------------------------------------------- */
+
+static const char *file_of(struct build *b, enum report_file what)
+{
+    struct print_options how = {USUAL};
+    char path[] = "formats.XXXXXX", err[REPORT_ERROR_BYTES];
+    static char text[65536];
+    struct report *r;
+    int fd = build_fd(b), out = mkstemp(path);
+
+    assert_true(out >= 0);
+    close(out);
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(report_write(r, what, path, &how), 0);
+    report_close(r);
+    close(fd);
+    build_end(b);
+    memset(text, 0, sizeof text);
+    out = open(path, O_RDONLY);
+    assert_true(read(out, text, sizeof text - 1) > 0);
+    close(out);
+    unlink(path);
+    return text;
+}
+
+/* A program's path with what XML, URIs, commands and tables have a meaning for, and bytes that are none. */
+static void odd_names(void **state)
+{
+    struct build b;
+
+    (void)state;
+    program = "/o<d>&\"%:,|*\x01\xff\xef\xbf\xbe\xc3\xa4";
+    b = leaks();
+    must_say(file_of(&b, REPORT_JUNIT), " file=\"/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\"");
+    b = leaks();
+    must_say(file_of(&b, REPORT_SARIF), "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
+    b = leaks();
+    must_say(file_of(&b, REPORT_GITLAB), "\"path\":\"/o<d>&\\\"%:,|*\\u0001\\ufffd");
+    b = leaks();
+    must_say(text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}),
+             "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory leak (mel-");
+    program = "/usr/bin/prog1";
+}
+
+/* GitHub shows ten: the tenth tells of the others. */
+static void github_shows_ten(void **state)
+{
+    (void)state;
+    for (uint32_t count = 10; count <= 12; count += 2) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1);
+        const char *text;
+        for (uint32_t i = 1; i <= count; i++)
+            build_leak(p.leaks, REACH_LOST, deep(p.depot, i), 1, 100 + i);
+        text = text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB});
+        assert_int_equal(times(text, "::error "), 10);
+        assert_int_equal(times(text, "::error file="), count == 10 ? 10 : 9);
+        assert_int_equal(times(text, "::error title=rtcheck::3 more\n"), count == 12);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valgrind_leaks),       cmocka_unit_test(valgrind_shows_what_is_wanted),
         cmocka_unit_test(lsan_leaks),           cmocka_unit_test(lsan_counts_problems),
         cmocka_unit_test(valgrind_errors),      cmocka_unit_test(lsan_errors),
+        cmocka_unit_test(odd_names),            cmocka_unit_test(github_shows_ten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
