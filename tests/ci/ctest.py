@@ -51,7 +51,7 @@ def build(stage, *settings):
         stage.folder = stage.room()
         call(['cmake', '-S', PROJECT, '-B', stage.folder, '-DACTS=' + ','.join(tests_of(stage))], 0)
         call(['cmake', '--build', stage.folder], 0)
-    call(['cmake', '-DMEMORYCHECK_COMMAND_OPTIONS=', *settings, stage.folder], 0)
+    call(['cmake', '-DMEMORYCHECK_COMMAND_OPTIONS=', '-DMEMORYCHECK_SUPPRESSIONS_FILE=', *settings, stage.folder], 0)
     return stage.folder
 
 
@@ -134,6 +134,18 @@ def valgrind_suppressed(stage):
     must(found(folder) == {'lhpk': planted('hp', 0)}, found(folder), ran.stdout)
 
 
+def valgrind_baseline(stage):
+    """What is known is no defect; what is new is."""
+    known = stage.room() + '/known'
+    folder = as_valgrind(stage, '-q --tool=memcheck --error-exitcode=23 --baseline=' + known)
+    call([stage.rtcheck, '--baseline=' + known, '--update-baseline', folder + '/acts', 'f'], 0,
+         {'XDG_STATE_HOME': stage.room()})
+    ran = memcheck(folder, ['n', 'f'])
+    must(ran.returncode == 0 and found(folder) == {'n': {}, 'f': {}}, found(folder), ran.stdout)
+    ran = memcheck(folder, ['lhpk'])
+    must(ran.returncode != 0 and LEAK in found(folder)['lhpk'], found(folder), ran.stdout)
+
+
 # ---- LeakSanitizer mode: nobody is in front, CTest's cmake is preloaded as everything else ------
 
 def sanitizer(stage):
@@ -145,5 +157,17 @@ def sanitizer(stage):
     must(ran.stderr.count('Cannot find memory tester output file') == 1, ran.stderr)
 
 
+def sanitizer_suppressed(stage):
+    """CTest hands its suppressions on in LSAN_OPTIONS."""
+    rules = stage.room() + '/rules'
+    with open(rules, 'w') as f:
+        f.write('leak:leak\n')
+    folder = build(stage, '-DMEMORYCHECK_TYPE=LeakSanitizer', '-DMEMORYCHECK_SUPPRESSIONS_FILE=' + rules)
+    ran = memcheck(folder, ['f', 'lhpk'],
+                   env={'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': 'quiet', 'RTCHECK_POOL_DIR': stage.room()})
+    must(found(folder) == {'f': {}, 'lhpk': planted('p', 1)}, found(folder), ran.stdout, ran.stderr)
+
+
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (valgrind, valgrind_fails, valgrind_suppressed, sanitizer)])
+    main([(f.__name__, f) for f in (valgrind, valgrind_fails, valgrind_suppressed, valgrind_baseline,
+                                    sanitizer, sanitizer_suppressed)])
