@@ -98,6 +98,8 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
             uint64_t place;
             if ((only && image->number != only) || !check_take(r, image, &check, &place))
                 continue;
+            if (how->rules)
+                findings_suppress(r, how->rules);
             check_print(r, image, &check, out, how);
             at[count++] = place + offsetof(struct leak_check_record, told);
         }

@@ -99,8 +99,8 @@ void baseline_print(const struct report *r, const struct page *page);
 
 /* ---- suppress_match.c ----------------------------------------------------------------------- */
 
-/* The errors' part of report_suppress, without counting: for those of a run that goes on. */
-void errors_suppress(struct report *r, struct rules *rules);
+/* As report_suppress, without counting: of a run that goes on. */
+void findings_suppress(struct report *r, struct rules *rules);
 bool is_of_libc(const char *base_name); /* of a module */
 /* "ns::f" of "int ns::f<int>(char)", and where "f" is in it; NULL: an operator.  Freed by the caller. */
 char *qualified_name(const char *full, const char **simple);

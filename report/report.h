@@ -113,6 +113,7 @@ struct print_options {
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
     uint32_t problem_kinds; /* that are problems */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
+    struct rules *rules; /* sealed, that errors and checks told in mid-run go by; NULL: none */
     uint32_t max_leaks; /* in the text, of each kind; 0: as many as fit */
     bool gen_rules;     /* a suppression for each finding */
     bool used_rules;    /* suppressions that were used are told one by one */
@@ -181,10 +182,9 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds);
 
 /*
  * Errors that are new in a run that goes on, a line for each of the first few; `fd` is that of the
- * run.  Zeros in the rest of *l at first.
+ * run.  Zeros in *l at first.
  */
 struct live {
-    struct rules *rules; /* that it has to go by, sealed; NULL: none */
     uint32_t places;   /* of the run when it was looked at */
     uint32_t lines;    /* told */
     uint64_t until_ns; /* what happened up to then was told */

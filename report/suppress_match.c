@@ -292,7 +292,7 @@ static void error_judge(struct match *m, struct error *e, bool counts)
         e->fate = fate_of(m->rules, decide(m, &f, by_block ? &m->allocated : &m->entries[e->entry], site, counts));
 }
 
-static void leak_judge(struct match *m, struct leak *leak)
+static void leak_judge(struct match *m, struct leak *leak, bool counts)
 {
     struct subject f = {
         .code = rule_code_of(leak_code(leak->class), strlen(leak_code(leak->class))),
@@ -304,7 +304,7 @@ static void leak_judge(struct match *m, struct leak *leak)
     };
 
     if (rules_ask_about(m->rules, f.code, f.leak_kind))
-        leak->fate = fate_of(m->rules, decide(m, &f, &m->allocated, leak->site, true));
+        leak->fate = fate_of(m->rules, decide(m, &f, &m->allocated, leak->site, counts));
 }
 
 static struct match match_begin(struct report *r, struct rules *rules)
@@ -323,7 +323,7 @@ static void match_end(struct match *m)
     free(m->spots);
 }
 
-void report_suppress(struct report *r, struct rules *rules)
+static void judge_all(struct report *r, struct rules *rules, bool counts)
 {
     struct match m = match_begin(r, rules);
 
@@ -331,24 +331,23 @@ void report_suppress(struct report *r, struct rules *rules)
     r->rules = rules;
     progress_begin(&r->progress, r->error_count + r->leak_count);
     for (uint32_t i = 0; i < r->error_count; i++) {
-        error_judge(&m, &r->errors[i], true);
+        error_judge(&m, &r->errors[i], counts);
         progress_step(&r->progress);
     }
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        leak_judge(&m, &r->leaks[i]);
+        leak_judge(&m, &r->leaks[i], counts);
         progress_step(&r->progress);
     }
     progress_end(&r->progress);
     match_end(&m);
 }
 
-void errors_suppress(struct report *r, struct rules *rules)
+void report_suppress(struct report *r, struct rules *rules)
 {
-    struct match m = match_begin(r, rules);
+    judge_all(r, rules, true);
+}
 
-    entries_make(&m);
-    r->rules = rules;
-    for (uint32_t i = 0; i < r->error_count; i++)
-        error_judge(&m, &r->errors[i], false);
-    match_end(&m);
+void findings_suppress(struct report *r, struct rules *rules)
+{
+    judge_all(r, rules, false);
 }

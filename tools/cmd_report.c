@@ -227,14 +227,14 @@ static bool is_for_others_to_tell(struct report *r)
 }
 
 /* What was said to LeakSanitizer; where its log is, print sees to. */
-static int take_lsan(struct options *o, struct report *r, char err[TOOLS_ERROR_BYTES])
+static int take_lsan(struct options *o, struct report *r, bool says, char err[TOOLS_ERROR_BYTES])
 {
     struct report_image_fact main = report_main_image(r);
     char *text = lsan_text_of_process((pid_t)main.pid);
     struct lost lost = {0};
     int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &lost, err);
 
-    for (unsigned i = 0; !bad && i < lost.count && !option_flag(o, "quiet"); i++)
+    for (unsigned i = 0; !bad && i < lost.count && says; i++)
         fprintf(stderr, "rtcheck: note: %s\n", lost.line[i]);
     free(text);
     return bad;
@@ -266,7 +266,7 @@ static int tell_end(struct report *r, const char *path)
         bad = report_collect(r, err);
     }
     if (!bad)
-        bad = take_lsan(&o, r, err);
+        bad = take_lsan(&o, r, !option_flag(&o, "quiet"), err);
     if (!bad)
         bad = judges_read(&o, &judges, err);
     if (!bad)
@@ -335,13 +335,16 @@ static int tell_check(struct report *r, int fd, uint32_t image)
     struct options o;
     uint64_t at[1];
     uint32_t count;
+    struct judges judges = {0};
     FILE *out = NULL;
     int bad = options_of_run(&o, r, err);
 
-    if (!bad && (bad = report_collect(r, err)) == 0)
+    if (!bad && (bad = report_collect(r, err)) == 0 && (bad = take_lsan(&o, r, false, err)) == 0 &&
+        (bad = judges_read(&o, &judges, err)) == 0)
         bad = (out = open_text(r, &o, &(struct output){.usual = stderr}, err)) ? 0 : -EINVAL;
     if (!bad) {
         struct print_options how = print_how(&o, fileno(out), NULL);
+        how.rules = judges.rules;
         count = report_checks(fd, image, out, &how, at, 1);
         fflush(out);
         report_checks_done(fd, at, count);
@@ -349,6 +352,7 @@ static int tell_check(struct report *r, int fd, uint32_t image)
     if (out && out != stderr)
         fclose(out);
     options_free(&o);
+    judges_free(&judges);
     return bad ? complain(err) : 0;
 }
 

@@ -157,8 +157,8 @@ static int run_program(struct run *r)
         r->reaper = (struct reaper){.report = r->report,
                                     .file = &r->file,
                                     .log = r->log,
-                                    .live = {.rules = r->judges.rules},
                                     .how = print_how(&r->options, r->log, NULL)};
+        r->reaper.how.rules = r->judges.rules;
         reaper_start(&r->reaper, &r->lost);
     }
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);

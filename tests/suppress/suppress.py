@@ -217,6 +217,18 @@ def by_hand_and_later():
 
 
 @check
+def in_mid_run():
+    """Checks that a program makes while it goes on."""
+    program = (BUILD + "/tests/leaks/midway", "counts")
+    write("x.supp", "leak:^lose\n")
+    by_hand = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="suppressions=x.supp")
+    for said in (rtcheck("--suppressions=x.supp", program=program).stderr,
+                 subprocess.run(program, capture_output=True, text=True, env=by_hand, timeout=60).stderr):
+        must("leak check 6 of " in said and " mel-" not in said and "SUPPRESSED" in said, said)
+    must(rtcheck(program=program).stderr.count(" mel-") > 3, "without")
+
+
+@check
 def options_of_leaksanitizer():
     """Where ours are silent; each key has its effect, or says that it has none."""
     write("x.supp", LEFT)
