@@ -285,7 +285,7 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
                 uint32_t root)
 {
     r->root = root;
-    reach_read(r, words, count, at | WITNESS_ROOT);
+    reach_read(r, words, count, root ? at | WITNESS_ROOT : WITNESS_SELF);
     reach_flood(r);
 }
 

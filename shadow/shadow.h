@@ -275,7 +275,8 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
                                const struct reach_rules *rules);
 /*
  * `count` words that lie, or lay, at address `at` (a multiple of 8) in root number `root`: marks what
- * they point to, and what that points to.  Words of blocks are read where the blocks are.
+ * they point to, and what that points to; number 0: blocks that are in use by rule.  Words of blocks are
+ * read where the blocks are.
  */
 void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at, uint32_t root);
 /* Behind the last root, in this order: pointers to the inside; registers; what is left. */

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
@@ -197,6 +198,32 @@ static void creating(void)
 {
     twin();
     start(creating_body);
+}
+
+/* Nothing but the stack pointer leads to the block that it runs on. */
+static ucontext_t own, other;
+
+static void on_a_block(void)
+{
+    memset(&own, 0, sizeof own);
+    memset(&other, 0, sizeof other);
+    lose(4711);
+    exit(0);
+}
+
+static NOINLINE void prepare(void)
+{
+    if (getcontext(&other))
+        abort();
+    other.uc_stack.ss_size = 1 << 18;
+    other.uc_stack.ss_sp = malloc(other.uc_stack.ss_size);
+    makecontext(&other, on_a_block, 0);
+}
+
+static void coroutine(void)
+{
+    prepare();
+    swapcontext(&own, &other);
 }
 
 static void *ending_body(void *unused)
@@ -400,7 +427,8 @@ int main(int argc, char **argv)
                 {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
-                {"exec_after_check", exec_after_check},   {"back_soon", back_soon}};
+                {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
+                {"coroutine", coroutine}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {

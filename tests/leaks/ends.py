@@ -22,6 +22,7 @@ WHAT = {
     "allocating": (TWIN, 0),
     "creating": (TWIN, 0),
     "back_soon": ([], 0),
+    "coroutine": ([4711], 0),
     "by_another": (TWIN, 0),
     "main_first": (TWIN, 0),
     "closed": ([], 0),
