@@ -306,4 +306,49 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
 bool verify_area(const void *area, uint64_t bytes, const struct run_header *run, uint32_t index,
                  struct verify_error *err);
 
+/* ---- maps.c: what is mapped -------------------------------------------------------------- */
+
+struct map_region {
+    uint64_t start, end;
+    uint64_t offset; /* in the file; 0 where there is none */
+    uint64_t inode, device; /* both 0: anonymous */
+    uint8_t protection;     /* as mprotect has it */
+    bool shared;
+};
+
+#define MAP_LEAF_REGIONS 64u
+
+struct map_leaf {
+    uint32_t count;
+    uint32_t next_free;
+    struct map_region region[MAP_LEAF_REGIONS];
+};
+
+/* One at a time may change it, and nobody look meanwhile. */
+struct maps {
+    struct map_leaf *leaf;
+    uint32_t *order;
+    uint32_t room, made, leaves; /* leaves: all that fit, that were ever used, that are */
+    uint32_t free;
+    uint32_t count; /* of ranges */
+};
+
+/* Storage, the caller's, that is enough for so many ranges; aligned as for uint64_t. */
+size_t maps_bytes(uint32_t regions);
+void maps_init(struct maps *m, void *storage, size_t bytes);
+
+/*
+ * As the kernel does it: a new mapping takes the place of whatever was there; a removed or protected
+ * range may have holes.  false: no room, nothing was changed.
+ */
+bool maps_put(struct maps *m, const struct map_region *r);
+bool maps_remove(struct maps *m, uint64_t start, uint64_t end);
+bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protection);
+
+/* The first range that ends above `at`; NULL: there is none.  Valid until the next change. */
+const struct map_region *maps_find(const struct maps *m, uint64_t at);
+
+/* In order, apart, and joined: what must hold at any time. */
+bool maps_is_valid(const struct maps *m);
+
 #endif

@@ -1,0 +1,24 @@
+/*
+ * fuzz_maps.c - the map of what is mapped: whatever changes are made, in whatever room, it says of each
+ * page what a model of pages says, and a change that finds no room changes nothing.
+ *
+ * rtc-build: shadow
+ *
+ * An input is the room (one byte), then eight bytes for each change.
+ */
+#include "fuzz.h"
+#include "../unit/shadow/maps_model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size};
+    static struct model model;
+
+    must(model_init(&model, (uint32_t)input_number(&in, 1)), "there is memory");
+    while (in.left > 0) {
+        model_change(&model, input_number(&in, 8));
+        must(model_agrees(&model), "map and model agree");
+    }
+    free(model.storage);
+    return 0;
+}
