@@ -287,6 +287,14 @@ void row_remap_override_totals(void)
     must(shmdt(second) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 1, second + PAGE, 2 * PAGE));
     must(!is_mapped(second, 3 * PAGE) && shmdt(second) == -1);
     total(0, 5);
+    char *grown = pages(HOLE);
+    must(shmat(id, grown, SHM_REMAP) == grown);
+    rtc_orig_munmap(grown + 3 * PAGE, (HOLE - 3) * PAGE);
+    must(mprotect(grown, PAGE, PROT_READ) == 0); /* in two pieces, of which one outgrows the segment: */
+    must(rtc_orig_mremap(grown + PAGE, 2 * PAGE, 4 * PAGE, 0) == grown + PAGE);
+    forget();
+    must(shmdt(grown) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, grown, PAGE));
+    must(!is_mapped(grown, PAGE) && is_mapped(grown + PAGE, PAGE)); /* it stays */
     shmctl(id, IPC_RMID, NULL);
     char *end = sbrk(0), *whole = end + (-(uintptr_t)end & (PAGE - 1));
     must(brk(whole) == 0);
