@@ -351,17 +351,3 @@ bool rules_ask_names(const struct rules *rules, uint32_t code, uint32_t leak_kin
 {
     return is_among(rules->index->named_kinds, code, leak_kind);
 }
-
-void rules_add_default(struct rules *rules)
-{
-    struct rule *rule;
-
-    rules->rule = grow(rules->rule, rules->count, sizeof *rules->rule);
-    rule = &rules->rule[rules->count++];
-    *rule = (struct rule){
-        .name = must_have(strdup("aib and air in objects without symbols")),
-        .scope = SCOPE_STRIPPED,
-        .codes = CODE_AIB | CODE_AIR,
-        .leak_kinds = UINT32_MAX,
-    };
-}

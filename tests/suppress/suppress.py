@@ -53,7 +53,7 @@ def where(report, finding):
     stacks = {s["id"]: s["frames"] for s in report["stacks"]}
     frames = {f["id"]: f.get("function") for f in report["frames"]}
     names = {frames[f] for f in stacks[finding["stack"]]}
-    return (names & ALL).pop()
+    return (names & ALL).pop() if names & ALL else None
 
 
 def told(*words, **more):
@@ -139,6 +139,18 @@ def without_symbols():
         done = rtcheck(*words, program=("./bare",))
         must("SUPPRESSED" not in done.stderr and " aib-" in done.stderr, words, done.stderr)
     must("SUPPRESSED" not in rtcheck().stderr, "the program has symbols")
+
+
+@check
+def nodes_of_tsearch():
+    """Their colour is in the pointers to them.  Not what somebody else points into."""
+    program = (BUILD + "/tests/suppress/environment",)
+    for words, status in ((), "suppressed"), (("--default-suppressions=no",), "new"):
+        _, report, _ = told("--errors-for-leak-kinds=all", *words, program=program)
+        possible = [x for x in report["leaks"] if x["class"] == "interior" and x["first"]["size"] == 24]
+        must(len(possible) == 1 and possible[0]["status"] == status, words, possible)
+        other = [x["status"] for x in report["leaks"] if x["rtc"] == "aib" and x["first"]["size"] == 25]
+        must(other == ["new"], words, other)
 
 
 @check

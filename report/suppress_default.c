@@ -1,0 +1,51 @@
+/*
+ * suppress_default.c - the rules that hold unless somebody asks for none: --default-suppressions=no.
+ *
+ * Only what no program can help, each with the reason.  They come first, so any rule of a file
+ * overrides them, and the report counts what they leave out.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect_priv.h"
+#include "rules.h"
+#include "suppress_priv.h"
+
+/*
+ * tsearch: libc keeps the colour of a node in the lowest bit of the pointer to it, so every red node is held
+ * by its address + 1 alone.  Any program that calls setenv twice has one (libc 2.36: 1 of 4 nodes, 24 bytes).
+ */
+static const char entries[] =
+    "# reason: libc keeps a colour in the lowest bit of pointers to these\n"
+    "{\n"
+    "   nodes of tsearch\n"
+    "   Memcheck:Leak\n"
+    "   match-leak-kinds: possible\n"
+    "   fun:malloc\n"
+    "   fun:tsearch\n"
+    "}\n";
+
+/* Who reads about a stripped file cannot judge what may be a leak there; no grammar can say that. */
+static void add_stripped(struct rules *rules)
+{
+    rules->rule = grow(rules->rule, rules->count, sizeof *rules->rule);
+    rules->rule[rules->count++] = (struct rule){
+        .name = must_have(strdup("aib and air in objects without symbols")),
+        .scope = SCOPE_STRIPPED,
+        .codes = CODE_AIB | CODE_AIR,
+        .leak_kinds = UINT32_MAX,
+    };
+}
+
+void rules_add_default(struct rules *rules)
+{
+    char err[REPORT_ERROR_BYTES];
+
+    add_stripped(rules);
+    if (rules_read_text(rules, "", entries, sizeof entries - 1, err, sizeof err) != 0)
+        abort(); /* a mistake above */
+    for (uint32_t i = 0; i < rules->count; i++) {
+        free(rules->rule[i].file);
+        rules->rule[i].file = NULL;
+    }
+}
