@@ -159,7 +159,7 @@ static void grow_root(struct build *b, uint32_t area)
     add_slab(b, more, 0, 3, stack);
     build_slab(b, more, 0, 64, 8)->state = SEGMENT_BUILDING;
     build_slab(b, more, 1, 32, 4)->state = SEGMENT_SUPERSEDED;
-    build_segment(b, more, 9, 24, 2, 0);
+    build_segment(b, more, 99, 24, 2, 0);
     build_slab(b, more, 2, 48, 2)->state = SEGMENT_VACANT;
 }
 
@@ -223,7 +223,7 @@ static struct build run_of_family(uint32_t root_pid)
 
 /* ---- small --------------------------------------------------------------------------------- */
 
-#define PACKED_AREA_BYTES (16u << 10)
+#define PACKED_AREA_BYTES (32u << 10)
 #define PACKED_AREAS 12u
 #define PACKED_LEASES 10u
 

@@ -99,7 +99,7 @@ static void stop_in_time(void)
     MUST(go_page->epoch == fork_epoch());
     MUST(pthread_create(&thread, NULL, fork_for_long, NULL) == 0);
     pthread_barrier_wait(&both);
-    alarm(5);
+    alarm(60);
     MUST(!fork_stop_writers());
     pthread_barrier_wait(&done);
     pthread_join(thread, NULL);

@@ -367,7 +367,7 @@ static void index_full(void)
 {
     unwind_start(&setup);
     many_rules();
-    alarm(5);
+    alarm(60);
     limit_room(0);
     MUST(use_all() > KEYS / 2);
     MUST(use_all() > KEYS / 2);
