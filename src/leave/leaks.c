@@ -2,11 +2,9 @@
  * leaks.c - which blocks the program can still get at, found out at its end, or when it asks.
  *
  *    writers stop (as for a fork) -> the other threads stop (world.c) -> what is mapped (roots.c) ->
- *    marking (shadow/reach.c) -> groups and roots into the run file -> all go on
+ *    marking (heap_view.c, shadow/reach.c) -> into the run file (written.c) -> all go on
  *
- * Blocks count only through each other and through roots, so the heap is described to the marking slab
- * by slab, as its records have it.  All that is needed meanwhile is taken from the kernel, and is no
- * root.  Nobody waits for ever, and what could not be found out is written down as such.
+ * Nobody waits for ever, and what could not be found out is written down as such.
  *
  * In mid-run the thread that asks goes on, too: what only its registers hold is in use.  One thread checks
  * at a time; what it has written goes into segments of their own, which are vacant when it was told.
@@ -18,25 +16,11 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define GROUPS_AT_A_TIME 128u
 #define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
 #define WRITERS_NS 500000000ull /* that is waited for them to stop */
 #define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
-
-/* All that one check has in hand. */
-struct check {
-    struct world world;
-    struct roots roots;
-    struct reach_heap heap;
-    struct range lists, scratch; /* taken for it */
-    struct reach_scan *scan;
-    uint64_t looked_at, skipped;
-    uint32_t root; /* that is being read */
-    bool lost;     /* are there blocks that nobody can get at? */
-    struct leaks_now *now; /* NULL: it is the one at the end */
-    struct written *to;    /* what it fills */
-};
+#define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
 
 /* ---- one at a time --------------------------------------------------------------------------------- */
 
@@ -66,80 +50,6 @@ void leaks_done(void)
     atomic_store(&turn.checker, 0);
     atomic_fetch_add(&turn.over, 1);
     os_wake(&turn.over, false);
-}
-
-static bool take(struct range *r, uint64_t bytes)
-{
-    void *p = os_map(align_up(bytes, PAGE_BYTES));
-    if (os_failed(p))
-        return false;
-    *r = (struct range){(uintptr_t)p, (uintptr_t)p + align_up(bytes, PAGE_BYTES)};
-    return true;
-}
-
-static void give_back(const struct range *r)
-{
-    if (r->start)
-        os_unmap((void *)r->start, r->end - r->start);
-}
-
-/* ---- the heap, as the marking sees it -------------------------------------------------------------- */
-
-static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
-{
-    const struct size_class *c = &size_class[owner_kind(owner) - 1];
-    s->records = segment_record(owner_pointer(owner), 0);
-    s->stride = RECORD_BYTES;
-    s->slot_bytes = c->slot_bytes;
-    s->slots = c->slots;
-    s->magic = c->magic;
-    s->start = unit_address(head);
-    s->inherited = fork_is_inherited(head);
-}
-
-static void describe_large(struct reach_slab *s, const struct unit *head, uint64_t owner)
-{
-    const struct large_record *r = owner_pointer(owner);
-    s->records = &r->block;
-    s->stride = sizeof *r;
-    s->slots = 1;
-    s->request = atomic_load_explicit(&r->request, memory_order_relaxed);
-    s->start = unit_address(head);
-    s->inherited = fork_is_inherited(head);
-}
-
-static bool describe_heap(struct check *c)
-{
-    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
-    uint32_t units = (uint32_t)(bytes >> RTC_UNIT_SHIFT);
-    uint64_t numbers = align_up(units * sizeof(uint32_t), _Alignof(struct reach_slab));
-    if (!take(&c->lists, numbers + units * sizeof(struct reach_slab) + 1))
-        return false;
-    uint32_t *slab_of_unit = (uint32_t *)c->lists.start;
-    struct reach_slab *slab = (struct reach_slab *)(c->lists.start + numbers);
-    c->heap = (struct reach_heap){.base = heap.base,
-                                  .bytes = bytes,
-                                  .slab_of_unit = slab_of_unit,
-                                  .slab = slab,
-                                  .stacks = (depot_next_chunk() << DEPOT_CHUNK_SHIFT) + 1};
-    for (uint32_t u = 1; u < units; u++) {
-        const struct unit *head = heap.unit + u - heap.unit[u].back;
-        uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
-        uint32_t kind = owner_kind(owner);
-        if (!is_slab(kind) && kind != UNIT_LARGE)
-            continue;
-        if (!heap.unit[u].back) {
-            struct reach_slab *s = &slab[c->heap.slabs++];
-            s->first = c->heap.slots;
-            if (is_slab(kind))
-                describe_slab(s, head, owner);
-            else
-                describe_large(s, head, owner);
-            c->heap.slots += s->slots;
-        }
-        slab_of_unit[u] = c->heap.slabs;
-    }
-    return true;
 }
 
 /* ---- marking ------------------------------------------------------------------------------------------ */
@@ -192,8 +102,8 @@ static bool mark(struct check *c)
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
                                       .mark_since = hints_mark_now(),
                                       .is_table = is_table};
-    if (!take(&c->scratch, reach_room(&c->heap, false)) &&
-        !take(&c->scratch, reach_room(&c->heap, true)))
+    if (!range_take(&c->scratch, reach_room(&c->heap, false)) &&
+        !range_take(&c->scratch, reach_room(&c->heap, true)))
         return false;
     if (c->scratch.end - c->scratch.start >= HUGE_BYTES)
         os_huge((void *)c->scratch.start, c->scratch.end - c->scratch.start);
@@ -209,90 +119,15 @@ static bool mark(struct check *c)
     return true;
 }
 
-/* ---- writing it down ------------------------------------------------------------------------------------- */
+/* ---- the check --------------------------------------------------------------------------------------------- */
 
-/* What the last check at the end has filled. */
-static struct written written_at_end;
-
-static struct segment **written_list(const struct written *w)
+/* What a forked child has not allocated itself is its parent's to lose: heap_view_has_own_blocks. */
+static bool has_allocated(void)
 {
-    return (struct segment **)w->list.start;
-}
-
-static void vacate(struct written *w)
-{
-    for (uint32_t i = 0; w->image == image()->image && i < w->count; i++)
-        segment_vacate(written_list(w)[i]);
-    give_back(&w->list);
-    *w = (struct written){.image = image()->image};
-}
-
-static void forget(void)
-{
-    if (written_at_end.image == image()->image)
-        atomic_store_explicit(&image()->leak_check, LEAKS_NOT_ASKED, memory_order_release);
-    vacate(&written_at_end);
-}
-
-static uint64_t segments_for(uint32_t items)
-{
-    return align_up(items, GROUPS_AT_A_TIME) / GROUPS_AT_A_TIME;
-}
-
-static struct segment *take_segment(struct check *c, enum segment_kind kind, uint32_t capacity,
-                                    uint32_t bytes, uint64_t index)
-{
-    struct segment *s = segment_take(kind, capacity, bytes, index);
-    if (!s)
-        return NULL;
-    written_list(c->to)[c->to->count++] = s;
-    atomic_store_explicit(&s->epoch, c->now ? c->now->number : 0, memory_order_relaxed);
-    segment_publish(s);
-    return s;
-}
-
-static bool append(struct check *c, struct segment **s, enum segment_kind kind, uint32_t bytes,
-                   uint32_t index, const void *item)
-{
-    if (index % GROUPS_AT_A_TIME == 0) {
-        *s = take_segment(c, kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
-        if (!*s)
-            return false;
-    }
-    memcpy((char *)segment_items(*s) + index % GROUPS_AT_A_TIME * bytes, item, bytes);
-    atomic_store_explicit(&(*s)->count, index % GROUPS_AT_A_TIME + 1, memory_order_release);
-    return true;
-}
-
-static bool is_lost(const struct leak_group *g)
-{
-    uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
-    return reach == REACH_LOST || reach == REACH_CIRCLE;
-}
-
-static bool write_down(struct check *c)
-{
-    struct segment *s = NULL;
-    uint32_t count;
-    const struct leak_group *group = reach_groups(c->scan, &count);
-    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* a record's */
-    enum segment_kind roots = c->now ? SEGMENT_CHECK_ROOTS : SEGMENT_ROOTS;
-    enum segment_kind leaks = c->now ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
-    if (!take(&c->to->list, segments * sizeof(struct segment *)))
-        return false;
-    for (uint32_t i = 0; i < c->roots.count; i++)
-        if (!append(c, &s, roots, sizeof c->roots.root[0], i, &c->roots.root[i]))
-            return false;
-    for (uint32_t i = 0; i < count; i++) {
-        struct leak_group g;
-        memcpy((void *)&g, (const void *)&group[i], sizeof g);
-        if (g.witness == WITNESS_ROOT && g.root)
-            witness_tell(&c->world, &c->roots.root[g.root - 1], &g);
-        c->lost |= is_lost(&g);
-        if (!append(c, &s, leaks, sizeof g, i, (const void *)&g))
-            return false;
-    }
-    return true;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
+            return true;
+    return false;
 }
 
 static void add_up(struct leaks_now *now, const struct reach_scan *scan)
@@ -308,69 +143,12 @@ static void add_up(struct leaks_now *now, const struct reach_scan *scan)
     }
 }
 
-/* What was found by a check in mid-run, for who tells it. */
-static void write_record(struct check *c, uint64_t ns)
-{
-    struct leaks_now *now = c->now;
-    struct segment *s = NULL;
-    if (c->to->list.start || take(&c->to->list, sizeof s))
-        s = take_segment(c, SEGMENT_LEAK_CHECKS, 1, sizeof *now->record, now->number);
-    if (!s)
-        return;
-    now->record = segment_items(s);
-    now->record->result = now->result;
-    now->record->flags = now->flags;
-    now->record->thread = self ? self->number : 0;
-    now->record->threads_unheard = now->unheard;
-    now->record->ns = ns;
-    now->record->root_bytes = c->looked_at;
-    now->record->root_bytes_skipped = c->skipped;
-    atomic_store_explicit(&now->record->number, now->number, memory_order_relaxed);
-    atomic_store_explicit(&s->count, 1, memory_order_release);
-}
-
-/* ---- the check --------------------------------------------------------------------------------------------- */
-
-/* What a forked child has not allocated itself is its parent's to lose. */
-static bool has_allocated(void)
-{
-    for (struct thread *t = threads_first(); t; t = t->next)
-        if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
-            return true;
-    return false;
-}
-
-static bool is_own(const struct block_record *b)
-{
-    uint64_t word, stacks;
-    (void)block_read(b, &word, &stacks);
-    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
-}
-
-/* Nor what it has freed again: many a child only makes ready for an exec. */
-static bool has_own_blocks(void)
-{
-    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
-    for (const struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
-        uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);
-        uint32_t kind = owner_kind(owner);
-        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || fork_is_inherited(u))
-            continue;
-        if (kind == UNIT_LARGE && is_own(&((const struct large_record *)owner_pointer(owner))->block))
-            return true;
-        for (uint32_t slot = 0; is_slab(kind) && slot < size_class[kind - 1].slots; slot++)
-            if (is_own(segment_record(owner_pointer(owner), slot)))
-                return true;
-    }
-    return false;
-}
-
 /* Of a check that nobody is to tell only the sums are kept. */
 static bool keep_result(struct check *c)
 {
     if (c->now)
         add_up(c->now, c->scan);
-    return (c->now && !c->now->tell) || write_down(c);
+    return (c->now && !c->now->tell) || written_put(c);
 }
 
 static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
@@ -380,7 +158,7 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
     if (caller && !threads_all_outside())
         return LEAKS_BUSY;
     threads_wipe_stale();
-    if (!describe_heap(c))
+    if (!heap_view_make(&c->heap, &c->lists))
         return LEAKS_NO_MEMORY;
     const struct run_header *run = run_header();
     uintptr_t file = (uintptr_t)run;
@@ -416,22 +194,22 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
 {
     uint64_t begin = os_clock_ns();
     if (!c->now)
-        forget();
+        written_void();
     c->to->image = image()->image;
-    enum leak_check result = c->now || has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
+    enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
     uint64_t ns = os_clock_ns() - begin;
     if (c->now) {
         c->now->result = result;
         c->now->unheard = c->world.unheard;
     }
     if (c->now && c->now->tell)
-        write_record(c, ns);
+        written_put_record(c, ns);
     if (!c->now)
         write_end(c, result, ns);
     world_go_on(&c->world);
     roots_drop(&c->roots);
-    give_back(&c->lists);
-    give_back(&c->scratch);
+    range_give_back(&c->lists);
+    range_give_back(&c->scratch);
 }
 
 /* A thread that has lost its processor in the midst of something gets it back soon. */
@@ -472,13 +250,33 @@ bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX])
     return c.lost;
 }
 
+/*
+ * What the search has left on this thread's stack, and in vector registers, which the loader puts there at
+ * the next call that it binds, are pointers to blocks, also lost ones.  They would count for a witness, to
+ * whom all of a stack is in use.
+ */
+static __attribute__((noinline)) void wipe_tracks(void)
+{
+    char room[SEARCH_STACK_BYTES];
+    memset(room, 0, sizeof room);
+    __asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
+                     "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7;"
+                     "pxor %%xmm8, %%xmm8; pxor %%xmm9, %%xmm9; pxor %%xmm10, %%xmm10; pxor %%xmm11, %%xmm11;"
+                     "pxor %%xmm12, %%xmm12; pxor %%xmm13, %%xmm13; pxor %%xmm14, %%xmm14; pxor %%xmm15, %%xmm15"
+                     ::"r"(room)
+                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
 void leaks_forget(void)
 {
     struct section s;
+    if (rt.options.witness)
+        wipe_tracks();
     atomic_store(&image()->leak_check, LEAKS_NOT_ASKED);
     if (!section_begin(&s))
         return;
-    forget();
+    written_void();
     section_end(&s);
 }
 
@@ -506,6 +304,6 @@ void leaks_told(struct leaks_now *now)
     struct section s;
     if (!now->written.list.start || !section_begin(&s))
         return;
-    vacate(&now->written);
+    written_vacate(&now->written);
     section_end(&s);
 }

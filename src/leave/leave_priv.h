@@ -6,6 +6,26 @@
 
 #include "leave.h"
 
+struct range {
+    uintptr_t start, end;
+};
+
+/* Memory for the time of a check: no root.  false: there is none. */
+static inline bool range_take(struct range *r, uint64_t bytes)
+{
+    void *p = os_map(align_up(bytes, PAGE_BYTES));
+    if (os_failed(p))
+        return false;
+    *r = (struct range){(uintptr_t)p, (uintptr_t)p + align_up(bytes, PAGE_BYTES)};
+    return true;
+}
+
+static inline void range_give_back(const struct range *r)
+{
+    if (r->start)
+        os_unmap((void *)r->start, r->end - r->start);
+}
+
 /* ---- world.c: the other threads ---------------------------------------------------------------- */
 
 /* A thread that stands still, or that would not. */
@@ -62,14 +82,10 @@ struct roots {
     uint32_t closed_count;
 };
 
-/* Memory of ours that is no root. */
-struct range {
-    uintptr_t start, end;
-};
-
 /*
  * What is mapped, writable and the program's, without the dead parts of stacks, and what it has named,
- * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  -errno: there is no memory, or nobody may ask.
+ * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  -errno: there
+ * is no memory, or nobody may ask.
  */
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count);
@@ -89,29 +105,25 @@ uint64_t root_words(const struct root_record *root,
 /* Fills in whose it is, and the frame around it, of a group whose witness is in this root. */
 void witness_tell(const struct world *w, const struct root_record *root, struct leak_group *g);
 
-/* ---- leaks.c ---------------------------------------------------------------------------------------- */
+/* ---- heap_view.c: the heap, as the marking sees it -------------------------------------------------- */
+
+/* Fills in `view`, whose lists lie in memory that is taken for them.  false: there is none. */
+bool heap_view_make(struct reach_heap *view, struct range *lists);
+/* Has this image a block that is not its parent's?  Many a child only makes ready for an exec. */
+bool heap_view_has_own_blocks(void);
+
+/* ---- leaks.c: the check ---------------------------------------------------------------------------- */
 
 /*
  * Finds out which blocks the program can still get at, and writes that down in place of what was written
- * before.  `caller` NULL: the process is gone, and we outlived it.  `held`: words on the calling thread's stack that count, though `caller` is further out.
- * true: some are lost.  Not in a section.
+ * before.  `caller` NULL: the process is gone, and we outlived it.  `held`: words on the calling thread's
+ * stack that count, though `caller` is further out.  true: some are lost.  Not in a section.
  */
 #define HELD_MAX 2u
 bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX]);
 /* What was written down is void: the program goes on.  Not in a section. */
 void leaks_forget(void);
 extern const struct range nothing[HELD_MAX];
-
-/* ---- finish.c ----------------------------------------------------------------------------------------- */
-
-/* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
-void report_by_hand(void);
-void reporter_look(void);
-
-/* ---- vigil.c ------------------------------------------------------------------------------------------ */
-
-/* The image says goodbye itself. */
-void vigil_end(void);
 
 /*
  * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
@@ -150,13 +162,44 @@ void leaks_check_now(const struct caller *caller, struct leaks_now *now);
 /* What was written down has been told: it is void. */
 void leaks_told(struct leaks_now *now);
 
-/* ---- demand.c ------------------------------------------------------------------------------------- */
+/* All that one check has in hand. */
+struct check {
+    struct world world;
+    struct roots roots;
+    struct reach_heap heap;
+    struct range lists, scratch; /* taken for it */
+    struct reach_scan *scan;
+    uint64_t looked_at, skipped;
+    uint32_t root; /* that is being read */
+    bool lost;     /* are there blocks that nobody can get at? */
+    struct leaks_now *now; /* NULL: it is the one at the end */
+    struct written *to;    /* what it fills */
+};
+
+/* ---- written.c: what was found, in the run file ------------------------------------------------------ */
+
+/* Roots and groups; c->lost is known then.  false: there is no room. */
+bool written_put(struct check *c);
+/* Of a check in mid-run: what there is to say, for who tells it. */
+void written_put_record(struct check *c, uint64_t ns);
+void written_vacate(struct written *w);
+/* What the last check at the end has filled, and: nobody has looked yet. */
+extern struct written written_at_end;
+void written_void(void);
+
+/* ---- demand.c, vigil.c ------------------------------------------------------------------------------- */
 
 /* Looks, and has it told if that is asked for.  false: it may not, or not here. */
 bool leaks_on_demand(struct leaks_now *now);
 
-/* ---- finish.c ------------------------------------------------------------------------------------- */
+/* The image says goodbye itself. */
+void vigil_end(void);
 
+/* ---- finish.c ----------------------------------------------------------------------------------------- */
+
+/* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
+void report_by_hand(void);
+void reporter_look(void);
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);
 /* The check at the end is made now, and not again; true: some are lost.  false also when it was made. */

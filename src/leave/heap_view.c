@@ -1,0 +1,94 @@
+/*
+ * heap_view.c - the heap, as the marking sees it: slab by slab, as its records have it.
+ */
+#include "leave_priv.h"
+
+/* ---- its description -------------------------------------------------------------------------------- */
+
+static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
+{
+    const struct size_class *c = &size_class[owner_kind(owner) - 1];
+    s->records = segment_record(owner_pointer(owner), 0);
+    s->stride = RECORD_BYTES;
+    s->slot_bytes = c->slot_bytes;
+    s->slots = c->slots;
+    s->magic = c->magic;
+    s->start = unit_address(head);
+    s->inherited = fork_is_inherited(head);
+}
+
+static void describe_large(struct reach_slab *s, const struct unit *head, uint64_t owner)
+{
+    const struct large_record *r = owner_pointer(owner);
+    s->records = &r->block;
+    s->stride = sizeof *r;
+    s->slots = 1;
+    s->request = atomic_load_explicit(&r->request, memory_order_relaxed);
+    s->start = unit_address(head);
+    s->inherited = fork_is_inherited(head);
+}
+
+static void describe(struct reach_slab *s, const struct unit *head, uint64_t owner)
+{
+    if (is_slab(owner_kind(owner)))
+        describe_slab(s, head, owner);
+    else
+        describe_large(s, head, owner);
+}
+
+bool heap_view_make(struct reach_heap *view, struct range *lists)
+{
+    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
+    uint32_t units = (uint32_t)(bytes >> RTC_UNIT_SHIFT);
+    uint64_t numbers = align_up(units * sizeof(uint32_t), _Alignof(struct reach_slab));
+    if (!range_take(lists, numbers + units * sizeof(struct reach_slab) + 1))
+        return false;
+    uint32_t *slab_of_unit = (uint32_t *)lists->start;
+    struct reach_slab *slab = (struct reach_slab *)(lists->start + numbers);
+    *view = (struct reach_heap){.base = heap.base,
+                                .bytes = bytes,
+                                .slab_of_unit = slab_of_unit,
+                                .slab = slab,
+                                .stacks = (depot_next_chunk() << DEPOT_CHUNK_SHIFT) + 1};
+    for (uint32_t u = 1; u < units; u++) {
+        const struct unit *head = heap.unit + u - heap.unit[u].back;
+        uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
+        uint32_t kind = owner_kind(owner);
+        if (!is_slab(kind) && kind != UNIT_LARGE)
+            continue;
+        if (!heap.unit[u].back) {
+            struct reach_slab *s = &slab[view->slabs++];
+            s->first = view->slots;
+            describe(s, head, owner);
+            view->slots += s->slots;
+        }
+        slab_of_unit[u] = view->slabs;
+    }
+    return true;
+}
+
+/* ---- is there anything to look for? -------------------------------------------------------------------- */
+
+static bool is_own(const struct block_record *b)
+{
+    uint64_t word, stacks;
+    (void)block_read(b, &word, &stacks);
+    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
+}
+
+bool heap_view_has_own_blocks(void)
+{
+    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
+    for (const struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
+        uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);
+        uint32_t kind = owner_kind(owner);
+        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || fork_is_inherited(u))
+            continue;
+        if (kind == UNIT_LARGE && is_own(&((const struct large_record *)owner_pointer(owner))->block))
+            return true;
+        for (uint32_t slot = 0; is_slab(kind) && slot < size_class[kind - 1].slots; slot++)
+            if (is_own(segment_record(owner_pointer(owner), slot)))
+                return true;
+    }
+    return false;
+}
