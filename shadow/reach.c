@@ -348,7 +348,7 @@ static void count_led_to(struct reach_scan *r)
         struct reach_spot s = spot_of(r, bit);
         struct reach_block b = reach_look(r, s.slot, s.start);
         r->origin = bit;
-        reach_read(r, reach_memory(b.start), b.request / 8, b.start | WITNESS_BLOCK);
+        reach_read_block(r, &b);
         reach_see_all(r);
     }
 }

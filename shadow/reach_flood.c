@@ -233,9 +233,24 @@ void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, u
     read_words(r, words, count, where);
 }
 
+static __attribute__((noinline)) void read_sparse(struct reach_scan *r, struct reach_found f)
+{
+    uint64_t at = f.start, end = f.start + f.bytes / 8 * 8, piece_end;
+    for (; r->rules.next_piece(r->rules.about, &at, end, &piece_end); at = piece_end)
+        read_words(r, reach_memory(at), (piece_end - at) / 8, at | WITNESS_BLOCK);
+}
+
 static inline void read_found(struct reach_scan *r, struct reach_found f)
 {
-    read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
+    if (__builtin_expect(f.bytes >= REACH_SPARSE_BYTES && r->rules.next_piece, 0))
+        read_sparse(r, f);
+    else
+        read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
+}
+
+void reach_read_block(struct reach_scan *r, const struct reach_block *b)
+{
+    read_found(r, (struct reach_found){b->start, b->request});
 }
 
 /* All that waits, and that comes to wait meanwhile; while some are read others are on their way. */

@@ -215,6 +215,7 @@ bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 
 /* Looks at `count` words, the first of which lies at `where`.  What they point to is seen later. */
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
+void reach_read_block(struct reach_scan *r, const struct reach_block *b);
 /* Until all that was looked at is seen. */
 void reach_see_all(struct reach_scan *r);
 /* Counted, and to be read by the next flood. */

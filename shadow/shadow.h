@@ -257,8 +257,15 @@ struct reach_rules {
     uint32_t mark_since; /* blocks of this mark and later are new */
     /* Could this word be the address of a virtual table?  Only asked of what C++ would leave. */
     bool (*is_table)(void *about, uint64_t word);
+    /*
+     * The next piece of [*at, end) that may hold anything, to *piece_end; *at becomes its start, and both are
+     * multiples of 8.  false: there is none.  Only asked of blocks of REACH_SPARSE_BYTES; NULL: all may.
+     */
+    bool (*next_piece)(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end);
     void *about;
 };
+
+#define REACH_SPARSE_BYTES (1u << 20)
 
 struct reach_scan;
 

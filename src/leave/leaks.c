@@ -97,11 +97,23 @@ static void scan_registers(struct check *c, const struct standing *t)
         reach_register(c->scan, vector[i], WITNESS_VECTOR + i, t->number);
 }
 
+/* Of a large block only what was touched is read; what is in a file may have been, by somebody else. */
+static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
+{
+    uintptr_t from = *at, to = end;
+    (void)about;
+    enum touched what = rt.options.heap_in_file ? TOUCHED_UNKNOWN : touched_next(&from, end, &to);
+    *at = from;
+    *piece_end = what == TOUCHED_UNKNOWN ? end : to;
+    return what != TOUCHED_NOTHING;
+}
+
 static bool mark(struct check *c)
 {
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
                                       .mark_since = hints_mark_now(),
-                                      .is_table = is_table};
+                                      .is_table = is_table,
+                                      .next_piece = next_piece};
     if (!range_take(&c->scratch, reach_room(&c->heap, false)) &&
         !range_take(&c->scratch, reach_room(&c->heap, true)))
         return false;
@@ -173,7 +185,9 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
     for (uint32_t i = 0; i < HELD_MAX; i++)
         roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
     roots_open_blocks(&c->roots);
+    touched_begin();
     bool marked = mark(c);
+    touched_end();
     roots_close_blocks(&c->roots);
     return marked && keep_result(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
 }

@@ -100,6 +100,20 @@ uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
 
+/* ---- touched.c: pages that hold anything ----------------------------------------------------------- */
+
+/* Around a search. */
+void touched_begin(void);
+void touched_end(void);
+
+enum touched {
+    TOUCHED_PIECE,   /* from *at to *piece_end */
+    TOUCHED_NOTHING, /* no more before `end` */
+    TOUCHED_UNKNOWN, /* from *at on */
+};
+/* The next piece of [*at, end) whose pages were touched; *at becomes its start. */
+enum touched touched_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
+
 /* ---- witness.c: what a witness lies in ------------------------------------------------------------ */
 
 /* Fills in whose it is, and the frame around it, of a group whose witness is in this root. */

@@ -20,7 +20,6 @@
 #include <string.h>
 
 #define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
-#define PAGES_AT_A_TIME 4096u
 
 struct search {
     struct roots *all;
@@ -308,28 +307,19 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
         r->scan(r->about, (const uint64_t *)start, (end - start) / sizeof(uint64_t), start);
 }
 
-/* Of pages that were never touched nothing is read: it would make them real. */
-static uint64_t read_touched(const struct reading *r, const struct pages *pages, uintptr_t start,
-                             uintptr_t end)
+/* Of pages that were never touched nothing is read.  A file may have been cut short: what is unknown of it, neither. */
+static uint64_t read_touched(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
 {
-    static uint8_t held[PAGES_AT_A_TIME]; /* one check at a time */
-    uint64_t skipped = 0;
-    uintptr_t page = align_down(start, PAGE_BYTES);
-    while (page < end) {
-        uint64_t left = align_up(end - page, PAGE_BYTES) / PAGE_BYTES;
-        uint32_t n = left < PAGES_AT_A_TIME ? (uint32_t)left : PAGES_AT_A_TIME;
-        if (!os_pages_held(pages, page, n, held))
-            return skipped + (end - page);
-        for (uint32_t i = 0; i < n; i++, page += PAGE_BYTES) {
-            uintptr_t from = page < start ? start : page;
-            uintptr_t to = page + PAGE_BYTES > end ? end : page + PAGE_BYTES;
-            if (held[i])
-                read_words(r, from, to);
-            else
-                skipped += to - from;
-        }
+    uint64_t skipped = end - start;
+    for (uintptr_t at = start, piece_end;; at = piece_end) {
+        enum touched what = touched_next(&at, end, &piece_end);
+        if (what == TOUCHED_NOTHING || (what == TOUCHED_UNKNOWN && is_file))
+            return skipped;
+        if (what == TOUCHED_UNKNOWN)
+            piece_end = end;
+        read_words(r, at, piece_end);
+        skipped -= piece_end - at;
     }
-    return skipped;
 }
 
 /* Of a file that the program has named all is read, wherever it was written: in pieces, as far as it goes. */
@@ -358,19 +348,11 @@ uint64_t root_words(const struct root_record *root,
                     void *about)
 {
     struct reading r = {scan, about};
-    struct pages pages;
-    bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE; /* it may have been cut short */
-    bool is_sparse = is_file || root->end - root->start >= SPARSE_BYTES;
+    bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE;
     if (root->kind == ROOT_GIVEN && root->path[0]) /* or the kernel's, of which some pages are no memory */
         return read_file(&r, root->start, root->end);
-    bool known = is_sparse && os_pages_open(&pages);
-    if (is_file && !known)
-        return root->end - root->start;
-    if (!known) {
-        read_words(&r, root->start, root->end);
-        return 0;
-    }
-    uint64_t skipped = read_touched(&r, &pages, root->start, root->end);
-    os_pages_close(&pages);
-    return skipped;
+    if (is_file || root->end - root->start >= SPARSE_BYTES)
+        return read_touched(&r, root->start, root->end, is_file);
+    read_words(&r, root->start, root->end);
+    return 0;
 }

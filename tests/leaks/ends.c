@@ -226,6 +226,20 @@ static void coroutine(void)
     swapcontext(&own, &other);
 }
 
+static char *volatile sparsely;
+
+/* Of a large block one page in the middle holds something, and one has been closed. */
+static void sparse(void)
+{
+    size_t bytes = 1u << 30, page = 4096;
+    char *large = malloc(bytes), *closed = (char *)(((uintptr_t)large / page + 1000) * page);
+    sparsely = large;
+    *(void **)(void *)(large + bytes / 2) = malloc(1001);
+    *(void **)(void *)closed = malloc(1002);
+    mprotect(closed, page, PROT_NONE);
+    lose(4711);
+}
+
 static void *ending_body(void *unused)
 {
     twin();
@@ -428,7 +442,7 @@ int main(int argc, char **argv)
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
-                {"coroutine", coroutine}};
+                {"coroutine", coroutine},   {"sparse", sparse}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {

@@ -23,6 +23,7 @@ WHAT = {
     "creating": (TWIN, 0),
     "back_soon": ([], 0),
     "coroutine": ([4711], 0),
+    "sparse": ([4711], 0),
     "by_another": (TWIN, 0),
     "main_first": (TWIN, 0),
     "closed": ([], 0),

@@ -586,6 +586,43 @@ static void too_many_stacks(void **state)
     here_end();
 }
 
+/* Two pieces of a block were ever touched; nothing else of it may be read. */
+static bool two_pieces(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
+{
+    const uint64_t start = here.slab[LARGE].start, piece[][2] = {{64, 128}, {4096, 4104}};
+    assert_ptr_equal(about, &here);
+    assert_true(end == start + REACH_SPARSE_BYTES);
+    for (unsigned i = 0; i < 2; i++)
+        if (*at < start + piece[i][1]) {
+            *at = start + piece[i][0];
+            *piece_end = start + piece[i][1];
+            return true;
+        }
+    return false;
+}
+
+static void sparse_blocks(void **state)
+{
+    (void)state;
+    static const unsigned word[] = {0, 7, 8, 15, 16, 511, 512, 513};
+    here_begin();
+    here.rules.next_piece = two_pieces;
+    here.rules.about = &here;
+    uint64_t *a = here_put(LARGE, 0, REACH_SPARSE_BYTES);
+    for (unsigned i = 0; i < 8; i++)
+        a[word[i]] = (uintptr_t)here_put(MIDDLE, i, 64);
+    here_root(a);
+    for (unsigned lost = 0; lost < 2; lost++) {
+        here.roots -= lost;
+        here_run();
+        for (unsigned i = 0; i < 8; i++) {
+            bool seen = word[i] == 8 || word[i] == 15 || word[i] == 512;
+            assert_int_equal(REACH(i + 2), !seen ? REACH_LOST : lost ? REACH_LOST_BEHIND : REACH_HELD);
+        }
+    }
+    here_end();
+}
+
 static void large_blocks(void **state)
 {
     (void)state;
@@ -642,6 +679,7 @@ int main(void)
         cmocka_unit_test(marks),
         cmocka_unit_test(groups),
         cmocka_unit_test(too_many_stacks),
+        cmocka_unit_test(sparse_blocks),
         cmocka_unit_test(large_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
