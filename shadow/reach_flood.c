@@ -2,7 +2,7 @@
  * reach_flood.c - from a word to the block that it points to, and on from there.
  *
  *    words --in the heap--> candidates --open--> counted --> queue ------------> its words are read
- *      ^                    (bit and note                    | full    (first lines on        |
+ *      ^                    (bits and note                   | full    (first lines on        |
  *      |                     on their way)                   |          their way)            |
  *      |                                                     +--> bits --> batch -------------+
  *      +--------------------------------------------------------------------------------------+
@@ -191,6 +191,7 @@ static inline void enter_candidate(struct reach_scan *r, uint64_t value, uint64_
     if (!reach_locate(r, value, &c->spot))
         return;
     ask_for(&r->open[c->spot.slot / 64]);
+    ask_for(&r->waiting[c->spot.slot / 64]);
     ask_for(&r->note[c->spot.slot]);
     c->where = where;
     if (++r->candidates == REACH_AHEAD)
