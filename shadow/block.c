@@ -7,9 +7,9 @@
  *                      +--+
  *
  * One 64-bit word carries the state and is written last, so whoever reads word, stacks, word and
- * finds the words equal has a picture of one moment.  The generation in the word (6 bits) tells
- * two lives of one slot apart; a reader that was interrupted long enough for it to wrap must read
- * again, which is why block_read is to be bracketed by a clock where that matters.
+ * finds the words equal has a picture of one moment - of one life, if the generation in the word
+ * (6 bits) has not come round meanwhile, which a reader cannot know that was interrupted.  So the
+ * stacks are read once more: what was the same before and after the word belongs to it.
  *
  * Built with RTC_RECORD_WIDE a record has a third word, the full generation, by which a test can
  * judge readers that only see the six bits.
@@ -121,8 +121,8 @@ bool block_read(const struct block_record *b, uint64_t *word, uint64_t *stacks)
     uint64_t before = atomic_load_explicit(&r->word, memory_order_acquire);
     *stacks = atomic_load_explicit(&r->stacks, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire); /* pairs with the release fence in write_life */
-    *word = atomic_load_explicit(&r->word, memory_order_relaxed);
-    return *word == before;
+    *word = atomic_load_explicit(&r->word, memory_order_acquire);
+    return *word == before && atomic_load_explicit(&r->stacks, memory_order_relaxed) == *stacks;
 }
 
 static struct block_record *nth(const void *records, uint32_t i, uint32_t stride)

@@ -47,8 +47,9 @@ static bool is_of_one_life(uint64_t word, uint64_t stacks)
  * happens here each time.
  */
 #if STEPPABLE
-static void (*intruder)(void);
-static long before_intrusion;
+static void (*intruder)(void), (*later)(void); /* NULL: nobody else */
+static long before_intrusion, until_later;     /* instructions */
+static bool intruded;
 
 #define TRAP_FLAG 0x100
 
@@ -59,6 +60,13 @@ static void on_step(int signal, siginfo_t *info, void *context)
     if (--before_intrusion > 0)
         return;
     intruder();
+    intruded = true;
+    if (later) {
+        intruder = later;
+        later = NULL;
+        before_intrusion = until_later;
+        return;
+    }
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG; /* the rest at full speed */
 }
 
@@ -77,12 +85,13 @@ static long step_through(void (*prepare)(void), void (*victim)(void), void (*int
     do {
         prepare();
         before_intrusion = ++n;
+        intruded = false;
         SET_TRAP_FLAG("orq $0x100, (%%rsp)");
         victim();
         SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
-        if (before_intrusion <= 0)
+        if (intruded)
             check();
-    } while (before_intrusion <= 0);
+    } while (intruded);
     sigaction(SIGTRAP, &old, NULL);
     return n - 1;
 }
@@ -188,6 +197,45 @@ static void reader_against_writers(void **state)
         assert_true(step_through(rows[i].prepare, rows[i].write, read_it, no_mixture) > 3);
         assert_true(step_through(rows[i].prepare, read_it, rows[i].write, no_mixture) > 3);
     }
+}
+
+/* Lives of one size, whose words come round after 64; the stack of each is its number. */
+static uint32_t lives;
+
+static void next_life(void)
+{
+    free_it();
+    forget_it();
+    block_publish(&stage.block, &(struct block_birth){.size = 9, .stack = ++lives});
+}
+
+static void come_round(void)
+{
+    for (uint32_t i = 0; i < BLOCK_GEN_MASK; i++)
+        next_life();
+}
+
+static void be_first(void)
+{
+    memset(&stage, 0, sizeof stage);
+    intruder = next_life;
+    later = come_round;
+    lives = 1;
+    block_publish(&stage.block, &(struct block_birth){.size = 9, .stack = lives});
+}
+
+static void stacks_of_its_generation(void)
+{
+    assert_true(!stage.accepted ||
+                (stage.stacks >> 32 & BLOCK_GEN_MASK) == word_generation(stage.word));
+}
+
+/* One life goes by between two looks of the reader, and then as many as make the word the same. */
+static void reader_of_a_word_that_comes_round(void **state)
+{
+    (void)state;
+    for (until_later = 1; until_later < 30; until_later++)
+        assert_true(step_through(be_first, read_it, next_life, stacks_of_its_generation) > 3);
 }
 #endif
 
@@ -306,6 +354,7 @@ int main(void)
         cmocka_unit_test(retire_against_retire),
         cmocka_unit_test(resize_against_retire),
         cmocka_unit_test(reader_against_writers),
+        cmocka_unit_test(reader_of_a_word_that_comes_round),
 #endif
         cmocka_unit_test(one_winner),
         cmocka_unit_test(pictures_of_one_life),
