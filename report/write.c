@@ -37,11 +37,11 @@ char *file_read(const char *path, size_t *bytes)
 /* Closes `out` whatever happens. */
 static int put_and_close(FILE *out, write_put *put, void *arg)
 {
-    bool bad;
+    int err;
 
     put(out, arg);
-    bad = ferror(out);
-    return fclose(out) != 0 || bad ? -EIO : 0;
+    err = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+    return fclose(out) != 0 && !err ? -errno : err;
 }
 
 /* A pipe or a terminal cannot be renamed over. */

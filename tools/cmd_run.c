@@ -29,6 +29,7 @@ struct run {
     char unchecked[TOOLS_ERROR_BYTES]; /* why it is started without the runtime; "" = it is not */
     char options_text[OPTIONS_TEXT_BYTES];
     struct lost lost;
+    struct lost unwritten; /* what was asked for, and could not be written: told also by --quiet */
     struct run_file file;
     struct signal_state was;
     struct keeper keeper;
@@ -37,6 +38,7 @@ struct run {
     struct judges judges;
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
+    char log_path[PATH_MAX];
     int wait_status;
     struct rusage usage;
     char pool[PATH_MAX]; /* the kept file, "" = none */
@@ -117,16 +119,15 @@ static int prepare(struct run *r)
 static int open_log(struct run *r)
 {
     const char *pattern = option_text(&r->options, "log-file");
-    char path[PATH_MAX];
     struct log_facts facts = {r->argv[0], r->started.pid, 1};
     r->log = fds_was_open(2) ? 2 : -1;
     if (!*pattern)
         return 0;
-    int bad = log_path_expand(pattern, &facts, path, sizeof path, r->err);
+    int bad = log_path_expand(pattern, &facts, r->log_path, sizeof r->log_path, r->err);
     if (bad)
         return bad;
-    r->log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    return r->log < 0 ? fail(r->err, -errno, "log file %s: %s", path, strerror(errno)) : 0;
+    r->log = open(r->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    return r->log < 0 ? fail(r->err, -errno, "log file %s: %s", r->log_path, strerror(errno)) : 0;
 }
 
 /* ---- while it runs -------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ static void keep_pool(struct run *r)
         fail(err, 0, "%s: %s", r->pool, strerror(-bad));
     if (bad) {
         r->pool[0] = '\0';
-        lost_add(&r->lost, "run file not kept: %.130s", err);
+        lost_add(&r->unwritten, "run file not kept: %.130s", err);
     }
 }
 
@@ -224,7 +225,7 @@ static void write_files(struct run *r)
     struct print_options how = print_how(&r->options, -1, NULL);
     char err[TOOLS_ERROR_BYTES];
     if (print_files(r->report, &r->options, &how, err))
-        lost_add(&r->lost, "%.150s", err);
+        lost_add(&r->unwritten, "%.150s", err);
 }
 
 /* To stderr, wherever the text goes: the machine that runs us reads it there. */
@@ -259,6 +260,17 @@ static void print_verdict(const struct run *r, const char *why, FILE *out)
         fprintf(out, "exit status %d\n", WEXITSTATUS(status));
 }
 
+/* A log that lacks its end looks like one of a run without problems. */
+static void write_log(struct run *r, const char *text, size_t bytes)
+{
+    int bad = text_write(r->log, text, bytes);
+
+    if (bad && *r->log_path) {
+        fail(r->err, bad, "log file %s: %s", r->log_path, strerror(-bad));
+        complain(r, 0);
+    }
+}
+
 /* All text of the run, in one piece; the last line is the verdict. */
 static void print_text(struct run *r, enum control control, const char *why)
 {
@@ -270,12 +282,13 @@ static void print_text(struct run *r, enum control control, const char *why)
         return;
     if (!how.quiet || control != CONTROL_GAINED)
         print_lost(&r->lost, out);
+    print_lost(&r->unwritten, out);
     if (*why)
         print_verdict(r, why, out);
     else
         report_print_text(r->report, out, &how);
     if (fclose(out) == 0)
-        text_write(r->log, text, bytes);
+        write_log(r, text, bytes);
     free(text);
     if (r->report)
         annotate(r, &how);
@@ -290,7 +303,7 @@ static enum control tell(struct run *r)
             report_close(r->report);
             r->report = NULL;
         } else if (judges_act(&r->judges, r->report, &r->options, r->err) != 0) {
-            lost_add(&r->lost, "%.150s", r->err);
+            lost_add(&r->unwritten, "%.150s", r->err);
         }
     }
     enum control control = find_control(r, why);

@@ -34,7 +34,7 @@ void lost_add(struct lost *lost, const char *format, ...)
     lost->count++;
 }
 
-void text_write(int fd, const char *text, size_t bytes)
+int text_write(int fd, const char *text, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t n = write(fd, text, bytes);
@@ -44,9 +44,10 @@ void text_write(int fd, const char *text, size_t bytes)
         } else if (n < 0 && errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (n == 0 || errno != EINTR) {
-            return;
+            return n < 0 ? -errno : -EIO;
         }
     }
+    return 0;
 }
 
 bool test_without(const char *feature)

@@ -47,10 +47,10 @@ struct lost {
 void lost_add(struct lost *lost, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Writes all of `text`; a descriptor that the program left non-blocking is waited for.  Errors are
- * nobody's business: there is nowhere left to say them.
+ * Writes all of `text`; a descriptor that the program left non-blocking is waited for.  -errno: not all
+ * of it could be, which of stderr there is nowhere left to say.
  */
-void text_write(int fd, const char *text, size_t bytes);
+int text_write(int fd, const char *text, size_t bytes);
 
 /* Is a feature switched off for a test (RTCHECK_TEST_WITHOUT=a,b,..)? */
 bool test_without(const char *feature);

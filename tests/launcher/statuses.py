@@ -310,6 +310,12 @@ def quiet(stage):
     must(run(stage, 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] == '', 'something was said')
     must(run(stage, '-quiet=no', 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] != '', 'nothing said')
     expect(run(stage, '-q', stage.program('launcher/own_malloc')), REFUSED, 'not in control')
+    got = run(stage, '-q', '--json=/proc/none/x', 'true')
+    must(got[0] == 0 and got[2].startswith('rtcheck: note: /proc/none/x cannot be written'), 'quiet about files', got)
+    got = run(stage, '--json=/dev/full', '--log-file=/dev/full', 'true')
+    must(got[0] == 0 and got[2] == 'rtcheck: log file /dev/full: No space left on device\n', 'a full disk', got)
+    got = run(stage, '-q', '--json=/dev/full', 'true')
+    expect(got, 0, '/dev/full cannot be written: No space left on device')
 
 
 def kept(stage):
