@@ -35,6 +35,7 @@ struct match {
     struct report *r;
     struct rules *rules;
     struct entry_spot allocated, entries[ENTRY_COUNT];
+    uint32_t below_main; /* the name that valgrind has for what calls main */
     struct frame_spots *frames; /* by the report's frames; at NULL: not asked for yet */
     const struct spot **spots;  /* of the current finding */
     uint32_t room;
@@ -83,6 +84,7 @@ static void entry_name_add(struct match *m, struct entry_spot *e, const char *na
 
 static void entries_make(struct match *m)
 {
+    m->below_main = text_intern(m->rules->patterns, "(below main)");
     entry_begin(m, &m->allocated);
     for (size_t i = 0; i < countof(allocating); i++)
         entry_name_add(m, &m->allocated, allocating[i]);
@@ -176,6 +178,18 @@ static uint32_t name_intern(struct match *m, const char *name)
     return text_intern(m->rules->patterns, name);
 }
 
+static bool calls_main(const char *name)
+{
+    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_call_main"};
+
+    for (size_t i = 0; i < countof(names); i++) {
+        size_t bytes = strlen(names[i]);
+        if (strncmp(name, names[i], bytes) == 0 && (name[bytes] == '\0' || name[bytes] == '@'))
+            return true;
+    }
+    return false;
+}
+
 static void spot_fill(struct match *m, const struct frame *frame, const struct source_line *line,
                       struct spot *spot)
 {
@@ -190,6 +204,10 @@ static void spot_fill(struct match *m, const struct frame *frame, const struct s
     spot->line = line->line > 0 ? (uint32_t)line->line : 0;
     if (line->system_name)
         spot->text[SPOT_ALIAS] = alias_intern(m, line->system_name, base_name(object));
+    if (line->system_name && calls_main(line->system_name)) {
+        spot->names = &m->below_main;
+        spot->name_count = 1;
+    }
     if (line->function && line->function != line->system_name)
         source_names(m, line->function, spot);
 }

@@ -88,6 +88,13 @@ def third_frame():
 
 
 @check
+def below_main():
+    """The name that valgrind has for what calls main, in the entries that it makes."""
+    names, _, _ = rules(LEFT.replace("}", "   ...\n   fun:(below main)\n}"))
+    must(names == ALL - {"left"}, names)
+
+
+@check
 def grammars_in_one_file():
     text = LEFT + "leak:copy\n" + "suppress aib in advance\n" + "{\n a\n Memcheck:Free\n fun:free\n fun:free_twice\n}\n"
     names, report, done = rules(text + "suppress mel in take\n", "--error-exitcode=9")
