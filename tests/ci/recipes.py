@@ -88,6 +88,17 @@ def ctest(words, package):
     return check
 
 
+def ctest_package_again(stage):
+    """What find_package sets follows its options in a folder that is there; what somebody has set stays."""
+    folder = project(stage)
+    configure = 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck '
+    for words, want in (('-DRTCHECK_COMMAND_OPTIONS=--match=1', ' --match=1'), ('-DRTCHECK_COMMAND_OPTIONS=--match=2', ' --match=2'),
+                        ('-DMEMORYCHECK_COMMAND_OPTIONS=-v', '=-v'), ('-DRTCHECK_COMMAND_OPTIONS=--match=1', '=-v')):
+        status, said = follow(stage, configure + words, folder)
+        value = re.search(r'^MEMORYCHECK_COMMAND_OPTIONS:.*$', read_text(folder + '/build/CMakeCache.txt'), re.M).group()
+        must(status == 0 and value.endswith(want), words, value, said)
+
+
 def ctest_sanitizer(stage):
     """Each of the two things that its last line looks for is enough."""
     folder, text = project(stage), recipe('LeakSanitizer mode')
@@ -153,4 +164,4 @@ def gitlab(stage):
 if __name__ == '__main__':
     main([('ctest_package', ctest('by `find_package(rtcheck)`', True)),
           ('ctest_command', ctest('in a project as it is', False))] +
-         [(f.__name__, f) for f in (ctest_sanitizer, meson, automake, github, gitlab)])
+         [(f.__name__, f) for f in (ctest_package_again, ctest_sanitizer, meson, automake, github, gitlab)])

@@ -5,14 +5,25 @@
 # with 23; RTCHECK_COMMAND_OPTIONS are added for all.  rtcheck::annotations has the header rtcheck/check.h.
 get_filename_component(rtcheck_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(rtcheck_COMMAND "${rtcheck_PREFIX}/bin/rtcheck")
-set(RTCHECK_COMMAND_OPTIONS "" CACHE STRING "more options for rtcheck, of ctest -T memcheck")
+
+# A value of ours follows when an option is added, or rtcheck has moved; one of somebody else's stays.
+macro(rtcheck_set variable value type what)
+  if(NOT DEFINED CACHE{${variable}} OR "$CACHE{${variable}}" STREQUAL "$CACHE{rtcheck_${variable}}")
+    set(${variable} "${value}" CACHE ${type} "${what}" FORCE)
+    set(rtcheck_${variable} "${value}" CACHE INTERNAL "${variable}, if it is rtcheck's")
+  endif()
+endmacro()
+
+if(NOT DEFINED RTCHECK_COMMAND_OPTIONS)
+  set(RTCHECK_COMMAND_OPTIONS "" CACHE STRING "more options for rtcheck, of ctest -T memcheck")
+endif()
 if(MEMORYCHECK_COMMAND MATCHES "valgrind|NOTFOUND")
   unset(MEMORYCHECK_COMMAND CACHE)
 endif()
 set(MEMORYCHECK_TYPE Valgrind CACHE STRING "rtcheck takes valgrind's options and writes its log")
-set(MEMORYCHECK_COMMAND "${rtcheck_COMMAND}" CACHE FILEPATH "the checker of ctest -T memcheck")
-set(MEMORYCHECK_COMMAND_OPTIONS "-q --tool=memcheck --num-callers=50 --error-exitcode=23 ${RTCHECK_COMMAND_OPTIONS}"
-  CACHE STRING "its options")
+rtcheck_set(MEMORYCHECK_COMMAND "${rtcheck_COMMAND}" FILEPATH "the checker of ctest -T memcheck")
+rtcheck_set(MEMORYCHECK_COMMAND_OPTIONS
+  "-q --tool=memcheck --num-callers=50 --error-exitcode=23 ${RTCHECK_COMMAND_OPTIONS}" STRING "its options")
 if(NOT TARGET rtcheck::annotations)
   add_library(rtcheck::annotations INTERFACE IMPORTED)
   set_target_properties(rtcheck::annotations PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${rtcheck_PREFIX}/include")
