@@ -73,17 +73,29 @@ static enum ink ink_of(uint32_t kind)
     return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? INK_BAD : kind == LEAK_POSSIBLE ? INK_WARNING : INK_NONE;
 }
 
-static void id_put(const struct leak_row *row, const struct page *page)
+static void id_put(const struct leak_row *row, int columns, const struct page *page)
 {
     fputc(' ', page->out);
     ink(page, ink_of(leak_kind(row->first->class)));
-    fprintf(page->out, "%-12s", row->first->id);
+    fprintf(page->out, "%-*s", columns, row->first->id);
     ink(page, INK_NONE);
 }
 
-static void columns_print(const struct part *part, const struct page *page)
+/* Ids are equally long but for .2, .3 behind some. */
+static int id_columns(const struct part *part, uint32_t shown)
 {
-    fprintf(page->out, " %-12s  %10s  %13s  ", "Id", "Total Size", "Num of Blocks");
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < shown; i++) {
+        size_t bytes = strlen(part->rows[i].first->id);
+        most = bytes > most ? bytes : most;
+    }
+    return (int)most;
+}
+
+static void columns_print(const struct part *part, int columns, const struct page *page)
+{
+    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size", "Num of Blocks");
     if (part->rows[0].is_marked)
         fprintf(page->out, "%6s  ", "New");
     if (!page->how->deterministic)
@@ -99,14 +111,14 @@ static uint32_t frames_in_row(const struct leak_row *row, const struct page *pag
     return row->members > 1 && page->how->match < most ? page->how->match : most;
 }
 
-static void row_print(struct report *r, const struct leak_row *row, const struct page *page)
+static void row_print(struct report *r, const struct leak_row *row, int columns, const struct page *page)
 {
     char *behind = behind_words(row);
     char address[24] = "-";
 
     if (row->blocks <= 1)
         snprintf(address, sizeof address, "0x%llx", (unsigned long long)row->first->block);
-    id_put(row, page);
+    id_put(row, columns, page);
     fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text, (unsigned long long)row->blocks);
     if (row->is_marked)
         fprintf(page->out, "%6llu  ", (unsigned long long)row->new_blocks);
@@ -134,12 +146,14 @@ static void table_print(struct report *r, const struct part *part, uint32_t line
 {
     uint32_t room = lines - HEAD_LINES, most = shown_at_most(part, page);
     uint32_t shown = part->count <= room ? part->count : room - 1;
+    int columns;
 
     shown = shown < most ? shown : most;
+    columns = id_columns(part, shown);
     heading_print(part, page);
-    columns_print(part, page);
+    columns_print(part, columns, page);
     for (uint32_t i = 0; i < shown; i++)
-        row_print(r, &part->rows[i], page);
+        row_print(r, &part->rows[i], columns, page);
     if (shown < part->count)
         more_print(r, part->count - shown, page);
 }
@@ -161,7 +175,7 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
 
     page.program = program_path(r, row->first->image);
     page.numbered = true;
-    id_put(row, &page);
+    id_put(row, 0, &page);
     fputs("  ", page.out);
     text_put(page.out, sentence);
     fputc('\n', page.out);
