@@ -146,6 +146,31 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
     return sum;
 }
 
+/* It is known how much is behind each head, not which of them: as long as one head with some is told, all are. */
+static void hide_behind(struct report *r, enum leak_class class, uint32_t heads)
+{
+    const struct fate *fate = NULL;
+
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        if (leak_kind(leak->class) != heads || leak->behind_blocks == 0)
+            continue;
+        if (!is_hidden(&leak->fate))
+            return;
+        fate = &leak->fate;
+    }
+    for (uint32_t i = 0; fate && i < r->leak_count; i++)
+        if (r->leaks[i].class == class && !is_hidden(&r->leaks[i].fate))
+            r->leaks[i].fate = *fate;
+}
+
+void report_hide_behind(struct report *r, uint32_t kinds)
+{
+    if (!(kinds & LEAK_INDIRECT))
+        hide_behind(r, CLASS_INDIRECT, LEAK_DEFINITE);
+    hide_behind(r, CLASS_BEHIND, LEAK_POSSIBLE);
+}
+
 bool leaks_are_known(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)

@@ -171,6 +171,12 @@ void baseline_free(struct baseline *b); /* NULL is nothing */
  */
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
 
+/*
+ * What is behind leaks that are all suppressed or known is so with them, unless indirect leaks are among the
+ * kinds that are told of by themselves.  After both.
+ */
+void report_hide_behind(struct report *r, uint32_t kinds);
+
 /* Writes what there is as a baseline, by rename, with the caps of `old`.  -errno. */
 int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds);
 

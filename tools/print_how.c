@@ -57,7 +57,7 @@ static enum print_format print_format(const struct options *o)
     return is_memcheck && !option_is_given(o, "format") ? PRINT_VALGRIND : PRINT_TEXT;
 }
 
-static unsigned kinds_told(const struct options *o)
+unsigned kinds_told(const struct options *o)
 {
     return option_leak_kinds(o, "show-leak-kinds") |
            (option_flag(o, "show-reachable") ? LEAK_REACHABLE | LEAK_INDIRECT : 0);

@@ -74,6 +74,7 @@ int judges_act(const struct judges *j, struct report *r, const struct options *o
         bad = report_write_baseline(r, path, j->baseline, kinds);
     else if (j->baseline)
         report_compare(r, j->baseline, kinds);
+    report_hide_behind(r, kinds | kinds_told(o));
     return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 

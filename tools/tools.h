@@ -158,6 +158,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
 void ask_for(struct report *r, const struct options *o);
 /* Are commands of GitHub's runner to be printed? */
 bool annotations_wanted(const struct options *o);
+unsigned kinds_told(const struct options *o);
 unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_kind */
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);

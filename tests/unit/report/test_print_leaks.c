@@ -85,6 +85,31 @@ static void test_table(void **state)
     must_say(text, "rtcheck: in control; 3 problems; leaked 110 B in 6 blocks, possibly 263 B in 2 blocks; exit status 0\n");
 }
 
+/* How many indirect leaks are told where places that lost their blocks are known, of these kinds told. */
+static uint64_t indirect_told(bool knows_plain, bool knows_head, uint32_t kinds)
+{
+    struct build b = one_of_each();
+    struct report *r = collect(&b);
+    uint64_t blocks;
+
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (r->leaks[i].class == CLASS_LOST)
+            r->leaks[i].fate.is_known = r->leaks[i].behind_blocks > 0 ? knows_head : knows_plain;
+    report_hide_behind(r, kinds);
+    blocks = leak_sum(r, LEAK_INDIRECT).blocks;
+    report_close(r);
+    return blocks;
+}
+
+static void test_behind_what_is_known(void **state)
+{
+    (void)state;
+    assert_int_equal(indirect_told(false, false, LEAK_DEFINITE), 2);
+    assert_int_equal(indirect_told(true, false, LEAK_DEFINITE), 2);
+    assert_int_equal(indirect_told(false, true, LEAK_DEFINITE), 0);
+    assert_int_equal(indirect_told(true, true, ALL_KINDS), 2);
+}
+
 static void test_all_kinds(void **state)
 {
     struct build b = one_of_each();
@@ -605,6 +630,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_behind_what_is_known),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_records),
         cmocka_unit_test(test_summary),    cmocka_unit_test(test_problems),
         cmocka_unit_test(test_no_leaks),   cmocka_unit_test(test_inherited),
