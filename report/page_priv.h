@@ -27,6 +27,8 @@ bool rule_is_unused(const struct rule *rule);
 /* How many lines suppressed_print takes that nobody has asked for. */
 uint32_t suppressed_lines(const struct report *r);
 void suppressed_print(const struct report *r, const struct page *page);
+/* The same in formats of others, where it is asked for or somebody has to look at a rule. */
+void suppressed_print_apart(const struct report *r, const struct page *page);
 
 /* ---- suppress_gen.c ------------------------------------------------------------------------- */
 

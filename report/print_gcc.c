@@ -79,6 +79,7 @@ void gcc_print(struct report *r, FILE *out, const struct print_options *how)
             notes_put(r, &rows.at[k], how, out);
     }
     if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        suppressed_print_apart(r, &page);
         notes_print(&notes, UINT32_MAX, out);
         verdict_print(r, main, problems, &page);
     }

@@ -247,6 +247,7 @@ void lsan_print(struct report *r, FILE *out, const struct print_options *how)
             error_put(&s, &all.at[i]);
     leaks_put(&s, &all, main ? main->number : 0);
     if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        suppressed_print_apart(r, &page);
         notes_print(&notes, UINT32_MAX, out);
         verdict_print(r, main, problems, &page);
     }

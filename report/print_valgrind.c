@@ -281,6 +281,19 @@ static void verdict_put(const struct memcheck *m, const struct image *main, uint
     verdict_print(m->r, main, problems, &page);
 }
 
+static void suppressed_put(const struct memcheck *m)
+{
+    char *text = NULL, *rest, *line;
+    size_t bytes = 0;
+    struct page page = {.out = must_have(open_memstream(&text, &bytes)), .how = m->how};
+
+    suppressed_print_apart(m->r, &page);
+    fclose(page.out);
+    for (rest = text; (line = strsep(&rest, "\n")) && *line;)
+        line_put(m, "%s", line);
+    free(text);
+}
+
 void valgrind_print(struct report *r, FILE *out, const struct print_options *how)
 {
     const struct image *main = image_main(r);
@@ -303,8 +316,10 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
     if (!how->quiet)
         summary_put(&m, &all);
     notes_put(&m, &notes, !how->quiet);
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems)
+    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+        suppressed_put(&m);
         verdict_put(&m, main, problems);
+    }
     notes_free(&notes);
     findings_free(&all);
 }

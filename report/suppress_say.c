@@ -154,22 +154,34 @@ static const char *sum_put(const struct hidden *sum, FILE *out)
     return *comma ? comma : NULL;
 }
 
-uint32_t suppressed_lines(const struct report *r)
+/* Lines about rules whose day is over, or that met more than their max. */
+static uint32_t limit_lines(const struct report *r)
 {
-    struct hidden sum = hidden_sum(r);
     uint32_t lines = 0;
 
     for (uint32_t i = 0; r->rules && i < r->rules->count; i++)
         lines += (uint32_t)r->rules->rule[i].is_expired + (r->rules->rule[i].over > 0);
+    return lines;
+}
+
+uint32_t suppressed_lines(const struct report *r)
+{
+    struct hidden sum = hidden_sum(r);
+    uint32_t lines = limit_lines(r);
+
     return lines + (lines > 0 || sum.leaks + sum.errors > 0);
+}
+
+static bool is_asked(const struct print_options *how)
+{
+    return how->used_rules || how->stale_rules;
 }
 
 void suppressed_print(const struct report *r, const struct page *page)
 {
     struct hidden sum = hidden_sum(r);
-    bool is_asked = page->how->used_rules || page->how->stale_rules;
 
-    if (!r->rules || (suppressed_lines(r) == 0 && !is_asked))
+    if (!r->rules || (suppressed_lines(r) == 0 && !is_asked(page->how)))
         return;
     ink(page, INK_HEADING);
     fputs("SUPPRESSED", page->out);
@@ -182,7 +194,7 @@ void suppressed_print(const struct report *r, const struct page *page)
     if (sum.unused > 0)
         fprintf(page->out, "; %s unused%s", count_text(sum.unused, "rule", "rules").text,
                 page->how->stale_rules ? "" : " (--stale-suppressions)");
-    if (sum.not_ours > 0 && is_asked)
+    if (sum.not_ours > 0 && is_asked(page->how))
         fprintf(page->out, "; %s about what is not looked for", count_text(sum.not_ours, "rule", "rules").text);
     fputc('\n', page->out);
     for (uint32_t i = 0; i < r->rules->count; i++)
@@ -191,6 +203,12 @@ void suppressed_print(const struct report *r, const struct page *page)
         used_print(r->rules, page);
     if (page->how->stale_rules)
         stale_print(r->rules, page);
+}
+
+void suppressed_print_apart(const struct report *r, const struct page *page)
+{
+    if (is_asked(page->how) || limit_lines(r) > 0)
+        suppressed_print(r, page);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */

@@ -95,6 +95,19 @@ def below_main():
 
 
 @check
+def in_formats_of_others():
+    """What was asked for, and rules that somebody has to look at, are told in other programs' words, too."""
+    write("x.supp", "# expires: 2020-01-01\n" + LEFT)
+    for form, before in (("valgrind", "== "), ("lsan", "\n"), ("gcc", "\n")):
+        said = rtcheck("--format=" + form, "--suppressions=x.supp").stderr
+        must(before + "                expired on 2020-01-01: x.supp:2 (the first of two)\n" in said, form, said)
+        write("y.supp", LEFT)
+        must("SUPPRESSED " not in rtcheck("--format=" + form, "--suppressions=y.supp").stderr, form)
+        said = rtcheck("--format=" + form, "--suppressions=y.supp", "--print-suppressions").stderr
+        must(before + "                1 time, 10 B: y.supp:1 (the first of two)\n" in said, form, said)
+
+
+@check
 def grammars_in_one_file():
     text = LEFT + "leak:copy\n" + "suppress aib in advance\n" + "{\n a\n Memcheck:Free\n fun:free\n fun:free_twice\n}\n"
     names, report, done = rules(text + "suppress mel in take\n", "--error-exitcode=9")
