@@ -14,6 +14,7 @@
  * may have * and ? in it.  What asks a debugger to list, count or forget is no rule, and refused.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,8 +144,9 @@ static int take_address(struct reader *in, const char *at, struct rule *rule)
         return reader_refuse(in, word.at, "an address is expected behind addr");
     memcpy(text, word.at, word.bytes);
     text[word.bytes] = '\0';
+    errno = 0;
     rule->address = strtoull(text, &end, 0);
-    if (*end)
+    if (*end || errno)
         return reader_refuse(in, word.at, "an address is expected behind addr");
     if (word_next(in, &at, &word))
         return reader_refuse(in, word.at, "nothing may stand behind the address");

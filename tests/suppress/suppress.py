@@ -108,6 +108,12 @@ def in_formats_of_others():
 
 
 @check
+def addresses_that_are_too_large():
+    done = rtcheck("--suppressions=" + write("z.supp", "suppress mel addr 99999999999999999999\n"))
+    must(done.returncode == 125 and "z.supp:1:19: an address is expected behind addr" in done.stderr, done.stderr)
+
+
+@check
 def grammars_in_one_file():
     text = LEFT + "leak:copy\n" + "suppress aib in advance\n" + "{\n a\n Memcheck:Free\n fun:free\n fun:free_twice\n}\n"
     names, report, done = rules(text + "suppress mel in take\n", "--error-exitcode=9")
