@@ -20,6 +20,7 @@
  */
 #include "leave_priv.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -39,7 +40,7 @@ static struct {
     _Atomic uint32_t dismissed;
     uint32_t image;   /* whose it is: a forked child finds its parent's */
     uint32_t program; /* pid */
-    int process;      /* descriptor for it */
+    int signals;      /* descriptor of those that the witness has been sent */
     uintptr_t control_block;
 } watch;
 
@@ -71,6 +72,7 @@ static bool is_needed(int signals)
         if (said == OS_VIGIL_NOTHING && !os_has_memory_of(watch.program))
             return os_keep_vigil(signals, 0) == OS_VIGIL_GONE && /* it may have ended just now */
                    !atomic_load(&watch.dismissed);
+        os_keep_stderr_of(watch.program); /* who reads it waits for its end */
     }
     return false;
 }
@@ -80,12 +82,10 @@ static int be_witness(void *unused)
     (void)unused;
     self = NULL;
     self_state = SELF_GONE; /* not a thread of the program's */
-    bool by_hand = run_header()->mode == RUN_BY_HAND;
-    int signals = os_stand_apart("rtcheck-witness", watch.process, by_hand, DISMISSAL);
-    bool needed = signals >= 0 && is_needed(signals);
+    bool needed = is_needed(watch.signals);
     if (needed)
         bear_witness();
-    atomic_store_explicit(&image()->watcher, signals < 0 ? 0 : WATCHER_DONE, memory_order_release);
+    atomic_store_explicit(&image()->watcher, WATCHER_DONE, memory_order_release);
     run_ring();
     if (needed)
         report_by_hand();
@@ -94,11 +94,14 @@ static int be_witness(void *unused)
 
 /* ---- in between ----------------------------------------------------------------------------------- */
 
+/* It stands apart before the program goes on: no lock, pipe or file of the program's is open in the witness. */
 static int between(void *unused)
 {
     (void)unused;
-    watch.process = os_process_fd(watch.program);
-    if (watch.process < 0)
+    bool by_hand = run_header()->mode == RUN_BY_HAND;
+    int process = os_process_fd(watch.program);
+    watch.signals = process < 0 ? process : os_stand_apart("rtcheck-witness", process, by_hand, DISMISSAL);
+    if (watch.signals < 0)
         os_exit_now(1);
     int pid = clone(be_witness, stack + STACK_BYTES,
                     CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID, NULL,
@@ -154,12 +157,14 @@ void vigil_start(void)
     watch.program = os_pid();
     atomic_store(&watch.dismissed, 0);
     atomic_store(&image()->watcher, 0);
+    int saved = errno; /* who forks, or whose exec has failed, may have one */
     struct os_signals signals;
     os_block_signals(&signals);
     int pid = clone(between, stack_between + BETWEEN_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, NULL);
     if (pid > 0)
         os_reap_silent((uint32_t)pid);
     os_restore_signals(&signals);
+    errno = saved;
 }
 
 void vigil_end(void)

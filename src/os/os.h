@@ -201,6 +201,7 @@ void os_signal_process(uint32_t pid, int signal);
  * folder and stderr stay.  A descriptor to be told of `signal` by, or -errno.
  */
 int os_stand_apart(const char *name, int keep, bool will_print, int signal);
+void os_keep_stderr_of(uint32_t pid); /* closes it unless it is still that process's */
 /* Then: waits for what happens first.  `signals`: that descriptor. */
 enum os_vigil { OS_VIGIL_NOTHING, OS_VIGIL_GONE, OS_VIGIL_CALLED };
 enum os_vigil os_keep_vigil(int signals, unsigned ms);

@@ -4,6 +4,7 @@
 /* rtc-build: -pthread */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,10 +24,12 @@
 
 #define NOINLINE __attribute__((noinline))
 #define THREADS 8
+#define LOCKS 100
 #define PATIENCE_S 10
 
 static void *volatile kept, *volatile ours;
 static int is_lost;
+static const char *program;
 
 /* Dead parts of a stack count, for nobody knows what is dead of it. */
 static NOINLINE void scrub(void)
@@ -47,6 +52,13 @@ static NOINLINE void lose(size_t bytes)
     kept = malloc(bytes);
     kept = NULL;
     scrub();
+}
+
+/* A child is looked after from its first block on, if the compiler leaves it one. */
+static void use_memory(void)
+{
+    void *volatile block = malloc(100);
+    free(block);
 }
 
 static void raw(long number, long a, long b, long c)
@@ -201,7 +213,7 @@ static void behaviour(void)
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        free(malloc(100));
+        use_memory();
         _exit(kill(0, SIGTERM) ? 1 : 5);
     }
     while (waitpid(pid, &status, 0) < 0)
@@ -216,7 +228,7 @@ static void in_child(int (*body)(void))
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        free(malloc(100));
+        use_memory();
         _exit(body());
     }
     waitpid(pid, &status, 0);
@@ -253,11 +265,64 @@ static void namespaces(void)
     in_child(processes);
 }
 
+/* A lock goes with the last descriptor of its file: the child's witness must not have one. */
+static void locks(void)
+{
+    int held = 0;
+    FILE *file = tmpfile();
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+    fflush(stdout);
+    for (int i = 0; i < LOCKS; i++) {
+        int fd = open(path, O_RDWR);
+        held += flock(fd, LOCK_EX | LOCK_NB) != 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            use_memory();
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        close(fd);
+        held += flock(fileno(file), LOCK_EX | LOCK_NB) != 0;
+        flock(fileno(file), LOCK_UN);
+    }
+    fclose(file);
+    printf("locks that were held: %d\n", held);
+}
+
+/* Where no process may be born malloc and exec say what they would. */
+static void no_children(void)
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rlimit none = {0, 0};
+        int uid = setresuid(65534, 65534, 65534) ? errno == EPERM : 1;
+        setrlimit(RLIMIT_NPROC, &none);
+        errno = 0;
+        use_memory();
+        if (!uid || errno)
+            _exit(125);
+        execl("/rtcheck-no-such-program", "", (char *)NULL);
+        _exit(errno);
+    }
+    waitpid(pid, &status, 0);
+    printf("exec: %d\n", WEXITSTATUS(status));
+}
+
+static void inherited(void)
+{
+    locks();
+    no_children();
+}
+
 /* Who waits for the end of its output must not wait for us. */
 static void closes(void)
 {
     char c;
     close(1);
+    close(2);
     (void)!read(0, &c, 1);
 }
 
@@ -295,8 +360,6 @@ static pid_t witness_of(const char *program, const char *what)
         closedir(dir);
     return found;
 }
-
-static const char *program;
 
 static void goes_away(const char *of)
 {
@@ -359,7 +422,8 @@ int main(int argc, char **argv)
     } what[] = {{"killed", killed},     {"many", many},           {"own_call", own_call},   {"no_stack", no_stack}, {"threads", threads},
                 {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
                 {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
-                {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces}};
+                {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces},
+                {"inherited", inherited}};
     program = argv[0];
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     if (argc == 3 && !strcmp(argv[1], "after")) {

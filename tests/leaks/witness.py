@@ -106,7 +106,7 @@ def hammered(folder):
 
 
 def seen(folder):
-    for words in (["behaviour"], ["namespaces"], ["replaced"], ["replaced_by_own_call"]):
+    for words in (["behaviour"], ["namespaces"], ["inherited"], ["replaced"], ["replaced_by_own_call"]):
         result, _, report = checked(folder, *words)
         want = run([PROGRAM, *words], folder)[0]
         if result != want:
@@ -117,7 +117,7 @@ def seen(folder):
 
 def closed(folder):
     with subprocess.Popen([PROGRAM, "closes"], cwd=folder, env=dict(os.environ, **hand(folder)),
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as p:
         os.set_blocking(p.stdout.fileno(), False)
         if not wait_for(lambda: p.stdout.read() == b"") or p.poll() is not None:
             yield "closes: its output did not end"
