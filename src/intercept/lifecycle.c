@@ -88,6 +88,13 @@ static void note_sandbox(void)
         image_flag(IMAGE_SANDBOXED);
 }
 
+/* Orphans are the program's own from now on, and it may count them. */
+static void note_reaper(int option, long on)
+{
+    if (option == PR_SET_CHILD_SUBREAPER && on && core_is_started() && run_header())
+        atomic_store(&run_header()->adopts_orphans, 1);
+}
+
 EXPORT long syscall(long nr, ...)
 {
     va_list ap;
@@ -100,6 +107,8 @@ EXPORT long syscall(long nr, ...)
         return forking_call(nr, a);
     if (nr == SYS_seccomp || (nr == SYS_prctl && a[0] == PR_SET_SECCOMP))
         note_sandbox();
+    if (nr == SYS_prctl)
+        note_reaper((int)a[0], a[1]);
     return NEXT(syscall)(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -113,6 +122,7 @@ EXPORT int prctl(int option, ...)
     va_end(ap);
     if (option == PR_SET_SECCOMP)
         note_sandbox();
+    note_reaper(option, a[0]);
     return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 

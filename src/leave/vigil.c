@@ -13,8 +13,8 @@
  *       |--- a signal that the witness has blocked: it is dismissed
  *       |--- gone: its process descriptor says so
  *
- * It is an orphan, so there is none where orphans are the program's own, or where it would be the first
- * process of a namespace.  The memory of a program that
+ * It is an orphan, so there is none where orphans are the program's own or another's of the run, or where it
+ * would be the first process of a namespace.  The memory of a program that
  * went on by an exec of its own must not stay: from time to time it asks whether that is so.  Its thread
  * has local storage of its own, as that of the thread that made it may go before it does.
  */
@@ -132,7 +132,7 @@ static bool make_storage(void)
 static bool can_have_one(void)
 {
     return rt.options.witness && wants_leaks_at_end() && run_header() && !os_sandboxed() && !os_is_reaper() &&
-           os_bears_children_here();
+           !atomic_load(&run_header()->adopts_orphans) && os_bears_children_here();
 }
 
 /* The one before it is on its way out: it uses the same stack. */

@@ -317,6 +317,21 @@ static void inherited(void)
     no_children();
 }
 
+/* Orphans are its children: only its own. */
+static void subreaper(void)
+{
+    int status;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    in_child(getpagesize);
+    say_wait("all", __WALL);
+    pid_t pid = fork();
+    if (pid == 0)
+        execl("/proc/self/exe", program, "namespaces", (char *)NULL);
+    waitpid(pid, &status, 0);
+    usleep(200000);
+    say_wait("all", __WALL);
+}
+
 /* Who waits for the end of its output must not wait for us. */
 static void closes(void)
 {
@@ -423,7 +438,7 @@ int main(int argc, char **argv)
                 {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
                 {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
                 {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces},
-                {"inherited", inherited}};
+                {"inherited", inherited}, {"subreaper", subreaper}};
     program = argv[0];
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     if (argc == 3 && !strcmp(argv[1], "after")) {
