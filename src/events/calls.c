@@ -177,7 +177,7 @@ EXPORT int msync(void *address, size_t size, int flags)
     if (!is_armed(RTC_EVENT_MSYNC))
         return NEXT(msync)(address, size, flags);
     union rtc_event e = {.msync = {-1, address, size, flags}};
-    return change_nothing(RTC_EVENT_MSYNC, &e);
+    return change_nothing_or_be_cancelled(RTC_EVENT_MSYNC, &e);
 }
 
 /* ---- without events --------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "events_priv.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 
@@ -466,6 +467,21 @@ int change_nothing(uint32_t type, union rtc_event *e)
     visit_begin(&v);
     make_call(&v, type, e);
     visit_end(&v);
+    return e->munmap.result;
+}
+
+static void visit_left(void *v)
+{
+    visit_end(v);
+}
+
+int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
+{
+    struct visit v;
+    visit_begin(&v);
+    pthread_cleanup_push(visit_left, &v);
+    make_call(&v, type, e);
+    pthread_cleanup_pop(1);
     return e->munmap.result;
 }
 

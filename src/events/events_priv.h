@@ -87,6 +87,7 @@ void events_unlock(void);
 void *change_remap(union rtc_event *e);
 int change_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags);
 int change_nothing(uint32_t type, union rtc_event *e); /* of what is mapped */
+int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 /* The call alone: MMAP, MREMAP, SHMAT, SBRK. */
 void *pointer_call(uint32_t type, const union rtc_event *e);
 

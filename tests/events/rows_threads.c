@@ -230,6 +230,31 @@ void row_fork_in_a_callback(void)
     must(rtc_event_unset_handler(~0u, fork_inside, NULL) == 0);
 }
 
+static void ignore(unsigned type, union rtc_event *e, void *unused)
+{
+    (void)type, (void)e, (void)unused;
+}
+
+static void *cancelled(void *at)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    msync(at, PAGE, MS_SYNC);
+    return NULL;
+}
+
+/* Who is cancelled in msync is no visitor any more. */
+void row_cancelled_in_a_call(void)
+{
+    pthread_t thread;
+    void *result = NULL;
+    must(rtc_event_set_handler(RTC_EVENT_MSYNC, 0, ignore, NULL) == 0);
+    must(pthread_create(&thread, NULL, cancelled, pages(1)) == 0);
+    must(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    must(rtc_event_unset_handler(RTC_EVENT_MSYNC, ignore, NULL) == 0);
+}
+
 /* It works in its parent's memory, on its parent's mappings. */
 void row_vfork_child(void)
 {
