@@ -102,10 +102,12 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
 {
     uintptr_t from = *at, to = end;
     (void)about;
-    enum touched what = rt.options.heap_in_file ? TOUCHED_UNKNOWN : touched_next(&from, end, &to);
+    enum touched what = TOUCHED_UNKNOWN;
+    if (!rt.options.heap_in_file)
+        what = touched_next(&from, end, &to);
     *at = from;
     *piece_end = what == TOUCHED_UNKNOWN ? end : to;
-    return what != TOUCHED_NOTHING;
+    return what != TOUCHED_NOTHING && from < end;
 }
 
 static bool mark(struct check *c)

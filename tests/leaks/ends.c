@@ -231,7 +231,7 @@ static char *volatile sparsely;
 /* Of a large block one page in the middle holds something, and one has been closed. */
 static void sparse(void)
 {
-    size_t bytes = 1u << 30, page = 4096;
+    size_t bytes = 64u << 20, page = 4096;
     char *large = malloc(bytes), *closed = (char *)(((uintptr_t)large / page + 1000) * page);
     sparsely = large;
     *(void **)(void *)(large + bytes / 2) = malloc(1001);

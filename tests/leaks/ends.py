@@ -41,6 +41,7 @@ WHAT = {
     "exec_after_check": ([], 0),
 }
 TIMES = {"hammer": 3} # the moment differs
+ALSO = {"sparse": ["--heap=file", "--heap-size=512m"]} # run again with these
 
 
 def run(words, folder):
@@ -49,21 +50,22 @@ def run(words, folder):
     return done.returncode, done.stdout
 
 
-def checked(words, folder):
+def checked(words, options, folder):
     out = os.path.join(folder, "report.json")
     begin = time.monotonic()
-    result = run([BUILD + "/bin/rtcheck", "-q", "--json", out, "--leak-check=full", PROGRAM, *words], folder)
+    result = run([BUILD + "/bin/rtcheck", "-q", "--json", out, "--leak-check=full", *options,
+                  PROGRAM, *words], folder)
     took = time.monotonic() - begin
     with open(out) as f:
         return result, took, json.load(f)
 
 
-def judge(name, twin, folder):
+def judge(name, twin, options, folder):
     lost, unheard = WHAT[name]
     if lost is TWIN:
         lost = [4711] if twin == "lost" else []
     plain = run([PROGRAM, name, twin], folder)
-    result, took, report = checked([name, twin], folder)
+    result, took, report = checked([name, twin], options, folder)
     if result != plain:
         yield "%s; without a checker: %s" % (result, plain)
     if took > PATIENCE:
@@ -86,17 +88,19 @@ def judge(name, twin, folder):
 def cells(names):
     for name in names:
         for twin in ("held", "lost") if WHAT[name][0] is TWIN else ("held",):
-            yield from [(name, twin)] * TIMES.get(name, 1)
+            yield from [(name, twin, [])] * TIMES.get(name, 1)
+            if name in ALSO:
+                yield name, twin, ALSO[name]
 
 
 def main():
     wrong = count = 0
     with tempfile.TemporaryDirectory(prefix="ends-") as folder:
-        for name, twin in cells(sys.argv[1:] or WHAT):
+        for name, twin, options in cells(sys.argv[1:] or WHAT):
             count += 1
-            for what in judge(name, twin, folder):
+            for what in judge(name, twin, options, folder):
                 wrong += 1
-                print("%s, %s: %s" % (name, twin, what))
+                print("%s: %s" % (" ".join([name, twin, *options]), what))
     print("%d runs, %d wrong" % (count, wrong))
     return wrong > 0
 
