@@ -78,6 +78,8 @@ static bool check_take(struct report *r, struct image *image, struct leak_check_
     leaks_drop(r);
     if (!image_read_check(r, image, check, at))
         return false;
+    for (struct image *elder = image_elder(r, image); elder; elder = image_elder(r, elder))
+        image_read_map(r, elder); /* the first of its program has said what it suppresses */
     leaks_sort(r);
     return true;
 }

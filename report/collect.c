@@ -227,6 +227,10 @@ void report_close(struct report *r)
     symbols_free(r);
     leaks_free(r);
     sites_free(r);
+    for (uint32_t i = 0; i < r->own_count; i++)
+        own_text_free(&r->own[i]);
+    free(r->own);
+    rules_free(r->own_rules);
     free(r->bad);
     free(r->exits);
     view_close(&r->view);

@@ -97,6 +97,14 @@ int baseline_read_text(struct baseline **out, const char *name, const char *text
                        size_t room);
 void baseline_print(const struct report *r, const struct page *page);
 
+/* ---- suppress_own.c ------------------------------------------------------------------------- */
+
+/* Pieces of an image's text, in order; NULL: one is missing. */
+void own_text_take(struct report *r, const struct image *image, char *const *pieces, uint32_t count);
+void own_text_free(struct own_text *text);
+/* `rules` and those of the report's programs, as long as the report; `rules` itself where there are none. */
+struct rules *rules_with_own(struct report *r, struct rules *rules);
+
 /* ---- suppress_match.c ----------------------------------------------------------------------- */
 
 /* As report_suppress, without counting: of a run that goes on. */

@@ -26,6 +26,13 @@ struct progress {
     uint32_t shown; /* percents + 1 */
 };
 
+/* What __lsan_default_suppressions of a program gives. */
+struct own_text {
+    char *exe;
+    char *text;
+    char *wrong; /* when it was read: why it does not hold; NULL: nothing is */
+};
+
 struct report {
     struct view view;
     struct image *images; /* uthash, ascending numbers */
@@ -60,6 +67,9 @@ struct report {
     struct helper *helper; /* the process that has them */
     struct progress progress;
     const struct rules *rules; /* that findings were held against; NULL: none */
+    struct rules *own_rules;   /* the same, where programs have some of their own: freed with the report */
+    struct own_text *own;      /* suppressions of programs */
+    uint32_t own_count;
     const struct baseline *baseline; /* the same of what is known */
     bool no_symbols;       /* it breaks */
     time_t waited_for_nothing; /* seconds, for servers of debugging information */

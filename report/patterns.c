@@ -158,6 +158,11 @@ uint32_t pattern_intern(struct patterns *all, const char *pattern, size_t bytes)
     return p->number;
 }
 
+const char *pattern_text(const struct patterns *all, uint32_t pattern)
+{
+    return all->pattern[pattern - 1]->text;
+}
+
 uint32_t pattern_uses(const struct patterns *all, uint32_t pattern)
 {
     return all->pattern[pattern - 1]->uses;

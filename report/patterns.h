@@ -22,6 +22,7 @@ void patterns_free(struct patterns *all);
 
 /* Only before any text is asked about.  How often a pattern was interned is kept. */
 uint32_t pattern_intern(struct patterns *all, const char *pattern, size_t bytes);
+const char *pattern_text(const struct patterns *all, uint32_t pattern);
 uint32_t pattern_uses(const struct patterns *all, uint32_t pattern);
 uint32_t patterns_count(const struct patterns *all);
 /* Does every text meet it, but perhaps an empty one? */

@@ -362,9 +362,12 @@ static void note_leaks(const struct report *r, struct notes *notes)
                  count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were").text);
 }
 
-/* The program's own options, for another checker. */
+/* The program's own options and suppressions, for another checker. */
 static void note_settings(const struct report *r, struct notes *notes)
 {
+    for (uint32_t i = 0; i < r->own_count; i++)
+        if (r->own[i].wrong)
+            note_add(notes, true, "suppressions of the program do not hold: %s", r->own[i].wrong);
     for (const struct image *image = r->images; image; image = image->hh.next)
         for (uint32_t i = 0; i < image->unknown_count; i++)
             note_add(notes, true, "%s: __lsan_default_options: not known here: %s", program_name(image),

@@ -123,6 +123,8 @@ struct reading {
     uint32_t leak_area_count;
     struct chunk_root *roots;
     uint32_t root_count;
+    char **own; /* pieces of its own suppressions */
+    uint32_t own_count;
 };
 
 /* Roots are numbered through all chunks, which may stand in any order. */
@@ -245,13 +247,38 @@ static void read_errors(struct reading *rd, const struct segment *s)
     }
 }
 
-static void read_texts(struct image *image, const struct segment *s)
+/* They may stand in any order. */
+static void read_own(struct reading *rd, const struct text_record *text)
 {
+    if (text->piece >= TEXT_PIECES_MAX)
+        return;
+    for (; rd->own_count <= text->piece; rd->own_count++) {
+        rd->own = grow(rd->own, rd->own_count, sizeof *rd->own);
+        rd->own[rd->own_count] = NULL;
+    }
+    free(rd->own[text->piece]);
+    rd->own[text->piece] = must_have(strdup(text->text));
+}
+
+static void take_own(struct reading *rd)
+{
+    if (rd->own_count > 0)
+        own_text_take(rd->report, rd->image, rd->own, rd->own_count);
+    for (uint32_t i = 0; i < rd->own_count; i++)
+        free(rd->own[i]);
+    free(rd->own);
+}
+
+static void read_texts(struct reading *rd, const struct segment *s)
+{
+    struct image *image = rd->image;
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
     for (uint32_t i = 0; i < count; i++) {
         const struct text_record *text = segment_item(s, i);
-        if (text->kind != TEXT_UNKNOWN_SETTING)
+        if (text->kind == TEXT_SUPPRESSIONS)
+            read_own(rd, text);
+        if (text->kind != TEXT_UNKNOWN_SETTING || rd->what != READ_ALL)
             continue;
         image->unknown_settings = grow(image->unknown_settings, image->unknown_count, sizeof(char *));
         image->unknown_settings[image->unknown_count++] = must_have(strdup(text->text));
@@ -322,6 +349,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
 {
     if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;
+    if (s->kind == SEGMENT_TEXTS)
+        read_texts(rd, s);
     if (map_read_segment(rd->report, rd->image, s) || rd->what == READ_MAP)
         return;
     if (rd->what == READ_CHECK) {
@@ -341,8 +370,6 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_threads(rd, s);
     else if (s->kind == SEGMENT_ERRORS)
         read_errors(rd, s);
-    else if (s->kind == SEGMENT_TEXTS)
-        read_texts(rd->image, s);
     else if (s->kind == SEGMENT_LEAKS)
         note_leaks(rd);
     else if (s->kind == SEGMENT_ROOTS)
@@ -426,6 +453,7 @@ void image_read_map(struct report *r, struct image *image)
     image->map_tried = true;
     image->thread_count = 0;
     read_areas(&rd);
+    take_own(&rd);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -510,6 +538,7 @@ void image_collect(struct report *r, struct image *image)
     use_stacks(r, image, &all);
     image->error_places = rd.error_count;
     errors_take(r, image, rd.errors, rd.error_count);
+    take_own(&rd);
     take_leaks(&rd);
     free(rd.errors);
     counts_free(&rd.scratch);
@@ -525,6 +554,7 @@ bool image_read_check(struct report *r, struct image *image, struct leak_check_r
     read_areas(&rd);
     memcpy((void *)check, (const void *)&rd.check, sizeof *check);
     *at = rd.check_at;
+    take_own(&rd);
     image->leak_check = check->result < LEAKS_CHECK_COUNT ? check->result : LEAKS_CHECK_COUNT;
     image->threads_unheard = check->threads_unheard;
     take_leaks(&rd); /* of none it found nothing */

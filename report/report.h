@@ -129,8 +129,8 @@ struct print_options {
 };
 
 /*
- * Suppressions: made, filled, sealed, and then findings are held against them.  Of all rules that one
- * meets the last decides.
+ * Suppressions: made, filled, sealed, and then findings are held against them, and against those that
+ * programs of the run have of their own.  Of all rules that one meets the last decides.
  */
 struct rules;
 struct rules *rules_new(void);

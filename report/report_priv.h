@@ -11,7 +11,7 @@
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
  *   ids.c       names of findings that stay
- *   suppress_*  rules.h: suppressions, out of files of three grammars; patterns.h
+ *   suppress_*  rules.h: suppressions, out of files of three grammars and of programs; patterns.h
  *   group.c     records: blocks in use by site, sorted
  *   helper.c    the process that reads programs' files for us
  *   names.c     an address in a module -> its symbol

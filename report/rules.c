@@ -83,6 +83,7 @@ void rules_free(struct rules *rules)
     for (uint32_t i = 0; i < rules->count; i++) {
         free(rules->rule[i].name);
         free(rules->rule[i].file);
+        free(rules->rule[i].program);
         free(rules->rule[i].reason);
         free(rules->rule[i].locations);
     }
@@ -228,9 +229,16 @@ static bool any_meets(struct rules *rules, const struct rule *rule, const struct
     return false;
 }
 
+static bool is_of_program(const struct rule *rule, const struct subject *f)
+{
+    return !rule->program || (f->program && strcmp(rule->program, f->program) == 0);
+}
+
 static bool rule_meets(struct rules *rules, const struct rule *rule, const struct subject *f)
 {
     rules->tried++;
+    if (!is_of_program(rule, f))
+        return false;
     switch (rule->scope) {
     case SCOPE_ALL:
         return true;

@@ -68,6 +68,7 @@ struct rule {
     char *name;
     char *file; /* where it stands; NULL: built in */
     uint32_t line;
+    char *program; /* whose findings alone it is about; NULL: all */
     enum rule_grammar grammar;
     enum rule_scope scope;
     bool is_shown; /* findings that it decides about are told */
@@ -136,6 +137,7 @@ struct subject {
     uint32_t leak_kind;
     uint64_t address; /* and how many bytes from it on belong to it */
     uint64_t bytes_there;
+    const char *program; /* NULL: several */
     const struct spot *const *spots; /* innermost first; the first is the entry: malloc, free, .. */
     uint32_t spot_count;
     uint32_t place_count; /* of them, behind the entry, those of the innermost frame */

@@ -310,6 +310,20 @@ static void error_judge(struct match *m, struct error *e, bool counts)
         e->fate = fate_of(m->rules, decide(m, &f, by_block ? &m->allocated : &m->entries[e->entry], site, counts));
 }
 
+/* The program that all these processes run; NULL: they run several. */
+static const char *program_of(const struct report *r, const uint32_t *images, uint32_t count)
+{
+    const char *first = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct image *image = image_of(r, images[i]);
+        if (!image || !image->exe || (first && strcmp(first, image->exe) != 0))
+            return NULL;
+        first = image->exe;
+    }
+    return first;
+}
+
 static void leak_judge(struct match *m, struct leak *leak, bool counts)
 {
     struct subject f = {
@@ -317,6 +331,7 @@ static void leak_judge(struct match *m, struct leak *leak, bool counts)
         .leak_kind = leak->class == CLASS_BEHIND ? LEAK_POSSIBLE : leak_kind(leak->class),
         .address = leak->block,
         .bytes_there = leak->block_bytes,
+        .program = m->r->own_count > 0 ? program_of(m->r, leak->images, leak->image_count) : NULL,
         .hits = leak->blocks,
         .bytes = leak->bytes,
     };
@@ -362,10 +377,10 @@ static void judge_all(struct report *r, struct rules *rules, bool counts)
 
 void report_suppress(struct report *r, struct rules *rules)
 {
-    judge_all(r, rules, true);
+    judge_all(r, rules_with_own(r, rules), true);
 }
 
 void findings_suppress(struct report *r, struct rules *rules)
 {
-    judge_all(r, rules, false);
+    judge_all(r, rules_with_own(r, rules), false);
 }

@@ -628,12 +628,16 @@ struct leak_check_record {
 enum text_kind {
     TEXT_NONE = 0,
     TEXT_UNKNOWN_SETTING = 1, /* "key=value" of __lsan_default_options, which means nothing here */
+    TEXT_SUPPRESSIONS = 2, /* a piece of what __lsan_default_suppressions gives */
     TEXT_KIND_COUNT
 };
 
+#define TEXT_PIECES_MAX 8192u
+#define TEXT_PIECE_BYTES 119u
+
 struct text_record {
     uint32_t kind; /* enum text_kind; others: of a later minor version */
-    uint32_t reserved;
+    uint32_t piece; /* of one text, from 0: all are full but the last, which is not */
     char text[120]; /* NUL-terminated; cut at the end */
 };
 
@@ -653,6 +657,7 @@ static_assert(sizeof(struct leak_group) == 160, "on-file layout");
 static_assert(sizeof(struct root_record) == 152, "on-file layout");
 static_assert(sizeof(struct leak_check_record) == 80, "on-file layout");
 static_assert(sizeof(struct text_record) == 128, "on-file layout");
+static_assert(sizeof(((struct text_record *)0)->text) == TEXT_PIECE_BYTES + 1, "and its NUL");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

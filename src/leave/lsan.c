@@ -5,7 +5,8 @@
  * A program may define three functions that the checker calls.  They are found where the program shows
  * them to libraries - defined in one, or linked with -rdynamic - as they are in a program that was built
  * without a sanitizer.  Options that have a meaning here are taken; of the others the report says that they are
- * not known.  Where a sanitizer's runtime is in the process all of this is its business.
+ * not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime is in the process all of this
+ * is its business.
  */
 #include "leave_priv.h"
 
@@ -16,6 +17,7 @@
 
 extern int __lsan_is_turned_off(void) __attribute__((weak));
 extern const char *__lsan_default_options(void) __attribute__((weak));
+extern const char *__lsan_default_suppressions(void) __attribute__((weak));
 
 static int exit_status = EXIT_STATUS; /* 0: with leaks it goes on */
 
@@ -84,8 +86,8 @@ static bool take_setting(const struct setting *s)
     return true;
 }
 
-/* One that is not known, into the run file. */
-static void note_setting(const struct setting *s)
+/* Into the run file. */
+static void note_text(enum text_kind kind, uint32_t piece, const char *at, size_t length)
 {
     static struct segment *texts;
     static uint32_t count;
@@ -98,13 +100,34 @@ static void note_setting(const struct setting *s)
     if (texts) {
         struct text_record *r = (struct text_record *)segment_items(texts) + count % TEXTS;
         struct text t = text_begin(r->text, sizeof r->text);
-        text_put_n(&t, s->key, (size_t)(s->value + s->value_length - s->key));
+        text_put_n(&t, at, length);
         text_end(&t);
-        r->kind = TEXT_UNKNOWN_SETTING;
+        r->kind = kind;
+        r->piece = piece;
         atomic_store_explicit(&texts->count, count++ % TEXTS + 1, memory_order_release);
     }
     section_end(&section);
 }
+
+/* ---- and its suppressions ---------------------------------------------------------------------------- */
+
+/* In pieces; the last one is not full, so that a reader knows whether it has them all. */
+static void note_suppressions(const char *text)
+{
+    size_t left = text_length(text);
+    if (!left)
+        return;
+    for (uint32_t piece = 0; piece < TEXT_PIECES_MAX; piece++) {
+        size_t n = left < TEXT_PIECE_BYTES ? left : TEXT_PIECE_BYTES;
+        note_text(TEXT_SUPPRESSIONS, piece, text, n);
+        if (n < TEXT_PIECE_BYTES)
+            return;
+        text += n;
+        left -= n;
+    }
+}
+
+/* ---- start ------------------------------------------------------------------------------------------- */
 
 void leave_start(void)
 {
@@ -114,9 +137,11 @@ void leave_start(void)
     struct setting s;
     while (text && next_setting(&text, &s))
         if (!take_setting(&s))
-            note_setting(&s);
+            note_text(TEXT_UNKNOWN_SETTING, 0, s.key, (size_t)(s.value + s.value_length - s.key));
     if (__lsan_is_turned_off && __lsan_is_turned_off())
         rt.options.leaks = false;
+    if (wants_leaks() && __lsan_default_suppressions && (text = __lsan_default_suppressions()))
+        note_suppressions(text);
     if (!wants_leaks_at_end())
         image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
 }

@@ -2,7 +2,8 @@
 # rtc-test: leaks/lsan ci 60
 """Programs built for another checker (lsan.c): the check that they make is the one at the end, and ends them
 as that checker would; what their own functions ask for is done, or said not to be known; and where a sanitizer's
-runtime is there, too (sanitizer.c), it gets the calls."""
+runtime is there, too (sanitizer.c), it gets the calls.  Suppressions of its own hold for a program (lsan_cxx.cc, too)
+and for no other, in mid-run and at the end, unless they have a mistake in them."""
 import collections
 import json
 import os
@@ -12,6 +13,7 @@ import tempfile
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/lsan"
+CXX = BUILD + "/tests/leaks/lsan_cxx"
 
 Case = collections.namedtuple("Case", "what options env status said lost note")
 AFTER = ["after", "again", "exit"]
@@ -73,10 +75,72 @@ def judge_sanitizer(folder):
         yield "beside a sanitizer: %s" % done
 
 
+def told(path):
+    """Sizes of what is told of as lost, and of what is suppressed, with the rule."""
+    with open(path) as f:
+        report = json.load(f)
+    rules = report["suppressions"]
+    lost = [l for l in report["leaks"] if l["rtc"] == "mel"]
+    hidden = {l["first"]["size"]: "%s:%d" % (rules[l["suppressed_by"]]["file"], rules[l["suppressed_by"]]["line"])
+              for l in lost if l["status"] == "suppressed"}
+    return sorted(l["first"]["size"] for l in lost if l["status"] == "new"), hidden
+
+
+WHERE = "__lsan_default_suppressions of "
+LONG = "# %s\n" % ("x" * 117) # a piece and no more
+SUPPRESSIONS = [
+    # its text, rules of a file, what is told of, what is not and by which line, and what is said
+    ("leak:lose", None, [], {3001: WHERE + "lsan:1"}, None),
+    ("leak:nobody\n\n leak:^lose$\n", None, [], {3001: WHERE + "lsan:3"}, None),
+    ("", None, [3001], {}, None),
+    (LONG * 3 + "leak:lose\n" + LONG * 40, None, [], {3001: WHERE + "lsan:4"}, None),
+    (LONG[:119], None, [3001], {}, None),
+    ("leak:lose\nlaek:lose\n", None, [3001], {}, WHERE + "lsan:2:1: "),
+    ("leak:lose\nleak:", None, [3001], {}, WHERE + "lsan:2:6: "),
+    ("endless", None, [3001], {}, "do not hold: not all of it could be kept"),
+    ("leak:lose", "leak:lose\n", [], {3001: "x.supp:1"}, None), # a file has the last word
+    ("leak:lose", "unsuppress mel in lose\n", [3001], {}, None),
+]
+
+
+def judge_suppressions(folder):
+    for text, rules, want, hidden, said in SUPPRESSIONS:
+        options = []
+        if rules:
+            with open(os.path.join(folder, "x.supp"), "w") as f:
+                f.write(rules)
+            options = ["--suppressions=x.supp"]
+        out = os.path.join(folder, "own.json")
+        done = run([BUILD + "/bin/rtcheck", *options, "--json", out, PROGRAM, "leak"], folder,
+                   LSAN_TEST_OPTIONS="exitcode=0", LSAN_TEST_SUPPRESSIONS=text)
+        got = told(out)
+        if got != (want, hidden) or ("do not hold" in done.stderr) != (said is not None) or (said or "") not in done.stderr:
+            yield "suppressions %.40r: told of %s, not of %s: %s" % (text, *got, done.stderr)
+
+
+def judge_programs(folder):
+    """Several programs in one run: what one hides is its own, in all of its processes; in mid-run, too."""
+    out = os.path.join(folder, "own.json")
+    done = run([BUILD + "/bin/rtcheck", "--all", "--json", out, "sh", "-c", "%s; %s midway" %
+                (CXX, PROGRAM)], folder)
+    got = told(out)
+    if got[0] != [3001, 4002, 4004] or set(got[1]) != {4001, 4003} or set(got[1].values()) != {WHERE + "lsan_cxx:2"}:
+        yield "several programs: told of %s, not of %s: %s" % (*got, done.stderr)
+    check = done.stderr.split("rtcheck: leak check 1 of lsan_cxx")
+    table = check[-1].split("rtcheck:")[0]
+    if len(check) != 2 or "by_mistake" not in table or "on_purpose" in table:
+        yield "in mid-run: %s" % done.stderr
+    done = run([CXX], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="json='%s'" % out)
+    got = told(out)
+    if got[0] != [4002, 4004] or set(got[1]) != {4001, 4003}:
+        yield "by hand: told of %s, not of %s: %s" % (*got, done.stderr)
+
+
 def main():
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="lsan-") as folder:
-        for what in [w for case in CASES for w in judge(case, folder)] + list(judge_sanitizer(folder)):
+        for what in [w for case in CASES for w in judge(case, folder)] + [
+                w for others in (judge_sanitizer, judge_suppressions, judge_programs) for w in others(folder)]:
             wrong += 1
             print(what)
     print("%d wrong" % wrong)

@@ -1,0 +1,140 @@
+/*
+ * suppress_own.c - suppressions that a program carries in itself, for LeakSanitizer: what its function
+ * __lsan_default_suppressions gives, which the runtime has put into the run file, piece by piece.
+ *
+ * They hold for this program alone, whichever of its processes leaks; what several programs leak at one
+ * place is for none of them to hide.  They come behind what is there by default and before files, which
+ * so overrule them.  Which programs there will be is not known when files are read and their list is
+ * sealed: where a program has some, its report goes by a list of its own.
+ *
+ * A text with a mistake in it does not hold at all, and a note says where the mistake is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "patterns.h"
+#include "report_priv.h"
+#include "rules.h"
+#include "words_priv.h"
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+void own_text_free(struct own_text *text)
+{
+    free(text->exe);
+    free(text->text);
+    free(text->wrong);
+}
+
+/* A program has one text, however often it is run. */
+static bool is_known(const struct report *r, const struct own_text *text)
+{
+    for (uint32_t i = 0; i < r->own_count; i++)
+        if (strcmp(r->own[i].exe, text->exe) == 0 && strcmp(r->own[i].text, text->text) == 0)
+            return true;
+    return false;
+}
+
+/* false: there is a gap, or no end. */
+static bool join(char *const *pieces, uint32_t count, char **text)
+{
+    size_t bytes = 0, last = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        last = pieces[i] ? strlen(pieces[i]) : 0;
+        bytes += last;
+        if (last != TEXT_PIECE_BYTES && i + 1 < count)
+            return false;
+    }
+    *text = must_have(malloc(bytes + 1));
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(*text + i * (size_t)TEXT_PIECE_BYTES, pieces[i], strlen(pieces[i]));
+    (*text)[bytes] = '\0';
+    return last < TEXT_PIECE_BYTES;
+}
+
+void own_text_take(struct report *r, const struct image *image, char *const *pieces, uint32_t count)
+{
+    struct own_text new = {0};
+
+    if (!join(pieces, count, &new.text))
+        new.wrong = must_have(strdup("not all of it could be kept"));
+    if (!new.text)
+        new.text = must_have(strdup(""));
+    new.exe = must_have(strdup(image->exe ? image->exe : ""));
+    if (is_known(r, &new)) {
+        own_text_free(&new);
+        return;
+    }
+    r->own = grow(r->own, r->own_count, sizeof *r->own);
+    r->own[r->own_count++] = new;
+}
+
+/* ---- rules --------------------------------------------------------------------------------------- */
+
+static void copy_rule(struct rules *to, const struct rules *from, const struct rule *rule)
+{
+    struct rule *copy;
+
+    to->rule = grow(to->rule, to->count, sizeof *to->rule);
+    copy = &to->rule[to->count++];
+    *copy = *rule;
+    copy->name = must_have(strdup(rule->name));
+    copy->file = rule->file ? must_have(strdup(rule->file)) : NULL;
+    copy->program = rule->program ? must_have(strdup(rule->program)) : NULL;
+    copy->reason = rule->reason ? must_have(strdup(rule->reason)) : NULL;
+    copy->locations = must_have(calloc((size_t)rule->location_count + 1, sizeof *copy->locations));
+    for (uint32_t i = 0; i < rule->location_count; i++) {
+        uint32_t pattern = rule->locations[i].pattern;
+        const char *text = pattern ? pattern_text(from->patterns, pattern) : NULL;
+        copy->locations[i] = rule->locations[i];
+        if (text)
+            copy->locations[i].pattern = pattern_intern(to->patterns, text, strlen(text));
+    }
+}
+
+/* The first line of a complaint says what and where; the others show it. */
+static char *first_line(const char *text)
+{
+    return must_have(strndup(text, strcspn(text, "\n")));
+}
+
+static void text_read(struct rules *rules, struct own_text *own)
+{
+    char err[REPORT_ERROR_BYTES], name[256];
+    struct rules *read = rules_new();
+    const char *slash = strrchr(own->exe, '/');
+
+    snprintf(name, sizeof name, "__lsan_default_suppressions of %.128s", slash ? slash + 1 : own->exe);
+    if (!own->wrong && rules_read_text(read, name, own->text, strlen(own->text), err, sizeof err) != 0)
+        own->wrong = first_line(err);
+    for (uint32_t i = 0; !own->wrong && i < read->count; i++) {
+        read->rule[i].program = must_have(strdup(own->exe));
+        copy_rule(rules, read, &read->rule[i]);
+    }
+    if (!own->wrong)
+        rules->other_tools += read->other_tools;
+    rules_free(read);
+}
+
+struct rules *rules_with_own(struct report *r, struct rules *rules)
+{
+    struct rules *all;
+    uint32_t next = 0;
+
+    if (r->own_count == 0)
+        return rules;
+    all = rules_new();
+    memcpy(all->today, rules->today, sizeof all->today);
+    all->other_tools = rules->other_tools;
+    for (; next < rules->count && !rules->rule[next].file; next++)
+        copy_rule(all, rules, &rules->rule[next]);
+    for (uint32_t i = 0; i < r->own_count; i++)
+        text_read(all, &r->own[i]);
+    for (; next < rules->count; next++)
+        copy_rule(all, rules, &rules->rule[next]);
+    rules_seal(all);
+    rules_free(r->own_rules);
+    r->own_rules = all;
+    return all;
+}

@@ -1,0 +1,49 @@
+/*
+ * lsan_cxx.cc - a C++ program with suppressions of its own, for another checker: what it loses on purpose is
+ * told of neither when a child of it looks in mid-run, nor at the end; what it loses by mistake is.
+ */
+/* rtc-build: -rdynamic */
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rtcheck/check.h"
+
+extern "C" const char *__lsan_default_suppressions()
+{
+    return "# of a library that we cannot mend\n"
+           "leak:shop::on_purpose\n"
+           "leak:lose\n"; /* what another program of the run calls its mistake */
+}
+
+static char *volatile kept;
+
+namespace shop {
+
+template <class T> static __attribute__((noinline)) void on_purpose(T bytes)
+{
+    kept = new char[bytes];
+    kept = nullptr;
+}
+
+static __attribute__((noinline)) void by_mistake(std::size_t bytes)
+{
+    kept = new char[bytes];
+    kept = nullptr;
+}
+
+} // namespace shop
+
+int main()
+{
+    shop::on_purpose(4001);
+    shop::by_mistake(4002);
+    pid_t pid = fork();
+    if (pid == 0) {
+        shop::on_purpose(4003);
+        shop::by_mistake(4004);
+        rtc_check_leaks(RTC_ALL, nullptr);
+        std::exit(0);
+    }
+    waitpid(pid, nullptr, 0);
+}
