@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "json_priv.h"
+#include "rules.h"
 
 #define SCHEMA "rtcheck-baseline/1"
 #define DEPTH_MAX 32u
@@ -47,16 +48,22 @@ struct scan {
     size_t room;
 };
 
-static int refuse(struct scan *s, const char *why)
+__attribute__((format(printf, 2, 3))) static int refuse(struct scan *s, const char *why, ...)
 {
-    unsigned line = 1, column = 1;
+    struct text_place place = {s->name, 1, s->text, 0, s->at};
+    const char *end;
+    va_list args;
 
-    for (const char *p = s->text; p < s->at; p++, column++)
+    for (const char *p = s->text; p < s->at; p++)
         if (*p == '\n') {
-            line++;
-            column = 0;
+            place.number++;
+            place.line = p + 1;
         }
-    snprintf(s->err, s->room, "%.300s:%u:%u: %s", s->name, line, column, why);
+    end = s->at < s->end ? memchr(s->at, '\n', (size_t)(s->end - s->at)) : NULL;
+    place.bytes = (size_t)((end ? end : s->end) - place.line);
+    va_start(args, why);
+    place_complain(&place, s->err, s->room, why, args);
+    va_end(args);
     return -EINVAL;
 }
 
@@ -146,7 +153,60 @@ static int value_skip(struct scan *s)
     return 0;
 }
 
+/* Takes the value of `member`, passing over what it does not know. */
+typedef int value_taker(struct scan *s, const char *member, void *arg);
+
+static int object_take(struct scan *s, value_taker *value_take, void *arg)
+{
+    char member[16];
+
+    if (!take(s, '{'))
+        return refuse(s, "{ is expected");
+    do {
+        int bad = text_take(s, member, sizeof member);
+        if (!bad && !take(s, ':'))
+            bad = refuse(s, ": is expected");
+        if (!bad)
+            bad = value_take(s, member, arg);
+        if (bad)
+            return bad;
+    } while (take(s, ','));
+    return take(s, '}') ? 0 : refuse(s, ", or } is expected");
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
+
+/* A code, and what is made of names; without the .2 by which a report tells equal ones apart. */
+static bool is_id(const char *id)
+{
+    uint32_t code = rule_code_of(id, strcspn(id, "-"));
+
+    return code && code != CODES_ALL && strlen(id) == 12 && strspn(id + 4, "0123456789abcdef") == 8;
+}
+
+static int id_take(struct scan *s, char id[ID_BYTES])
+{
+    const char *from = (peek(s), s->at);
+    int bad = text_take(s, id, ID_BYTES);
+
+    if (bad || is_id(id))
+        return bad;
+    s->at = from;
+    return refuse(s, "this is no id: one is expected like mel-3f9c2a11");
+}
+
+static int finding_member_take(struct scan *s, const char *member, void *finding)
+{
+    struct known *f = finding;
+
+    if (strcmp(member, "id") == 0)
+        return id_take(s, f->id);
+    if (strcmp(member, "count") == 0)
+        return number_take(s, &f->count);
+    if (strcmp(member, "cap") == 0)
+        return number_take(s, &f->cap);
+    return value_skip(s);
+}
 
 static int known_add(struct baseline *b, struct scan *s, const struct known *new)
 {
@@ -165,31 +225,6 @@ static int known_add(struct baseline *b, struct scan *s, const struct known *new
     return 0;
 }
 
-static int finding_take(struct baseline *b, struct scan *s)
-{
-    struct known new = {.count = 0};
-    char member[16];
-
-    if (!take(s, '{'))
-        return refuse(s, "{ is expected");
-    do {
-        int bad = text_take(s, member, sizeof member);
-        if (!bad && !take(s, ':'))
-            bad = refuse(s, ": is expected");
-        if (!bad && strcmp(member, "id") == 0)
-            bad = text_take(s, new.id, sizeof new.id);
-        else if (!bad && strcmp(member, "count") == 0)
-            bad = number_take(s, &new.count);
-        else if (!bad && strcmp(member, "cap") == 0)
-            bad = number_take(s, &new.cap);
-        else if (!bad)
-            bad = value_skip(s);
-        if (bad)
-            return bad;
-    } while (take(s, ','));
-    return take(s, '}') ? known_add(b, s, &new) : refuse(s, ", or } is expected");
-}
-
 static int findings_take(struct baseline *b, struct scan *s)
 {
     if (!take(s, '['))
@@ -197,7 +232,10 @@ static int findings_take(struct baseline *b, struct scan *s)
     if (take(s, ']'))
         return 0;
     do {
-        int bad = finding_take(b, s);
+        struct known new = {.count = 0};
+        int bad = object_take(s, finding_member_take, &new);
+        if (!bad)
+            bad = known_add(b, s, &new);
         if (bad)
             return bad;
     } while (take(s, ','));
@@ -212,31 +250,31 @@ static int schema_take(struct scan *s)
     return bad ? bad : strcmp(schema, SCHEMA) == 0 ? 0 : refuse(s, "the schema is not " SCHEMA);
 }
 
+struct whole {
+    struct baseline *b;
+    bool has_schema;
+};
+
+static int member_take(struct scan *s, const char *member, void *whole)
+{
+    struct whole *w = whole;
+
+    if (strcmp(member, "findings") == 0)
+        return findings_take(w->b, s);
+    if (strcmp(member, "schema") != 0)
+        return value_skip(s);
+    w->has_schema = true;
+    return schema_take(s);
+}
+
 static int whole_take(struct baseline *b, struct scan *s)
 {
-    bool has_schema = false;
-    char member[16];
+    struct whole w = {.b = b};
+    int bad = object_take(s, member_take, &w);
 
-    if (!take(s, '{'))
-        return refuse(s, "{ is expected");
-    do {
-        int bad = text_take(s, member, sizeof member);
-        if (!bad && !take(s, ':'))
-            bad = refuse(s, ": is expected");
-        if (!bad && strcmp(member, "schema") == 0) {
-            bad = schema_take(s);
-            has_schema = true;
-        } else if (!bad && strcmp(member, "findings") == 0) {
-            bad = findings_take(b, s);
-        } else if (!bad) {
-            bad = value_skip(s);
-        }
-        if (bad)
-            return bad;
-    } while (take(s, ','));
-    if (!take(s, '}'))
-        return refuse(s, ", or } is expected");
-    return peek(s) || s->at < s->end ? refuse(s, "nothing may follow") : has_schema ? 0 : refuse(s, "it has no \"schema\"");
+    if (!bad && (peek(s) || s->at < s->end))
+        bad = refuse(s, "nothing may follow");
+    return bad ? bad : w.has_schema ? 0 : refuse(s, "it has no \"schema\"");
 }
 
 void baseline_free(struct baseline *b)
@@ -332,6 +370,8 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
     errors_name(r, r->error_count);
     leaks_name_all(r);
     r->baseline = b;
+    for (struct known *known = b->known; known; known = known->hh.next)
+        known->now = 0; /* of a report in mid-run */
     for (uint32_t i = 0; i < r->error_count; i++)
         if (error_counts(&r->errors[i]))
             count_add(b, r->errors[i].id, r->errors[i].count);

@@ -100,8 +100,7 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
             uint64_t place;
             if ((only && image->number != only) || !check_take(r, image, &check, &place))
                 continue;
-            if (how->rules)
-                findings_suppress(r, how->rules);
+            findings_judge(r, how);
             report_hide_behind(r, how->leak_kinds | how->problem_kinds);
             check_print(r, image, &check, out, how);
             at[count++] = place + offsetof(struct leak_check_record, told);

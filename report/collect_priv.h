@@ -107,8 +107,8 @@ struct rules *rules_with_own(struct report *r, struct rules *rules);
 
 /* ---- suppress_match.c ----------------------------------------------------------------------- */
 
-/* As report_suppress, without counting: of a run that goes on. */
-void findings_suppress(struct report *r, struct rules *rules);
+/* As report_suppress and report_compare, without counting what rules met: of a run that goes on. */
+void findings_judge(struct report *r, const struct print_options *how);
 bool is_of_libc(const char *base_name); /* of a module */
 /* "ns::f" of "int ns::f<int>(char)", and where "f" is in it; NULL: an operator.  Freed by the caller. */
 char *qualified_name(const char *full, const char **simple);

@@ -46,8 +46,7 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
     count = atomic_load_explicit(&r->view.run->error_places, memory_order_relaxed);
     if (count != l->places && report_collect(r, err) == 0) {
         l->places = count;
-        if (how->rules)
-            findings_suppress(r, how->rules);
+        findings_judge(r, how);
         errors_name(r, r->error_count);
         new_errors_put(r, l, &page);
     }

@@ -114,6 +114,7 @@ struct print_options {
     uint32_t problem_kinds; /* that are problems */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
     struct rules *rules; /* sealed, that errors and checks told in mid-run go by; NULL: none */
+    struct baseline *baseline; /* and what is known to them */
     uint32_t max_leaks; /* in the text, of each kind; 0: as many as fit */
     bool gen_rules;     /* a suppression for each finding */
     bool used_rules;    /* suppressions that were used are told one by one */
@@ -167,7 +168,8 @@ void baseline_free(struct baseline *b); /* NULL is nothing */
 
 /*
  * Compares all findings, of leaks those of these kinds, with what is known and stays while the report
- * does: what was there no oftener is neither told nor a problem.  After report_suppress.
+ * does: what was there no oftener is neither told nor a problem.  After report_suppress; another report
+ * may be compared with the same afterwards.
  */
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
 

@@ -380,7 +380,10 @@ void report_suppress(struct report *r, struct rules *rules)
     judge_all(r, rules_with_own(r, rules), true);
 }
 
-void findings_suppress(struct report *r, struct rules *rules)
+void findings_judge(struct report *r, const struct print_options *how)
 {
-    judge_all(r, rules_with_own(r, rules), false);
+    if (how->rules)
+        judge_all(r, rules_with_own(r, how->rules), false);
+    if (how->baseline)
+        report_compare(r, how->baseline, how->problem_kinds);
 }

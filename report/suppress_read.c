@@ -20,45 +20,14 @@
 #include "suppress_priv.h"
 #include "words_priv.h"
 
-#define SHOWN_MAX 100 /* bytes of a line */
-#define SHOWN_BEFORE 60
-
-/* ---- complaints ---------------------------------------------------------------------------- */
-
-/* Files may be anybody's, and complaints go to terminals. */
-static char plain(char c)
-{
-    return byte_is_plain((unsigned char)c) ? c : c == '\t' ? ' ' : '?';
-}
-
-/* The part of the line around `at`, and a caret below it. */
-static void show_place(const struct reader *in, size_t column, char *out, size_t room)
-{
-    size_t from = column > SHOWN_MAX - 8 ? column - SHOWN_BEFORE : 0;
-    size_t count = in->whole_bytes - from, used = 3;
-
-    count = count < SHOWN_MAX ? count : SHOWN_MAX;
-    snprintf(out, room, "\n  ");
-    for (size_t i = 0; i < count && used + 1 < room; i++)
-        out[used++] = plain(in->whole[from + i]);
-    snprintf(out + used, room - used, "\n  %*s^", (int)(column - from), "");
-}
-
 int reader_refuse(struct reader *in, const char *at, const char *format, ...)
 {
-    size_t column = (size_t)(at - in->whole), used;
+    const struct text_place place = {in->name, in->number, in->whole, in->whole_bytes, at};
     va_list args;
 
-    used = (size_t)snprintf(in->err, in->room, "%.200s:%u:%zu: ", in->name, in->number, column + 1);
-    used = used < in->room ? used : in->room - 1;
     va_start(args, format);
-    vsnprintf(in->err + used, in->room - used, format, args);
+    place_complain(&place, in->err, in->room, format, args);
     va_end(args);
-    for (char *p = in->err; *p; p++)
-        *p = plain(*p);
-    used = strlen(in->err);
-    if (used + 16 < in->room)
-        show_place(in, column, in->err + used, in->room - used);
     return -EINVAL;
 }
 

@@ -4,6 +4,8 @@
 #ifndef WORDS_PRIV_H
 #define WORDS_PRIV_H
 
+#include <stdarg.h>
+
 #include "lookup_priv.h"
 #include "collect_priv.h"
 
@@ -16,6 +18,21 @@ bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out
 
 /* "thread-local variable `last' (prog.c:12)", as thread_variable_find; false, and nothing: it is not known. */
 bool thread_variable_words(struct report *r, uint32_t module, uint64_t below, FILE *out);
+
+/* ---- complain.c ---------------------------------------------------------------------------- */
+
+/* A place in a text that somebody wrote: `at` lies in the line, or at its end. */
+struct text_place {
+    const char *name; /* of the file */
+    uint32_t number;  /* of the line */
+    const char *line;
+    size_t bytes;
+    const char *at;
+};
+
+/* "NAME:LINE:COLUMN: why", the line, and a caret below the place: all that has room. */
+void place_complain(const struct text_place *place, char *err, size_t room, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
 
 /* ---- words.c ------------------------------------------------------------------------------ */
 

@@ -344,7 +344,7 @@ static int tell_check(struct report *r, int fd, uint32_t image)
         bad = (out = open_text(r, &o, &(struct output){.usual = stderr}, err)) ? 0 : -EINVAL;
     if (!bad) {
         struct print_options how = print_how(&o, fileno(out), NULL);
-        how.rules = judges.rules;
+        judges_of_run(&judges, &o, &how);
         count = report_checks(fd, image, out, &how, at, 1);
         fflush(out);
         report_checks_done(fd, at, count);

@@ -159,7 +159,7 @@ static int run_program(struct run *r)
                                     .file = &r->file,
                                     .log = r->log,
                                     .how = print_how(&r->options, r->log, NULL)};
-        r->reaper.how.rules = r->judges.rules;
+        judges_of_run(&r->judges, &r->options, &r->reaper.how);
         reaper_start(&r->reaper, &r->lost);
     }
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);

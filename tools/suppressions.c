@@ -78,6 +78,12 @@ int judges_act(const struct judges *j, struct report *r, const struct options *o
     return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
+void judges_of_run(const struct judges *j, const struct options *o, struct print_options *how)
+{
+    how->rules = j->rules;
+    how->baseline = option_flag(o, "update-baseline") ? NULL : j->baseline;
+}
+
 void judges_free(struct judges *j)
 {
     rules_free(j->rules);

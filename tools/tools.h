@@ -148,6 +148,8 @@ int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_
  * says why it could not be.
  */
 int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES]);
+/* What is told while the run goes on goes by them, too. */
+void judges_of_run(const struct judges *j, const struct options *o, struct print_options *how);
 void judges_free(struct judges *j);
 
 /* ---- print_how.c ------------------------------------------------------------------------- */

@@ -47,8 +47,8 @@ def build(name, between):
 
 def rtcheck(*words, program=("./prog",)):
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
-    done = subprocess.run([RTCHECK, "--error-exitcode=9", "--json=out.json", *words, *program], capture_output=True,
-                          text=True, env=env, timeout=60)
+    done = subprocess.run([RTCHECK, "--error-exitcode=9", "--json=out.json", *words, *program], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env=env, timeout=60)
     if done.returncode != 125:
         with open("out.json") as f:
             report = json.load(f)
@@ -63,11 +63,73 @@ def read(name):
 
 
 def refused(text, says, *words):
+    """The place, why, the line, if it has one, and a caret; nothing is started, and the file stays."""
     with open("bad.json", "w") as f:
         f.write(text)
     done = rtcheck("--baseline=bad.json", *words, program=("./prog", "1"))
-    must(done.returncode == 125 and done.stderr == "rtcheck: " + says + "\n", text, done.returncode, done.stderr)
+    line, column = (int(n) for n in re.match(r"bad.json:(\d+):(\d+): ", says).groups())
+    place = (text.split("\n") + [""])[line - 1]
+    says = "rtcheck: %s\n" % says + ("  %s\n  %s^\n" % (place, " " * (column - 1)) if text else "")
+    must(done.returncode == 125 and done.stderr == says, text, done.returncode, done.stderr)
     must(read("bad.json") == text, "it was changed")
+
+
+GOING_ON = """
+#include <rtcheck/check.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile lost;
+__attribute__((noipa)) static void lose(int bytes) { lost = malloc(bytes); lost = NULL; }
+__attribute__((noipa)) static void free_twice(void)
+{
+    char *volatile p = malloc(3), *volatile again = p;
+    free(p);
+    free(again);
+}
+__attribute__((noipa)) static void known(void) { lose(10); free_twice(); }
+__attribute__((noipa)) static void new(void) { lose(20); free_twice(); }
+int main(int argc, char **argv)
+{
+    known();
+    if (argc > 1)
+        new();
+    rtc_check_leaks(0, NULL);
+    return (int)read(0, &argc, 1); /* until somebody hangs up */
+}
+"""
+
+
+def told_meanwhile(program):
+    """What is told of a program that goes on, up to the line about its last error."""
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
+    words = [RTCHECK, "--baseline=going.json", *program]
+    lines = []
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as p:
+        for line in p.stderr:
+            lines.append(line)
+            if re.match(r"rtcheck: \d+: *duf-", line):
+                break
+        p.stdin.close()
+        end = p.stderr.read()
+    return "".join(lines), end
+
+
+def in_mid_run():
+    """What is told while the run goes on goes by the baseline, too; and what it counted is not counted again."""
+    with open("going.c", "w") as f:
+        f.write(GOING_ON)
+    subprocess.run(["gcc", "-g", "-O1", "-I", os.environ["RTC_SOURCE"] + "/include", "going.c", "-o", "going"], check=True)
+    said = rtcheck("--baseline=going.json", "--update-baseline", program=("./going",)).stderr
+    must(said.count(" mel-") == 2, "nothing is known yet:", said)
+    done = rtcheck("--baseline=going.json", program=("./going",))
+    must(done.returncode == 0 and " mel-" not in done.stderr and "duf-" not in done.stderr, done.stderr)
+    must("leak check 1 of " in done.stderr and "2 findings by going.json\n" in done.stderr, done.stderr)
+    meanwhile, end = told_meanwhile(("./going", "new"))
+    must(meanwhile.count(" mel-") == 1 and meanwhile.count("duf-") == 1, "while it went on:", meanwhile)
+    must("2 problems: 1 leak, 1 duplicate free;" in end, "at its end:", end)
+    env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="baseline=going.json")
+    said = subprocess.run("./going", stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60).stderr
+    must("leak check 1 of " in said and " mel-" not in said, "by hand:", said)
 
 
 def main():
@@ -106,14 +168,18 @@ def main():
     rtcheck("--baseline=known.json", "--update-baseline")
     must(read("known.json") == first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,' % mel), read("known.json"))
 
+    in_mid_run()
     refused("", "bad.json:1:1: an empty file is no baseline")
     refused("{\n}", "bad.json:2:1: a text is expected")
     refused('{"schema": "rtcheck-baseline/2"}', "bad.json:1:32: the schema is not rtcheck-baseline/1")
     refused('{"findings": []}', 'bad.json:1:17: it has no "schema"')
-    refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-1"}]}', 'bad.json:2:29: a finding needs an "id" and a "count"')
+    refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-01234567"}]}', 'bad.json:2:36: a finding needs an "id" and a "count"')
     refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: , or } is expected")
-    refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "a", "count": 1}\n {"id": "b", "count": 1}]}',
+    refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "mel-00000000", "count": 1}\n {"id": "x", "count": 1}]}',
             "bad.json:3:2: , or ] is expected")
+    for id_ in "", "mel-0123456", "mel-0123456g", "mel-012345678", "lem-01234567", "mel-01234567.2", "all-01234567":
+        refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"count": 1,\n  "id":  "%s"}]}' % id_,
+                "bad.json:3:10: this is no id: one is expected like mel-3f9c2a11")
     refused("what", "bad.json:1:1: { is expected", "--update-baseline")
     done = rtcheck("--update-baseline")
     must(done.returncode == 125 and "--baseline=FILE says it" in done.stderr, done.stderr)
