@@ -179,7 +179,7 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
  */
 void report_hide_behind(struct report *r, uint32_t kinds);
 
-/* Writes what there is as a baseline, by rename, with the caps of `old`.  -errno. */
+/* Writes what there is as a baseline, by rename, with the caps of `old` and the mode of the file.  -errno. */
 int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds);
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
@@ -227,7 +227,7 @@ bool report_print_rule(struct report *r, const char *id, FILE *out);
 /* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
 int report_print_json(struct report *r, const char *path);
 
-/* Files for other programs, written to `path` by rename: whole or not at all.  -errno. */
+/* Files for other programs, written to `path`, or where it links to, by rename: whole or not at all.  -errno. */
 enum report_file {
     REPORT_JSON,
     REPORT_SARIF,

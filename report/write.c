@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,7 +52,8 @@ static int write_in_place(const char *path, write_put *put, void *arg)
     return out ? put_and_close(out, put, arg) : -errno;
 }
 
-static int open_beside(const char *path, char **beside)
+/* With the mode of what is there, where something is: a file that others may read stays so. */
+static int open_beside(const char *path, const struct stat *old, char **beside)
 {
     mode_t mask = umask(0);
     int fd;
@@ -61,14 +63,14 @@ static int open_beside(const char *path, char **beside)
         *beside = must_have(NULL);
     fd = mkostemp(*beside, O_CLOEXEC);
     if (fd >= 0)
-        fchmod(fd, 0666 & ~mask);
+        fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);
     return fd;
 }
 
-static int write_beside(const char *path, write_put *put, void *arg)
+static int write_beside(const char *path, const struct stat *old, write_put *put, void *arg)
 {
     char *beside;
-    int fd = open_beside(path, &beside);
+    int fd = open_beside(path, old, &beside);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     int err = out ? put_and_close(out, put, arg) : -errno;
 
@@ -80,11 +82,24 @@ static int write_beside(const char *path, write_put *put, void *arg)
     return err;
 }
 
+/* A descriptor by its name is its holder's, whatever file it leads to. */
+static bool is_device(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
+/* A link stays one: what it leads to is replaced. */
 int write_whole(const char *path, write_put *put, void *arg)
 {
     struct stat st;
+    bool is_there = stat(path, &st) == 0;
+    char *real = is_there ? realpath(path, NULL) : NULL;
+    int err;
 
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return write_in_place(path, put, arg);
-    return write_beside(path, put, arg);
+    if (is_there && (!S_ISREG(st.st_mode) || is_device(path)))
+        err = write_in_place(path, put, arg);
+    else
+        err = write_beside(real ? real : path, is_there ? &st : NULL, put, arg);
+    free(real);
+    return err;
 }

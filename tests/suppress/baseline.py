@@ -74,6 +74,21 @@ def refused(text, says, *words):
     must(read("bad.json") == text, "it was changed")
 
 
+def rewriting():
+    """The mode of the file stays, and a link to it stays a link; a descriptor's name is written into, not replaced."""
+    os.chmod("known.json", 0o640)
+    os.symlink("known.json", "link.json")
+    with open("known.json") as before:
+        must(rtcheck("--baseline=link.json", "--update-baseline", program=("./prog", "2")).returncode == 7, "update")
+        must(os.readlink("link.json") == "known.json", "no link any more")
+        must(os.stat("known.json").st_mode & 0o777 == 0o640, oct(os.stat("known.json").st_mode))
+        must(before.read() != read("known.json"), "the old one was written into")
+    with open("stdout.json", "w+") as out:
+        subprocess.run([RTCHECK, "--json=/dev/stdout", "./prog"], stdout=out, stderr=subprocess.DEVNULL, timeout=60)
+        out.seek(0)
+        must(json.load(out)["schema"] == "rtcheck-report/1", "not what stdout is")
+
+
 GOING_ON = """
 #include <rtcheck/check.h>
 #include <stdlib.h>
@@ -168,6 +183,7 @@ def main():
     rtcheck("--baseline=known.json", "--update-baseline")
     must(read("known.json") == first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,' % mel), read("known.json"))
 
+    rewriting()
     in_mid_run()
     refused("", "bad.json:1:1: an empty file is no baseline")
     refused("{\n}", "bad.json:2:1: a text is expected")
