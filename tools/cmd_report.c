@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rtcheck/bits.h"
 #include "tools.h"
 
 static int complain(const char *err)
@@ -371,6 +372,16 @@ static int report_check(const char *image, const char *path)
 
 /* ---- the verb ---------------------------------------------------------------------------------- */
 
+/* Nothing runs: what is about that is none of its own. */
+static bool has_effect(const char *option)
+{
+    static const char *const of_run[] = {"keep", "allow-unchecked", "trace-children", "witness", "strict-interior",
+                                         "heap", "heap-size", "freelist-vol", "frames", "on-error", "error-limit",
+                                         "malloc-fill", "free-fill"};
+
+    return !option_is_among(option, of_run, countof(of_run));
+}
+
 int cmd_report(int argc, char **argv)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -382,7 +393,7 @@ int cmd_report(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "--check") == 0)
         return report_check(argv[2], argv[3]);
     options_init(&o);
-    if (options_gather(&o, argc, argv, &rest, err)) {
+    if (options_gather(&o, argc, argv, &rest, err) || options_refuse(&o, "report", has_effect, err)) {
         status = complain(err);
     } else if (option_flag(&o, "help")) {
         options_print_help(stdout);

@@ -3,6 +3,7 @@
  */
 #include <limits.h>
 
+#include "rtcheck/bits.h"
 #include "tools.h"
 
 enum { STATUS_NO_SUCH_ID = 1 };
@@ -35,21 +36,44 @@ static int show(const char *id, const char *path, const struct options *o)
     return status;
 }
 
-int cmd_show(int argc, char **argv)
+/* It has all frames of one thing, in our own words. */
+static bool has_effect(const char *option)
+{
+    static const char *const taken[] = {"help", "version", "color", "deterministic", "pool-dir"};
+
+    return option_is_among(option, taken, countof(taken));
+}
+
+static int show_asked(const struct options *o, char **words, int count)
 {
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+
+    if (options_refuse(o, "show", has_effect, err))
+        return complain(err);
+    if (option_flag(o, "help")) {
+        options_print_help(stdout);
+        return 0;
+    }
+    if (option_flag(o, "version"))
+        return print_version();
+    if (count < 1 || count > 2)
+        return complain("usage: rtcheck show [OPTION]... ID [FILE]");
+    if (count == 2)
+        return show(words[0], words[1], o);
+    return find_run(o, path, sizeof path, NULL, err) ? complain(err) : show(words[0], path, o);
+}
+
+int cmd_show(int argc, char **argv)
+{
+    char err[TOOLS_ERROR_BYTES];
     struct options o;
     int rest, status;
 
     options_init(&o);
     if (options_gather(&o, argc, argv, &rest, err))
         status = complain(err);
-    else if (argc - rest < 1 || argc - rest > 2)
-        status = complain("usage: rtcheck show [OPTION]... ID [FILE]");
-    else if (argc - rest == 2)
-        status = show(argv[rest], argv[rest + 1], &o);
     else
-        status = find_run(&o, path, sizeof path, NULL, err) ? complain(err) : show(argv[rest], path, &o);
+        status = show_asked(&o, argv + rest, argc - rest);
     options_free(&o);
     return status;
 }

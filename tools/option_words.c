@@ -45,6 +45,12 @@ static void make_long_options(struct option longs[OPTION_COUNT_MAX + 1])
     longs[i] = (struct option){0};
 }
 
+static int word_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES])
+{
+    o->is_said[index] = true;
+    return option_set(o, index, given, err);
+}
+
 /*
  * dbx's -frames, with one dash, is about the text: not how many frames are kept, but how many shown.
  * Its ceiling is dbx's, too.
@@ -60,7 +66,7 @@ static int set_shown(struct options *o, const char *given, char err[TOOLS_ERROR_
         snprintf(o->note, sizeof o->note, "-frames %.20s: %llu taken%s", given,
                  (unsigned long long)taken, n > SHOWN_MAX ? "; --num-callers goes up to 64" : "");
     snprintf(value, sizeof value, "%llu", (unsigned long long)taken);
-    return option_set(o, option_index("num-callers", 11), value, err);
+    return word_set(o, option_index("num-callers", 11), value, err);
 }
 
 static bool is_frames_of_dbx(const char *word, int c)
@@ -84,13 +90,13 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
         if (is_frames_of_dbx(word, c))
             bad = set_shown(o, optarg, err);
         else if (c >= LONG_OPTION_BASE)
-            bad = option_set(o, (unsigned)(c - LONG_OPTION_BASE), optarg, err);
+            bad = word_set(o, (unsigned)(c - LONG_OPTION_BASE), optarg, err);
         else if (c == 'q')
-            bad = option_set(o, option_index("quiet", 5), NULL, err);
+            bad = word_set(o, option_index("quiet", 5), NULL, err);
         else if (c == 'h')
-            bad = option_set(o, option_index("help", 4), NULL, err);
+            bad = word_set(o, option_index("help", 4), NULL, err);
         else if (c == ':')
-            bad = option_set(o, (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
+            bad = word_set(o, (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
         else
             bad = refuse_word(word, err);
         if (bad)
@@ -104,6 +110,23 @@ int options_gather(struct options *o, int argc, char **argv, int *rest, char err
 {
     int bad = options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
     return bad ? bad : options_from_args(o, argc, argv, rest, err);
+}
+
+bool option_is_among(const char *name, const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+int options_refuse(const struct options *o, const char *verb, bool (*has_effect)(const char *name),
+                   char err[TOOLS_ERROR_BYTES])
+{
+    for (unsigned i = 0; option_at(i); i++)
+        if (o->is_said[i] && !has_effect(option_at(i)->name))
+            return fail(err, -EINVAL, "option %s has no effect on rtcheck %s", option_at(i)->name, verb);
+    return 0;
 }
 
 /* ---- help ------------------------------------------------------------------------------------- */

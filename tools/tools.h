@@ -83,6 +83,7 @@ const struct option_info *option_at(unsigned index);
 /* What was asked for.  value[i] is canonical text, NULL = not given; owned by the struct. */
 struct options {
     char *value[OPTION_COUNT_MAX];
+    bool is_said[OPTION_COUNT_MAX]; /* on the command line; the environment is for all verbs */
     char note[128]; /* "" = nothing; what was understood otherwise than it was said */
 };
 
@@ -106,6 +107,12 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
 
 /* Both of the above, environment (RTCHECK_OPTIONS) first; for verbs. */
 int options_gather(struct options *o, int argc, char **argv, int *rest,
+                   char err[TOOLS_ERROR_BYTES]);
+
+/* Is `name` one of `count` names? */
+bool option_is_among(const char *name, const char *const names[], size_t count);
+/* -EINVAL, err names it: one was said on the command line that has no effect on `verb`. */
+int options_refuse(const struct options *o, const char *verb, bool (*has_effect)(const char *name),
                    char err[TOOLS_ERROR_BYTES]);
 
 /* The value in force, by a name of the table and of its kind (anything else aborts). */

@@ -229,6 +229,20 @@ def show_refusals():
 
 
 @check
+def without_effect():
+    """An option that a verb does nothing about is refused there, though not in the environment, which is for all."""
+    make("run.pool")
+    for words in (("show", "--json=x"), ("show", "--suppressions=x"), ("show", "-q"), ("show", "-frames", "3"), ("show", "--all"),
+                  ("report", "--keep"), ("report", "--heap=file"), ("report", "--frames=3"), ("report", "--allow-unchecked")):
+        name = {"-q": "quiet", "-frames": "num-callers"}.get(words[1], words[1].lstrip("-").split("=")[0])
+        refused(rtcheck(*words, "duf-360faff4", "run.pool"), 125, f"rtcheck: option {name} has no effect on rtcheck {words[0]}\n")
+    with_them = rtcheck("show", "duf-360faff4", "run.pool", env={"RTCHECK_OPTIONS": "json=x:quiet"})
+    must(with_them.returncode == 0 and not os.path.exists("x"), with_them.stderr)
+    must("\033[1m" in rtcheck("show", "--color=always", "duf-360faff4", "run.pool").stdout)
+    must(rtcheck("show", "--help").stdout == rtcheck("--help").stdout and rtcheck("show", "--version").stdout)
+
+
+@check
 def version():
     done = rtcheck("report", "--version")
     must(done.returncode == 0 and done.stdout == rtcheck("--version").stdout, done.stdout, done.stderr)
