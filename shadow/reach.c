@@ -42,7 +42,9 @@
 /* The parts of the scratch: offsets from its start. */
 struct layout {
     uint64_t unit;
-    uint64_t note;
+    uint64_t kind;
+    uint64_t kind_at;
+    uint64_t kind_of;
     uint64_t open;
     uint64_t inside;
     uint64_t waiting;
@@ -53,6 +55,8 @@ struct layout {
     uint64_t bits;
     uint64_t places;
     uint64_t groups;
+    uint64_t kinds;
+    uint64_t kind_places;
 };
 
 static struct layout layout_of(const struct reach_heap *h)
@@ -63,10 +67,14 @@ static struct layout layout_of(const struct reach_heap *h)
         groups = h->slots;
     l.groups = groups + 2 * REACH_COUNT; /* those of the stack that is not known fit always */
     l.places = 2ull << log2_floor(l.groups * 2);
+    l.kinds = reach_kinds_most(h);
+    l.kind_places = 2ull << log2_floor(l.kinds);
     l.bits = align_up((uint64_t)h->slots + 1, 64);
     l.unit = align_up(sizeof(struct reach_scan), 64);
-    l.note = align_up(l.unit + (h->bytes >> RTC_UNIT_SHIFT) * sizeof(struct reach_unit), 64);
-    l.open = align_up(l.note + (uint64_t)h->slots * sizeof(uint64_t), 64);
+    l.kind = align_up(l.unit + (h->bytes >> RTC_UNIT_SHIFT) * sizeof(struct reach_unit), 64);
+    l.kind_at = l.kind + l.kinds * sizeof(struct reach_kind);
+    l.kind_of = l.kind_at + l.kind_places * sizeof(uint16_t);
+    l.open = align_up(l.kind_of + (uint64_t)h->slots * sizeof(uint16_t), 64);
     l.inside = l.open + l.bits / 8;
     l.waiting = l.inside + l.bits / 8;
     l.trail = align_up(l.waiting + l.bits / 8, 64);
@@ -91,7 +99,11 @@ static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t b
 {
     char *base = (char *)r;
     r->unit = (struct reach_unit *)(void *)(base + l->unit);
-    r->note = (uint64_t *)(void *)(base + l->note);
+    r->kind = (struct reach_kind *)(void *)(base + l->kind);
+    r->kind_at = (uint16_t *)(void *)(base + l->kind_at);
+    r->kind_mask = (uint32_t)(l->kind_places - 1);
+    r->kinds_max = (uint32_t)(l->kinds - 1);
+    r->kind_of = (uint16_t *)(void *)(base + l->kind_of);
     r->open = (uint64_t *)(void *)(base + l->open);
     r->inside = (uint64_t *)(void *)(base + l->inside);
     r->waiting = (uint64_t *)(void *)(base + l->waiting);
@@ -215,48 +227,32 @@ static void note_units(struct reach_scan *r)
     }
 }
 
-static const struct block_record *record_of(const struct reach_slab *slab, uint64_t slot)
+/* In use, whoever points to it. */
+static void hold(struct reach_scan *r, uint64_t slot, uint64_t start)
 {
-    return (const struct block_record *)((uintptr_t)slab->records + slot * slab->stride);
-}
-
-uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b)
-{
-    const struct reach_slab *slab = reach_slab_at(r, b->start);
-    uint64_t word, stacks;
-    (void)block_read(record_of(slab, b->slot - slab->first), &word, &stacks);
-    return word;
-}
-
-static uint64_t note_of(const struct reach_scan *r, const struct reach_slab *slab, uint64_t word,
-                        uint64_t stacks)
-{
-    bool inherited = word_state(word) == BLOCK_INHERITED;
-    uint64_t request = inherited ? slab->slot_bytes - 1u : word_size(word);
-    uint64_t note = stacks >> 32 | (slab->slot_bytes ? request << NOTE_BYTES_SHIFT : NOTE_LARGE);
-    if (slab->inherited || inherited || word_mark(word) == MARK_INHERITED)
-        note |= NOTE_UNCOUNTED;
-    if (word_mark(word) >= r->rules.mark_since)
-        note |= NOTE_NEW;
-    return note;
+    struct reach_spot s = {slot, start, 0};
+    (void)reach_count(r, &s, COUNT_FOUND, (struct reach_trail){WITNESS_SELF, 0});
+    reach_wait(r, slot);
 }
 
 static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
 {
+    uint64_t last = NOTE_LARGE;
+    uint16_t kind = 0;
     for (uint32_t i = 0; i < slab->slots; i++) {
         uint64_t word, stacks, slot = slab->first + i;
-        (void)block_read(record_of(slab, i), &word, &stacks);
+        (void)block_read(reach_record_of(slab, slot), &word, &stacks);
         if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
             continue;
-        r->note[slot] = note_of(r, slab, word, stacks);
-        if (word_flags(word) & BLOCK_FLAG_ROOT) {
-            struct reach_block b =
-                reach_look(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
-            reach_count(r, &b, REACH_HELD, (struct reach_trail){WITNESS_SELF, 0});
-            reach_wait(r, slot);
-        } else {
+        uint64_t note = reach_note(r, slab, word, stacks);
+        if (note != last)
+            kind = reach_kind(r, note);
+        last = note;
+        r->kind_of[slot] = kind;
+        if (word_flags(word) & BLOCK_FLAG_ROOT)
+            hold(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
+        else
             bit_set(r->open, slot);
-        }
     }
 }
 
@@ -273,10 +269,10 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
     if (r->rules.mark_since > BLOCK_MARK_MASK)
         r->rules.mark_since = BLOCK_MARK_MASK; /* marks stop there */
     note_units(r);
+    r->step = STEP_HELD;
+    r->as[COUNT_FOUND] = REACH_HELD;
     for (uint32_t i = 0; i < h->slabs; i++)
         open_slab(r, &h->slab[i]);
-    r->step = STEP_HELD;
-    r->as = REACH_HELD;
     reach_flood(r);
     return r;
 }
@@ -292,30 +288,31 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
 /* ---- owners ----------------------------------------------------------------------------------------- */
 
 /* Counts an owner, and what is found behind it. */
-static void own(struct reach_scan *r, uint64_t bit, enum reach as)
+static void own(struct reach_scan *r, uint64_t bit)
 {
     struct reach_spot s = spot_of(r, bit);
-    struct reach_block b = reach_look(r, s.slot, s.start);
     struct reach_trail t = {WITNESS_NOBODY, 0};
-    if (as != REACH_LOST)
+    if (r->as[COUNT_OWNER] != REACH_LOST)
         t = r->trail[s.slot];
     bit_clear(r->open, bit);
     bit_clear(r->inside, bit);
-    reach_count(r, &b, as, t);
+    reach_push(r, &s, reach_count(r, &s, COUNT_OWNER, t));
     r->behind_blocks = 0;
     r->behind_bytes = 0;
-    reach_push(r, &b);
     reach_flood(r);
-    reach_count_behind(r, &b, as, t);
+    if (r->behind_blocks)
+        reach_count_behind(r, &s, t);
 }
 
 /* All whose bit in r->inside is set; found behind another one, they lose it. */
 static void own_all(struct reach_scan *r, enum reach as, enum reach behind)
 {
+    reach_settle(r);
     r->step = STEP_BEHIND;
-    r->as = behind;
+    r->as[COUNT_OWNER] = as;
+    r->as[COUNT_FOUND] = behind;
     for (uint64_t bit = r->bits; previous_bit(r->inside, &bit);)
-        own(r, bit, as);
+        own(r, bit);
 }
 
 void reach_inside(struct reach_scan *r)
@@ -360,10 +357,9 @@ static void find_candidates(struct reach_scan *r)
     memcpy(r->inside, r->open, r->bits / 8);
     for (uint64_t bit = 0; next_bit(r->inside, r->bits, &bit); bit++) {
         struct reach_spot s = spot_of(r, bit);
-        struct reach_block b = reach_look(r, s.slot, s.start);
         bit_clear(r->inside, bit);
         r->origin = bit;
-        reach_push(r, &b);
+        reach_push(r, &s, reach_look(r, s.slot, s.start).request);
         reach_flood(r);
         bit_set(r->inside, bit); /* a later one that leads to it takes it away again */
     }
@@ -380,4 +376,5 @@ void reach_lost(struct reach_scan *r)
     own_all(r, REACH_LOST, REACH_LOST_BEHIND);
     find_candidates(r);
     own_all(r, REACH_CIRCLE, REACH_LOST_BEHIND);
+    reach_settle(r);
 }

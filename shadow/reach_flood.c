@@ -1,17 +1,19 @@
 /*
  * reach_flood.c - from a word to the block that it points to, and on from there.
  *
- *    words --in the heap--> candidates --open--> counted --> queue ------------> its words are read
- *      ^                    (bits and note                   | full    (first lines on        |
- *      |                     on their way)                   |          their way)            |
- *      |                                                     +--> bits --> batch -------------+
+ *    words --in the heap--> candidates --open--> counted --> queue ---------> batch --> words are read
+ *      ^                    (bits and kind                   | full        (first lines       |
+ *      |                     on their way)                   +--> bits -->  on their way)     |
  *      +--------------------------------------------------------------------------------------+
  *
- * Nearly all time goes into waiting for memory.  So what a step needs is asked for when a pointer or
- * a block enters its queue, and looked at when it leaves.  And memory is read fastest in the order
- * in which it lies: while many blocks are to be read, they are bits, taken by address, round and round.
- * Blocks are read in the order in which they were found only while these are few: a list goes
- * through the queue alone, and no bits are looked through for one block.
+ * Nearly all time goes into waiting for memory.  So what will be needed is asked for early, and
+ * something else is done meanwhile, in turns: a batch is taken, and its blocks are asked for; the
+ * candidates are seen that the last one gave; then the blocks are read, and of the candidates that they
+ * give the bits are asked for.
+ *
+ * Memory is read fastest in the order in which it lies: while many blocks are to be read, they are bits,
+ * taken by address, round and round.  Blocks are read in the order in which they were found only while
+ * these are few: a list goes through the queue alone, and no bits are looked through for one block.
  *
  * Hardly a word is a pointer into the heap, and the upper halves of all that are have few values: eight
  * words at a time are compared with them, with the vector instructions that every machine has.
@@ -21,7 +23,6 @@
 #include <emmintrin.h>
 
 #define LINE_BYTES 64u
-#define REFILL 8u /* so many at once are found among the bits */
 
 /* ---- counted, and not yet read --------------------------------------------------------------------- */
 
@@ -31,24 +32,19 @@ void reach_wait(struct reach_scan *r, uint64_t slot)
     r->waiting_count++;
 }
 
-static inline void enter_queue(struct reach_scan *r, struct reach_found f)
+static inline void push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes)
 {
-    r->queue[r->queue_end++ & r->queue_mask] = f;
-}
-
-static inline void push(struct reach_scan *r, const struct reach_block *b)
-{
-    if (b->request < sizeof(reach_word))
+    if (bytes < sizeof(reach_word))
         return;
     if (r->queue_end - r->queue_next <= r->queue_mask && r->waiting_count < r->many)
-        enter_queue(r, (struct reach_found){b->start, b->request});
+        r->queue[r->queue_end++ & r->queue_mask] = (struct reach_found){s->start, bytes};
     else
-        reach_wait(r, b->slot);
+        reach_wait(r, s->slot);
 }
 
-void reach_push(struct reach_scan *r, const struct reach_block *b)
+void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes)
 {
-    push(r, b);
+    push(r, s, bytes);
 }
 
 /*
@@ -67,14 +63,26 @@ static inline void ask_for_block(const struct reach_found *f)
     ask_for(reach_memory(f->start + LINE_BYTES));
 }
 
-/* Takes what waits next by address, behind the highest again the lowest, and asks for it. */
-static void gather(struct reach_scan *r)
+static inline void take(struct reach_scan *r, struct reach_found f)
+{
+    ask_for_block(&f);
+    r->batch[r->batched++] = f;
+}
+
+/* What was found first. */
+static bool take_queued(struct reach_scan *r)
+{
+    while (r->batched < REACH_BATCH && r->queue_next != r->queue_end)
+        take(r, r->queue[r->queue_next++ & r->queue_mask]);
+    return r->batched;
+}
+
+/* What waits next by address, behind the highest again the lowest. */
+static bool take_waiting(struct reach_scan *r)
 {
     const struct reach_slab *slab = &r->heap.slab[r->slab];
-    uint64_t word = r->waiting_from, bits = r->waiting[word];
-    uint32_t end = r->batch_end;
-    uint64_t left = r->waiting_count;
-    while (end - r->batch_next < REACH_AHEAD && left) {
+    uint64_t word = r->waiting_from, bits = r->waiting[word], left = r->waiting_count;
+    while (r->batched < REACH_BATCH && left) {
         if (!bits) {
             r->waiting[word] = 0;
             word = word + 1 < r->bits / 64 ? word + 1 : 0;
@@ -86,25 +94,33 @@ static void gather(struct reach_scan *r)
         left--;
         if (slot - slab->first >= slab->slots)
             slab = reach_slab_of(r, slot);
-        uint64_t bytes = slab->slot_bytes ? note_bytes(r->note[slot]) : slab->request;
-        struct reach_found f = {slab->start + (slot - slab->first) * slab->slot_bytes, bytes};
-        ask_for_block(&f);
-        r->batch[end++ % REACH_AHEAD] = f;
+        uint64_t start = slab->start + (slot - slab->first) * slab->slot_bytes;
+        take(r, (struct reach_found){start, reach_look(r, slot, start).request});
     }
     r->waiting[word] = bits;
     r->waiting_from = word;
     r->waiting_count = left;
-    r->batch_end = end;
+    return r->batched;
 }
 
 /* ---- a pointer into an open block ------------------------------------------------------------------ */
 
 static inline void found(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
-    struct reach_block b = reach_look(r, s->slot, s->start);
+    struct reach_trail t = {where, trail_pointer(s->inside, r->root)};
     bit_clear(r->open, s->slot);
-    reach_count(r, &b, r->as, (struct reach_trail){where, trail_pointer(s->inside, r->root)});
-    push(r, &b);
+    push(r, s, reach_count(r, s, COUNT_FOUND, t));
+}
+
+static void found_behind(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+{
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    if (!(b.note & NOTE_UNCOUNTED)) {
+        r->behind_blocks++;
+        r->behind_bytes += b.request;
+    }
+    bit_clear(r->inside, s->slot);
+    found(r, s, where);
 }
 
 static void remember(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
@@ -119,9 +135,8 @@ static void see_circle(struct reach_scan *r, const struct reach_spot *s, uint64_
 {
     struct reach_spot holder;
     if (bit_is_set(r->inside, s->slot)) {
-        struct reach_block b = reach_look(r, s->slot, s->start);
         bit_clear(r->inside, s->slot);
-        reach_push(r, &b);
+        push(r, s, reach_look(r, s->slot, s->start).request);
     } else if (s->slot == r->origin && reach_locate(r, where, &holder) &&
                holder.slot != r->origin) {
         r->trail[s->slot] = (struct reach_trail){where, trail_pointer(s->inside, 0)};
@@ -157,8 +172,7 @@ static inline void see(struct reach_scan *r, const struct reach_candidate *c)
             remember(r, s, c->where);
         break;
     case STEP_BEHIND:
-        bit_clear(r->inside, s->slot);
-        found(r, s, c->where);
+        found_behind(r, s, c->where);
         break;
     case STEP_COUNT:
         if (s->slot != r->origin)
@@ -170,16 +184,12 @@ static inline void see(struct reach_scan *r, const struct reach_candidate *c)
     }
 }
 
-static inline void see_next(struct reach_scan *r)
-{
-    r->candidates--;
-    see(r, &r->candidate[r->candidate_next++ % REACH_AHEAD]);
-}
-
 void reach_see_all(struct reach_scan *r)
 {
-    while (r->candidates)
-        see_next(r);
+    uint32_t count = r->candidates;
+    for (uint32_t i = 0; i < count; i++)
+        see(r, &r->candidate[i]);
+    r->candidates = 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------- */
@@ -187,15 +197,15 @@ void reach_see_all(struct reach_scan *r)
 /* A word that may lie in the heap. */
 static inline void enter_candidate(struct reach_scan *r, uint64_t value, uint64_t where)
 {
-    struct reach_candidate *c = &r->candidate[(r->candidate_next + r->candidates) % REACH_AHEAD];
+    struct reach_candidate *c = &r->candidate[r->candidates];
     if (!reach_locate(r, value, &c->spot))
         return;
     ask_for(&r->open[c->spot.slot / 64]);
     ask_for(&r->waiting[c->spot.slot / 64]);
-    ask_for(&r->note[c->spot.slot]);
+    ask_for(&r->kind_of[c->spot.slot]);
     c->where = where;
-    if (++r->candidates == REACH_AHEAD)
-        see_next(r);
+    if (++r->candidates == REACH_CANDIDATES)
+        reach_see_all(r);
 }
 
 /* The upper halves of four words. */
@@ -254,35 +264,20 @@ void reach_read_block(struct reach_scan *r, const struct reach_block *b)
     read_found(r, (struct reach_found){b->start, b->request});
 }
 
-/* All that waits, and that comes to wait meanwhile; while some are read others are on their way. */
-static void read_waiting(struct reach_scan *r)
+static void read_batch(struct reach_scan *r)
 {
-    for (;;) {
-        if (r->batch_end - r->batch_next <= REACH_AHEAD - REFILL)
-            gather(r);
-        if (r->batch_end == r->batch_next)
-            break;
-        read_found(r, r->batch[r->batch_next++ % REACH_AHEAD]);
-    }
-}
-
-static void read_queue(struct reach_scan *r)
-{
-    for (;;) {
-        while (r->candidates && r->queue_end - r->queue_next < REACH_AHEAD / 4)
-            see_next(r);
-        if (r->queue_next == r->queue_end)
-            return;
-        while (r->queue_asked != r->queue_end && r->queue_asked - r->queue_next < REACH_AHEAD)
-            ask_for_block(&r->queue[r->queue_asked++ & r->queue_mask]);
-        read_found(r, r->queue[r->queue_next++ & r->queue_mask]);
-    }
+    reach_see_all(r);
+    for (uint32_t i = 0; i < r->batched; i++)
+        read_found(r, r->batch[i]);
+    r->batched = 0;
 }
 
 void reach_flood(struct reach_scan *r)
 {
     do {
-        read_queue(r);
-        read_waiting(r);
-    } while (r->candidates || r->queue_next != r->queue_end || r->waiting_count);
+        while (take_queued(r) || r->candidates)
+            read_batch(r);
+        while (take_waiting(r))
+            read_batch(r);
+    } while (r->candidates || r->queue_next != r->queue_end);
 }

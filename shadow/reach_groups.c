@@ -82,22 +82,48 @@ static struct leak_group *group_with(struct reach_scan *r, const struct reach_bl
     return g;
 }
 
-void reach_count_other(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                       struct reach_trail t)
+static void add(struct leak_group *g, uint64_t note, uint64_t blocks, uint64_t bytes)
 {
-    if (b->note & NOTE_UNCOUNTED)
-        return;
-    r->last = group_with(r, b, as, t);
-    r->last_key = reach_key(b, as);
-    reach_add(r, b);
+    g->blocks += blocks;
+    g->bytes += bytes;
+    if (note & NOTE_NEW) {
+        g->new_blocks += blocks;
+        g->new_bytes += bytes;
+    }
 }
 
-void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                        struct reach_trail t)
+uint64_t reach_count_first(struct reach_scan *r, const struct reach_spot *s, enum reach_count c,
+                           struct reach_trail t)
 {
-    if (!r->behind_blocks)
-        return;
-    struct leak_group *g = group_with(r, b, as, t);
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    struct leak_group *g = NULL;
+    if (!(b.note & NOTE_UNCOUNTED))
+        g = group_with(r, &b, r->as[c], t);
+    if (!r->kind_of[s->slot]) {
+        r->kind[0].counted[c] = 0;
+        if (g)
+            add(g, b.note, 1, b.request);
+    }
+    return b.request;
+}
+
+void reach_settle(struct reach_scan *r)
+{
+    for (struct reach_kind *k = r->kind + 1; k <= r->kind + r->kinds; k++) {
+        for (enum reach_count c = 0; c < COUNTS; c++) {
+            uint32_t blocks = k->counted[c];
+            if (blocks && !(k->note & NOTE_UNCOUNTED))
+                add(group_of(r, (uint32_t)k->note, r->as[c]), k->note, blocks,
+                    blocks * note_bytes(k->note));
+            k->counted[c] = 0;
+        }
+    }
+}
+
+void reach_count_behind(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t)
+{
+    struct reach_block b = reach_look(r, s->slot, s->start);
+    struct leak_group *g = group_with(r, &b, r->as[COUNT_OWNER], t);
     g->behind_blocks += r->behind_blocks;
     g->behind_bytes += r->behind_bytes;
 }

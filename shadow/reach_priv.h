@@ -6,7 +6,8 @@
 
 #include "shadow.h"
 
-#define REACH_AHEAD 32u /* blocks, and pointers, that are on their way while another is read */
+#define REACH_BATCH 32u       /* blocks that are read together */
+#define REACH_CANDIDATES 128u /* pointers that are looked at together: those of a batch, or of a large block's part */
 
 /* The program's memory: whatever it stored there, it is read as words. */
 typedef uint64_t __attribute__((may_alias)) reach_word;
@@ -72,11 +73,36 @@ struct reach_shape {
 
 #define SHAPES 64u
 
+/*
+ * What the marking needs of a record: the stack that allocated in the lower half, then the bytes asked
+ * for and bits.
+ */
+#define NOTE_BYTES_SHIFT 32
+#define NOTE_BYTES_MASK ((1ull << 24) - 1)
+#define NOTE_LARGE (1ull << 56) /* its slab says how many bytes */
+#define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or not known */
+#define NOTE_NEW (1ull << 58)
+
+/* What a walk counts: what it begins at, and what it comes to. */
+enum reach_count {
+    COUNT_OWNER,
+    COUNT_FOUND,
+    COUNTS
+};
+
+/* All blocks of which the same is to be noted. */
+struct reach_kind {
+    uint64_t note;
+    uint32_t counted[COUNTS]; /* and not yet in their group */
+};
+
+#define KINDS_MAX UINT16_MAX /* kind 0 is none */
+
 struct reach_scan {
     struct reach_heap heap;
     struct reach_rules rules;
     enum reach_step step;
-    enum reach as;   /* what is found now */
+    enum reach as[COUNTS]; /* what is counted now */
     uint32_t root;   /* number of the one that is being read */
     uint64_t origin; /* STEP_COUNT: slot of the block that is read; STEP_CIRCLE: of the first */
     uint64_t behind_blocks; /* found behind the owner that the walk began at */
@@ -85,11 +111,16 @@ struct reach_scan {
     struct reach_unit *unit;
     struct reach_shape shape[SHAPES];
 
-    /* Of each slot: what its record says, and bits */
-    uint64_t *note;
+    struct reach_kind *kind;
+    uint16_t *kind_at; /* by hash; 0: none */
+    uint32_t kind_mask;
+    uint32_t kinds, kinds_max;
+
+    /* Of each slot: its kind, 0: its record says it, and bits */
+    uint16_t *kind_of;
     uint64_t *open;            /* live, and not yet known how it is reached */
     uint64_t *inside;          /* remembered: by the step, see reach.c */
-    uint64_t *waiting;         /* counted, and still to be read: found when the stack was full */
+    uint64_t *waiting;         /* counted, and still to be read: found when the queue was full */
     uint64_t bits;             /* of each of the three */
     struct reach_trail *trail; /* valid for some that are remembered */
     uint32_t slab;             /* that the last slot looked for was in */
@@ -102,30 +133,16 @@ struct reach_scan {
     uint32_t group_mask;
     uint32_t groups;
     uint32_t groups_max;
-    struct leak_group *last; /* counted in, and its key; 0: none */
-    uint64_t last_key;
 
-    /* reach_flood.c: seen, found and not yet read */
-    struct reach_candidate candidate[REACH_AHEAD];
-    uint32_t candidate_next;
-    uint32_t candidates;
-    struct reach_found *queue; /* of those, queue_mask + 1 at most */
-    uint64_t queue_next, queue_asked, queue_end;
+    /* reach_flood.c: counted and not yet read; on their way; seen there */
+    struct reach_found *queue; /* queue_mask + 1 at most */
+    uint64_t queue_next, queue_end;
     uint64_t queue_mask;
     uint64_t many; /* that wait: all go there */
-    uint32_t batch_next, batch_end;
-    struct reach_found batch[REACH_AHEAD]; /* of those that waited: read, and on their way */
+    uint32_t batched, candidates;
+    struct reach_found batch[REACH_BATCH];
+    struct reach_candidate candidate[REACH_CANDIDATES];
 };
-
-/*
- * What the marking needs of a record: the stack that allocated in the lower half, then the bytes asked
- * for and bits.  Records lie far apart, in pages of a file, and are looked at once, one after the other.
- */
-#define NOTE_BYTES_SHIFT 32
-#define NOTE_BYTES_MASK ((1ull << 24) - 1)
-#define NOTE_LARGE (1ull << 56) /* its slab says how many bytes */
-#define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or not known */
-#define NOTE_NEW (1ull << 58)
 
 static inline uint64_t note_bytes(uint64_t note)
 {
@@ -178,6 +195,12 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
     return true;
 }
 
+static inline const struct block_record *reach_record_of(const struct reach_slab *slab, uint64_t slot)
+{
+    const char *records = slab->records;
+    return (const void *)(records + (slot - slab->first) * slab->stride);
+}
+
 static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t start)
 {
     return &r->heap.slab[r->heap.slab_of_unit[(start - r->heap.base) >> RTC_UNIT_SHIFT] - 1];
@@ -188,14 +211,26 @@ static inline const reach_word *reach_memory(uint64_t address)
     return (const reach_word *)(uintptr_t)address;
 }
 
+/* ---- reach_kinds.c ------------------------------------------------------------------------------ */
+
+/* Room in the table for all kinds that there may be. */
+uint64_t reach_kinds_most(const struct reach_heap *h);
+/* The kind of a record that says this. */
+uint16_t reach_kind(struct reach_scan *r, uint64_t note);
+uint64_t reach_note(const struct reach_scan *r, const struct reach_slab *slab, uint64_t word,
+                    uint64_t stacks);
+/* As reach_look; of kind 0. */
+struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint64_t start);
+/* All that its record says. */
+uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b);
+
 static inline struct reach_block reach_look(const struct reach_scan *r, uint64_t slot,
                                             uint64_t start)
 {
-    struct reach_block b = {.slot = slot, .start = start, .note = r->note[slot]};
-    b.request = note_bytes(b.note);
-    if (b.note & NOTE_LARGE)
-        b.request = reach_slab_at(r, start)->request;
-    return b;
+    uint64_t note = r->kind[r->kind_of[slot]].note;
+    if (__builtin_expect(!r->kind_of[slot], 0))
+        return reach_look_up(r, slot, start);
+    return (struct reach_block){slot, start, note_bytes(note), note};
 }
 
 static inline uint32_t reach_stack(const struct reach_block *b)
@@ -203,8 +238,6 @@ static inline uint32_t reach_stack(const struct reach_block *b)
     return (uint32_t)b->note;
 }
 
-/* What else its record says. */
-uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b);
 /* The slab that a slot is in; the next one asked for is best one near by. */
 const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 
@@ -219,47 +252,32 @@ void reach_read_block(struct reach_scan *r, const struct reach_block *b);
 /* Until all that was looked at is seen. */
 void reach_see_all(struct reach_scan *r);
 /* Counted, and to be read by the next flood. */
-void reach_push(struct reach_scan *r, const struct reach_block *b);
+void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes);
 void reach_wait(struct reach_scan *r, uint64_t slot);
 /* Reads what was found, and what is found by that, until there is nothing more. */
 void reach_flood(struct reach_scan *r);
 
 /* ---- reach_groups.c ------------------------------------------------------------------------------ */
 
-/* What tells groups apart; of blocks that are not counted it is that of none. */
-static inline uint64_t reach_key(const struct reach_block *b, enum reach as)
+/* The first of its kind, or one of kind 0: it may be the first of its group. */
+uint64_t reach_count_first(struct reach_scan *r, const struct reach_spot *s, enum reach_count c,
+                           struct reach_trail t);
+
+/* Counts the block that a spot is in as r->as[c], by what `t` says.  Returns the bytes asked for. */
+static inline uint64_t reach_count(struct reach_scan *r, const struct reach_spot *s,
+                                   enum reach_count c, struct reach_trail t)
 {
-    return (b->note & (NOTE_UNCOUNTED | UINT32_MAX)) | (uint64_t)as << 32;
+    struct reach_kind *k = &r->kind[r->kind_of[s->slot]];
+    if (__builtin_expect(!k->counted[c]++, 0))
+        return reach_count_first(r, s, c, t);
+    return note_bytes(k->note);
 }
 
-static inline void reach_add(struct reach_scan *r, const struct reach_block *b)
-{
-    struct leak_group *g = r->last;
-    uint64_t new = b->note / NOTE_NEW & 1;
-    g->blocks++;
-    g->bytes += b->request;
-    g->new_blocks += new;
-    g->new_bytes += b->request & -new;
-    r->behind_blocks++;
-    r->behind_bytes += b->request;
-}
+/* What was counted goes into its groups: before r->as changes. */
+void reach_settle(struct reach_scan *r);
 
-void reach_count_other(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                       struct reach_trail t);
-
-/* Counts a block that is reached like that, by what `t` says. */
-static inline void reach_count(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                               struct reach_trail t)
-{
-    if (reach_key(b, as) == r->last_key)
-        reach_add(r, b);
-    else
-        reach_count_other(r, b, as, t);
-}
-
-/* Counts what was found behind it, which is counted in the same group. */
-void reach_count_behind(struct reach_scan *r, const struct reach_block *b, enum reach as,
-                        struct reach_trail t);
+/* Counts what was found behind an owner, in the group that it is counted in. */
+void reach_count_behind(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
 
 /* ---- reach_cxx.c ---------------------------------------------------------------------------------- */
 

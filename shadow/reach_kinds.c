@@ -1,0 +1,70 @@
+/*
+ * reach_kinds.c - what a record says, in two bytes.
+ *
+ * Marking asks of each block how long it is and which stack allocated it, and it comes to blocks in no
+ * order of addresses: what answers has to be small.  Records are not, and lie in pages of a file.  But a
+ * program allocates at few places, and few sizes at each: its records say few different things.  So
+ * they are read once, in their order, what they say is numbered, and each slot gets the number of its
+ * kind.  Blocks are counted by kind, too; what they add to their group is known from how many they are.
+ *
+ * Kind 0 is that of large blocks, and of all for which there was no number left: their records are
+ * looked at each time.
+ */
+#include "reach_priv.h"
+
+uint64_t reach_kinds_most(const struct reach_heap *h)
+{
+    return (h->slots < KINDS_MAX ? h->slots : KINDS_MAX) + 1u;
+}
+
+uint16_t reach_kind(struct reach_scan *r, uint64_t note)
+{
+    if (note & NOTE_LARGE)
+        return 0;
+    for (uint32_t i = (uint32_t)(note * 0x9e3779b97f4a7c15ull >> 32);; i++) {
+        uint16_t *place = &r->kind_at[i & r->kind_mask];
+        if (*place && r->kind[*place].note == note)
+            return *place;
+        if (*place)
+            continue;
+        if (r->kinds < r->kinds_max) {
+            *place = (uint16_t)++r->kinds;
+            r->kind[*place].note = note;
+        }
+        return *place;
+    }
+}
+
+uint64_t reach_note(const struct reach_scan *r, const struct reach_slab *slab, uint64_t word,
+                    uint64_t stacks)
+{
+    bool inherited = word_state(word) == BLOCK_INHERITED;
+    uint64_t request = inherited ? slab->slot_bytes - 1u : word_size(word);
+    uint64_t note = stacks >> 32 | (slab->slot_bytes ? request << NOTE_BYTES_SHIFT : NOTE_LARGE);
+    if (slab->inherited || inherited || word_mark(word) == MARK_INHERITED)
+        note |= NOTE_UNCOUNTED;
+    if (word_mark(word) >= r->rules.mark_since)
+        note |= NOTE_NEW;
+    return note;
+}
+
+static uint64_t read_record(const struct reach_slab *slab, uint64_t slot, uint64_t *stacks)
+{
+    uint64_t word;
+    (void)block_read(reach_record_of(slab, slot), &word, stacks);
+    return word;
+}
+
+struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint64_t start)
+{
+    const struct reach_slab *slab = reach_slab_at(r, start);
+    uint64_t stacks, word = read_record(slab, slot, &stacks);
+    uint64_t note = reach_note(r, slab, word, stacks);
+    return (struct reach_block){slot, start, note & NOTE_LARGE ? slab->request : note_bytes(note), note};
+}
+
+uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b)
+{
+    uint64_t stacks;
+    return read_record(reach_slab_at(r, b->start), b->slot, &stacks);
+}

@@ -1,0 +1,140 @@
+/*
+ * test_reach_kinds.c - a heap whose records say more different things than there are numbers for: every
+ * block is of a stack of its own.  By their numbers, and in no order of addresses, blocks are
+ *
+ *   0 held by a root | 20000 held by those | 40000 pointed into | 50000 behind them
+ *   60000 lost       | 70000 behind those
+ *
+ * and each seventh is the parent's.
+ */
+#include "reach_here.h"
+
+#define BLOCKS 80000u
+#define SLOT_BYTES 32u
+
+static const struct {
+    uint32_t end; /* of these numbers */
+    enum reach reach;
+    uint32_t to; /* points to the block so many numbers on */
+} part[] = {{20000, REACH_HELD, 20000},     {40000, REACH_HELD, 0}, {50000, REACH_INTERIOR, 10000},
+            {60000, REACH_BEHIND, 0},       {70000, REACH_LOST, 10000},
+            {80000, REACH_LOST_BEHIND, 0}};
+
+static struct {
+    uint64_t *memory;
+    struct block_record *record;
+    uint32_t *slab_of_unit;
+    struct reach_slab slab;
+    struct reach_heap heap;
+    uint64_t root[BLOCKS];
+    uint32_t roots;
+} many;
+
+static uint32_t part_of(uint32_t i)
+{
+    uint32_t p = 0;
+    while (i >= part[p].end)
+        p++;
+    return p;
+}
+
+static uint64_t start_of(uint32_t i)
+{
+    return (uintptr_t)many.memory + (uint64_t)(i * 7919ull % BLOCKS) * SLOT_BYTES;
+}
+
+static uint32_t bytes_of(uint32_t i)
+{
+    return 8 + i % 24;
+}
+
+static bool is_counted(uint32_t i)
+{
+    return i % 7 != 0;
+}
+
+static bool is_new(uint32_t i)
+{
+    return is_counted(i) && i % 2;
+}
+
+static void make_block(uint32_t i)
+{
+    const uint64_t slot = (start_of(i) - (uintptr_t)many.memory) / SLOT_BYTES;
+    const uint32_t p = part_of(i), mark = is_counted(i) ? 1 + i % 2 : MARK_INHERITED;
+    atomic_init(&many.record[slot].word, here_word(BLOCK_LIVE, 0, mark, bytes_of(i)));
+    atomic_init(&many.record[slot].stacks, (i + 1ull) << 32);
+    many.memory[slot * SLOT_BYTES / 8] = part[p].to ? start_of(i + part[p].to) : 0;
+    if (p == 0 || part[p].reach == REACH_INTERIOR)
+        many.root[many.roots++] = start_of(i) + (p ? 1 : 0);
+}
+
+static void make_many(void)
+{
+    const uint64_t bytes = align_up((uint64_t)BLOCKS * SLOT_BYTES, UNIT);
+    many.memory = aligned_alloc(UNIT, bytes);
+    many.record = calloc(bytes / SLOT_BYTES, sizeof *many.record);
+    many.slab_of_unit = calloc(bytes / UNIT, sizeof *many.slab_of_unit);
+    for (uint64_t i = 0; i < bytes / UNIT; i++)
+        many.slab_of_unit[i] = 1;
+    many.slab = (struct reach_slab){.start = (uintptr_t)many.memory,
+                                    .records = many.record,
+                                    .magic = 1ull << 31,
+                                    .stride = sizeof *many.record,
+                                    .slot_bytes = SLOT_BYTES,
+                                    .slots = (uint32_t)(bytes / SLOT_BYTES)};
+    many.heap = (struct reach_heap){many.slab.start, bytes, many.slab_of_unit, &many.slab, 1,
+                                    many.slab.slots, BLOCKS + 1};
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        make_block(i);
+}
+
+static void check_group(const struct leak_group *g)
+{
+    const uint32_t i = g->stack - 1, p = part_of(i);
+    const bool owner = part[p].reach == REACH_INTERIOR || part[p].reach == REACH_LOST;
+    const uint32_t behind = i + part[p].to, counted = owner && is_counted(behind);
+    assert_int_equal(g->reach, part[p].reach);
+    assert_true(g->block == start_of(i) && g->block_bytes == bytes_of(i));
+    assert_int_equal(g->blocks, is_counted(i));
+    assert_int_equal(g->bytes, is_counted(i) ? bytes_of(i) : 0);
+    assert_int_equal(g->new_blocks, is_new(i));
+    assert_int_equal(g->new_bytes, is_new(i) ? bytes_of(i) : 0);
+    assert_int_equal(g->behind_blocks, counted);
+    assert_int_equal(g->behind_bytes, counted ? bytes_of(behind) : 0);
+    assert_true(g->blocks || g->behind_blocks);
+}
+
+static void more_than_there_are_numbers(void **state)
+{
+    (void)state;
+    const struct reach_rules rules = {.mark_since = 2};
+    make_many();
+    uint64_t bytes = reach_room(&many.heap, false);
+    uint32_t count, blocks = 0, want = 0;
+    void *scratch = calloc(1, bytes);
+    struct reach_scan *r = reach_begin(scratch, bytes, &many.heap, &rules);
+    reach_root(r, many.root, many.roots, ROOT_AT, ROOT_NUMBER);
+    reach_inside(r);
+    reach_lost(r);
+    const struct leak_group *g = reach_groups(r, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        check_group(&g[i]);
+        blocks += (uint32_t)g[i].blocks;
+    }
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        want += is_counted(i);
+    assert_int_equal(blocks, want);
+    free(scratch);
+    free(many.memory);
+    free(many.record);
+    free(many.slab_of_unit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_than_there_are_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
