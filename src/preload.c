@@ -5,6 +5,7 @@
  * later or run earlier, so ours sees their frees, too.  A program that links our library but whose
  * loader ran other constructors first loses nothing: start-up happened at its first allocation.
  */
+#include "counters.h"
 #include "events.h"
 #include "intercept.h"
 #include "leave.h"
@@ -36,6 +37,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     leave_start();
     events_constructed();
+    counters_constructed();
     if (wants_leaks_at_end())
         fatal_start(leave_killed);
     vigil_start();

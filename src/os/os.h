@@ -207,6 +207,30 @@ enum os_vigil { OS_VIGIL_NOTHING, OS_VIGIL_GONE, OS_VIGIL_CALLED };
 enum os_vigil os_keep_vigil(int signals, unsigned ms);
 bool os_has_memory_of(uint32_t pid); /* false: it went on in a memory of its own, by exec */
 
+/* ---- counters (perf.c; when the program asks for some, and is in no sandbox) ------------------------- */
+
+struct perf_event_attr;
+
+/* A descriptor, closed on exec; -errno.  pid 0: the calling thread; `cpu`, `group` -1: any, none. */
+int os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group);
+int os_perf_control(int fd, unsigned long request, const void *argument); /* ioctl; 0 or -errno */
+/* Overflows are to send `signal` to that thread. */
+int os_perf_notify(int fd, uint32_t tid, int signal);
+/* What tells this counter from any other file that may have its number later; -errno: it is none. */
+int os_perf_id(int fd, uint64_t *id);
+long os_perf_read(int fd, uint64_t *words, size_t bytes);
+void os_perf_close(int fd);
+bool os_perf_paranoid(int64_t *level); /* false: it cannot be asked */
+/* CPU time of a thread of this process; resources that the calling thread has used. */
+bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
+bool os_thread_usage(struct rusage *usage);
+/* How long a thread has waited for a processor. */
+bool os_thread_wait_ns(uint32_t tid, uint64_t *ns);
+/* Counters of the processor that any event may use, as it says itself; 0: nobody knows. */
+uint32_t os_processor_counters(void);
+/* Its name; false: it cannot be asked. */
+bool os_processor_name(char *buffer, size_t room);
+
 /* ---- threads and signals (the very end) ------------------------------------------------------- */
 
 /* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */

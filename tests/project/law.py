@@ -28,8 +28,9 @@ SEES = {
     "src/core": ["shadow"] + FLOORS[:4],
     "src/intercept": ["shadow"] + FLOORS,
     "src/events": ["shadow"] + FLOORS,
+    "src/counters": ["shadow"] + FLOORS,
     "src/leave": ["shadow"] + FLOORS,
-    "src": ["shadow", "src/intercept", "src/events", "src/leave"] + FLOORS,
+    "src": ["shadow", "src/intercept", "src/events", "src/counters", "src/leave"] + FLOORS,
     "report": ["shadow"],
     "tools": ["shadow", "report"],
 }

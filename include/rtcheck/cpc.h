@@ -1,0 +1,301 @@
+/*
+ * cpc.h - performance counters of threads, processes and processors: what a program counts of itself.
+ *
+ * The contract is that of Solaris' libcpc (its names with rtc_cpc_ in place of cpc_), over Linux'
+ * perf_event_open, so that code written for it carries over; where this one differs it says so.  The
+ * source of each rule is the manual page of that name (cpc_open(3CPC) and so on) but for those marked
+ * "ours".  Counters that Linux cannot give - no PMU, no permission - are not known: no function answers
+ * 0 for them, and the error handler is told why.
+ *
+ * A program links and runs without the runtime: every function is a weak symbol, NULL where the
+ * runtime is not there.  Ask once, e.g. `if (rtc_cpc_open)`.
+ *
+ * Unless a function says otherwise:
+ *   - ints that are status return 0, or -1 with errno; errno is left alone on success.
+ *   - EINVAL also means: the handle, the set or the buffer is none, or belongs to another handle.
+ *   - a function may be called by any thread, and by signal handlers: signals are blocked meanwhile.
+ *     One handle may be used by several threads at once.  Functions on buffers lock nothing: a buffer
+ *     is used by one thread at a time.
+ *   - times are in nanoseconds, of CLOCK_MONOTONIC.
+ *   - the caller owns what it passes: strings and attributes are copied.  Handles, sets and buffers are
+ *     the library's; pointers to them are dead after close and destroy.
+ *
+ * Each counter is a descriptor of the process, closed on exec.  A program that closes descriptors that it
+ * does not know loses its counters, and is told (EAGAIN); a number that became somebody else's file is
+ * neither read nor closed.
+ *
+ * Forks: a child has the handles, sets and buffers of its parent.  What the forking thread had bound to
+ * itself is bound to the child's thread, starting from the presets; sets of other threads, processes and
+ * processors are not bound there.  Of a fork that runs no handlers (a raw clone) nothing is bound.
+ */
+#ifndef RTCHECK_CPC_H
+#define RTCHECK_CPC_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef RTC_API
+#if defined __GNUC__ && !defined __clang__
+#define RTC_API __attribute__((weak, noplt)) /* found in programs that are not position-independent, too */
+#else
+#define RTC_API __attribute__((weak))
+#endif
+#endif
+
+typedef struct rtc_cpc rtc_cpc_t;
+typedef struct rtc_cpc_set rtc_cpc_set_t;
+typedef struct rtc_cpc_buf rtc_cpc_buf_t;
+
+typedef struct rtc_cpc_attr {
+    const char *ca_name;
+    uint64_t ca_val;
+} rtc_cpc_attr_t;
+
+/* ---- handles ---------------------------------------------------------------------------------- */
+
+#define RTC_CPC_VER_CURRENT 2
+
+/*
+ * A handle; NULL: EINVAL, this is not the version that the library has (pass RTC_CPC_VER_CURRENT), or
+ * ENOMEM.  It does not fail where there are no counters (libcpc's does): clocks are always there.
+ */
+RTC_API rtc_cpc_t *rtc_cpc_open(int version);
+
+/* Unbinds its sets and destroys them and all buffers. */
+RTC_API int rtc_cpc_close(rtc_cpc_t *cpc);
+
+/*
+ * How many counters the processor has that any event may use (as its CPUID says); 0: there is no PMU,
+ * or nobody knows.  Software events need none.
+ */
+RTC_API unsigned rtc_cpc_npic(rtc_cpc_t *cpc);
+
+enum {
+    RTC_CPC_CAP_OVERFLOW_INTERRUPT = 1 << 0, /* overflows can be told */
+    RTC_CPC_CAP_OVERFLOW_PRECISE = 1 << 1    /* and of which request (rtc_cpc_overflow_index) */
+};
+
+/* Both, or 0 where there are no perf events. */
+RTC_API unsigned rtc_cpc_caps(rtc_cpc_t *cpc);
+
+/*
+ * What counts: the processor's name, or "software only".  And where its events are told of.  Strings of
+ * the handle.
+ */
+RTC_API const char *rtc_cpc_cciname(rtc_cpc_t *cpc);
+RTC_API const char *rtc_cpc_cpuref(rtc_cpc_t *cpc);
+
+/* ---- errors ----------------------------------------------------------------------------------- */
+
+enum rtc_cpc_subcode {
+    RTC_CPC_INVALID_EVENT = 1,           /* no such event, here */
+    RTC_CPC_INVALID_PICNUM = 2,          /* no such counter */
+    RTC_CPC_INVALID_ATTRIBUTE = 3,       /* no such attribute of this event */
+    RTC_CPC_ATTRIBUTE_OUT_OF_RANGE = 4,  /* its value does not fit */
+    RTC_CPC_RESOURCE_UNAVAIL = 5,        /* counters or descriptors are taken */
+    RTC_CPC_PIC_NOT_CAPABLE = 6,         /* the counter cannot do that */
+    RTC_CPC_REQ_INVALID_FLAGS = 7,       /* flags that nobody knows, or that count nothing */
+    RTC_CPC_CONFLICTING_REQS = 8,        /* each is possible, but not both in one set */
+    RTC_CPC_ATTR_REQUIRES_PRIVILEGE = 9, /* not permitted */
+    RTC_CPC_UNAVAILABLE = 10             /* ours: no perf events at all */
+};
+
+/*
+ * Is told of each failure that has a subcode, by the thread that made the call, with no lock held,
+ * before the call returns; errno is set already and kept.  `fn` is the function.  `fmt` is for vprintf and
+ * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.
+ */
+typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap);
+
+/* NULL: the default one again, which writes "rtcheck: FN: ...", one line, to stderr. */
+RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
+
+/* ---- sets of requests ------------------------------------------------------------------------- */
+
+/* An empty set; NULL: ENOMEM. */
+RTC_API rtc_cpc_set_t *rtc_cpc_set_create(rtc_cpc_t *cpc);
+
+/* Unbinds it, if it is bound, and frees it; its buffers stay. */
+RTC_API int rtc_cpc_set_destroy(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+
+/* Flags of a request: at least one of the first two. */
+enum {
+    RTC_CPC_COUNT_USER = 1 << 0,
+    RTC_CPC_COUNT_SYSTEM = 1 << 1,
+    RTC_CPC_OVF_NOTIFY_EMT = 1 << 2 /* a signal when it overflows: rtc_cpc_overflow_signal */
+};
+
+#define RTC_CPC_REQUESTS_MAX 64   /* of a set */
+#define RTC_CPC_ATTRIBUTES_MAX 8  /* of a request */
+
+/*
+ * Adds a request to a set that is not bound: its index, from 0.  The counter will begin at `preset`.
+ *
+ * Events, by name:
+ *   software       task-clock and cpu-clock (nanoseconds of CPU time, in both modes whatever the flags
+ *                  say), page-faults or faults, minor-faults, major-faults, alignment-faults,
+ *                  emulation-faults, dummy; in the kernel only: context-switches or cs, cpu-migrations
+ *                  or migrations
+ *   hardware       cycles or cpu-cycles, instructions, cache-references, cache-misses, branches or
+ *                  branch-instructions, branch-misses, bus-cycles, stalled-cycles-frontend,
+ *                  stalled-cycles-backend, ref-cycles; and the generic names that libcpc has for
+ *                  them: PAPI_tot_cyc, PAPI_tot_ins, PAPI_br_ins, PAPI_br_msp, PAPI_ref_cyc
+ *   caches         L1-dcache, L1-icache, LLC, dTLB, iTLB, branch or node, and -loads, -load-misses,
+ *                  -stores, -store-misses, -prefetches, -prefetch-misses
+ *   raw            rNNN, hexadecimal
+ *   clocks, ours   clock:thread, clock:process (CPU time), clock:monotonic; rusage:minor-faults,
+ *                  rusage:major-faults, rusage:voluntary-switches, rusage:involuntary-switches,
+ *                  rusage:user-time, rusage:system-time (of the thread); schedstat:wait-time.  Times
+ *                  are in nanoseconds.  Always both modes, without perf events, no overflow.
+ *
+ * Where perf events are not to be had, or not permitted, clocks stand in for task-clock, cpu-clock and, when
+ * both modes are to be counted, faults and context-switches, in sets of the calling thread;
+ * rtc_cpc_reading says so.
+ *
+ * -1: EINVAL (INVALID_EVENT, INVALID_ATTRIBUTE, ATTRIBUTE_OUT_OF_RANGE, INVALID_PICNUM, PIC_NOT_CAPABLE,
+ * REQ_INVALID_FLAGS: none of user and system, or user alone of what the kernel does, or overflow of
+ * what is not counted in user mode alone; or the set is bound), ENOMEM (too many).
+ */
+RTC_API int rtc_cpc_set_add_request(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event,
+                                    uint64_t preset, unsigned flags, unsigned nattrs,
+                                    const rtc_cpc_attr_t *attrs);
+
+/*
+ * Changes the preset of a request; it takes effect when the set is bound or restarted.  The second form
+ * means the set that the calling thread has bound to itself last (EINVAL: none).
+ */
+RTC_API int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index, uint64_t preset);
+RTC_API int rtc_cpc_request_preset(rtc_cpc_t *cpc, int index, uint64_t preset);
+
+/* Calls action for each request, in order, with no lock held; strings and attributes are for the call. */
+RTC_API void rtc_cpc_walk_requests(rtc_cpc_t *cpc, rtc_cpc_set_t *set, void *arg,
+                                   void (*action)(void *arg, int index, const char *event,
+                                                  uint64_t preset, unsigned flags, int nattrs,
+                                                  const rtc_cpc_attr_t *attrs));
+
+/* ---- binding ---------------------------------------------------------------------------------- */
+
+enum {
+    RTC_CPC_BIND_LWP_INHERIT = 1 << 0, /* count in threads that it makes from now on, too */
+    RTC_CPC_BIND_PINNED = 1 << 1       /* ours: the counters are its own, or it is in error */
+};
+
+/*
+ * The set counts from now on what the calling thread does: all of its requests or none.  A set that is
+ * bound is unbound first.  Several sets may be bound; where there are more events than counters, Linux
+ * lets the sets take turns, and values are scaled to the whole time (rtc_cpc_reading says so).
+ * PINNED: no turns; when the counters are taken samples fail with EAGAIN, as libcpc's do.
+ * A thread that has ended leaves its counts: its sets can be sampled and have to be unbound.
+ *
+ * INHERIT: threads made from now on by this thread, and theirs, are added to its own counts (libcpc keeps
+ * each thread's own); processes that it forks are not.  ENOTSUP: a kernel before 5.13 cannot do the
+ * one without the other; or a request asks for overflows.
+ *
+ * EINVAL: the set is empty, or unknown flags; or INVALID_EVENT, REQ_INVALID_FLAGS, CONFLICTING_REQS.
+ * EACCES: ATTR_REQUIRES_PRIVILEGE.  EAGAIN: RESOURCE_UNAVAIL, somebody has the counters.  EMFILE, ENFILE:
+ * RESOURCE_UNAVAIL, no descriptors.  ENOTSUP: PIC_NOT_CAPABLE.  ENOSYS, or ECANCELED in a program that
+ * has entered a sandbox: UNAVAILABLE.
+ */
+RTC_API int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flags);
+
+/* Stops counting, and gives the counters back.  EINVAL: it is not bound.  Buffers keep their values. */
+RTC_API int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+
+/*
+ * A bound set begins at its presets again, and counts, also when an overflow had stopped it.
+ * EINVAL: it is not bound.  EAGAIN: its descriptors are gone.
+ */
+RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+
+/*
+ * Of all sets of the handle that the calling thread has bound to itself: they stop counting; they go on, but
+ * for those that an overflow has stopped.  EINVAL: there is none.
+ */
+RTC_API int rtc_cpc_disable(rtc_cpc_t *cpc);
+RTC_API int rtc_cpc_enable(rtc_cpc_t *cpc);
+
+/* ---- overflow --------------------------------------------------------------------------------- */
+
+/*
+ * A request with RTC_CPC_OVF_NOTIFY_EMT whose counter goes beyond 2^64 - 1 - so it takes 2^64 - preset
+ * events - sends a signal to the thread that bound the set, and stops the whole set until it is restarted or
+ * bound again.  The signal comes when the thread leaves the kernel, some instructions late; where that is
+ * stands in the handler's ucontext.  Linux has no SIGEMT here: it is SIGIO unless this function names
+ * another one, for sets that are bound from then on.  si_code is POLL_HUP, si_fd what
+ * rtc_cpc_overflow_index takes.  A set has one such request, and no clocks (CONFLICTING_REQS); several
+ * sets may be bound.  A preset of 2^63 or less does not overflow.
+ * EINVAL: no signal that can be handled.
+ */
+RTC_API int rtc_cpc_overflow_signal(rtc_cpc_t *cpc, int signal);
+
+/* Ours: the request of a bound set whose descriptor is `fd` (si_fd); -1, EINVAL: none. */
+RTC_API int rtc_cpc_overflow_index(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int fd);
+
+/* ---- buffers ---------------------------------------------------------------------------------- */
+
+/*
+ * A buffer for the requests that the set has now.  NULL: ENOMEM, EINVAL.  Its values are not known until it
+ * is sampled into, zeroed, set or copied into (libcpc's begins with zeros).
+ */
+RTC_API rtc_cpc_buf_t *rtc_cpc_buf_create(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+RTC_API int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
+
+/*
+ * Takes all counters of a bound set at one moment, any thread's.  Presets stay as they are.
+ * EINVAL: the set is not bound, or the buffer is of another set or older than a request of it.
+ * EAGAIN: nothing is known: the set is pinned and did not get its counters, or its descriptors are gone,
+ * or the program has entered a sandbox (RESOURCE_UNAVAIL).  The buffer is as it was then.
+ * About 1 microsecond.
+ */
+RTC_API int rtc_cpc_set_sample(rtc_cpc_t *cpc, rtc_cpc_set_t *set, rtc_cpc_buf_t *buf);
+
+/*
+ * The value of a request.  EINVAL: no such index.  ENODATA: it is not known.  Functions on buffers are
+ * signal-safe and make no system call.
+ */
+RTC_API int rtc_cpc_buf_get(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t *val);
+RTC_API int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t val);
+
+/* Ours: all that is known of it. */
+struct rtc_cpc_reading {
+    int known;                       /* else the value is 0 and means nothing */
+    int scaled;                      /* an estimate: it had a counter for running_ns of enabled_ns */
+    uint64_t value;
+    uint64_t enabled_ns, running_ns; /* since the set was bound or restarted; 0 of clocks */
+    const char *source;              /* "perf", "getrusage" and so on; "" unless sampled; static */
+    const char *why;                 /* unless known: "n/a: ..."; else ""; static */
+};
+
+RTC_API int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index,
+                                struct rtc_cpc_reading *out);
+
+/* When it was sampled; and for how long its set had been running then, in nanoseconds of CPU time (libcpc: */
+/* cycles).  0: never. */
+RTC_API int64_t rtc_cpc_buf_hrtime(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
+RTC_API uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
+
+/*
+ * result = left - right, left + right, of each request and of the ticks, modulo 2^64; what is not known of
+ * either is not known of the result; its time is the later one of the two.  result may be one of them.  Of
+ * buffers that are not all of the same set nothing is changed, and the handler is told
+ * (RTC_CPC_CONFLICTING_REQS).
+ */
+RTC_API void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
+                             rtc_cpc_buf_t *right);
+RTC_API void rtc_cpc_buf_add(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
+                             rtc_cpc_buf_t *right);
+RTC_API void rtc_cpc_buf_copy(rtc_cpc_t *cpc, rtc_cpc_buf_t *dest, rtc_cpc_buf_t *src);
+
+/* Values, time and ticks become 0, known. */
+RTC_API void rtc_cpc_buf_zero(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,428 @@
+/*
+ * bind.c - from requests to descriptors.
+ *
+ * The requests of a set are one group of the kernel's: its events are on the counters all at once or not at
+ * all, and one read takes them all.  The group begins with the request that tells of its overflow, if
+ * there is one, because an event that stops at an overflow stops those that it leads with it.  Where the
+ * kernel has no groups (threads to come, before Linux 6.12) each event is read by itself.
+ *
+ * Presets are ours: the kernel counts from 0.  What is given is the preset plus what was counted since the
+ * start; so a restart is a matter of two numbers, but for sets that tell of overflows, whose descriptors
+ * are opened anew: of an event that has stopped the kernel does not say whether it has, or will.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+#define BIND_FLAGS (RTC_CPC_BIND_LWP_INHERIT | RTC_CPC_BIND_PINNED)
+
+/* How a set is opened: whom it counts, and in what way. */
+struct opening {
+    struct call *call;
+    rtc_cpc_set_t *set;
+    int pid, cpu;
+    bool goes;      /* else it is stopped already */
+    int first;      /* the request that leads the group; -1: not yet */
+    uint32_t members;
+};
+
+static bool notifies(const struct request *r)
+{
+    return r->flags & RTC_CPC_OVF_NOTIFY_EMT;
+}
+
+/* Events until the preset has become 2^64; too many to be told: never. */
+static uint64_t period_of(const struct request *r)
+{
+    uint64_t left = -r->preset;
+    return left && left <= INT64_MAX ? left : INT64_MAX;
+}
+
+static struct perf_event_attr attr_of(const struct opening *o, const struct request *r, bool leads)
+{
+    bool inherits = o->set->flags & RTC_CPC_BIND_LWP_INHERIT;
+    struct perf_event_attr a = {
+        .type = r->event.type,
+        .size = sizeof a,
+        .config = r->event.config,
+        .disabled = leads,
+        .inherit = inherits,
+        .inherit_thread = inherits,
+        .pinned = leads && o->set->flags & RTC_CPC_BIND_PINNED,
+        .exclude_user = !(r->flags & RTC_CPC_COUNT_USER),
+        .exclude_kernel = !(r->flags & RTC_CPC_COUNT_SYSTEM),
+        .exclude_hv = 1,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+                       (o->set->alone ? 0 : PERF_FORMAT_GROUP),
+    };
+    if (r->event.in_both) { /* it tells of the kernel all the same, and needs no permission so */
+        a.exclude_user = 0;
+        a.exclude_kernel = 1;
+    }
+    if (notifies(r)) {
+        a.sample_period = period_of(r);
+        a.wakeup_events = 1;
+    }
+    return a;
+}
+
+/* ---- clocks instead ----------------------------------------------------------------------------- */
+
+static bool counts_both(const struct request *r)
+{
+    return r->event.in_both || r->event.in_kernel_only ||
+           (r->flags & RTC_CPC_COUNT_USER && r->flags & RTC_CPC_COUNT_SYSTEM);
+}
+
+static bool is_denied(int err)
+{
+    return err == -EACCES || err == -EPERM || err == -ENOSYS;
+}
+
+/* Can a clock take the place of what the kernel refused? */
+static bool falls_back(struct request *r, int err)
+{
+    if (!is_denied(err) || r->event.instead == SOURCE_NONE || notifies(r) || !counts_both(r))
+        return false;
+    r->source = r->event.instead;
+    return true;
+}
+
+static int conflict(struct call *c, const struct request *r, const char *why, int err)
+{
+    text_put(call_because(c, RTC_CPC_CONFLICTING_REQS, r->name), why);
+    return err;
+}
+
+/* Clocks of a thread know nothing of threads to come, and stop for nobody. */
+static int check_clock(struct opening *o, const struct request *r)
+{
+    const rtc_cpc_set_t *set = o->set;
+    bool of_thread = r->source != SOURCE_PROCESS_CLOCK && r->source != SOURCE_MONOTONIC;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (notifies(&set->request[i]))
+            return conflict(o->call, r, "a clock does not stop at another request's overflow", -EINVAL);
+    if (of_thread && set->flags & RTC_CPC_BIND_LWP_INHERIT) {
+        text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
+                 "n/a: this clock tells of one thread only");
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int open_event(const struct opening *o, const struct request *r, int group)
+{
+    struct perf_event_attr a = attr_of(o, r, group < 0);
+    return os_sandboxed() ? -ECANCELED : os_perf_open(&a, o->pid, o->cpu, group);
+}
+
+/* The kernel says EINVAL of a member for whatever reason: is it the group? */
+static int explain(struct opening *o, const struct request *r, int group, int err)
+{
+    int fd = err == -EINVAL && group >= 0 ? open_event(o, r, -1) : -1;
+    if (fd < 0)
+        return refused(o->call, r, err);
+    os_perf_close(fd);
+    return conflict(o->call, r, "n/a: it cannot be counted together with the others of the set", -EINVAL);
+}
+
+static void join(struct opening *o, uint32_t i, int fd)
+{
+    struct request *r = &o->set->request[i];
+    r->fd = fd;
+    r->leader = i;
+    r->position = 0;
+    if (o->first >= 0 && !o->set->alone) {
+        r->leader = (uint32_t)o->first;
+        r->position = ++o->members;
+    }
+    if (o->first < 0)
+        o->first = (int)i;
+}
+
+static int open_request(struct opening *o, uint32_t i)
+{
+    struct request *r = &o->set->request[i];
+    int group = o->first < 0 || o->set->alone ? -1 : o->set->request[o->first].fd;
+    r->source = r->event.source;
+    r->fd = -1;
+    if (!is_perf(r))
+        return check_clock(o, r);
+    int fd = open_event(o, r, group);
+    if (fd < 0 && falls_back(r, fd))
+        return check_clock(o, r);
+    if (fd < 0)
+        return o->set->flags & RTC_CPC_BIND_LWP_INHERIT && fd == -EINVAL ? fd : explain(o, r, group, fd);
+    join(o, i, fd);
+    return os_perf_id(fd, &r->id);
+}
+
+static int find_notifier(struct opening *o, int *notifier)
+{
+    const rtc_cpc_set_t *set = o->set;
+    *notifier = -1;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct request *r = &set->request[i];
+        if (!notifies(r))
+            continue;
+        if (*notifier >= 0)
+            return conflict(o->call, r, "another request of the set tells of overflows already", -EINVAL);
+        if (set->flags & RTC_CPC_BIND_LWP_INHERIT) {
+            text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
+                     "overflows of threads to come cannot be told");
+            return -ENOTSUP;
+        }
+        *notifier = (int)i;
+    }
+    return 0;
+}
+
+static int open_all(struct opening *o)
+{
+    int notifier, err = find_notifier(o, &notifier);
+    if (!err && notifier >= 0)
+        err = open_request(o, (uint32_t)notifier);
+    for (uint32_t i = 0; !err && i < o->set->count; i++)
+        if ((int)i != notifier)
+            err = open_request(o, i);
+    return err;
+}
+
+bool is_open(const struct request *r)
+{
+    uint64_t id;
+    return r->fd >= 0 && !os_sandboxed() && os_perf_id(r->fd, &id) == 0 && id == r->id;
+}
+
+static void close_all(rtc_cpc_set_t *set)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct request *r = &set->request[i];
+        if (is_open(r))
+            os_perf_close(r->fd);
+        r->fd = -1;
+    }
+}
+
+/*
+ * Of threads to come: EINVAL is said by kernels that cannot leave out processes, and by those that cannot
+ * read groups of such events; the latter are asked once more.
+ */
+static int open_set(struct opening *o)
+{
+    o->set->alone = false;
+    int err = open_all(o);
+    if (err != -EINVAL || o->call->subcode)
+        return err;
+    close_all(o->set);
+    o->set->alone = true;
+    o->first = -1;
+    err = open_all(o);
+    if (err != -EINVAL || o->call->subcode)
+        return err;
+    text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, ""),
+             "n/a: the kernel cannot count threads to come without processes to come");
+    return -ENOTSUP;
+}
+
+/* ---- going and stopping --------------------------------------------------------------------------- */
+
+static int go(rtc_cpc_set_t *set)
+{
+    int err = 0;
+    set->begun = true;
+    for (uint32_t i = 0; !err && i < set->count; i++) {
+        const struct request *r = &set->request[i];
+        if (is_leader(set, i))
+            err = notifies(r) ? os_perf_control(r->fd, PERF_EVENT_IOC_REFRESH, (void *)1) :
+                                os_perf_control(r->fd, PERF_EVENT_IOC_ENABLE, NULL);
+    }
+    return err;
+}
+
+/* Members of a group count while their leader does. */
+static void control_leaders(const rtc_cpc_set_t *set, unsigned long request)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (is_leader(set, i) && is_open(&set->request[i]))
+            os_perf_control(set->request[i].fd, request, NULL);
+}
+
+static void bind_stop(rtc_cpc_set_t *set)
+{
+    if (!set->counting)
+        return;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (notifies(&set->request[i]))
+            set->overflown = has_overflown(&set->request[i]);
+    control_leaders(set, PERF_EVENT_IOC_DISABLE);
+    clocks_hold(set);
+    set->counting = false;
+}
+
+static void bind_go_on(rtc_cpc_set_t *set)
+{
+    if (set->counting)
+        return;
+    if (!set->begun)
+        go(set);
+    else if (!set->overflown)
+        control_leaders(set, PERF_EVENT_IOC_ENABLE);
+    clocks_go(set);
+    set->counting = true;
+}
+
+static int notify(const struct opening *o)
+{
+    for (uint32_t i = 0; i < o->set->count; i++) {
+        const struct request *r = &o->set->request[i];
+        int err = notifies(r) ? os_perf_notify(r->fd, o->set->tid, o->set->cell.cpc->signal) : 0;
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static int begin(struct opening *o)
+{
+    rtc_cpc_set_t *set = o->set;
+    int err = open_set(o);
+    if (!err)
+        err = notify(o);
+    if (!err)
+        err = set_start(o->call, set);
+    set->begun = false;
+    if (!err && o->goes)
+        err = go(set);
+    if (err) {
+        close_all(set);
+        return err;
+    }
+    static uint64_t orders; /* under the lock */
+    set->order = ++orders;
+    set->bound = true;
+    set->counting = o->goes;
+    set->overflown = false;
+    return 0;
+}
+
+/* To the thread that the set names. */
+static int bind(struct call *c, rtc_cpc_set_t *set, bool goes)
+{
+    struct opening o = {c, set, .pid = (int)set->tid, .cpu = -1, .goes = goes, .first = -1};
+    return begin(&o);
+}
+
+void bind_end(rtc_cpc_set_t *set)
+{
+    close_all(set);
+    set->bound = set->counting = false;
+    set->thread = 0;
+}
+
+int bind_to_thread(struct call *c, rtc_cpc_set_t *set, bool goes)
+{
+    set->tid = os_tid();
+    set->thread = thread_number();
+    return bind(c, set, goes);
+}
+
+EXPORT int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flags)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    if (!is_set_of(set, cpc) || !set->count)
+        return call_end(&c, -EINVAL);
+    if (flags & ~(unsigned)BIND_FLAGS) {
+        text_put(call_because(&c, RTC_CPC_REQ_INVALID_FLAGS, ""), "unknown flags");
+        return call_end(&c, -EINVAL);
+    }
+    if (set->bound)
+        bind_end(set);
+    set->flags = flags;
+    return call_end(&c, bind_to_thread(&c, set, true));
+}
+
+EXPORT int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    if (!is_set_of(set, cpc) || !set->bound)
+        return call_end(&c, -EINVAL);
+    bind_end(set);
+    return call_end(&c, 0);
+}
+
+/* ---- restart, enable, disable --------------------------------------------------------------------- */
+
+static bool has_notifier(const rtc_cpc_set_t *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (notifies(&set->request[i]))
+            return true;
+    return false;
+}
+
+static int restart(struct call *c, rtc_cpc_set_t *set)
+{
+    bool counting = set->counting;
+    uint64_t thread = set->thread;
+    if (!has_notifier(set))
+        return set_start(c, set);
+    bind_end(set);
+    set->thread = thread;
+    return bind(c, set, counting);
+}
+
+EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    return call_end(&c, is_set_of(set, cpc) && set->bound ? restart(&c, set) : -EINVAL);
+}
+
+/* Each set that the calling thread has bound to itself; -EINVAL: there is none. */
+static int for_each_here(rtc_cpc_t *cpc, void (*visit)(rtc_cpc_set_t *set))
+{
+    int result = -EINVAL;
+    for (struct cell *o = cpc->sets; o; o = o->next)
+        if (is_bound_here((rtc_cpc_set_t *)(void *)o)) {
+            visit((rtc_cpc_set_t *)(void *)o);
+            result = 0;
+        }
+    return result;
+}
+
+EXPORT int rtc_cpc_enable(rtc_cpc_t *cpc)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    return call_end(&c, for_each_here(cpc, bind_go_on));
+}
+
+EXPORT int rtc_cpc_disable(rtc_cpc_t *cpc)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    return call_end(&c, for_each_here(cpc, bind_stop));
+}
+
+EXPORT int rtc_cpc_overflow_index(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int fd)
+{
+    struct call c;
+    int index = -EINVAL;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    for (uint32_t i = 0; is_set_of(set, cpc) && set->bound && fd >= 0 && i < set->count; i++)
+        if (set->request[i].fd == fd)
+            index = (int)i;
+    return call_end(&c, index);
+}

@@ -1,0 +1,168 @@
+/*
+ * buf.c - what was read: arithmetic on buffers, without a lock or a call.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+EXPORT rtc_cpc_buf_t *rtc_cpc_buf_create(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return NULL;
+    bool good = is_set_of(set, cpc);
+    rtc_cpc_buf_t *buf = good ? cell_take(cpc, CELL_BUF) : NULL;
+    if (buf) {
+        buf->set = set->number;
+        buf->count = set->count;
+    }
+    return call_end(&c, buf ? 0 : good ? -ENOMEM : -EINVAL) ? NULL : buf;
+}
+
+EXPORT int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    if (!is_buf_of(buf, cpc))
+        return call_end(&c, -EINVAL);
+    cell_give(&buf->cell);
+    return call_end(&c, 0);
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+/* NULL, with errno: there is none. */
+static struct reading *reading_at(const rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index)
+{
+    if (is_handle(cpc) && is_buf_of(buf, cpc) && index >= 0 && (uint32_t)index < buf->count)
+        return &buf->reading[index];
+    errno = EINVAL;
+    return NULL;
+}
+
+EXPORT int rtc_cpc_buf_get(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t *val)
+{
+    const struct reading *r = reading_at(cpc, buf, index);
+    if (!r)
+        return -1;
+    if (!r->known) {
+        errno = ENODATA;
+        return -1;
+    }
+    *val = r->value;
+    return 0;
+}
+
+EXPORT int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t val)
+{
+    struct reading *r = reading_at(cpc, buf, index);
+    if (!r)
+        return -1;
+    r->known = true;
+    r->value = val;
+    return 0;
+}
+
+EXPORT int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, struct rtc_cpc_reading *out)
+{
+    const struct reading *r = reading_at(cpc, buf, index);
+    if (!r)
+        return -1;
+    *out = (struct rtc_cpc_reading){
+        .known = r->known,
+        .scaled = r->scaled,
+        .value = r->known ? r->value : 0,
+        .enabled_ns = r->enabled_ns,
+        .running_ns = r->running_ns,
+        .source = source_name(r->source),
+        .why = r->known ? "" : why_name(r->why),
+    };
+    return 0;
+}
+
+EXPORT int64_t rtc_cpc_buf_hrtime(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
+{
+    return is_handle(cpc) && is_buf_of(buf, cpc) ? buf->time_ns : 0;
+}
+
+EXPORT uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
+{
+    return is_handle(cpc) && is_buf_of(buf, cpc) ? buf->ticks : 0;
+}
+
+/* ---- of two ------------------------------------------------------------------------------------- */
+
+static bool are_of_one_set(const rtc_cpc_t *cpc, const rtc_cpc_buf_t *a, const rtc_cpc_buf_t *b)
+{
+    return is_buf_of(a, cpc) && is_buf_of(b, cpc) && a->set == b->set && a->count == b->count;
+}
+
+/* Tells the handler; true: they do not belong together. */
+static bool are_foreign(rtc_cpc_t *cpc, const char *function, const rtc_cpc_buf_t *result,
+                        const rtc_cpc_buf_t *left, const rtc_cpc_buf_t *right)
+{
+    struct call c;
+    if (is_handle(cpc) && are_of_one_set(cpc, result, left) && are_of_one_set(cpc, result, right))
+        return false;
+    if (call_begin(&c, function, cpc)) {
+        text_put(call_because(&c, RTC_CPC_CONFLICTING_REQS, ""), "buffers of different sets");
+        call_end(&c, -EINVAL);
+    }
+    return true;
+}
+
+/* Both, or not known. */
+static struct reading combine(const struct reading *l, const struct reading *r, bool add)
+{
+    struct reading out = {.source = l->source ? l->source : r->source, .why = WHY_OPERAND};
+    out.known = l->known && r->known;
+    out.scaled = out.known && (l->scaled || r->scaled);
+    if (!out.known)
+        return out;
+    out.value = add ? l->value + r->value : l->value - r->value;
+    out.enabled_ns = add ? l->enabled_ns + r->enabled_ns : l->enabled_ns - r->enabled_ns;
+    out.running_ns = add ? l->running_ns + r->running_ns : l->running_ns - r->running_ns;
+    return out;
+}
+
+static void combine_all(rtc_cpc_buf_t *result, const rtc_cpc_buf_t *left, const rtc_cpc_buf_t *right, bool add)
+{
+    result->time_ns = left->time_ns > right->time_ns ? left->time_ns : right->time_ns;
+    result->ticks = add ? left->ticks + right->ticks : left->ticks - right->ticks;
+    for (uint32_t i = 0; i < result->count; i++)
+        result->reading[i] = combine(&left->reading[i], &right->reading[i], add);
+}
+
+EXPORT void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left, rtc_cpc_buf_t *right)
+{
+    if (!are_foreign(cpc, __func__, result, left, right))
+        combine_all(result, left, right, false);
+}
+
+EXPORT void rtc_cpc_buf_add(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left, rtc_cpc_buf_t *right)
+{
+    if (!are_foreign(cpc, __func__, result, left, right))
+        combine_all(result, left, right, true);
+}
+
+EXPORT void rtc_cpc_buf_copy(rtc_cpc_t *cpc, rtc_cpc_buf_t *dest, rtc_cpc_buf_t *src)
+{
+    if (are_foreign(cpc, __func__, dest, src, src))
+        return;
+    dest->time_ns = src->time_ns;
+    dest->ticks = src->ticks;
+    memmove(dest->reading, src->reading, sizeof dest->reading);
+}
+
+EXPORT void rtc_cpc_buf_zero(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
+{
+    if (are_foreign(cpc, __func__, buf, buf, buf))
+        return;
+    buf->time_ns = 0;
+    buf->ticks = 0;
+    memset(buf->reading, 0, sizeof buf->reading);
+    for (uint32_t i = 0; i < buf->count; i++)
+        buf->reading[i].known = true;
+}

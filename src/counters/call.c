@@ -1,0 +1,180 @@
+/*
+ * call.c - every call from the program: one lock for the room, with signals blocked, so that a
+ * handler may call what it has interrupted; and what is told of failures when it is given back.
+ *
+ * The lock is taken before a fork, too.  It lies in a page that the kernel wipes at a fork, so in the child
+ * of one that nobody told us of it is free, and a word beside it says that what is bound is the parent's.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+
+struct gate {
+    _Atomic uint32_t lock; /* 0 free, 1 held, 2 held and waited for */
+    _Atomic uint32_t ours; /* 0: a new page */
+};
+
+static struct gate wiped_by_hand; /* where the kernel does not do it */
+static _Atomic(struct gate *) gate; /* NULL: nobody has opened a handle yet */
+
+static __thread uint64_t number;
+
+uint64_t thread_number(void)
+{
+    static _Atomic uint64_t numbers;
+    if (!number)
+        number = atomic_fetch_add(&numbers, 1) + 1;
+    return number;
+}
+
+static COLD struct gate *make_gate(void)
+{
+    struct gate *made = os_map(PAGE_BYTES), *none = NULL;
+    if (os_failed(made))
+        made = &wiped_by_hand;
+    else if (os_wipe_on_fork(made, PAGE_BYTES)) {
+        os_unmap(made, PAGE_BYTES);
+        made = &wiped_by_hand;
+    }
+    atomic_store(&made->ours, 1);
+    if (atomic_compare_exchange_strong(&gate, &none, made))
+        return made;
+    if (made != &wiped_by_hand)
+        os_unmap(made, PAGE_BYTES);
+    return none;
+}
+
+static void take(struct gate *g)
+{
+    uint32_t free = 0;
+    if (atomic_compare_exchange_strong(&g->lock, &free, 1))
+        return;
+    while (atomic_exchange(&g->lock, 2))
+        os_wait(&g->lock, 2, 0, false);
+}
+
+void room_lock(struct os_signals *s)
+{
+    struct gate *g = atomic_load(&gate);
+    g = likely(g) ? g : make_gate();
+    os_block_signals(s);
+    take(g);
+    if (unlikely(!atomic_exchange(&g->ours, 1)))
+        counters_forked(false);
+}
+
+void room_unlock(const struct os_signals *s)
+{
+    struct gate *g = atomic_load(&gate);
+    if (atomic_exchange(&g->lock, 0) == 2)
+        os_wake(&g->lock, false);
+    os_restore_signals(s);
+}
+
+/* ---- forks ------------------------------------------------------------------------------------ */
+
+static struct {
+    bool locked; /* somebody uses counters */
+    struct os_signals signals;
+} forking; /* under the lock */
+
+static void before_fork(void)
+{
+    struct os_signals s;
+    if (!atomic_load(&gate))
+        return;
+    room_lock(&s);
+    forking.signals = s;
+    forking.locked = true;
+}
+
+static void after_fork_in_parent(void)
+{
+    struct os_signals s = forking.signals;
+    if (!forking.locked)
+        return;
+    forking.locked = false;
+    room_unlock(&s);
+}
+
+static void after_fork_in_child(void)
+{
+    struct gate *g = atomic_load(&gate);
+    if (!forking.locked)
+        return;
+    atomic_store(&g->lock, 1); /* the page was wiped */
+    atomic_store(&g->ours, 1);
+    counters_forked(true);
+    after_fork_in_parent();
+}
+
+void counters_constructed(void)
+{
+    NEXT(register_atfork)(before_fork, after_fork_in_parent, after_fork_in_child, NULL);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+bool call_begin(struct call *c, const char *function, rtc_cpc_t *cpc)
+{
+    c->function = function;
+    c->cpc = cpc;
+    c->subcode = 0;
+    if (!is_handle(cpc)) {
+        errno = EINVAL;
+        return false;
+    }
+    room_lock(&c->signals);
+    return true;
+}
+
+struct text *call_because(struct call *c, int subcode, const char *subject)
+{
+    c->subcode = subcode;
+    c->subject = subject;
+    c->words = text_begin(c->because, sizeof c->because);
+    return &c->words;
+}
+
+static void write_line(const char *function, const char *subject, const char *because)
+{
+    char line[400];
+    struct text t = text_begin(line, sizeof line - 1);
+    text_put(&t, "rtcheck: ");
+    text_put(&t, function);
+    text_put(&t, ": ");
+    text_put(&t, subject);
+    text_put(&t, *subject ? ": " : "");
+    text_put(&t, because);
+    char *end = text_end(&t);
+    *end++ = '\n';
+    os_write(2, line, (size_t)(end - line));
+}
+
+static void tell(const struct call *c, rtc_cpc_errhndlr_t *handler, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    handler(c->cpc, c->function, c->subcode, format, ap);
+    va_end(ap);
+}
+
+int call_end(struct call *c, int result)
+{
+    rtc_cpc_errhndlr_t *handler = c->cpc->handler;
+    room_unlock(&c->signals);
+    if (result >= 0)
+        return result;
+    if (c->subcode) {
+        text_end(&c->words);
+        errno = -result;
+        if (!handler)
+            write_line(c->function, c->subject, c->because);
+        else if (*c->subject)
+            tell(c, handler, "%s: %s", c->subject, c->because);
+        else
+            tell(c, handler, "%s", c->because);
+    }
+    errno = -result;
+    return -1;
+}

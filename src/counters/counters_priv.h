@@ -1,0 +1,251 @@
+/*
+ * counters_priv.h - what the files of counters share.
+ *
+ *   call.c      every call from the program: the lock, and what is told of failures
+ *   handle.c    open and close, memory, what the machine has, forks
+ *   names.c     from an event's name to what the kernel wants to hear
+ *   set.c       sets and their requests
+ *   bind.c      from requests to descriptors, and what they count
+ *   sample.c    reading them
+ *   buf.c       what was read
+ *   words.c     why a counter is not to be had
+ */
+#ifndef COUNTERS_PRIV_H
+#define COUNTERS_PRIV_H
+
+#include "counters.h"
+
+#define RTC_API EXPORT
+#include "rtcheck/cpc.h"
+
+/* ---- what is counted ---------------------------------------------------------------------------- */
+
+/* Where a number comes from.  Those before SOURCE_CLOCKS are perf events. */
+enum source {
+    SOURCE_NONE,
+    SOURCE_SOFTWARE,
+    SOURCE_HARDWARE,
+    SOURCE_THREAD_CLOCK,
+    SOURCE_PROCESS_CLOCK,
+    SOURCE_MONOTONIC,
+    SOURCE_FAULTS,
+    SOURCE_MINOR_FAULTS,
+    SOURCE_MAJOR_FAULTS,
+    SOURCE_SWITCHES,
+    SOURCE_VOLUNTARY,
+    SOURCE_INVOLUNTARY,
+    SOURCE_USER_TIME,
+    SOURCE_SYSTEM_TIME,
+    SOURCE_WAIT_TIME,
+    SOURCE_COUNT
+};
+#define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
+
+struct event {
+    enum source source;
+    enum source instead;   /* a clock that tells the same; SOURCE_NONE: there is none */
+    bool in_kernel_only;   /* happens there alone */
+    bool in_both;          /* the flags make no difference */
+    uint32_t type;         /* of perf_event_attr */
+    uint64_t config;
+};
+
+/* What is known of a counter.  Never a number of one that was not read. */
+enum reading_why { WHY_NOT_SAMPLED, WHY_NEVER_RAN, WHY_OTHER_THREAD, WHY_NOT_READ, WHY_OPERAND, WHY_COUNT };
+
+struct reading {
+    bool known, scaled;
+    uint8_t source; /* enum source */
+    uint8_t why;    /* enum reading_why, unless known */
+    uint64_t value, enabled_ns, running_ns;
+};
+
+struct counts {
+    uint64_t value, enabled, running;
+};
+
+/* ---- objects ------------------------------------------------------------------------------------ */
+
+enum cell_kind { CELL_FREE, CELL_HANDLE, CELL_SET, CELL_BUF };
+
+/* What every object begins with.  Objects are cells of chunks that belong to a handle. */
+struct cell {
+    enum cell_kind kind;
+    rtc_cpc_t *cpc;
+    struct cell *next; /* of its kind, in use or free */
+};
+
+struct attribute {
+    char name[24];
+    uint64_t value;
+};
+
+struct request {
+    struct event event;
+    uint64_t preset; /* at the next start */
+    uint32_t flags, attributes;
+    char name[128];
+    struct attribute attribute[RTC_CPC_ATTRIBUTES_MAX];
+    /* while the set is bound */
+    enum source source;
+    int fd;            /* -1: none */
+    uint64_t id;       /* of that descriptor */
+    uint32_t leader;   /* the request whose descriptor tells of this one, too */
+    uint32_t position; /* among what that one tells */
+    uint64_t from;     /* the preset that it started with, */
+    struct counts at;  /* when it had counted so much */
+    uint64_t held;     /* of a clock, while the set is stopped: what it had counted then */
+};
+
+struct rtc_cpc_set {
+    struct cell cell;
+    uint64_t number; /* of its kind, never again: for its buffers */
+    uint32_t count;
+    bool bound;
+    bool begun;     /* its events have been let go once */
+    bool counting;  /* else rtc_cpc_disable has stopped it */
+    bool overflown; /* and an overflow before that */
+    bool alone;     /* its events are no group: each is read by itself */
+    uint32_t flags;
+    uint64_t order;  /* among all bindings */
+    uint64_t thread; /* that bound it to itself, as thread_number() */
+    uint32_t tid;
+    uint64_t cpu_at, cpu_held; /* its CPU time: when the set started; when it was stopped */
+    struct request request[RTC_CPC_REQUESTS_MAX];
+};
+
+struct rtc_cpc_buf {
+    struct cell cell;
+    uint64_t set; /* its number */
+    uint32_t count;
+    int64_t time_ns;
+    uint64_t ticks;
+    struct reading reading[RTC_CPC_REQUESTS_MAX];
+};
+
+struct chunk;
+
+struct rtc_cpc {
+    struct cell cell; /* next: of all handles */
+    struct chunk *chunks;
+    struct cell *sets;
+    struct cell *free_sets, *free_bufs;
+    rtc_cpc_errhndlr_t *handler; /* NULL: the default one */
+    int signal;
+    int lacks_hardware, lacks_software; /* the error of a probe; 0: there are some */
+    char name[64], reference[160];
+};
+
+/* ---- call.c --------------------------------------------------------------------------------------- */
+
+/*
+ * A call from the program.  Between begin and end signals are blocked and the room is locked; what is to be
+ * told is told by the end, when it is not.
+ */
+struct call {
+    const char *function;
+    rtc_cpc_t *cpc;
+    struct os_signals signals;
+    int subcode;
+    const char *subject; /* "" = none; not of the program's */
+    char because[200];
+    struct text words;
+};
+
+/* false: there is no such handle; errno. */
+bool call_begin(struct call *c, const char *function, rtc_cpc_t *cpc);
+/* result < 0: an -errno, which becomes errno and -1. */
+int call_end(struct call *c, int result);
+/* Why it fails, in words, to be put into what is returned: the handler will be told. */
+struct text *call_because(struct call *c, int subcode, const char *subject);
+
+/* The same without a handle: open alone, and forks. */
+void room_lock(struct os_signals *s);
+void room_unlock(const struct os_signals *s);
+
+/* This thread's number, kept in a forked child; never that of another one. */
+uint64_t thread_number(void);
+
+/* ---- handle.c ------------------------------------------------------------------------------------- */
+
+bool is_handle(const rtc_cpc_t *cpc);
+/* A cleared cell; NULL: no memory.  Locked. */
+void *cell_take(rtc_cpc_t *cpc, enum cell_kind kind);
+void cell_give(struct cell *o);
+
+ALWAYS_INLINE bool is_set_of(const rtc_cpc_set_t *set, const rtc_cpc_t *cpc)
+{
+    return set && set->cell.kind == CELL_SET && set->cell.cpc == cpc;
+}
+
+ALWAYS_INLINE bool is_buf_of(const rtc_cpc_buf_t *buf, const rtc_cpc_t *cpc)
+{
+    return buf && buf->cell.kind == CELL_BUF && buf->cell.cpc == cpc;
+}
+
+/*
+ * Called with the lock, in a child: what was bound there belongs to the parent.  `rebind`: what the
+ * calling thread had bound to itself is bound anew.
+ */
+void counters_forked(bool rebind);
+
+/* ---- names.c -------------------------------------------------------------------------------------- */
+
+/* 0, or -errno with words. */
+int event_of(struct call *c, const char *name, struct event *e);
+int event_refine(struct call *c, struct event *e, const struct attribute *a);
+int attribute_is_unknown(struct call *c, const char *name);
+
+/* ---- bind.c --------------------------------------------------------------------------------------- */
+
+/*
+ * All of these with the lock.  To the calling thread, and it counts, or is stopped until rtc_cpc_enable;
+ * 0, or -errno with words.
+ */
+int bind_to_thread(struct call *c, rtc_cpc_set_t *set, bool goes);
+void bind_end(rtc_cpc_set_t *set);
+/* Whether this number is still the counter's: the program may have closed it. */
+bool is_open(const struct request *r);
+
+ALWAYS_INLINE bool is_perf(const struct request *r)
+{
+    return r->source < SOURCE_CLOCKS;
+}
+
+/* Does its descriptor tell of others, too? */
+ALWAYS_INLINE bool is_leader(const rtc_cpc_set_t *set, uint32_t i)
+{
+    return is_perf(&set->request[i]) && set->request[i].leader == i;
+}
+
+ALWAYS_INLINE bool is_bound_here(const rtc_cpc_set_t *set)
+{
+    return set->bound && set->thread == thread_number();
+}
+
+/* ---- sample.c ------------------------------------------------------------------------------------- */
+
+/* What each request has counted until now. */
+struct snapshot {
+    struct counts counts[RTC_CPC_REQUESTS_MAX];
+    uint8_t why[RTC_CPC_REQUESTS_MAX]; /* WHY_COUNT: it is known */
+};
+
+/* 0, or -EAGAIN with words: nothing is known. */
+int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now);
+/* The set begins at its presets, with what has been counted until now; 0, or -errno with words. */
+int set_start(struct call *c, rtc_cpc_set_t *set);
+/* Clocks stop, go on with the set. */
+void clocks_hold(rtc_cpc_set_t *set);
+void clocks_go(rtc_cpc_set_t *set);
+/* Has its event stopped by itself?  Of a set of the calling thread that has not been stopped. */
+bool has_overflown(const struct request *r);
+
+/* ---- words.c -------------------------------------------------------------------------------------- */
+
+const char *source_name(enum source source);
+const char *why_name(enum reading_why why);
+/* Tells why the kernel refused to open a counter; the -errno that the program gets. */
+int refused(struct call *c, const struct request *r, int err);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * names.c - from an event's name to what the kernel wants to hear.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+struct known {
+    const char *name;
+    struct event event;
+};
+
+#define SOFTWARE(word, number, ...)                                                        \
+    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}}
+#define HARDWARE(word, number)                                                             \
+    {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}}
+#define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}}
+
+static const struct known known[] = {
+    SOFTWARE("task-clock", TASK_CLOCK, .instead = SOURCE_THREAD_CLOCK, .in_both = true),
+    SOFTWARE("cpu-clock", CPU_CLOCK, .instead = SOURCE_THREAD_CLOCK, .in_both = true),
+    SOFTWARE("page-faults", PAGE_FAULTS, .instead = SOURCE_FAULTS),
+    SOFTWARE("faults", PAGE_FAULTS, .instead = SOURCE_FAULTS),
+    SOFTWARE("minor-faults", PAGE_FAULTS_MIN, .instead = SOURCE_MINOR_FAULTS),
+    SOFTWARE("major-faults", PAGE_FAULTS_MAJ, .instead = SOURCE_MAJOR_FAULTS),
+    SOFTWARE("context-switches", CONTEXT_SWITCHES, .instead = SOURCE_SWITCHES, .in_kernel_only = true),
+    SOFTWARE("cs", CONTEXT_SWITCHES, .instead = SOURCE_SWITCHES, .in_kernel_only = true),
+    SOFTWARE("cpu-migrations", CPU_MIGRATIONS, .in_kernel_only = true),
+    SOFTWARE("migrations", CPU_MIGRATIONS, .in_kernel_only = true),
+    SOFTWARE("alignment-faults", ALIGNMENT_FAULTS, ),
+    SOFTWARE("emulation-faults", EMULATION_FAULTS, ),
+    SOFTWARE("dummy", DUMMY, ),
+    HARDWARE("cycles", CPU_CYCLES),
+    HARDWARE("cpu-cycles", CPU_CYCLES),
+    HARDWARE("instructions", INSTRUCTIONS),
+    HARDWARE("cache-references", CACHE_REFERENCES),
+    HARDWARE("cache-misses", CACHE_MISSES),
+    HARDWARE("branches", BRANCH_INSTRUCTIONS),
+    HARDWARE("branch-instructions", BRANCH_INSTRUCTIONS),
+    HARDWARE("branch-misses", BRANCH_MISSES),
+    HARDWARE("bus-cycles", BUS_CYCLES),
+    HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND),
+    HARDWARE("stalled-cycles-backend", STALLED_CYCLES_BACKEND),
+    HARDWARE("ref-cycles", REF_CPU_CYCLES),
+    HARDWARE("PAPI_tot_cyc", CPU_CYCLES),
+    HARDWARE("PAPI_tot_ins", INSTRUCTIONS),
+    HARDWARE("PAPI_br_ins", BRANCH_INSTRUCTIONS),
+    HARDWARE("PAPI_br_msp", BRANCH_MISSES),
+    HARDWARE("PAPI_ref_cyc", REF_CPU_CYCLES),
+    CLOCK("clock:thread", THREAD_CLOCK),
+    CLOCK("clock:process", PROCESS_CLOCK),
+    CLOCK("clock:monotonic", MONOTONIC),
+    CLOCK("rusage:minor-faults", MINOR_FAULTS),
+    CLOCK("rusage:major-faults", MAJOR_FAULTS),
+    CLOCK("rusage:voluntary-switches", VOLUNTARY),
+    CLOCK("rusage:involuntary-switches", INVOLUNTARY),
+    CLOCK("rusage:user-time", USER_TIME),
+    CLOCK("rusage:system-time", SYSTEM_TIME),
+    CLOCK("schedstat:wait-time", WAIT_TIME),
+};
+
+static bool find(const char *name, struct event *e)
+{
+    for (size_t i = 0; i < countof(known); i++)
+        if (text_equal(known[i].name, name)) {
+            *e = known[i].event;
+            return true;
+        }
+    return false;
+}
+
+/* ---- caches: CACHE-OPERATION ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    uint32_t id;
+} cache[] = {{"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
+             {"LLC", PERF_COUNT_HW_CACHE_LL},        {"dTLB", PERF_COUNT_HW_CACHE_DTLB},
+             {"iTLB", PERF_COUNT_HW_CACHE_ITLB},     {"branch", PERF_COUNT_HW_CACHE_BPU},
+             {"node", PERF_COUNT_HW_CACHE_NODE}};
+
+static const struct {
+    const char *name;
+    uint32_t id, result;
+} operation[] = {
+    {"-loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"-stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"-prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+};
+
+static bool find_operation(uint32_t id, const char *name, struct event *e)
+{
+    for (size_t i = 0; i < countof(operation); i++)
+        if (text_equal(operation[i].name, name)) {
+            *e = (struct event){SOURCE_HARDWARE, .type = PERF_TYPE_HW_CACHE,
+                                .config = id | operation[i].id << 8 | operation[i].result << 16};
+            return true;
+        }
+    return false;
+}
+
+static bool find_cache(const char *name, struct event *e)
+{
+    for (size_t i = 0; i < countof(cache); i++)
+        if (text_starts(name, cache[i].name) &&
+            find_operation(cache[i].id, name + text_length(cache[i].name), e))
+            return true;
+    return false;
+}
+
+static bool find_raw(const char *name, struct event *e)
+{
+    const char *digits = name + 1;
+    *e = (struct event){SOURCE_HARDWARE, .type = PERF_TYPE_RAW};
+    return name[0] == 'r' && text_parse_hex(&digits, &e->config) && !*digits;
+}
+
+int event_of(struct call *c, const char *name, struct event *e)
+{
+    if (find(name, e) || find_cache(name, e) || find_raw(name, e))
+        return 0;
+    text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), "there is no event of this name: ");
+    text_put(&c->words, name);
+    return -EINVAL;
+}
+
+/* ---- attributes ----------------------------------------------------------------------------------- */
+
+int attribute_is_unknown(struct call *c, const char *name)
+{
+    text_put(call_because(c, RTC_CPC_INVALID_ATTRIBUTE, ""), "the event has no attribute of this name: ");
+    text_put(&c->words, name);
+    return -EINVAL;
+}
+
+/* Whose counter is whose is the kernel's business. */
+static int refuse_counter(struct call *c, uint64_t picnum)
+{
+    bool exists = picnum < rtc_cpc_npic(c->cpc);
+    struct text *w = call_because(c, exists ? RTC_CPC_PIC_NOT_CAPABLE : RTC_CPC_INVALID_PICNUM, "");
+    text_put(w, exists ? "the kernel chooses the counter: " : "there is no such counter: ");
+    text_decimal(w, picnum);
+    return -EINVAL;
+}
+
+int event_refine(struct call *c, struct event *e, const struct attribute *a)
+{
+    (void)e;
+    if (text_equal(a->name, "picnum"))
+        return refuse_counter(c, a->value);
+    return attribute_is_unknown(c, a->name);
+}

@@ -1,0 +1,248 @@
+/*
+ * sample.c - what has been counted until now, and what that means for a request.
+ *
+ * A number is known only when it was read.  The kernel counts events while a group is on the counters
+ * (running), and says how long it wanted to be (enabled): where other groups had them part of the time what
+ * was counted is scaled to the whole, and where they had them all the time nothing is known.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#define GROUP_HEADER 3 /* words: how many, enabled, running */
+
+/* ---- clocks ------------------------------------------------------------------------------------- */
+
+static uint64_t ns_of(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static uint64_t usage_of(const struct rusage *u, enum source source)
+{
+    switch (source) {
+    case SOURCE_FAULTS: return (uint64_t)(u->ru_minflt + u->ru_majflt);
+    case SOURCE_MINOR_FAULTS: return (uint64_t)u->ru_minflt;
+    case SOURCE_MAJOR_FAULTS: return (uint64_t)u->ru_majflt;
+    case SOURCE_SWITCHES: return (uint64_t)(u->ru_nvcsw + u->ru_nivcsw);
+    case SOURCE_VOLUNTARY: return (uint64_t)u->ru_nvcsw;
+    case SOURCE_INVOLUNTARY: return (uint64_t)u->ru_nivcsw;
+    case SOURCE_USER_TIME: return ns_of(u->ru_utime);
+    default: return ns_of(u->ru_stime);
+    }
+}
+
+static enum reading_why read_usage(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
+{
+    struct rusage usage;
+    if (set->thread != thread_number())
+        return WHY_OTHER_THREAD;
+    if (os_sandboxed() || !os_thread_usage(&usage))
+        return WHY_NOT_READ;
+    *value = usage_of(&usage, source);
+    return WHY_COUNT;
+}
+
+/* WHY_COUNT: it is known. */
+static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
+{
+    switch (source) {
+    case SOURCE_THREAD_CLOCK:
+        return os_thread_cpu_ns(set->tid, value) ? WHY_COUNT : WHY_NOT_READ;
+    case SOURCE_PROCESS_CLOCK:
+        *value = os_cpu_clock_ns();
+        return WHY_COUNT;
+    case SOURCE_MONOTONIC:
+        *value = os_clock_ns();
+        return WHY_COUNT;
+    case SOURCE_WAIT_TIME:
+        return !os_sandboxed() && os_thread_wait_ns(set->tid, value) ? WHY_COUNT : WHY_NOT_READ;
+    default:
+        return read_usage(set, source, value);
+    }
+}
+
+void clocks_hold(rtc_cpc_set_t *set)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct request *r = &set->request[i];
+        if (!is_perf(r))
+            read_clock(set, r->source, &r->held);
+    }
+    os_thread_cpu_ns(set->tid, &set->cpu_held);
+}
+
+void clocks_go(rtc_cpc_set_t *set)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct request *r = &set->request[i];
+        uint64_t now;
+        if (!is_perf(r) && read_clock(set, r->source, &now) == WHY_COUNT)
+            r->at.value += now - r->held;
+    }
+    uint64_t now;
+    if (os_thread_cpu_ns(set->tid, &now))
+        set->cpu_at += now - set->cpu_held;
+}
+
+/* ---- perf events -------------------------------------------------------------------------------- */
+
+static int gone(struct call *c, const struct request *r, const char *why)
+{
+    text_put(call_because(c, RTC_CPC_RESOURCE_UNAVAIL, r->name), why);
+    return -EAGAIN;
+}
+
+/* The words of a leader, of itself alone in the form that groups have. */
+static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, uint64_t *words)
+{
+    const struct request *r = &set->request[leader];
+    if (os_sandboxed())
+        return gone(c, r, "n/a: the program has entered a sandbox");
+    if (!is_open(r))
+        return gone(c, r, "n/a: the program has closed its descriptor");
+    uint64_t *at = set->alone ? words + 2 : words;
+    long got = os_perf_read(r->fd, at, (GROUP_HEADER + RTC_CPC_REQUESTS_MAX) * sizeof *words);
+    if (got == 0)
+        return gone(c, r, "n/a: it is pinned, and somebody else has the counters");
+    if (got < 0)
+        return gone(c, r, "n/a: it could not be read");
+    if (set->alone) { /* value enabled running */
+        words[GROUP_HEADER] = at[0];
+        words[0] = 1;
+        words[2] = at[2];
+        words[1] = at[1];
+    }
+    return 0;
+}
+
+static int read_events(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, struct snapshot *now)
+{
+    uint64_t words[2 + GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
+    int err = read_group(c, set, leader, words);
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct request *r = &set->request[i];
+        if (!is_perf(r) || r->leader != leader || r->position >= words[0])
+            continue;
+        now->counts[i] = (struct counts){words[GROUP_HEADER + r->position], words[1], words[2]};
+        now->why[i] = WHY_COUNT;
+    }
+    return 0;
+}
+
+bool has_overflown(const struct request *r)
+{
+    uint64_t before[GROUP_HEADER + RTC_CPC_REQUESTS_MAX], after[GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
+    if (!is_open(r) || os_perf_read(r->fd, before, sizeof before) <= 0 ||
+        os_perf_read(r->fd, after, sizeof after) <= 0)
+        return false;
+    return before[1] == after[1]; /* its time stands still */
+}
+
+static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, struct snapshot *now)
+{
+    const struct request *r = &set->request[i];
+    now->counts[i] = (struct counts){.value = r->held};
+    now->why[i] = set->bound && !set->counting ? WHY_COUNT :
+                                                 (uint8_t)read_clock(set, r->source, &now->counts[i].value);
+}
+
+int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now)
+{
+    int err = 0;
+    memset(now->why, WHY_NOT_READ, sizeof now->why);
+    for (uint32_t i = 0; !err && i < set->count; i++)
+        if (!is_perf(&set->request[i]))
+            read_or_held(set, i, now);
+        else if (is_leader(set, i)) /* of its members, too */
+            err = read_events(c, set, i, now);
+    return err;
+}
+
+int set_start(struct call *c, rtc_cpc_set_t *set)
+{
+    struct snapshot now;
+    int err = snapshot_take(c, set, &now);
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (now.why[i] != WHY_COUNT) {
+            text_put(call_because(c, RTC_CPC_UNAVAILABLE, set->request[i].name), why_name(now.why[i]));
+            return -EAGAIN;
+        }
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct request *r = &set->request[i];
+        r->from = r->preset;
+        r->at = now.counts[i];
+        r->held = now.counts[i].value;
+    }
+    set->cpu_at = 0;
+    os_thread_cpu_ns(set->tid, &set->cpu_at);
+    set->cpu_held = set->cpu_at;
+    return 0;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------ */
+
+static uint64_t scale(uint64_t n, uint64_t enabled, uint64_t running)
+{
+    return (uint64_t)((unsigned __int128)n * enabled / running);
+}
+
+static struct reading reading_of(const struct request *r, const struct counts *now, enum reading_why why)
+{
+    struct reading out = {.source = (uint8_t)r->source, .why = (uint8_t)why};
+    if (why != WHY_COUNT)
+        return out;
+    uint64_t counted = now->value - r->at.value;
+    out.enabled_ns = now->enabled - r->at.enabled;
+    out.running_ns = now->running - r->at.running;
+    if (out.enabled_ns && !out.running_ns) {
+        out.why = WHY_NEVER_RAN;
+        return out;
+    }
+    out.known = true;
+    out.scaled = out.running_ns < out.enabled_ns;
+    out.value = r->from + (out.scaled ? scale(counted, out.enabled_ns, out.running_ns) : counted);
+    return out;
+}
+
+/* How long the set has been running: what the kernel says of its events, else a clock of the thread. */
+static uint64_t ticks_of(const rtc_cpc_set_t *set, const rtc_cpc_buf_t *buf)
+{
+    uint64_t most = 0, now = set->cpu_held;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (buf->reading[i].running_ns > most)
+            most = buf->reading[i].running_ns;
+    if (most || (set->counting && !os_thread_cpu_ns(set->tid, &now)))
+        return most;
+    return now - set->cpu_at;
+}
+
+static int sample(struct call *c, const rtc_cpc_set_t *set, rtc_cpc_buf_t *buf)
+{
+    struct snapshot now;
+    int err = snapshot_take(c, set, &now);
+    if (err)
+        return err;
+    buf->time_ns = (int64_t)os_clock_ns();
+    for (uint32_t i = 0; i < set->count; i++)
+        buf->reading[i] = reading_of(&set->request[i], &now.counts[i], now.why[i]);
+    buf->ticks = ticks_of(set, buf);
+    return 0;
+}
+
+EXPORT int rtc_cpc_set_sample(rtc_cpc_t *cpc, rtc_cpc_set_t *set, rtc_cpc_buf_t *buf)
+{
+    struct call c;
+    if (!call_begin(&c, __func__, cpc))
+        return -1;
+    if (!is_set_of(set, cpc) || !is_buf_of(buf, cpc) || !set->bound || buf->set != set->number ||
+        buf->count != set->count)
+        return call_end(&c, -EINVAL);
+    return call_end(&c, sample(&c, set, buf));
+}

@@ -1,0 +1,154 @@
+/*
+ * contract.c - the contract of rtcheck/cpc.h, row by row (contract.def).
+ *
+ *     contract [ROW...]     without the runtime: "absent"
+ *
+ * rtc-build: +rows_*.c -pthread
+ */
+#include "contract.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+struct told told;
+
+void must_failed(const char *file, int line, const char *condition)
+{
+    fprintf(stderr, "%s:%d: not so: %s (errno %d, told: %s)\n", file, line, condition, errno, told.text);
+    _exit(1);
+}
+
+static void take_note(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap)
+{
+    must(cpc);
+    told.subcode = subcode;
+    told.count++;
+    snprintf(told.function, sizeof told.function, "%s", fn);
+    vsnprintf(told.text, sizeof told.text, fmt, ap);
+}
+
+rtc_cpc_t *open_quietly(void)
+{
+    rtc_cpc_t *cpc = rtc_cpc_open(RTC_CPC_VER_CURRENT);
+    must(cpc && rtc_cpc_seterrhndlr(cpc, take_note) == 0);
+    return cpc;
+}
+
+void add(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event, uint64_t preset, unsigned flags)
+{
+    must(rtc_cpc_set_add_request(cpc, set, event, preset, flags, 0, NULL) >= 0);
+}
+
+rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, unsigned flags)
+{
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    must(set);
+    add(cpc, set, event, 0, flags);
+    return set;
+}
+
+rtc_cpc_buf_t *buffer(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
+{
+    rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
+    must(buf);
+    return buf;
+}
+
+uint64_t value_of(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index)
+{
+    uint64_t value = 1234567;
+    must(rtc_cpc_buf_get(cpc, buf, index, &value) == 0);
+    return value;
+}
+
+uint64_t sampled(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index)
+{
+    rtc_cpc_buf_t *buf = buffer(cpc, set);
+    must(rtc_cpc_set_sample(cpc, set, buf) == 0);
+    uint64_t value = value_of(cpc, buf, index);
+    must(rtc_cpc_buf_destroy(cpc, buf) == 0);
+    return value;
+}
+
+void touch(unsigned pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(at != MAP_FAILED);
+    madvise(at, pages * page, MADV_NOHUGEPAGE);
+    for (unsigned i = 0; i < pages; i++)
+        *(volatile char *)(at + i * page) = 1;
+    munmap(at, pages * page);
+}
+
+bool is_about(uint64_t counted, uint64_t n)
+{
+    if (counted < n || counted > n + 30)
+        fprintf(stderr, "%llu instead of %llu\n", (unsigned long long)counted, (unsigned long long)n);
+    return counted >= n && counted <= n + 30;
+}
+
+void must_end_well(pid_t pid)
+{
+    int status = -1;
+    must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+unsigned open_descriptors(void)
+{
+    unsigned n = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    must(folder);
+    for (const struct dirent *e; (e = readdir(folder));)
+        n += e->d_name[0] != '.';
+    closedir(folder);
+    return n - 1;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static const struct row {
+    const char *name;
+    void (*run)(void);
+} row[] = {
+#define ROW(name) {#name, row_##name},
+#include "contract.def"
+#undef ROW
+};
+
+static bool run(const struct row *r)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60); /* one that hangs ends here */
+        r->run();
+        _exit(0);
+    }
+    bool good = waitpid(pid, &status, 0) == pid && status == 0;
+    printf("%s %s\n", good ? "ok" : "wrong", r->name);
+    return good;
+}
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    int wrong = 0;
+    setvbuf(stdout, NULL, _IONBF, 0);
+    if (!rtc_cpc_open) {
+        puts("absent");
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (is_wanted(row[i].name, argc, argv))
+            wrong += !run(&row[i]);
+    return wrong != 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * contract.h - what the rows of contract.def use.
+ *
+ * Each row runs in a process of its own.
+ */
+#ifndef COUNTERS_CONTRACT_H
+#define COUNTERS_CONTRACT_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rtcheck/cpc.h"
+
+#define ROW(name) void row_##name(void);
+#include "contract.def"
+#undef ROW
+
+#define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition))
+_Noreturn void must_failed(const char *file, int line, const char *condition);
+
+#define USER RTC_CPC_COUNT_USER
+#define SYSTEM RTC_CPC_COUNT_SYSTEM
+#define BOTH (USER | SYSTEM)
+
+/* The call fails with this errno, and the handler of `open_quietly` is told this subcode (0: nothing). */
+#define fails(call, error, sub)                                         \
+    do {                                                                \
+        told.subcode = 0;                                               \
+        told.text[0] = '\0';                                            \
+        errno = 0;                                                      \
+        must((call) == -1 && errno == (error));                         \
+        if (told.subcode != (sub))                                      \
+            fprintf(stderr, "subcode %d: %s\n", told.subcode, told.text); \
+        must(told.subcode == (sub));                                    \
+    } while (0)
+
+extern struct told {
+    int subcode;
+    unsigned count;
+    char function[64], text[256];
+} told;
+
+rtc_cpc_t *open_quietly(void); /* with a handler that fills `told` */
+/* A set of one request, which must be accepted. */
+rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, unsigned flags);
+void add(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event, uint64_t preset, unsigned flags);
+rtc_cpc_buf_t *buffer(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+/* What request `index` of a bound set has now; it must be known. */
+uint64_t sampled(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index);
+uint64_t value_of(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index);
+
+void touch(unsigned pages); /* so many page faults, and hardly more */
+/* n faults have been counted, and what else may have come meanwhile. */
+bool is_about(uint64_t counted, uint64_t n);
+void must_end_well(pid_t pid);
+unsigned open_descriptors(void);
+
+#endif

@@ -1,0 +1,196 @@
+/* rows_set.c - handles, sets, requests, and what is told of errors. */
+#include "contract.h"
+
+#include <stdlib.h>
+
+void row_version(void)
+{
+    errno = 0;
+    must(!rtc_cpc_open(RTC_CPC_VER_CURRENT + 1) && errno == EINVAL);
+    errno = 0;
+    must(!rtc_cpc_open(0) && errno == EINVAL);
+    errno = 77;
+    rtc_cpc_t *cpc = rtc_cpc_open(RTC_CPC_VER_CURRENT);
+    must(cpc && errno == 77);
+    must(rtc_cpc_close(cpc) == 0 && errno == 77);
+}
+
+void row_close_ends_everything(void)
+{
+    unsigned before = open_descriptors();
+    for (unsigned i = 0; i < 20; i++) {
+        rtc_cpc_t *cpc = open_quietly();
+        for (unsigned s = 0; s < 20; s++) {
+            rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER);
+            buffer(cpc, set);
+            must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
+        }
+        must(open_descriptors() == before + 20);
+        must(rtc_cpc_close(cpc) == 0);
+    }
+    must(open_descriptors() == before);
+    must(rtc_cpc_close(NULL) == -1 && errno == EINVAL);
+}
+
+void row_what_counts(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", USER);
+    bool has_hardware = rtc_cpc_bind_curlwp(cpc, set, 0) == 0;
+    must(has_hardware == (strcmp(rtc_cpc_cciname(cpc), "software only") != 0));
+    must(has_hardware || rtc_cpc_npic(cpc) == 0);
+    must(strstr(rtc_cpc_cpuref(cpc), "perf_event_open(2)"));
+    must(rtc_cpc_caps(cpc) == (RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE));
+    must(!rtc_cpc_cciname(NULL) && !rtc_cpc_cpuref(NULL) && !rtc_cpc_caps(NULL) && !rtc_cpc_npic(NULL));
+}
+
+void row_event_names(void)
+{
+    static const char *const good[] = {
+        "task-clock", "cpu-clock", "page-faults", "faults", "minor-faults", "major-faults", "cs",
+        "context-switches", "migrations", "cpu-migrations", "alignment-faults", "emulation-faults", "dummy",
+        "cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "branches",
+        "branch-instructions", "branch-misses", "bus-cycles", "stalled-cycles-frontend",
+        "stalled-cycles-backend", "ref-cycles", "PAPI_tot_cyc", "PAPI_tot_ins", "PAPI_br_ins", "PAPI_br_msp",
+        "PAPI_ref_cyc", "L1-dcache-loads", "L1-icache-load-misses", "LLC-stores", "dTLB-store-misses",
+        "iTLB-prefetches", "branch-prefetch-misses", "node-loads", "r1a8", "clock:thread", "clock:process",
+        "clock:monotonic", "rusage:minor-faults", "rusage:major-faults", "rusage:voluntary-switches",
+        "rusage:involuntary-switches", "rusage:user-time", "rusage:system-time", "schedstat:wait-time"};
+    static const char *const bad[] = {"", "cycle", "cycless", "L1-dcache", "L1-dcache-load", "rxyz", "r", "r1 ",
+                                      "r12345678901234567", "clock:", "rusage:faults", "Cycles"};
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)
+        must(rtc_cpc_set_add_request(cpc, set, good[i], 0, BOTH, 0, NULL) == i);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        fails(rtc_cpc_set_add_request(cpc, set, bad[i], 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+    fails(rtc_cpc_set_add_request(cpc, set, NULL, 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+    char name[200] = "r";
+    memset(name + 1, '0', sizeof name - 2);
+    fails(rtc_cpc_set_add_request(cpc, set, name, 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+}
+
+void row_request_flags(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+#define refused(event, flags, sub) \
+    fails(rtc_cpc_set_add_request(cpc, set, event, 0, flags, 0, NULL), EINVAL, sub)
+    refused("page-faults", 0, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("page-faults", RTC_CPC_OVF_NOTIFY_EMT, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("page-faults", USER | 8, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("page-faults", BOTH | RTC_CPC_OVF_NOTIFY_EMT, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("context-switches", USER, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("cpu-migrations", USER, RTC_CPC_REQ_INVALID_FLAGS);
+    refused("clock:thread", USER | RTC_CPC_OVF_NOTIFY_EMT, RTC_CPC_PIC_NOT_CAPABLE);
+#undef refused
+    for (int i = 0; i < RTC_CPC_REQUESTS_MAX; i++)
+        must(rtc_cpc_set_add_request(cpc, set, "dummy", 0, USER, 0, NULL) == i);
+    fails(rtc_cpc_set_add_request(cpc, set, "dummy", 0, USER, 0, NULL), ENOMEM, 0);
+}
+
+void row_request_attributes(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    static const struct {
+        rtc_cpc_attr_t attr;
+        int subcode;
+    } bad[] = {{{"no-such-attribute", 1}, RTC_CPC_INVALID_ATTRIBUTE},
+               {{"a name that is much longer than any attribute has", 1}, RTC_CPC_INVALID_ATTRIBUTE},
+               {{NULL, 1}, RTC_CPC_INVALID_ATTRIBUTE},
+               {{"picnum", 1u << 20}, RTC_CPC_INVALID_PICNUM}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, &bad[i].attr), EINVAL, bad[i].subcode);
+    fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, NULL), EINVAL, 0);
+    must(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 0, NULL) == 0); /* nothing was added */
+}
+
+static unsigned walked;
+
+static void look(void *arg, int index, const char *event, uint64_t preset, unsigned flags, int nattrs,
+                 const rtc_cpc_attr_t *attrs)
+{
+    static const char *const name[] = {"page-faults", "task-clock", "cs"};
+    must(arg == &walked && index == (int)walked && nattrs == 0 && attrs);
+    must(strcmp(event, name[index]) == 0 && preset == 10u * (unsigned)index);
+    must(flags == (index ? BOTH : USER));
+    walked++;
+}
+
+static void call_back(void *arg, int index, const char *event, uint64_t preset, unsigned flags, int nattrs,
+                      const rtc_cpc_attr_t *attrs)
+{
+    rtc_cpc_t *cpc = arg;
+    (void)index, (void)event, (void)preset, (void)flags, (void)nattrs, (void)attrs;
+    must(rtc_cpc_set_create(cpc)); /* no lock is held */
+}
+
+void row_requests_are_walked(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    char name[] = "page-faults";
+    add(cpc, set, name, 0, USER);
+    memset(name, 'x', sizeof name - 1); /* it was copied */
+    add(cpc, set, "task-clock", 10, BOTH);
+    add(cpc, set, "cs", 1, BOTH);
+    must(rtc_cpc_set_request_preset(cpc, set, 2, 20) == 0);
+    rtc_cpc_walk_requests(cpc, set, &walked, look);
+    must(walked == 3);
+    rtc_cpc_walk_requests(cpc, set, cpc, call_back);
+}
+
+void row_foreign_sets_and_buffers(void)
+{
+    rtc_cpc_t *a = open_quietly(), *b = open_quietly();
+    rtc_cpc_set_t *set = set_of(a, "page-faults", USER);
+    rtc_cpc_buf_t *buf = buffer(a, set);
+    uint64_t value;
+    must(rtc_cpc_bind_curlwp(a, set, 0) == 0);
+    fails(rtc_cpc_set_add_request(b, set, "cycles", 0, USER, 0, NULL), EINVAL, 0);
+    fails(rtc_cpc_set_request_preset(b, set, 0, 0), EINVAL, 0);
+    fails(rtc_cpc_bind_curlwp(b, set, 0), EINVAL, 0);
+    fails(rtc_cpc_set_sample(b, set, buf), EINVAL, 0);
+    fails(rtc_cpc_set_restart(b, set), EINVAL, 0);
+    fails(rtc_cpc_unbind(b, set), EINVAL, 0);
+    fails(rtc_cpc_set_destroy(b, set), EINVAL, 0);
+    fails(rtc_cpc_buf_get(b, buf, 0, &value), EINVAL, 0);
+    fails(rtc_cpc_buf_set(b, buf, 0, 1), EINVAL, 0);
+    fails(rtc_cpc_buf_destroy(b, buf), EINVAL, 0);
+    fails(rtc_cpc_set_sample(a, NULL, buf), EINVAL, 0);
+    fails(rtc_cpc_set_sample(a, set, NULL), EINVAL, 0);
+    fails(rtc_cpc_unbind((rtc_cpc_t *)NULL, set), EINVAL, 0);
+    errno = 0;
+    must(!rtc_cpc_buf_create(b, set) && errno == EINVAL);
+    must(rtc_cpc_set_destroy(a, set) == 0);
+    fails(rtc_cpc_unbind(a, set), EINVAL, 0); /* its memory is the library's still */
+}
+
+void row_error_handler(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    fails(rtc_cpc_set_add_request(cpc, set, "nothing", 0, USER, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+    must(strcmp(told.function, "rtc_cpc_set_add_request") == 0);
+    must(strcmp(told.text, "there is no event of this name: nothing") == 0);
+    fails(rtc_cpc_set_add_request(cpc, set, "cs", 0, USER, 0, NULL), EINVAL, RTC_CPC_REQ_INVALID_FLAGS);
+    must(strcmp(told.text, "cs: it happens in the kernel only: in user mode it would count nothing") == 0);
+    must(told.count == 2);
+    fails(rtc_cpc_bind_curlwp(cpc, set, 0), EINVAL, 0);
+    must(told.count == 2);
+}
+
+void row_default_handler_writes_a_line(void)
+{
+    static const char line[] = "rtcheck: rtc_cpc_set_add_request: cs: neither in user mode nor in the kernel: "
+                               "it would count nothing\n";
+    char said[256] = "";
+    int ends[2];
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    must(rtc_cpc_seterrhndlr(cpc, NULL) == 0 && pipe(ends) == 0 && dup2(ends[1], 2) == 2);
+    rtc_cpc_set_add_request(cpc, set, "cs", 0, 0, 0, NULL);
+    must(read(ends[0], said, sizeof said - 1) == (ssize_t)strlen(line) && strcmp(said, line) == 0);
+    must(told.count == 0);
+}
