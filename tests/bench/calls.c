@@ -14,7 +14,11 @@
  *
  * count: warms up, then does COUNT rounds and twice COUNT rounds, with a call of mark() before,
  * between and after.  The difference of the two is COUNT rounds and nothing of the frame around.
+ *
+ * rtc-build: +events.c
  */
+#include "events.h"
+
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -275,7 +279,9 @@ static const struct {
     size_t frames; /* below `run` */
 } kinds[] = {{"pair", pair, 0},       {"levels", levels, 4}, {"keep", keep, 0},
              {"calloc", zeroed, 0},   {"grow", grow, 0},     {"aligned", aligned, 0},
-             {"large", large, 0},     {"batch", batch, 0},   {"thread", thread, 0}};
+             {"large", large, 0},     {"batch", batch, 0},   {"thread", thread, 0},
+             {"map", map_and_unmap, 0}, {"discard", discard, 0},
+             {"nothing", discard_nothing, 0}, {"break", ask_break, 0}};
 
 static int usage(void)
 {
@@ -304,7 +310,9 @@ int main(int argc, char **argv)
         return usage();
     for (size_t i = 0; i < threads; i++)
         all[i] = job;
+    events_begin();
     run(all, threads);
+    events_end();
     if (timed)
         print(all, threads);
     return 0;

@@ -13,6 +13,7 @@ PROGRAMS = {"python3": 1.8, "cc1 -O1": 1.35, "sqlite3": 1.3}
 PER_STACK, PER_PC = 64, 40 # bytes
 LEAKS = {"tree": 8, "mixed": 4, "sparse": 4} # at least, LSan's check to ours
 HELLO_MS = 5 # more at its end
+EVENTS_SHARE = 1.05 # of ucm's time at most: not slower, within what the kernel's part differs
 THREADS_SHARE = 0.9 # of one thread's ratio: as good, within what a round differs from the next
 
 
@@ -52,6 +53,12 @@ def of_leaks(found):
             ours = f["columns"][name]["check_ms"] or {"min": None, "median": None}
             yield line(f"{f['name']}: ms of CPU that our check takes, {name}", ours["min"], HELLO_MS, False,
                        ours["median"])
+
+
+def of_events(found):
+    for f in found:
+        for how, got in f["ratio"].items():
+            yield line(f"{f['name']}, handlers: {how}; ours to ucm's", got, EVENTS_SHARE, False)
 
 
 def of_memory(memory):

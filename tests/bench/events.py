@@ -1,0 +1,86 @@
+"""events.py - what a call that changes the address space costs when memory events are made of it.
+
+calls.c makes such calls in a loop: with a handler of ours, or of UCX's libucm where that is installed, and
+when one has been there and is gone, so that whatever was installed for it stays.  libucm is told in two
+ways: by code that it patches into libc (bistro, its default), and by entries of the libraries' tables
+(reloc).  What an event costs is the difference to the same call without anything.
+"""
+import collections
+import itertools
+import statistics
+import subprocess
+
+from columns import BUILD, RTCHECK, Front, installed
+
+Row = collections.namedtuple("Row", "name kind")
+ROWS = [Row("mmap and munmap of a page", "map"), Row("madvise of a page, DONTNEED", "discard"),
+        Row("madvise of nothing", "nothing"), Row("sbrk(0)", "break")]
+BARE = "no events"
+HOW = ("none", "one") # handlers
+
+
+def fronts():
+    found = {BARE: Front([], [])}
+    for how in HOW:
+        found[f"rtcheck, {how}"] = Front([f"BENCH_EVENTS=rtcheck-{how}"], RTCHECK + ["--"])
+    if installed("libucm.so.0"):
+        for way, how in itertools.product(("bistro", "reloc"), HOW):
+            found[f"ucm {way}, {how}"] = Front([f"BENCH_EVENTS=ucm-{how}", f"UCX_MEM_MMAP_HOOK_MODE={way}"], [])
+    return found
+
+
+# ---- measuring --------------------------------------------------------------------------------
+
+def time_call(row, front, milliseconds):
+    """ns of a round, the least and the median of the reps; None: it failed."""
+    command = [str(BUILD / "tests/bench/calls"), "time", row.kind, "4", "1", str(milliseconds)]
+    done = subprocess.run(["env"] + front.variables + front.words + command, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    return [float(word) for word in done.stdout.split()] if done.returncode == 0 else None
+
+
+def measure(rows, rounds, milliseconds):
+    """[(row, {column: [what time_call says of each round]})], interleaved."""
+    table = [(row, {name: [] for name in fronts()}) for row in rows]
+    for _, (row, columns) in itertools.product(range(rounds), table):
+        for name, front in fronts().items():
+            columns[name].append(time_call(row, front, milliseconds))
+    return table
+
+
+# ---- figures ----------------------------------------------------------------------------------
+
+def summary(rounds):
+    """Of all rounds: the least, and the median of their medians."""
+    good = [r for r in rounds if r]
+    return {"min": min(r[0] for r in good), "median": statistics.median(r[1] for r in good)} if good else None
+
+
+def ratio(columns, how):
+    """Of the least of all rounds: ours to the faster one of ucm's; None: one is missing."""
+    ours = columns[f"rtcheck, {how}"]
+    theirs = [c["min"] for name, c in columns.items() if name.startswith("ucm") and name.endswith(how) and c]
+    return ours["min"] / min(theirs) if ours and theirs else None
+
+
+def figures(table):
+    for row, rounds in table:
+        columns = {name: summary(r) for name, r in rounds.items()}
+        yield {"name": "events: " + row.name, "kind": row.kind, "ns": rounds, "columns": columns,
+               "ratio": {how: ratio(columns, how) for how in HOW}}
+
+
+def markdown(found):
+    names = list(fronts())
+    titles = ["of ours to the faster ucm, " + how for how in HOW]
+    lines = ["**Calls of which events are made, with no handler any more and with one: ns a round, least (median)**",
+             "", "| | " + " | ".join(names + titles) + " |", "|---" * (len(names + titles) + 1) + "|"]
+    for f in found:
+        cells = [f"{c['min']:,.1f} ({c['median']:,.1f})" if c else "failed" for c in f["columns"].values()]
+        cells += [f"{f['ratio'][how]:.2f}" if f["ratio"][how] else "–" for how in HOW]
+        lines.append("| " + " | ".join([f["name"]] + cells) + " |")
+    return "\n".join(lines)
+
+
+def check(found):
+    return [f"{f['name']}: no figure of {name}" for f in found for name, c in f["columns"].items() if not c]
