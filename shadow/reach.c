@@ -185,7 +185,7 @@ static struct reach_spot spot_of(struct reach_scan *r, uint64_t slot)
     return (struct reach_spot){slot, slab->start + (slot - slab->first) * slab->slot_bytes, 0};
 }
 
-bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
+bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
 {
     uint32_t number = h->slab_of_unit[(address - h->base) >> RTC_UNIT_SHIFT];
     if (!number)
@@ -199,6 +199,11 @@ bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct re
     s->inside = in_slab - slot * slab->slot_bytes;
     s->start = address - s->inside;
     return true;
+}
+
+bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
+{
+    return (h->apart && reach_apart_at(h, address, s)) || reach_locate_by_unit(h, address, s);
 }
 
 /* Its number in the table; 0: large, or there are too many. */
@@ -227,8 +232,7 @@ static void note_units(struct reach_scan *r)
     }
 }
 
-/* In use, whoever points to it. */
-static void hold(struct reach_scan *r, uint64_t slot, uint64_t start)
+void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start)
 {
     struct reach_spot s = {slot, start, 0};
     (void)reach_count(r, &s, COUNT_FOUND, (struct reach_trail){WITNESS_SELF, 0});
@@ -250,7 +254,7 @@ static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
         last = note;
         r->kind_of[slot] = kind;
         if (word_flags(word) & BLOCK_FLAG_ROOT)
-            hold(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
+            reach_hold(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
         else
             bit_set(r->open, slot);
     }
@@ -273,6 +277,9 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
     r->as[COUNT_FOUND] = REACH_HELD;
     for (uint32_t i = 0; i < h->slabs; i++)
         open_slab(r, &h->slab[i]);
+    r->slow_bytes = h->apart || h->hidden_count ? 0 : r->rules.next_piece ? REACH_SPARSE_BYTES : UINT64_MAX;
+    if (!r->slow_bytes)
+        reach_apart_begin(r);
     reach_flood(r);
     return r;
 }
@@ -280,8 +287,12 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
 void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at,
                 uint32_t root)
 {
+    uint64_t where = root ? at | WITNESS_ROOT : WITNESS_SELF;
     r->root = root;
-    reach_read(r, words, count, root ? at | WITNESS_ROOT : WITNESS_SELF);
+    if (r->slow_bytes)
+        reach_read(r, words, count, where);
+    else
+        reach_apart_read(r, words, count, where);
     reach_flood(r);
 }
 
@@ -327,7 +338,7 @@ void reach_inside(struct reach_scan *r)
 void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread)
 {
     struct reach_spot s;
-    if (!reach_locate(r, value, &s) || !bit_is_set(r->open, s.slot) || !reach_is_into(r, &s))
+    if (!reach_locate_anywhere(r, value, &s) || !bit_is_set(r->open, s.slot) || !reach_is_into(r, &s))
         return;
     bit_clear(r->open, s.slot);
     bit_set(r->inside, s.slot);

@@ -62,7 +62,7 @@ static bool is_base(const struct reach_rules *rules, const struct reach_block *b
 
 bool reach_like_start(const struct reach_scan *r, const struct reach_block *b, uint64_t inside)
 {
-    if (r->rules.strict || inside % 8 != 0)
+    if (r->rules.strict || inside % 8 != 0 || b->start % 8 != 0)
         return false;
     const reach_word *words = reach_memory(b->start);
     return is_array(r, b, words, inside) || is_string(b, words, inside) ||

@@ -137,7 +137,7 @@ static void see_circle(struct reach_scan *r, const struct reach_spot *s, uint64_
     if (bit_is_set(r->inside, s->slot)) {
         bit_clear(r->inside, s->slot);
         push(r, s, reach_look(r, s->slot, s->start).request);
-    } else if (s->slot == r->origin && reach_locate(r, where, &holder) &&
+    } else if (s->slot == r->origin && reach_locate_anywhere(r, where, &holder) &&
                holder.slot != r->origin) {
         r->trail[s->slot] = (struct reach_trail){where, trail_pointer(s->inside, 0)};
     }
@@ -194,18 +194,30 @@ void reach_see_all(struct reach_scan *r)
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-/* A word that may lie in the heap. */
-static inline void enter_candidate(struct reach_scan *r, uint64_t value, uint64_t where)
+/* Its spot is there. */
+static inline void enter(struct reach_scan *r, struct reach_candidate *c, uint64_t where)
 {
-    struct reach_candidate *c = &r->candidate[r->candidates];
-    if (!reach_locate(r, value, &c->spot))
-        return;
     ask_for(&r->open[c->spot.slot / 64]);
     ask_for(&r->waiting[c->spot.slot / 64]);
     ask_for(&r->kind_of[c->spot.slot]);
     c->where = where;
     if (++r->candidates == REACH_CANDIDATES)
         reach_see_all(r);
+}
+
+/* A word that may lie in the heap. */
+static inline void enter_candidate(struct reach_scan *r, uint64_t value, uint64_t where)
+{
+    struct reach_candidate *c = &r->candidate[r->candidates];
+    if (reach_locate(r, value, &c->spot))
+        enter(r, c, where);
+}
+
+void reach_enter(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+{
+    struct reach_candidate *c = &r->candidate[r->candidates];
+    c->spot = *s;
+    enter(r, c, where);
 }
 
 /* The upper halves of four words. */
@@ -244,17 +256,10 @@ void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, u
     read_words(r, words, count, where);
 }
 
-static __attribute__((noinline)) void read_sparse(struct reach_scan *r, struct reach_found f)
-{
-    uint64_t at = f.start, end = f.start + f.bytes / 8 * 8, piece_end;
-    for (; r->rules.next_piece(r->rules.about, &at, end, &piece_end); at = piece_end)
-        read_words(r, reach_memory(at), (piece_end - at) / 8, at | WITNESS_BLOCK);
-}
-
 static inline void read_found(struct reach_scan *r, struct reach_found f)
 {
-    if (__builtin_expect(f.bytes >= REACH_SPARSE_BYTES && r->rules.next_piece, 0))
-        read_sparse(r, f);
+    if (__builtin_expect(f.bytes >= r->slow_bytes, 0))
+        reach_apart_read_block(r, f);
     else
         read_words(r, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
 }

@@ -43,7 +43,7 @@ static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum re
 static void name_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
 {
     struct reach_spot s;
-    if (!reach_locate(r, at, &s))
+    if (!reach_locate_anywhere(r, at, &s))
         return;
     struct reach_block holder = reach_look(r, s.slot, s.start);
     g->from = holder.start;

@@ -7,7 +7,7 @@
  * they are read once, in their order, what they say is numbered, and each slot gets the number of its
  * kind.  Blocks are counted by kind, too; what they add to their group is known from how many they are.
  *
- * Kind 0 is that of large blocks, and of all for which there was no number left: their records are
+ * Kind 0 is that of large blocks, of those that lie apart, and of all for which there was no number left: their records are
  * looked at each time.
  */
 #include "reach_priv.h"
@@ -57,7 +57,7 @@ static uint64_t read_record(const struct reach_slab *slab, uint64_t slot, uint64
 
 struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint64_t start)
 {
-    const struct reach_slab *slab = reach_slab_at(r, start);
+    const struct reach_slab *slab = reach_slab_at(r, slot, start);
     uint64_t stacks, word = read_record(slab, slot, &stacks);
     uint64_t note = reach_note(r, slab, word, stacks);
     return (struct reach_block){slot, start, note & NOTE_LARGE ? slab->request : note_bytes(note), note};
@@ -66,5 +66,5 @@ struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint
 uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b)
 {
     uint64_t stacks;
-    return read_record(reach_slab_at(r, b->start), b->slot, &stacks);
+    return read_record(reach_slab_at(r, b->slot, b->start), b->slot, &stacks);
 }

@@ -122,6 +122,8 @@ struct reach_scan {
     uint64_t *inside;          /* remembered: by the step, see reach.c */
     uint64_t *waiting;         /* counted, and still to be read: found when the queue was full */
     uint64_t bits;             /* of each of the three */
+    uint64_t slow_bytes;       /* blocks of so many are read by reach_apart.c */
+    uint64_t apart_low, apart_high; /* around blocks outside of the heap; 0: there are none */
     struct reach_trail *trail; /* valid for some that are remembered */
     uint32_t slab;             /* that the last slot looked for was in */
     uint64_t waiting_count;
@@ -172,7 +174,23 @@ static inline void bit_clear(uint64_t *bits, uint64_t n)
     bits[n / 64] &= ~(1ull << n % 64);
 }
 
-/* Falls it into a large block, or into a slab of a shape that is not in the table? */
+/* ---- reach_apart.c -------------------------------------------------------------------------------- */
+
+struct reach_scan;
+/* When all slabs are open. */
+void reach_apart_begin(struct reach_scan *r);
+bool reach_apart_at(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
+/* As reach_read, where not all of it may be searched. */
+void reach_apart_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
+void reach_apart_read_block(struct reach_scan *r, struct reach_found f);
+
+/* ---- reach.c ---------------------------------------------------------------------------------------- */
+
+/* In use, whoever points to it. */
+void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start);
+/* The slot of a slab or large block of the heap. */
+bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
+/* Falls it into a large block, one that lies apart, or into a slab of a shape that is not in the table? */
 bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 
 static inline bool reach_locate(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
@@ -195,14 +213,23 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
     return true;
 }
 
+/* The same where it may be outside of the heap. */
+static inline bool reach_locate_anywhere(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
+{
+    return reach_locate(r, address, s) || (r->apart_high && reach_apart_at(&r->heap, address, s));
+}
+
 static inline const struct block_record *reach_record_of(const struct reach_slab *slab, uint64_t slot)
 {
     const char *records = slab->records;
     return (const void *)(records + (slot - slab->first) * slab->stride);
 }
 
-static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t start)
+static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t slot, uint64_t start)
 {
+    const struct reach_heap *h = &r->heap;
+    if (slot + h->apart >= h->slots) /* each is a slab */
+        return h->slab + (h->slabs - (h->slots - slot));
     return &r->heap.slab[r->heap.slab_of_unit[(start - r->heap.base) >> RTC_UNIT_SHIFT] - 1];
 }
 
@@ -249,6 +276,8 @@ bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 /* Looks at `count` words, the first of which lies at `where`.  What they point to is seen later. */
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
 void reach_read_block(struct reach_scan *r, const struct reach_block *b);
+/* A pointer into a block. */
+void reach_enter(struct reach_scan *r, const struct reach_spot *s, uint64_t where);
 /* Until all that was looked at is seen. */
 void reach_see_all(struct reach_scan *r);
 /* Counted, and to be read by the next flood. */

@@ -242,6 +242,10 @@ struct reach_slab {
     bool inherited;      /* its blocks are no finding of this image */
 };
 
+struct reach_range {
+    uint64_t start, end;
+};
+
 struct reach_heap {
     uint64_t base;
     uint64_t bytes;
@@ -250,6 +254,13 @@ struct reach_heap {
     uint32_t slabs;
     uint32_t slots;  /* of all of them */
     uint32_t stacks; /* stack ids that their blocks have, at most */
+    /*
+     * The last `apart` slabs are blocks that lie anywhere, as large ones, by address, none in another of them.
+     * Nothing else is looked for where they lie.  Hidden memory is not read, but for such blocks in it.
+     */
+    uint32_t apart;
+    uint32_t hidden_count;
+    const struct reach_range *hidden;
 };
 
 struct reach_rules {
@@ -259,7 +270,8 @@ struct reach_rules {
     bool (*is_table)(void *about, uint64_t word);
     /*
      * The next piece of [*at, end) that may hold anything, to *piece_end; *at becomes its start, and both are
-     * multiples of 8.  false: there is none.  Only asked of blocks of REACH_SPARSE_BYTES; NULL: all may.
+     * multiples of 8.  false: there is none.  Only asked of blocks of REACH_SPARSE_BYTES, and of those outside
+     * of the heap; NULL: all may.
      */
     bool (*next_piece)(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end);
     void *about;

@@ -84,7 +84,7 @@ static void make_many(void)
                                     .slot_bytes = SLOT_BYTES,
                                     .slots = (uint32_t)(bytes / SLOT_BYTES)};
     many.heap = (struct reach_heap){many.slab.start, bytes, many.slab_of_unit, &many.slab, 1,
-                                    many.slab.slots, BLOCKS + 1};
+                                    many.slab.slots, BLOCKS + 1, 0, 0, NULL};
     for (uint32_t i = 0; i < BLOCKS; i++)
         make_block(i);
 }

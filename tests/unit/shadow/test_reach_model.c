@@ -397,7 +397,7 @@ static void make_deep(uint32_t count, uint64_t behind)
                                     .slot_bytes = NODE_BYTES,
                                     .slots = count * 2};
     deep.heap =
-        (struct reach_heap){deep.slab.start, bytes, deep.slab_of_unit, &deep.slab, 1, count * 2, 1};
+        (struct reach_heap){deep.slab.start, bytes, deep.slab_of_unit, &deep.slab, 1, count * 2, 1, 0, 0, NULL};
     uint32_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t next = (uint32_t)((at + 7919ull * 613) % count); /* prime, and no divisor */

@@ -104,7 +104,7 @@ static void run_across(uint64_t base, uint32_t units)
         *(uint64_t *)(uintptr_t)(start + i % 8 * 8) = i + 2 < units ? start + 2 * UNIT : 0;
     }
     const struct reach_heap heap = {base, (uint64_t)units * UNIT, slab_of_unit, slab, units, units,
-                                    1};
+                                    1,    0, 0, NULL};
     const uint64_t root[2] = {base, base + UNIT};
     check_all_held(&heap, root, 2, units);
     free(slab_of_unit);
@@ -145,7 +145,7 @@ static void many_shapes(void **state)
     static struct reach_slab slab[SHAPES_MADE];
     static uint32_t slab_of_unit[SHAPES_MADE];
     struct reach_heap heap = {
-        (uintptr_t)memory, sizeof memory, slab_of_unit, slab, SHAPES_MADE, 0, 1};
+        (uintptr_t)memory, sizeof memory, slab_of_unit, slab, SHAPES_MADE, 0, 1, 0, 0, NULL};
     uint64_t *last = NULL, first = 0;
     for (uint32_t i = 0; i < SHAPES_MADE; i++) {
         uint32_t slot_bytes = (i + 1) * 16, slots = UNIT / slot_bytes;
