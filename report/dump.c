@@ -21,7 +21,7 @@ static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
                                             "errors", "leaks", "roots", "leak_checks",
-                                            "check_leaks", "check_roots", "texts"};
+                                            "check_leaks", "check_roots", "texts", "recorded"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
 static const char *const witnesses[] = {"nobody", "root", "block", "register", "self"};
@@ -164,6 +164,17 @@ static void dump_large(const struct segment *s, FILE *out)
         fprintf(out, "   large %u unit=%llu+%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
                 ull(l->units), ull(l->request), ull(l->epoch), l->superseded ? " superseded" : "");
         dump_word(l->block.word, l->block.stacks, out);
+    }
+}
+
+static void dump_recorded(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct recorded_block *r = segment_item(s, i);
+        if (r->block.word == 0)
+            continue; /* never used */
+        fprintf(out, "   recorded %u 0x%llx bytes=%llu ", i, ull(r->start), ull(r->bytes));
+        dump_word(r->block.word, r->block.stacks, out);
     }
 }
 
@@ -311,6 +322,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_roots(s, out);
     else if (s->kind == SEGMENT_LEAK_CHECKS)
         dump_leak_checks(s, out);
+    else if (s->kind == SEGMENT_RECORDED)
+        dump_recorded(s, out);
     else if (s->kind == SEGMENT_TEXTS)
         dump_texts(s, out);
 }

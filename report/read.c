@@ -116,6 +116,7 @@ struct reading {
     struct image *image;
     struct part *parts;
     struct counts scratch; /* of the segment being read */
+    struct counts recorded; /* blocks that the program made itself */
     struct error_record *errors;
     uint32_t error_count;
     uint32_t area; /* that is being read */
@@ -217,6 +218,19 @@ static void read_large(struct reading *rd, const struct segment *s)
         if (!part || !is_own_live(word))
             continue;
         part->large = (struct count){alloc_stack(&l->block), 1, request};
+    }
+}
+
+/* They stand in the file once. */
+static void read_recorded(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct recorded_block *r = segment_item(s, i);
+        if (is_own_live(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
+            counts_add(&rd->recorded, alloc_stack(&r->block), 1,
+                       atomic_load_explicit(&r->bytes, memory_order_relaxed));
     }
 }
 
@@ -366,6 +380,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_slab(rd, s);
     else if (s->kind == SEGMENT_LARGE)
         read_large(rd, s);
+    else if (s->kind == SEGMENT_RECORDED)
+        read_recorded(rd, s);
     else if (s->kind == SEGMENT_THREADS)
         read_threads(rd, s);
     else if (s->kind == SEGMENT_ERRORS)
@@ -462,6 +478,9 @@ static void sum_parts(struct reading *rd, struct counts *all)
 {
     struct part *part, *next;
 
+    for (uint32_t i = 0; i < rd->recorded.count; i++)
+        counts_add(all, rd->recorded.items[i].stack, rd->recorded.items[i].blocks, rd->recorded.items[i].bytes);
+    counts_free(&rd->recorded);
     HASH_ITER (hh, rd->parts, part, next) {
         for (uint32_t i = 0; i < part->count; i++)
             counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);

@@ -211,6 +211,22 @@ static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Add
         inlines_find(&s->functions, &unit, address - bias, frame);
 }
 
+/* A block that the program has recorded comes from where it says so, not from the header that it says it by. */
+static void frame_drop_header(struct frame *frame)
+{
+    struct inlined *first = frame->inlined;
+    const char *name = frame->inlined_count == 0 ? NULL : first->function ? first->function : first->system_name;
+
+    if (!name || strncmp(name, "rtc_record_", strlen("rtc_record_")) != 0)
+        return;
+    free(first->function);
+    free(first->system_name);
+    free(frame->file);
+    frame->file = first->call_file;
+    frame->line = first->call_line;
+    memmove(first, first + 1, --frame->inlined_count * sizeof *first);
+}
+
 /* The call is before the address that it returns to: a last call's return lies in the next one. */
 void frame_symbolize(struct report *r, struct frame *frame)
 {
@@ -232,6 +248,7 @@ void frame_symbolize(struct report *r, struct frame *frame)
     }
     frame_take_line(frame, s, address);
     frame_take_inlines(frame, s, address);
+    frame_drop_header(frame);
 }
 
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)

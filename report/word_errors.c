@@ -150,7 +150,9 @@ static void region_put(struct wording *w)
     };
     uint32_t what = w->e->region.what;
 
-    if (what == REGION_MODULE)
+    if (what == REGION_HEAP && (w->e->entry == ENTRY_RECORD_FREE || w->e->entry == ENTRY_RECORD_REALLOC))
+        fputs("in our heap where no block was recorded", w->out);
+    else if (what == REGION_MODULE)
         module_put(w);
     else if (what == REGION_MAPPED)
         mapping_put(w);

@@ -206,6 +206,21 @@ static bool verify_large(const struct look *l, const struct segment *s)
     return true;
 }
 
+static bool verify_recorded(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct recorded_block *r = item_at(s, i);
+        uint64_t start = atomic_load_explicit(&r->start, memory_order_relaxed), end;
+        if (!word_is_good(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
+            return bad(l, r, "recorded block in an unknown state or family");
+        if (!checked_add(start, atomic_load_explicit(&r->bytes, memory_order_relaxed), &end))
+            return bad(l, r, "recorded block beyond all memory");
+    }
+    return true;
+}
+
 /* Parents have lower ids: so every stack ends, and no reader needs to look for circles. */
 static bool verify_depot(const struct look *l, const struct segment *s)
 {
@@ -386,6 +401,7 @@ static const struct item_rule {
     [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), verify_leaks},
     [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
     [SEGMENT_TEXTS] = {sizeof(struct text_record), verify_texts},
+    [SEGMENT_RECORDED] = {sizeof(struct recorded_block), verify_recorded},
 };
 
 static bool verify_items(const struct look *l, const struct segment *s)

@@ -282,6 +282,7 @@ enum segment_kind {
     SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
     SEGMENT_CHECK_ROOTS = 11,
     SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
+    SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 4 */
 };
 
 enum segment_state {
@@ -370,6 +371,13 @@ struct large_record {
     uint64_t epoch;           /* of two items for one unit the higher epoch counts */
     _Atomic uint64_t superseded; /* not 0: a newer copy exists; kept for a child that may read it */
     uint64_t reserved;
+};
+
+/* A block that the program has made itself, wherever.  word's size field is 0. */
+struct recorded_block {
+    struct block_record block;
+    _Atomic uint64_t start;
+    _Atomic uint64_t bytes;
 };
 
 /* ---- the other items -------------------------------------------------------------------- */
@@ -649,6 +657,7 @@ static_assert(sizeof(struct image_header) == 3520, "on-file layout");
 static_assert(sizeof(struct segment) == 64, "on-file layout");
 static_assert(sizeof(struct block_record) == 16, "on-file layout");
 static_assert(sizeof(struct large_record) == 64, "on-file layout");
+static_assert(sizeof(struct recorded_block) == 32, "on-file layout");
 static_assert(sizeof(struct depot_node) == 16, "on-file layout");
 static_assert(sizeof(struct thread_record) == 128, "on-file layout");
 static_assert(sizeof(struct module_record) == 512, "on-file layout");

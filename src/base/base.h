@@ -113,6 +113,7 @@ enum lock_rank {
     RANK_THREADS = 2, /* list of thread structs */
     RANK_CENTRAL = 3, /* one size class */
     RANK_LARGE = 4,   /* quarantine of large blocks */
+    RANK_RECORDED = 4, /* blocks that the program makes itself */
     RANK_UNITS = 5,   /* runs of units, growth of the heap */
     RANK_COPY = 6,    /* copying a slab's records after a fork */
     RANK_RETIRE = 7,  /* superseded records */

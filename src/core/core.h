@@ -234,6 +234,8 @@ struct error_call {
  * own allocator, to be freed there, once we are outside.
  */
 bool error_free(const struct error_call *call, const void *p, const struct found *f);
+/* p is not the start of a live block that the program has recorded: `n`, unless it is PTR_FOREIGN. */
+void error_recorded(const struct error_call *call, const void *p, enum verdict verdict, const struct recorded *n);
 /* A block that said `was` was freed, or moved, by a function for others; `said`: with this size. */
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f, uint64_t was,
                     uint64_t said);
@@ -278,12 +280,33 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
+/* ---- recording.c: blocks that the program makes itself ------------------------------------------------- */
+
+/* false: see recorded_put; or in a handler that interrupted us, as all of these. */
+bool recording_malloc(const void *p, uint64_t bytes, const struct entry *at);
+/* false: it was none, which has been written down. */
+bool recording_free(const void *p, uint32_t op, const struct entry *at);
+/* `from` NULL: it is new. */
+bool recording_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op, const struct entry *at);
+/* All that begin in this memory: how many. */
+uint64_t recording_free_all(const void *start, uint64_t bytes, const struct entry *at);
+
+enum known_as { KNOWN_NOT, KNOWN_IN_HEAP, KNOWN_RECORDED };
+
+struct known_block {
+    uint64_t start, bytes;
+};
+
+/* The live block that p points into, the innermost. */
+enum known_as recording_find(const void *p, struct known_block *out);
+
 /* ---- hints.c: what the program itself says about leaks ------------------------------------------------- */
 
-/* Memory that the program wants to be searched for pointers. */
+/* Memory that the program wants to be searched for pointers, or not. */
 struct root_region {
     uintptr_t start;
     uint64_t bytes;
+    uint64_t life; /* recorded_life */
 };
 
 struct hints {
@@ -313,6 +336,12 @@ bool hints_add_root(uintptr_t start, uint64_t bytes);
 bool hints_remove_root(uintptr_t start, uint64_t bytes);
 /* All of them, while nobody adds or removes one. */
 const struct root_region *hints_roots(uint32_t *count);
+/* The same of memory that is not to be searched, as long as the heap's block lives that it lies in. */
+bool hints_hide(uintptr_t start, uint64_t bytes);
+bool hints_show(uintptr_t start, uint64_t bytes);
+const struct root_region *hints_hidden(uint32_t *count);
+/* Where the two lists lie, which have pointers to what they name; 0: there is none. */
+void hints_lists(uintptr_t start[2], uintptr_t end[2]);
 void hints_after_fork(void);
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */

@@ -221,6 +221,26 @@ bool error_free(const struct error_call *call, const void *p, const struct found
     return libcs;
 }
 
+void error_recorded(const struct error_call *call, const void *p, enum verdict verdict, const struct recorded *n)
+{
+    static const enum error_kind kinds[] = {
+        [PTR_FOREIGN] = ERROR_BAF, [PTR_START] = ERROR_DUF, [PTR_INSIDE] = ERROR_MAF};
+    static const uint8_t counter[] = {
+        [PTR_FOREIGN] = LOST_BAD, [PTR_START] = LOST_DUPLICATE, [PTR_INSIDE] = LOST_MISALIGNED};
+    struct error_record e = draft(call, kinds[verdict]);
+    image_count(&image()->bad_frees[counter[verdict]]);
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)p;
+    if (verdict == PTR_FOREIGN)
+        region_of((uintptr_t)p, &e);
+    else
+        tell_block(&e, (const void *)(uintptr_t)recorded_start(n), n->bytes,
+                   atomic_load_explicit(&n->block.word, memory_order_relaxed),
+                   atomic_load_explicit(&n->block.stacks, memory_order_relaxed));
+    record(call, &e);
+}
+
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
                     uint64_t was, uint64_t said)
 {

@@ -14,11 +14,13 @@
 
 struct hints hints = {.mark = MARK_FIRST};
 
-static struct {
-    struct lock lock;
+struct regions {
     struct root_region *region;
     uint32_t count, room;
-} roots = {.lock = LOCK_INIT(RANK_HINTS)};
+};
+
+static struct lock lock = LOCK_INIT(RANK_HINTS);
+static struct regions roots, hidden;
 
 /* ---- marks -------------------------------------------------------------------------------------- */
 
@@ -79,7 +81,7 @@ bool hints_ignore(const void *p)
     if (!section_begin(&s))
         return false;
     struct found f = pool_find(p);
-    bool ignored = ignore_found(&f, s.go);
+    bool ignored = recorded_flag((uintptr_t)p, BLOCK_FLAG_ROOT) || ignore_found(&f, s.go);
     hints.ignoring |= ignored;
     section_end(&s);
     return ignored;
@@ -105,23 +107,50 @@ void hints_ignore_moved(const void *from, const void *to)
         hints_ignore(to);
 }
 
-/* ---- root regions ------------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------------------------------ */
 
-static bool has_room(void)
+static bool has_room(struct regions *all)
 {
-    if (roots.count < roots.room)
+    if (all->count < all->room)
         return true;
-    uint32_t room = roots.room ? 2 * roots.room : REGIONS_FIRST;
+    uint32_t room = all->room ? 2 * all->room : REGIONS_FIRST;
     struct root_region *more = os_map(align_up(room * sizeof *more, PAGE_BYTES));
     if (os_failed(more))
         return false;
-    if (roots.count) {
-        memcpy(more, roots.region, roots.count * sizeof *more);
-        os_unmap(roots.region, align_up(roots.room * sizeof *more, PAGE_BYTES));
+    if (all->count) {
+        memcpy(more, all->region, all->count * sizeof *more);
+        os_unmap(all->region, align_up(all->room * sizeof *more, PAGE_BYTES));
     }
-    roots.region = more;
-    roots.room = room;
+    all->region = more;
+    all->room = room;
     return true;
+}
+
+static bool add(struct regions *all, struct root_region new)
+{
+    lock_take(&lock);
+    bool added = has_room(all);
+    if (added)
+        all->region[all->count++] = new;
+    lock_drop(&lock);
+    return added;
+}
+
+static bool take_out(struct regions *all, uintptr_t start, uint64_t bytes)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return false;
+    lock_take(&lock);
+    uint32_t i = 0;
+    while (i < all->count && (all->region[i].start != start || all->region[i].bytes != bytes))
+        i++;
+    bool found = i < all->count;
+    if (found)
+        all->region[i] = all->region[--all->count];
+    lock_drop(&lock);
+    section_end(&s);
+    return found;
 }
 
 bool hints_add_root(uintptr_t start, uint64_t bytes)
@@ -130,30 +159,14 @@ bool hints_add_root(uintptr_t start, uint64_t bytes)
     uint64_t end;
     if (!bytes || !checked_add(start, bytes, &end) || !section_begin(&s))
         return false;
-    lock_take(&roots.lock);
-    bool added = has_room();
-    if (added)
-        roots.region[roots.count++] = (struct root_region){start, bytes};
-    lock_drop(&roots.lock);
+    bool added = add(&roots, (struct root_region){.start = start, .bytes = bytes});
     section_end(&s);
     return added;
 }
 
 bool hints_remove_root(uintptr_t start, uint64_t bytes)
 {
-    struct section s;
-    if (!section_begin(&s))
-        return false;
-    lock_take(&roots.lock);
-    uint32_t i = 0;
-    while (i < roots.count && (roots.region[i].start != start || roots.region[i].bytes != bytes))
-        i++;
-    bool found = i < roots.count;
-    if (found)
-        roots.region[i] = roots.region[--roots.count];
-    lock_drop(&roots.lock);
-    section_end(&s);
-    return found;
+    return take_out(&roots, start, bytes);
 }
 
 const struct root_region *hints_roots(uint32_t *count)
@@ -162,7 +175,42 @@ const struct root_region *hints_roots(uint32_t *count)
     return roots.region;
 }
 
+bool hints_hide(uintptr_t start, uint64_t bytes)
+{
+    struct section s;
+    struct root_region new = {.start = start, .bytes = bytes};
+    uint64_t end;
+    if (!bytes || !checked_add(start, bytes, &end) || !section_begin(&s))
+        return false;
+    bool added = recorded_life(start, bytes, s.go, &new.life) && add(&hidden, new);
+    section_end(&s);
+    return added;
+}
+
+bool hints_show(uintptr_t start, uint64_t bytes)
+{
+    return take_out(&hidden, start, bytes);
+}
+
+const struct root_region *hints_hidden(uint32_t *count)
+{
+    *count = hidden.count;
+    return hidden.region;
+}
+
+static void list_lies(const struct regions *all, uintptr_t *start, uintptr_t *end)
+{
+    *start = (uintptr_t)all->region;
+    *end = *start + align_up(all->room * sizeof *all->region, PAGE_BYTES);
+}
+
+void hints_lists(uintptr_t start[2], uintptr_t end[2])
+{
+    list_lies(&roots, &start[0], &end[0]);
+    list_lies(&hidden, &start[1], &end[1]);
+}
+
 void hints_after_fork(void)
 {
-    lock_reset(&roots.lock);
+    lock_reset(&lock);
 }

@@ -5,6 +5,9 @@
  * Where a sanitizer's runtime is in the process its functions stand behind ours, and are called.
  */
 #include "intercept.h"
+#include "rtcheck/check.h"
+
+#include <string.h>
 
 /* ---- rtcheck/check.h ---------------------------------------------------------------------------- */
 
@@ -38,6 +41,54 @@ EXPORT int __rtc_remove_root_region(const void *start, size_t bytes);
 EXPORT int __rtc_remove_root_region(const void *start, size_t bytes)
 {
     return hints_remove_root((uintptr_t)start, bytes);
+}
+
+EXPORT int __rtc_hide_region(const void *start, size_t bytes);
+EXPORT int __rtc_hide_region(const void *start, size_t bytes)
+{
+    return hints_hide((uintptr_t)start, bytes);
+}
+
+EXPORT int __rtc_show_region(const void *start, size_t bytes);
+EXPORT int __rtc_show_region(const void *start, size_t bytes)
+{
+    return hints_show((uintptr_t)start, bytes);
+}
+
+EXPORT int __rtc_record_malloc(const void *p, size_t bytes);
+EXPORT int __rtc_record_malloc(const void *p, size_t bytes)
+{
+    return recording_malloc(p, bytes, CALLER);
+}
+
+EXPORT int __rtc_record_free(const void *p);
+EXPORT int __rtc_record_free(const void *p)
+{
+    return recording_free(p, OP(RECORD_FREE, MALLOC), CALLER);
+}
+
+EXPORT int __rtc_record_realloc(const void *from, const void *to, size_t bytes);
+EXPORT int __rtc_record_realloc(const void *from, const void *to, size_t bytes)
+{
+    return recording_realloc(from, to, bytes, OP(RECORD_REALLOC, MALLOC), CALLER);
+}
+
+EXPORT size_t __rtc_record_free_all(const void *start, size_t bytes);
+EXPORT size_t __rtc_record_free_all(const void *start, size_t bytes)
+{
+    return recording_free_all(start, bytes, CALLER);
+}
+
+EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room);
+EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room)
+{
+    struct known_block known;
+    enum known_as as = recording_find(p, &known);
+    if (as != KNOWN_NOT && out) {
+        struct rtc_block block = {(const void *)known.start, known.bytes};
+        memcpy(out, &block, room < sizeof block ? room : sizeof block);
+    }
+    return as == KNOWN_RECORDED ? RTC_BLOCK_RECORDED : as == KNOWN_IN_HEAP ? RTC_BLOCK_HEAP : RTC_BLOCK_NONE;
 }
 
 /* ---- <sanitizer/lsan_interface.h> ----------------------------------------------------------------- */

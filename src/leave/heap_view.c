@@ -41,7 +41,7 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
     uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
     uint32_t units = (uint32_t)(bytes >> RTC_UNIT_SHIFT);
     uint64_t numbers = align_up(units * sizeof(uint32_t), _Alignof(struct reach_slab));
-    if (!range_take(lists, numbers + units * sizeof(struct reach_slab) + 1))
+    if (!range_take(lists, numbers + units * sizeof(struct reach_slab) + apart_view_bytes() + 1))
         return false;
     uint32_t *slab_of_unit = (uint32_t *)lists->start;
     struct reach_slab *slab = (struct reach_slab *)(lists->start + numbers);
@@ -78,6 +78,8 @@ static bool is_own(const struct block_record *b)
 
 bool heap_view_has_own_blocks(void)
 {
+    if (recorded_has_own())
+        return true;
     uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
     for (const struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
         uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);

@@ -103,7 +103,7 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
     uintptr_t from = *at, to = end;
     (void)about;
     enum touched what = TOUCHED_UNKNOWN;
-    if (!rt.options.heap_in_file)
+    if (!rt.options.heap_in_file || from - heap.base >= heap.bytes)
         what = touched_next(&from, end, &to);
     *at = from;
     *piece_end = what == TOUCHED_UNKNOWN ? end : to;
@@ -141,7 +141,7 @@ static bool has_allocated(void)
     for (struct thread *t = threads_first(); t; t = t->next)
         if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
             return true;
-    return false;
+    return recorded_has_own();
 }
 
 static void add_up(struct leaks_now *now, const struct reach_scan *scan)
@@ -184,6 +184,7 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
     int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
     if (err)
         return err == -ENOMEM ? LEAKS_NO_MEMORY : LEAKS_SANDBOX;
+    apart_view_add(&c->heap, &c->roots);
     for (uint32_t i = 0; i < HELD_MAX; i++)
         roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
     roots_open_blocks(&c->roots);

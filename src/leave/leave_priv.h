@@ -126,6 +126,13 @@ bool heap_view_make(struct reach_heap *view, struct range *lists);
 /* Has this image a block that is not its parent's?  Many a child only makes ready for an exec. */
 bool heap_view_has_own_blocks(void);
 
+/* ---- apart_view.c: what lies elsewhere ---------------------------------------------------------------- */
+
+/* Room that it needs behind the view's slabs. */
+uint64_t apart_view_bytes(void);
+/* Blocks that the program has recorded, and memory that it hides.  `roots`: all that is mapped. */
+void apart_view_add(struct reach_heap *view, const struct roots *roots);
+
 /* ---- leaks.c: the check ---------------------------------------------------------------------------- */
 
 /*

@@ -226,6 +226,14 @@ static void search(struct search *s, struct mappings *maps)
     }
 }
 
+static void leave_out_lists(struct search *s)
+{
+    uintptr_t start[2], end[2];
+    hints_lists(start, end);
+    for (uint32_t i = 0; i < 2; i++)
+        leave_out(s, start[i], end[i]);
+}
+
 static uint32_t most_roots(const struct search *s)
 {
     struct mappings maps;
@@ -253,6 +261,7 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
     if (os_failed(all->root))
         return -ENOMEM;
     leave_out_library(&s);
+    leave_out_lists(&s);
     leave_out(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
     leave_out(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
     for (uint32_t i = 0; i < count; i++)

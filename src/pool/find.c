@@ -23,6 +23,13 @@ struct found pool_find(const void *p)
     return (struct found){.verdict = PTR_UNUSED};
 }
 
+uint64_t pool_inside(const struct found *f, uintptr_t at)
+{
+    if (f->verdict != PTR_INSIDE)
+        return 0;
+    return is_slab(f->kind) ? f->offset : at - unit_address(f->head);
+}
+
 /* Stands for a record that is not there any more: it never says that there is a block. */
 static struct large_record nobody;
 

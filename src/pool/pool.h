@@ -121,11 +121,14 @@ struct found {
     struct unit *head;
     uint32_t kind;   /* of the head unit */
     uint32_t slot;   /* slabs */
-    uint32_t offset; /* from the start of the slot or block; PTR_INSIDE only */
+    uint32_t offset; /* from the start of the slot or block, of one of 4 GiB its lower half; PTR_INSIDE only */
 };
 
 /* What lies at p?  Any address is fine.  Signal-safe, takes no lock. */
 struct found pool_find(const void *p);
+
+/* How far inside of it `at` lies, which led to it. */
+uint64_t pool_inside(const struct found *f, uintptr_t at);
 
 /* The record of a found block, ours to write in epoch `go` (copied first when a fork needs it). */
 struct block_record *pool_record(const struct found *f, uint32_t go);
@@ -186,6 +189,53 @@ bool large_let_go(void);
 /* Grows or shrinks in place; false: cannot be. */
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);
+
+/* ---- blocks that the program makes itself (recorded.c) ----------------------------------------- */
+
+struct recorded {
+    struct block_record block; /* its size field is 0 */
+    uint64_t not_start; /* all its bits the other way round: this memory is no root, and need not be left out */
+    uint64_t bytes;
+    uint64_t life; /* of the heap's block that it lies in, 0: in none */
+    uint32_t image; /* that recorded it */
+    uint32_t priority;
+    uint32_t freed_at;
+    struct recorded *low, *high;
+    struct recorded_block *copy; /* in the run file, or NULL */
+};
+
+#define ADDRESS_BITS 47
+
+ALWAYS_INLINE uint64_t recorded_start(const struct recorded *n)
+{
+    return ~n->not_start;
+}
+
+/*
+ * false: it lies in or around one that is in use, not within one block of the heap nor outside of it, or there
+ * is no memory to note it.
+ */
+bool recorded_put(uint64_t start, uint64_t bytes, const struct block_birth *birth, uint32_t go);
+/* What is at an address, as it was before: PTR_START with a word that says LIVE: it is freed now. */
+enum verdict recorded_retire(uint64_t at, uint32_t thread, uint32_t stack, struct recorded *was);
+/* All that begin in [start, end), and are live: how many. */
+uint64_t recorded_retire_all(uint64_t start, uint64_t end, uint32_t thread, uint32_t stack);
+/* PTR_FOREIGN: none. */
+enum verdict recorded_find(uint64_t at, struct recorded *out);
+/* false: at that address there is none that is live. */
+bool recorded_flag(uint64_t at, uint32_t flags);
+/*
+ * Which life of which block of the heap these bytes lie in, all of them; 0: outside of it.  false: neither.
+ * go 0: while nobody writes.
+ */
+bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life);
+/* At most, of all; and is one live that this image has recorded?  Takes no lock. */
+uint32_t recorded_count(void);
+bool recorded_has_own(void);
+/* Those that are live, by address, while nobody writes. */
+void recorded_visit(void (*visit)(void *about, const struct recorded *n), void *about);
+bool recorded_is_inherited(const struct recorded *n);
+void recorded_after_fork(bool trusted);
 
 /* ---- redzones and fills (redzone.h) ----------------------------------------------------------- */
 

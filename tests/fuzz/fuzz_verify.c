@@ -217,6 +217,10 @@ static void touch_item(const struct segment *s, uint32_t i)
         must(((const struct leak_group *)item)->reach < REACH_COUNT, "it is known how they are reached");
     if (s->kind == SEGMENT_TEXTS)
         must(strlen(((const struct text_record *)item)->text) < 120, "a text ends");
+    if (s->kind == SEGMENT_RECORDED) {
+        const struct recorded_block *r = item;
+        must(r->start + r->bytes >= r->start, "a recorded block ends behind its start");
+    }
     if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS) {
         const struct root_record *root = item;
         must(root->kind == ROOT_NONE || strlen(root->path) < sizeof root->path, "a root's path ends");
@@ -238,7 +242,7 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_TEXTS)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_RECORDED)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

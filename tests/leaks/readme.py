@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# rtc-test: leaks/readme ci 60
+"""What README.md says about blocks that a program makes itself, tried: its program, with a checker and without."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+BUILD, SOURCE = os.environ["RTC_BUILD"], os.environ["RTC_SOURCE"]
+
+
+def main():
+    with open(SOURCE + "/README.md") as f:
+        section = f.read().split("## Blocks that a program makes itself")[1].split("\n## ")[0]
+    [program] = re.findall(r"^```c\n(.*?)^```\n", section, re.M | re.S)
+    with open("prog.c", "w") as f:
+        f.write(program)
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-I", SOURCE + "/include", "prog.c", "-o", "prog"], check=True)
+    env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
+    done = [subprocess.run(words + ["./prog"], env=env, timeout=60).returncode
+            for words in ([], [BUILD + "/bin/rtcheck", "--json=out.json"])]
+    with open("out.json") as f:
+        report = json.load(f)
+    errors = [(e["rtc"], e["near"]["size"]) for e in report["errors"]]
+    lost = [(l["rtc"], l["bytes"]) for l in report["leaks"]]
+    print(done, errors, lost)
+    return done != [0, 0] or errors != [("duf", 40)] or lost != [("mel", 300)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
