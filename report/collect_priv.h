@@ -110,8 +110,15 @@ struct rules *rules_with_own(struct report *r, struct rules *rules);
 /* As report_suppress and report_compare, without counting what rules met: of a run that goes on. */
 void findings_judge(struct report *r, const struct print_options *how);
 bool is_of_libc(const char *base_name); /* of a module */
+/* The function that allocated (enum error_entry), by what the innermost frame calls; ENTRY_NONE: not known. */
+uint32_t allocator_of(const struct report *r, const struct site *site);
+
+/* ---- source_names.c ------------------------------------------------------------------------- */
+
 /* "ns::f" of "int ns::f<int>(char)", and where "f" is in it; NULL: an operator.  Freed by the caller. */
 char *qualified_name(const char *full, const char **simple);
+/* "f<int>" of it, "operator+" of "ns::operator+(ns::a)": as it is declared.  Freed by the caller. */
+char *declared_name(const char *full);
 
 /* ---- leaks.c ------------------------------------------------------------------------------ */
 

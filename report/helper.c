@@ -106,6 +106,7 @@ static void put_frame(FILE *out, const struct report *r, uint32_t place)
 
     put_number(out, place);
     put_number(out, r->modules[frame->module].symbols);
+    put_number(out, frame->calls);
     put(out, frame->system_name);
     put(out, frame->function);
     put_number(out, frame->in_function);
@@ -115,6 +116,7 @@ static void put_frame(FILE *out, const struct report *r, uint32_t place)
     for (uint32_t i = 0; i < frame->inlined_count; i++) {
         put(out, frame->inlined[i].system_name);
         put(out, frame->inlined[i].function);
+        put(out, frame->inlined[i].declared);
         put(out, frame->inlined[i].call_file);
         put_number(out, (uint64_t)frame->inlined[i].call_line);
     }
@@ -178,6 +180,7 @@ static void get_inlined(struct answer *a, struct frame *frame)
     for (uint32_t i = 0; i < frame->inlined_count; i++) {
         frame->inlined[i].system_name = get_copy(a);
         frame->inlined[i].function = get_copy(a);
+        frame->inlined[i].declared = get_copy(a);
         frame->inlined[i].call_file = get_copy(a);
         frame->inlined[i].call_line = get_line(a);
     }
@@ -189,6 +192,13 @@ static void get_symbols(struct answer *a, struct module *module)
 
     if (symbols < SYMBOLS_COUNT)
         module->symbols = (enum module_symbols)symbols;
+}
+
+static uint32_t get_entry(struct answer *a)
+{
+    uint64_t entry = get_number(a);
+
+    return entry < ENTRY_COUNT ? (uint32_t)entry : ENTRY_NONE;
 }
 
 /* false: no such answer was asked for. */
@@ -203,6 +213,7 @@ static bool get_frame(struct answer *a, struct report *r)
     frame = &r->frames[place];
     frame->tried = true;
     get_symbols(a, &r->modules[frame->module]);
+    frame->calls = get_entry(a);
     frame->system_name = get_copy(a);
     frame->function = get_copy(a);
     frame->in_function = get_number(a);

@@ -249,6 +249,7 @@ static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)
 
     if (linkage)
         inlined.function = demangle(linkage);
+    inlined.declared = linkage ? copy_of(name) : NULL;
     inlined.call_file = copy_of(call_file(call, unit));
     inlined.call_line = inlined.call_file ? call_line(call) : 0;
     return inlined;

@@ -46,6 +46,7 @@ struct source_line {
     const char *system_name; /* as the linker has it */
     const char *file;
     int line;
+    const char *declared; /* of one that was inlined: as it is declared */
 };
 
 /*

@@ -169,10 +169,10 @@ static bool is_about(const struct rule *rule, uint32_t code, uint32_t leak_kind)
 static bool any_text_meets(struct rules *rules, const struct spot *spot, const struct location *l)
 {
     static const uint32_t texts_of[FIELD_COUNT] = {
-        [FIELD_FUN] = 1 << SPOT_SYSTEM | 1 << SPOT_ALIAS | 1 << SPOT_SIMPLE,
+        [FIELD_FUN] = 1 << SPOT_SYSTEM | 1 << SPOT_ALIAS | 1 << SPOT_DECLARED,
         [FIELD_OBJ] = 1 << SPOT_OBJECT,
         [FIELD_SRC] = 1 << SPOT_FILE | 1 << SPOT_FILE_BASE,
-        [FIELD_ANY] = 1 << SPOT_SYSTEM | 1 << SPOT_FULL | 1 << SPOT_FILE | 1 << SPOT_OBJECT,
+        [FIELD_ANY] = 1 << SPOT_SYSTEM | 1 << SPOT_LOCAL | 1 << SPOT_FULL | 1 << SPOT_FILE | 1 << SPOT_OBJECT,
         [FIELD_WORD] = (1 << SPOT_TEXTS) - 1,
     };
 
@@ -195,9 +195,9 @@ static bool spot_meets(struct rules *rules, const struct spot *spot, const struc
  * one more whenever what is behind it does not fit.  Locations beyond the frames that were kept are
  * not asked for, as long as each of those before had its own frame.
  */
-static bool stack_meets(struct rules *rules, const struct rule *rule, const struct subject *f)
+static bool stack_meets_from(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t spot)
 {
-    uint32_t at = 0, spot = 0, behind = UINT32_MAX, from = 0;
+    uint32_t at = 0, behind = UINT32_MAX, from = 0;
 
     while (at < rule->location_count) {
         const struct location *l = &rule->locations[at];
@@ -219,10 +219,19 @@ static bool stack_meets(struct rules *rules, const struct rule *rule, const stru
     return true;
 }
 
-/* Is one of `count` functions behind the entry at one of the locations? */
+static bool stack_meets(struct rules *rules, const struct rule *rule, const struct subject *f)
+{
+    uint32_t from = 0;
+
+    while (from + 1 < f->entry_count && !stack_meets_from(rules, rule, f, from))
+        from++;
+    return stack_meets_from(rules, rule, f, from);
+}
+
+/* Is one of `count` functions behind the entries at one of the locations? */
 static bool any_meets(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t count)
 {
-    for (uint32_t i = 1; i <= count && i < f->spot_count; i++)
+    for (uint32_t i = f->entry_count; i < f->entry_count + count && i < f->spot_count; i++)
         for (uint32_t k = 0; k < rule->location_count; k++)
             if (spot_meets(rules, f->spots[i], &rule->locations[k]))
                 return true;

@@ -50,7 +50,7 @@ enum rule_scope {
 /* What of a frame a location speaks of. */
 enum location_field {
     FIELD_ELLIPSIS, /* any number of frames */
-    FIELD_FUN,      /* the name that the linker has */
+    FIELD_FUN,      /* the name that the linker has; of what was inlined that of its declaration, too */
     FIELD_OBJ,
     FIELD_SRC,
     FIELD_ANY,  /* function as the source has it, file or object, anything of their paths */
@@ -114,6 +114,8 @@ int rules_read_text(struct rules *rules, const char *name, const char *text, siz
 enum spot_text {
     SPOT_SYSTEM,    /* as the linker has it */
     SPOT_ALIAS,     /* another name of it: without version, without a library's underscores */
+    SPOT_DECLARED,  /* of one that was inlined, which valgrind knows by its declaration */
+    SPOT_LOCAL,     /* of one that other files do not see, which LeakSanitizer knows by that */
     SPOT_SIMPLE,    /* without namespaces, templates and parameters */
     SPOT_FULL,      /* as the source has it */
     SPOT_QUALIFIED, /* the same without parameters */
@@ -138,9 +140,10 @@ struct subject {
     uint64_t address; /* and how many bytes from it on belong to it */
     uint64_t bytes_there;
     const char *program; /* NULL: several */
-    const struct spot *const *spots; /* innermost first; the first is the entry: malloc, free, .. */
+    const struct spot *const *spots; /* innermost first; at first entries: malloc, free, .. */
     uint32_t spot_count;
-    uint32_t place_count; /* of them, behind the entry, those of the innermost frame */
+    uint32_t entry_count; /* of them; a stack may begin with any of these */
+    uint32_t place_count; /* of them, behind the entries, those of the innermost frame */
     bool is_cut;          /* more frames than are kept */
     bool is_stripped;     /* see SCOPE_STRIPPED */
     uint64_t hits;

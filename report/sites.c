@@ -139,6 +139,7 @@ static void frame_free(struct frame *frame)
     for (uint32_t i = 0; i < frame->inlined_count; i++) {
         free(frame->inlined[i].system_name);
         free(frame->inlined[i].function);
+        free(frame->inlined[i].declared);
         free(frame->inlined[i].call_file);
     }
     free(frame->inlined);

@@ -3,9 +3,8 @@
  *
  * It has the user's part of the stack, and no more locations than valgrind takes.  Frames of the C
  * library are told by its file alone: its functions have other names where its symbols are installed.
- * What was inlined has the name of its declaration for valgrind, and we have the linker's: a glob takes
- * both, and an ellipsis stands for operators, whose two names have nothing in common.  A leak does not say which function allocated it; in valgrind all of those lie in one file,
- * whose name stands for them here.
+ * What was inlined has the name of its declaration, as for valgrind.  Where it is not known which function
+ * allocated, or valgrind knows it by another name, its file stands for it, in which valgrind has all of them.
  *
  * What valgrind has no kind for is an entry for a tool of our name, which it passes over.
  */
@@ -20,7 +19,6 @@
 struct entry {
     FILE *out;
     uint32_t locations;
-    bool after_ellipsis;
 };
 
 __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, const char *field,
@@ -29,7 +27,6 @@ __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, 
     va_list arguments;
     char *text;
 
-    e->after_ellipsis = false;
     if (e->locations++ >= LOCATIONS_MAX)
         return;
     va_start(arguments, format);
@@ -53,29 +50,6 @@ static void object_put(struct entry *e, const char *path)
         location_put(e, "obj", "*");
 }
 
-static void ellipsis_put(struct entry *e)
-{
-    if (!e->after_ellipsis && e->locations++ < LOCATIONS_MAX)
-        fputs("   ...\n", e->out);
-    e->after_ellipsis = true;
-}
-
-/* A function that was inlined. */
-static void inlined_put(struct entry *e, const struct source_line *line)
-{
-    bool is_mangled = strcmp(line->function, line->system_name) != 0;
-    const char *simple = NULL;
-    char *name = is_mangled ? qualified_name(line->function, &simple) : NULL;
-
-    if (!is_mangled)
-        location_put(e, "fun", "%s", line->system_name);
-    else if (simple && *simple)
-        location_put(e, "fun", "*%s*", simple);
-    else
-        ellipsis_put(e);
-    free(name);
-}
-
 static void frame_put(struct entry *e, const struct report *r, const struct frame *frame)
 {
     const char *object = frame->module == NO_MODULE ? "" : r->modules[frame->module].path;
@@ -84,11 +58,10 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = lines[i].system_name;
-        bool is_inlined = i + 1 < count;
         if (!name || !*name || is_of_libc(base_name(object)))
             object_put(e, object);
-        else if (is_inlined)
-            inlined_put(e, &lines[i]);
+        else if (lines[i].declared)
+            location_put(e, "fun", "%s", lines[i].declared);
         else if (strchr(name, '@'))
             location_put(e, "fun", "%.*s*", (int)strcspn(name, "@"), name);
         else
@@ -98,8 +71,28 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-/* Of an error the function that found it; of others any that allocates. */
-static void entry_put(struct entry *e, const struct error *error)
+/* Where valgrind has its own malloc. */
+static void allocator_put(struct entry *e, uint32_t entry)
+{
+    static const char *const names[ENTRY_COUNT] = {
+        [ENTRY_MALLOC] = "malloc",
+        [ENTRY_CALLOC] = "calloc",
+        [ENTRY_NEW] = "_Znwm*",
+        [ENTRY_NEW_ARRAY] = "_Znam*",
+        [ENTRY_NEW_ALIGNED] = "_ZnwmSt11align_val_t*",
+        [ENTRY_NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t*",
+    };
+
+    if (names[entry])
+        location_put(e, "fun", "%s", names[entry]);
+    else
+        location_put(e, "obj", "*/vgpreload_memcheck-*.so");
+    if (entry == ENTRY_POSIX_MEMALIGN)
+        location_put(e, "obj", "*/vgpreload_memcheck-*.so"); /* its memalign */
+}
+
+/* Of an error the function that found it; of others the one that allocated. */
+static void entry_put(struct entry *e, const struct error *error, uint32_t allocator)
 {
     static const char *const names[ENTRY_COUNT] = {
         [ENTRY_FREE] = "free",
@@ -110,10 +103,11 @@ static void entry_put(struct entry *e, const struct error *error)
         [ENTRY_DELETE_ARRAY] = "_ZdaPv*",
         [ENTRY_DELETE_ARRAY_ALIGNED] = "_ZdaPv*",
     };
-    const char *name = error && error->kind != ERROR_WUA ? names[error->entry] : NULL;
 
-    if (name)
-        location_put(e, "fun", "%s", name);
+    if (!error || error->kind == ERROR_WUA)
+        allocator_put(e, allocator);
+    else if (names[error->entry])
+        location_put(e, "fun", "%s", names[error->entry]);
     else
         location_put(e, "obj", "*/vgpreload_memcheck-*.so");
 }
@@ -125,7 +119,7 @@ static void stack_put(struct entry *e, struct report *r, uint32_t place, const s
 
     symbolize_site(r, place);
     count = user_frames(r, site);
-    entry_put(e, error);
+    entry_put(e, error, allocator_of(r, site));
     for (uint32_t i = 0; i < count; i++)
         frame_put(e, r, &r->frames[site->frames[i]]);
 }

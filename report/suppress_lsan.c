@@ -13,7 +13,10 @@ static void put(char *pattern, size_t *used, char c)
         pattern[(*used)++] = c;
 }
 
-/* What stands behind a $ means nothing there, either. */
+/*
+ * What stands behind a $ means nothing there, either; and with nothing before it a template meets nothing,
+ * rather than everything.
+ */
 static uint32_t template_intern(struct reader *in, const char *at, size_t bytes)
 {
     char *pattern = must_have(malloc(bytes + 3));
@@ -21,7 +24,7 @@ static uint32_t template_intern(struct reader *in, const char *at, size_t bytes)
     size_t used = 0;
     uint32_t number;
 
-    if (!is_begun)
+    if (!is_begun && bytes > 0 && *at != '$')
         put(pattern, &used, PATTERN_RUN);
     for (size_t i = is_begun; i < bytes && !is_ended; i++) {
         is_ended = at[i] == '$';

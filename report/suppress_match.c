@@ -3,8 +3,8 @@
  *
  * Rules see a stack as valgrind would show it: innermost is the entry, malloc or whatever it was, which
  * our stacks do not have; then each function with what was inlined in it, under the names that the
- * linker and the source have for it.  Of a leak it is not known which of the functions that allocate
- * was called: its entry has the names of all of them.
+ * linker and the source have for it.  Of a leak the entry is what the innermost frame calls; where that is
+ * not known, it has the names of all functions that allocate.
  *
  * Stacks get their names only where a rule may ask for them: that takes longer than all the rest.
  */
@@ -18,7 +18,7 @@
 /* Where valgrind has its own malloc: the entry's object to rules. */
 #define ENTRY_OBJECT "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"
 
-#define ENTRY_NAMES 16u
+#define ENTRY_NAMES 24u
 
 struct entry_spot {
     struct spot spot;
@@ -43,33 +43,25 @@ struct match {
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-static const char *const allocating[] = {
-    "malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
-    "_Znwm", "_ZnwmRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
-    "_Znam", "_ZnamRKSt9nothrow_t", "_ZnamSt11align_val_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
-};
-static_assert(countof(allocating) <= ENTRY_NAMES, "all have room");
+static bool allocates(uint32_t entry)
+{
+    return (entry >= ENTRY_MALLOC && entry <= ENTRY_PVALLOC) || entry == ENTRY_NEW || entry == ENTRY_NEW_ARRAY ||
+           entry == ENTRY_NEW_ALIGNED || entry == ENTRY_NEW_ARRAY_ALIGNED;
+}
 
-/* Linkers' names of the entries that have others than C's. */
-static const struct {
-    uint32_t entry;
-    const char *name;
-} operators[] = {
-    {ENTRY_NEW, "_Znwm"},
-    {ENTRY_NEW_ARRAY, "_Znam"},
-    {ENTRY_NEW_ALIGNED, "_ZnwmSt11align_val_t"},
-    {ENTRY_NEW_ARRAY_ALIGNED, "_ZnamSt11align_val_t"},
-    {ENTRY_DELETE, "_ZdlPv"},
-    {ENTRY_DELETE, "_ZdlPvm"},
-    {ENTRY_DELETE, "_ZdlPvRKSt9nothrow_t"},
-    {ENTRY_DELETE_ARRAY, "_ZdaPv"},
-    {ENTRY_DELETE_ARRAY, "_ZdaPvm"},
-    {ENTRY_DELETE_ARRAY, "_ZdaPvRKSt9nothrow_t"},
-    {ENTRY_DELETE_ALIGNED, "_ZdlPvSt11align_val_t"},
-    {ENTRY_DELETE_ALIGNED, "_ZdlPvmSt11align_val_t"},
-    {ENTRY_DELETE_ARRAY_ALIGNED, "_ZdaPvSt11align_val_t"},
-    {ENTRY_DELETE_ARRAY_ALIGNED, "_ZdaPvmSt11align_val_t"},
+/* What valgrind also calls them, for some end in a jump to others. */
+static const struct entry_alias others[] = {
+    {ENTRY_REALLOC, "malloc"},         {ENTRY_REALLOCARRAY, "malloc"},   {ENTRY_REALLOCARRAY, "realloc"},
+    {ENTRY_ALIGNED_ALLOC, "memalign"}, {ENTRY_POSIX_MEMALIGN, "memalign"}, {ENTRY_VALLOC, "memalign"},
+    {ENTRY_PVALLOC, "memalign"},       {ENTRY_PVALLOC, "valloc"},
 };
+
+static void entry_name_add(struct match *m, struct entry_spot *e, const char *name)
+{
+    if (e->spot.name_count == ENTRY_NAMES)
+        abort(); /* our own mistake: too few */
+    e->names[e->spot.name_count++] = text_intern(m->rules->patterns, name);
+}
 
 static void entry_begin(struct match *m, struct entry_spot *e)
 {
@@ -77,24 +69,29 @@ static void entry_begin(struct match *m, struct entry_spot *e)
     e->spot.text[SPOT_OBJECT] = text_intern(m->rules->patterns, ENTRY_OBJECT);
 }
 
-static void entry_name_add(struct match *m, struct entry_spot *e, const char *name)
+/* One name of an entry: also one of those that any may be that allocates. */
+static void entry_is(struct match *m, uint32_t entry, const char *name)
 {
-    e->names[e->spot.name_count++] = text_intern(m->rules->patterns, name);
+    entry_name_add(m, &m->entries[entry], name);
+    if (allocates(entry))
+        entry_name_add(m, &m->allocated, name);
 }
 
 static void entries_make(struct match *m)
 {
+    const struct entry_alias *alias;
+
     m->below_main = text_intern(m->rules->patterns, "(below main)");
     entry_begin(m, &m->allocated);
-    for (size_t i = 0; i < countof(allocating); i++)
-        entry_name_add(m, &m->allocated, allocating[i]);
     for (uint32_t i = 0; i < ENTRY_COUNT; i++) {
         entry_begin(m, &m->entries[i]);
-        if (entry_name(i))
-            entry_name_add(m, &m->entries[i], entry_name(i));
+        if (entry_name(i) && i < ENTRY_NEW) /* of operators it is not the linker's */
+            entry_is(m, i, entry_name(i));
     }
-    for (size_t i = 0; i < countof(operators); i++)
-        entry_name_add(m, &m->entries[operators[i].entry], operators[i].name);
+    for (size_t i = 0; (alias = entry_alias(i)); i++)
+        entry_is(m, alias->entry, alias->name);
+    for (size_t i = 0; i < countof(others); i++)
+        entry_name_add(m, &m->entries[others[i].entry], others[i].name);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -121,51 +118,21 @@ static uint32_t alias_intern(struct match *m, const char *name, const char *obje
     return number;
 }
 
-/* Where the bracket that the text up to `end` closes with was opened; `end`: it does not close with one. */
-static const char *opened(const char *text, const char *end, char open, char close)
+/* C++'s of one file: gcc gives them no linkers' name in debugging information. */
+static bool is_local(const char *system_name)
 {
-    const char *at = end;
-    int depth = 0;
-
-    do {
-        if (at == text)
-            return end;
-        at--;
-        depth += *at == close ? 1 : *at == open ? -1 : 0;
-    } while (depth > 0);
-    return at + 1 == end ? end : at;
+    return strncmp(system_name, "_ZL", 3) == 0 || strncmp(system_name, "_ZZ", 3) == 0 ||
+           strstr(system_name, "12_GLOBAL__N_1") != NULL;
 }
 
-/* Of "int ns::f<int>(char) const" what is between the blank and the bracket. */
-char *qualified_name(const char *full, const char **simple)
-{
-    const char *end = full + strlen(full), *from, *last;
-    char *name;
-    int depth = 0;
-
-    if (strstr(full, "operator"))
-        return NULL; /* whose names are made of brackets */
-    if (end - full > 6 && strcmp(end - 6, " const") == 0)
-        end -= 6;
-    end = opened(full, end, '(', ')');
-    end = opened(full, end, '<', '>');
-    for (from = last = full; full < end; full++) {
-        depth += *full == '<' || *full == '(' ? 1 : *full == '>' || *full == ')' ? -1 : 0;
-        if (depth == 0 && *full == ' ')
-            from = last = full + 1;
-        else if (depth == 0 && *full == ':')
-            last = full + 1;
-    }
-    name = must_have(strndup(from, (size_t)(end - from)));
-    *simple = name + (last - from);
-    return name;
-}
-
-static void source_names(struct match *m, const char *full, struct spot *spot)
+static void source_names(struct match *m, const struct source_line *line, struct spot *spot)
 {
     const char *simple;
-    char *name = qualified_name(full, &simple);
+    char *declared = declared_name(line->function), *name = qualified_name(line->function, &simple);
 
+    if (line->system_name && is_local(line->system_name))
+        spot->text[SPOT_LOCAL] = text_intern(m->rules->patterns, declared);
+    free(declared);
     if (!name)
         return;
     spot->text[SPOT_QUALIFIED] = text_intern(m->rules->patterns, name);
@@ -198,6 +165,7 @@ static void spot_fill(struct match *m, const struct frame *frame, const struct s
     spot->text[SPOT_OBJECT] = name_intern(m, object);
     spot->text[SPOT_OBJECT_BASE] = name_intern(m, base_name(object));
     spot->text[SPOT_SYSTEM] = name_intern(m, line->system_name ? line->system_name : "???");
+    spot->text[SPOT_DECLARED] = name_intern(m, line->declared);
     spot->text[SPOT_FULL] = name_intern(m, line->function);
     spot->text[SPOT_FILE] = name_intern(m, line->file);
     spot->text[SPOT_FILE_BASE] = line->file ? name_intern(m, base_name(line->file)) : 0;
@@ -209,7 +177,7 @@ static void spot_fill(struct match *m, const struct frame *frame, const struct s
         spot->name_count = 1;
     }
     if (line->function && line->function != line->system_name)
-        source_names(m, line->function, spot);
+        source_names(m, line, spot);
 }
 
 static const struct frame_spots *spots_of_frame(struct match *m, uint32_t place)
@@ -237,11 +205,33 @@ static void spot_add(struct match *m, struct subject *f, const struct spot *spot
     m->spots[f->spot_count++] = spot;
 }
 
-static void stack_take(struct match *m, struct subject *f, const struct entry_spot *entry, uint32_t place)
+uint32_t allocator_of(const struct report *r, const struct site *site)
+{
+    uint32_t entry = site && site->count > 0 ? r->frames[site->frames[0]].calls : ENTRY_NONE;
+
+    return allocates(entry) ? entry : ENTRY_NONE;
+}
+
+#define ENTRY_ALLOCATED ENTRY_COUNT /* not an error's entry: what allocated */
+
+static void entries_take(struct match *m, struct subject *f, const struct site *site, uint32_t entry)
+{
+    if (entry == ENTRY_ALLOCATED) {
+        entry = allocator_of(m->r, site);
+        if (entry == ENTRY_POSIX_MEMALIGN)
+            spot_add(m, f, &m->entries[ENTRY_MEMALIGN].spot); /* which it calls, in valgrind */
+        spot_add(m, f, entry == ENTRY_NONE ? &m->allocated.spot : &m->entries[entry].spot);
+    } else {
+        spot_add(m, f, &m->entries[entry].spot);
+    }
+    f->entry_count = f->spot_count;
+}
+
+static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint32_t place)
 {
     const struct site *site = place == NO_SITE ? NULL : &m->r->sites[place];
 
-    spot_add(m, f, &entry->spot);
+    entries_take(m, f, site, entry);
     for (uint32_t i = 0; site && i < site->count; i++) {
         const struct frame_spots *spots = spots_of_frame(m, site->frames[i]);
         for (uint32_t k = 0; k < spots->count; k++)
@@ -266,8 +256,7 @@ static bool is_stripped(struct report *r, uint32_t place)
     return r->modules[module].symbols == SYMBOLS_EXPORTED;
 }
 
-static uint32_t decide(struct match *m, struct subject *f, const struct entry_spot *entry, uint32_t site,
-                       bool counts)
+static uint32_t decide(struct match *m, struct subject *f, uint32_t entry, uint32_t site, bool counts)
 {
     if (rules_ask_names(m->rules, f->code, f->leak_kind)) {
         if (site != NO_SITE)
@@ -307,7 +296,7 @@ static void error_judge(struct match *m, struct error *e, bool counts)
     };
 
     if (f.code && rules_ask_about(m->rules, f.code, 0))
-        e->fate = fate_of(m->rules, decide(m, &f, by_block ? &m->allocated : &m->entries[e->entry], site, counts));
+        e->fate = fate_of(m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
 }
 
 /* The program that all these processes run; NULL: they run several. */
@@ -337,7 +326,7 @@ static void leak_judge(struct match *m, struct leak *leak, bool counts)
     };
 
     if (rules_ask_about(m->rules, f.code, f.leak_kind))
-        leak->fate = fate_of(m->rules, decide(m, &f, &m->allocated, leak->site, counts));
+        leak->fate = fate_of(m->rules, decide(m, &f, ENTRY_ALLOCATED, leak->site, counts));
 }
 
 static struct match match_begin(struct report *r, struct rules *rules)

@@ -231,7 +231,7 @@ static void frame_drop_header(struct frame *frame)
 void frame_symbolize(struct report *r, struct frame *frame)
 {
     struct symbols *s;
-    Dwarf_Addr address;
+    Dwarf_Addr address, bias;
     const char *name;
     GElf_Off offset;
     GElf_Sym sym;
@@ -249,6 +249,8 @@ void frame_symbolize(struct report *r, struct frame *frame)
     frame_take_line(frame, s, address);
     frame_take_inlines(frame, s, address);
     frame_drop_header(frame);
+    if (!frame->exact)
+        frame->calls = entry_called(&s->slots, dwfl_module_getelf(s->module, &bias), frame->offset);
 }
 
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max)
@@ -259,14 +261,14 @@ uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint3
 
     for (uint32_t i = 0; i < frame->inlined_count && count < max; i++) {
         const struct inlined *in = &frame->inlined[i];
-        lines[count++] = (struct source_line){in->function ? in->function : in->system_name,
-                                              in->system_name, file, line};
+        lines[count++] = (struct source_line){in->function ? in->function : in->system_name, in->system_name, file,
+                                              line, in->declared ? in->declared : in->system_name};
         file = in->call_file;
         line = in->call_line;
     }
     if (count < max)
         lines[count++] = (struct source_line){frame->function ? frame->function : frame->system_name,
-                                              frame->system_name, file, line};
+                                              frame->system_name, file, line, NULL};
     return count;
 }
 
@@ -276,6 +278,7 @@ void symbols_free(struct report *r)
         names_free(r->symbols[i].names);
         lines_free(r->symbols[i].lines);
         functions_free(r->symbols[i].functions);
+        slots_free(r->symbols[i].slots);
         variables_close(r->symbols[i].variables);
         if (r->symbols[i].dwfl)
             dwfl_end(r->symbols[i].dwfl);

@@ -5,6 +5,7 @@
  *   names.c               its function, by the file's table of symbols
  *   lines.c               the unit and the source line of an address
  *   inlines.c             the functions that were inlined there
+ *   calls.c               the function that was called there, if it is one of malloc's
  *   locals.c              the variables that lie on the stack then
  *   symbolize_variable.c  which variable lies at a place
  */
@@ -17,6 +18,7 @@
 
 struct names;     /* of a module: its symbols by address */
 struct lines;     /* of a module: units by address, where the file has no such table */
+struct slots;     /* of a module: where addresses of functions are kept that it calls */
 struct functions; /* of a module: functions by address, of the units that were asked for */
 
 /* Of a module's file; each is read when it is needed. */
@@ -28,6 +30,7 @@ struct symbols {
     struct names *names;
     struct lines *lines;
     struct functions *functions;
+    struct slots *slots;
     struct variables *variables;
     bool variables_tried;
 };
@@ -55,6 +58,13 @@ void lines_free(struct lines *lines);
 /* What was inlined at the unit's own address, into the frame; its name, where it has none yet. */
 void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame);
 void functions_free(struct functions *known);
+
+/*
+ * The entry that the call before `back` leads to, an address of the file's own; ENTRY_NONE: not known, or
+ * another function.  *slots is made when it is needed.
+ */
+uint32_t entry_called(struct slots **slots, Elf *elf, GElf_Addr back);
+void slots_free(struct slots *slots);
 
 /*
  * The function at the unit's own address, and what in it holds the address: blocks and inlined

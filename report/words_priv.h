@@ -102,6 +102,17 @@ char *thread_words(const struct report *r, uint32_t image, const struct thread *
 void found_words(const struct error *e, FILE *out);
 const char *thread_label(const struct error *e); /* before what thread_words says of e's thread */
 const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
+
+/* ---- calls.c -------------------------------------------------------------------------------- */
+
+/* What linkers call an operator, which may have several names. */
+struct entry_alias {
+    uint32_t entry;
+    const char *name;
+};
+
+const struct entry_alias *entry_alias(size_t index); /* NULL: there are no more */
+
 const char *family_name(uint32_t family);
 
 /* ---- leak_rows.c --------------------------------------------------------------------------- */

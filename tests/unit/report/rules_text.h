@@ -44,6 +44,7 @@ static inline void stack_make(struct rules *rules, struct stack *s, uint32_t cod
         spot->text[SPOT_OBJECT] = text_intern(rules->patterns, colon ? word : "/bin/prog");
         spot->text[SPOT_SYSTEM] = text_intern(rules->patterns, colon ? colon + 1 : word);
         s->at[s->finding.spot_count++] = spot;
+        s->finding.entry_count = 1;
     }
     free(copy);
 }

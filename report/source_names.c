@@ -1,0 +1,77 @@
+/*
+ * source_names.c - names of functions as rules have them, made from those that a demangler writes.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "words_priv.h"
+
+/* Where the bracket that the text up to `end` closes with was opened; `end`: it does not close with one. */
+static const char *opened(const char *text, const char *end, char open, char close)
+{
+    const char *at = end;
+    int depth = 0;
+
+    do {
+        if (at == text)
+            return end;
+        at--;
+        depth += *at == close ? 1 : *at == open ? -1 : 0;
+    } while (depth > 0);
+    return at + 1 == end ? end : at;
+}
+
+/* The end of a name without the parameters behind it. */
+static const char *end_of_name(const char *full)
+{
+    const char *end = full + strlen(full);
+
+    if (end - full > 6 && strcmp(end - 6, " const") == 0)
+        end -= 6;
+    return opened(full, end, '(', ')');
+}
+
+/* Of "int ns::f<int>(char) const" what is between the blank and the bracket. */
+char *qualified_name(const char *full, const char **simple)
+{
+    const char *end = opened(full, end_of_name(full), '<', '>'), *from, *last;
+    char *name;
+    int depth = 0;
+
+    if (strstr(full, "operator"))
+        return NULL; /* whose names are made of brackets */
+    for (from = last = full; full < end; full++) {
+        depth += *full == '<' || *full == '(' ? 1 : *full == '>' || *full == ')' ? -1 : 0;
+        if (depth == 0 && *full == ' ')
+            from = last = full + 1;
+        else if (depth == 0 && *full == ':')
+            last = full + 1;
+    }
+    name = must_have(strndup(from, (size_t)(end - from)));
+    *simple = name + (last - from);
+    return name;
+}
+
+static bool is_operator(const char *at)
+{
+    size_t bytes = strlen("operator");
+
+    return strncmp(at, "operator", bytes) == 0 && at[bytes] != '_' && !isalnum((unsigned char)at[bytes]);
+}
+
+char *declared_name(const char *full)
+{
+    const char *end = end_of_name(full), *from = full;
+    int depth = 0;
+
+    for (const char *at = full; at < end; at++) {
+        depth += *at == '<' || *at == '(' ? 1 : *at == '>' || *at == ')' ? -1 : 0;
+        if (depth == 0 && (*at == ' ' || *at == ':'))
+            from = at + 1;
+        if (from == at + 1 || at == full)
+            if (is_operator(from))
+                break;
+    }
+    return must_have(strndup(from, (size_t)(end - from)));
+}
