@@ -21,7 +21,9 @@ static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
                                             "errors", "leaks", "roots", "leak_checks",
-                                            "check_leaks", "check_roots", "texts", "recorded"};
+                                            "check_leaks", "check_roots", "texts", "recorded",
+                                            "mappings", "map_sum"};
+static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
 static const char *const witnesses[] = {"nobody", "root", "block", "register", "self"};
@@ -300,6 +302,30 @@ static void dump_texts(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_mappings(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct map_region *m = segment_item(s, i);
+        fprintf(out, "   mapping %u [0x%llx,0x%llx) rights=%u%s offset=0x%llx device=0x%llx inode=%llu %s", i,
+                ull(m->start), ull(m->end), m->protection, m->shared ? " shared" : "", ull(m->offset),
+                ull(m->device), ull(m->inode), NAME(origins, m->origin));
+        fprintf(out, " call=%u stack=%u thread=%u mark=%u\n", m->call, m->stack, m->thread, m->mark);
+    }
+}
+
+static void dump_map_sum(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct map_sum *sum = segment_item(s, i);
+        fprintf(out, "   map_sum flags=0x%x first_call=%u mapped=%llu unmapped=%llu unseen=%llu bytes=%llu peak=%llu",
+                sum->flags, sum->first_call, ull(sum->mapped), ull(sum->unmapped), ull(sum->unseen),
+                ull(sum->bytes), ull(sum->peak_bytes));
+        fprintf(out, " compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu changed=%llu\n",
+                ull(sum->compared), ull(sum->behind_objects), ull(sum->behind_stacks),
+                ull(sum->behind_others), ull(sum->behind_gone), ull(sum->behind_changed));
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -326,6 +352,10 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_recorded(s, out);
     else if (s->kind == SEGMENT_TEXTS)
         dump_texts(s, out);
+    else if (s->kind == SEGMENT_MAPPINGS)
+        dump_mappings(s, out);
+    else if (s->kind == SEGMENT_MAP_SUM)
+        dump_map_sum(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

@@ -2,7 +2,7 @@
  * maps.c - what is mapped: ranges of addresses that do not overlap, each with what the kernel says of
  * it, in order, and joined with its neighbour where they differ in nothing.
  *
- * Leaves of up to 64 ranges, in an order of their own:
+ * Leaves of up to 32 ranges, in an order of their own:
  *
  *      order:  3          0          7
  *      leaf:   [a b c d]  [e f]      [g h i]       room for more in each
@@ -50,23 +50,36 @@ void maps_init(struct maps *m, void *storage, size_t bytes)
 
 /* ---- spots ---------------------------------------------------------------------------------- */
 
-/* The first range that ends above `at`. */
-static struct spot spot_of(const struct maps *m, uint64_t at)
+static bool ends_above(const struct maps *m, uint32_t k, uint64_t at)
 {
-    uint32_t low = 0, high = m->leaves; /* the first leaf whose last range ends above it */
+    const struct map_leaf *l = leaf_at(m, k);
+    return l->region[l->count - 1].end > at;
+}
+
+/* The first leaf whose last range ends above `at`. */
+static uint32_t leaf_of(const struct maps *m, uint64_t at)
+{
+    uint32_t low = 0, high = m->leaves;
+    if (m->last < high && ends_above(m, m->last, at) && (!m->last || !ends_above(m, m->last - 1, at)))
+        return m->last;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        const struct map_leaf *l = leaf_at(m, middle);
-        if (l->region[l->count - 1].end > at)
+        if (ends_above(m, middle, at))
             high = middle;
         else
             low = middle + 1;
     }
-    struct spot p = {low, 0};
-    if (low == m->leaves)
+    return low;
+}
+
+/* The first range that ends above `at`. */
+static struct spot spot_of(const struct maps *m, uint64_t at)
+{
+    struct spot p = {leaf_of(m, at), 0};
+    if (p.k == m->leaves)
         return p;
-    const struct map_leaf *l = leaf_at(m, low);
-    high = l->count;
+    const struct map_leaf *l = leaf_at(m, p.k);
+    uint32_t high = l->count;
     while (p.i < high) {
         uint32_t middle = (p.i + high) / 2;
         if (l->region[middle].end > at)
@@ -75,6 +88,50 @@ static struct spot spot_of(const struct maps *m, uint64_t at)
             p.i = middle + 1;
     }
     return p;
+}
+
+/* k == leaves: it is the first. */
+static struct spot before_spot(const struct maps *m, struct spot p)
+{
+    if (p.i)
+        return (struct spot){p.k, p.i - 1};
+    return p.k ? (struct spot){p.k - 1, leaf_at(m, p.k - 1)->count - 1} : (struct spot){m->leaves, 0};
+}
+
+/* ---- changes, for a copy ---------------------------------------------------------------------- */
+
+#define LAST_CHANGED UINT32_MAX
+
+/* The range at `from` and those behind it. */
+static void touch(struct maps *m, uint32_t number, uint32_t from)
+{
+    struct map_leaf *l = &m->leaf[number];
+    if (l->next_changed) {
+        l->changed_from = from < l->changed_from ? from : l->changed_from;
+        return;
+    }
+    l->changed_from = from;
+    l->next_changed = m->changed ? m->changed : LAST_CHANGED;
+    m->changed = number + 1;
+}
+
+uint32_t maps_next_changed(struct maps *m, uint32_t *from)
+{
+    uint32_t number = m->changed;
+    if (!number)
+        return 0;
+    struct map_leaf *l = &m->leaf[number - 1];
+    *from = l->changed_from;
+    m->changed = l->next_changed == LAST_CHANGED ? 0 : l->next_changed;
+    l->next_changed = 0;
+    return number;
+}
+
+/* The range at p is about to be changed. */
+static struct map_region *change_at(struct maps *m, struct spot p)
+{
+    touch(m, m->order[p.k], p.i);
+    return region_at(m, p);
 }
 
 /* ---- leaves --------------------------------------------------------------------------------- */
@@ -91,9 +148,12 @@ static void add_leaf(struct maps *m, uint32_t k)
     if (m->free) {
         number = m->free - 1;
         m->free = m->leaf[number].next_free;
-    } else
+    } else {
         m->made++;
+        m->leaf[number].next_changed = 0;
+    }
     m->leaf[number].count = 0;
+    touch(m, number, 0);
     memmove(m->order + k + 1, m->order + k, (m->leaves - k) * sizeof *m->order);
     m->order[k] = number;
     m->leaves++;
@@ -102,6 +162,8 @@ static void add_leaf(struct maps *m, uint32_t k)
 static void drop_leaf(struct maps *m, uint32_t k)
 {
     uint32_t number = m->order[k];
+    touch(m, number, 0);
+    m->leaf[number].count = 0;
     m->leaf[number].next_free = m->free;
     m->free = number + 1;
     m->leaves--;
@@ -114,6 +176,7 @@ static void halve(struct maps *m, uint32_t k)
     struct map_leaf *l = leaf_at(m, k), *behind = leaf_at(m, k + 1);
     memcpy(behind->region, l->region + LEAF_HALF, LEAF_HALF * sizeof *l->region);
     l->count = behind->count = LEAF_HALF;
+    touch(m, m->order[k], LEAF_HALF);
 }
 
 /* Before the range at p. */
@@ -136,6 +199,8 @@ static void insert(struct maps *m, struct spot p, const struct map_region *r)
     l->region[p.i] = *r;
     l->count++;
     m->count++;
+    m->last = p.k;
+    touch(m, m->order[p.k], p.i);
 }
 
 static void unite(struct maps *m, uint32_t k)
@@ -146,6 +211,7 @@ static void unite(struct maps *m, uint32_t k)
     if (l->count + behind->count > LEAF_HALF)
         return;
     memcpy(l->region + l->count, behind->region, behind->count * sizeof *l->region);
+    touch(m, m->order[k], l->count);
     l->count += behind->count;
     drop_leaf(m, k + 1);
 }
@@ -153,6 +219,8 @@ static void unite(struct maps *m, uint32_t k)
 static void erase(struct maps *m, struct spot p)
 {
     struct map_leaf *l = leaf_at(m, p.k);
+    touch(m, m->order[p.k], p.i);
+    m->last = p.k;
     l->count--;
     m->count--;
     memmove(l->region + p.i, l->region + p.i + 1, (l->count - p.i) * sizeof *l->region);
@@ -181,7 +249,7 @@ static void cut(struct maps *m, uint64_t at)
     struct map_region tail = *r;
     tail.start = at;
     tail.offset += is_file(r) ? at - r->start : 0;
-    r->end = at;
+    change_at(m, p)->end = at;
     p.i++;
     insert(m, p, &tail);
 }
@@ -189,7 +257,9 @@ static void cut(struct maps *m, uint64_t at)
 static bool continues(const struct map_region *a, const struct map_region *b)
 {
     return a->end == b->start && a->protection == b->protection && a->shared == b->shared &&
-           a->device == b->device && a->inode == b->inode &&
+           a->device == b->device && a->inode == b->inode && a->stack == b->stack &&
+           a->call == b->call && a->origin == b->origin && a->mark == b->mark &&
+           a->thread == b->thread &&
            (!is_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
@@ -200,10 +270,11 @@ static void join(struct maps *m, uint64_t at)
     struct map_region *r = region_at(m, p);
     if (!r || r->start != at || at == 0)
         return;
-    struct map_region *before = region_at(m, spot_of(m, at - 1));
-    if (before == r || !continues(before, r))
+    struct spot q = before_spot(m, p);
+    struct map_region *before = region_at(m, q);
+    if (q.k == m->leaves || !continues(before, r))
         return;
-    before->end = r->end;
+    change_at(m, q)->end = r->end;
     erase(m, p);
 }
 
@@ -211,6 +282,9 @@ static void join(struct maps *m, uint64_t at)
 
 static void take_out(struct maps *m, uint64_t start, uint64_t end)
 {
+    const struct map_region *first = region_at(m, spot_of(m, start));
+    if (!first || first->start >= end)
+        return;
     cut(m, start);
     cut(m, end);
     for (;;) {
@@ -252,10 +326,13 @@ bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protecti
         return true;
     cut(m, start);
     cut(m, end);
-    struct map_region *r;
-    for (uint64_t at = start; (r = region_at(m, spot_of(m, at))) && r->start < end;) {
+    for (uint64_t at = start;;) {
+        struct spot p = spot_of(m, at);
+        struct map_region *r = region_at(m, p);
+        if (!r || r->start >= end)
+            break;
         at = r->end;
-        r->protection = protection;
+        change_at(m, p)->protection = protection;
         join(m, r->start);
     }
     join(m, end);

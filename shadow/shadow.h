@@ -327,19 +327,13 @@ bool verify_area(const void *area, uint64_t bytes, const struct run_header *run,
 
 /* ---- maps.c: what is mapped -------------------------------------------------------------- */
 
-struct map_region {
-    uint64_t start, end;
-    uint64_t offset; /* in the file; 0 where there is none */
-    uint64_t inode, device; /* both 0: anonymous */
-    uint8_t protection;     /* as mprotect has it */
-    bool shared;
-};
-
-#define MAP_LEAF_REGIONS 64u
+#define MAP_LEAF_REGIONS 32u
 
 struct map_leaf {
     uint32_t count;
     uint32_t next_free;
+    uint32_t next_changed; /* 0: it is not in the list */
+    uint32_t changed_from; /* those before are as they were */
     struct map_region region[MAP_LEAF_REGIONS];
 };
 
@@ -349,6 +343,8 @@ struct maps {
     uint32_t *order;
     uint32_t room, made, leaves; /* leaves: all that fit, that were ever used, that are */
     uint32_t free;
+    uint32_t changed;
+    uint32_t last;  /* of the leaves in order: what was changed last, and where others look first */
     uint32_t count; /* of ranges */
 };
 
@@ -366,6 +362,12 @@ bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protecti
 
 /* The first range that ends above `at`; NULL: there is none.  Valid until the next change. */
 const struct map_region *maps_find(const struct maps *m, uint64_t at);
+
+/*
+ * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, from its *from-th
+ * range on; 0: there is none.  One that is empty now is in use no more.
+ */
+uint32_t maps_next_changed(struct maps *m, uint32_t *from);
 
 /* In order, apart, and joined: what must hold at any time. */
 bool maps_is_valid(const struct maps *m);

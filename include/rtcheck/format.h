@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 4u
+#define RTC_VERSION_MINOR 5u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -282,7 +282,10 @@ enum segment_kind {
     SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
     SEGMENT_CHECK_ROOTS = 11,
     SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
-    SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 4 */
+    SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 5 */
+    SEGMENT_MAPPINGS = 14, /* map_regions; index = leaf number; epoch odd: being changed; minor version 5 */
+    SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
+    SEGMENT_KIND_COUNT
 };
 
 enum segment_state {
@@ -631,6 +634,55 @@ struct leak_check_record {
     uint64_t reserved[4];
 };
 
+/* ---- mappings ---------------------------------------------------------------------------- */
+
+enum map_origin {
+    MAP_UNTOLD = 0,  /* not by the runtime */
+    MAP_EXISTED = 1, /* it was there when the program first changed something */
+    MAP_CALLED = 2,  /* by a call that was seen: of the program, or of a library that it uses */
+    MAP_BEHIND = 3,  /* found later: by libc or the loader for themselves, or by a raw system call */
+    MAP_ORIGIN_COUNT
+};
+
+#define MAP_FILE_UNKNOWN UINT64_MAX /* map_region.device: of some file, or shared; nobody has looked yet */
+
+/*
+ * A range of what is mapped, alike in all that follows.  A process that was killed may leave one that
+ * is half written: readers leave out what cannot be.
+ */
+struct map_region {
+    uint64_t start, end;
+    uint64_t offset; /* in the file; 0 where there is none */
+    uint64_t inode, device; /* both 0: anonymous; of shared memory the inode is the segment's id */
+    uint32_t stack;  /* of the call that mapped it; 0 = not known */
+    uint32_t call;   /* its number in this process and its ancestors; pieces of one mapping have the same; 0 = none */
+    uint32_t thread; /* that called */
+    uint8_t protection; /* as mprotect has it */
+    uint8_t shared;
+    uint8_t origin; /* enum map_origin */
+    uint8_t mark;   /* as in block words */
+};
+
+/* map_sum.flags */
+#define MAP_SUM_KNOWN 1u    /* the kernel was asked what there was at first */
+#define MAP_SUM_FULL 2u     /* there are ranges that no room was found for */
+#define MAP_SUM_COMPARED 4u /* and what there was at the end */
+
+/* What came of the calls of an image that change what is mapped. */
+struct map_sum {
+    uint32_t flags;
+    uint32_t first_call; /* ranges of lower numbers are inherited */
+    _Atomic uint64_t mapped; /* calls that mapped something: mmap, shmat; brk and sbrk when it grows */
+    _Atomic uint64_t unmapped; /* calls that unmapped something */
+    _Atomic uint64_t unseen; /* calls from handlers that interrupted us: left to be found */
+    _Atomic uint64_t bytes, peak_bytes; /* of what calls have mapped */
+    _Atomic uint64_t compared; /* how often this was compared with what the kernel has */
+    _Atomic uint64_t behind_objects, behind_stacks; /* ranges that it had more: of objects; stacks of threads; */
+    _Atomic uint64_t behind_others; /* and others */
+    _Atomic uint64_t behind_gone, behind_changed; /* that it had no more; that were not what they had been */
+    uint64_t reserved[4];
+};
+
 /* ---- what there is to say in the program's own words -------------------------------------- */
 
 enum text_kind {
@@ -667,6 +719,8 @@ static_assert(sizeof(struct root_record) == 152, "on-file layout");
 static_assert(sizeof(struct leak_check_record) == 80, "on-file layout");
 static_assert(sizeof(struct text_record) == 128, "on-file layout");
 static_assert(sizeof(((struct text_record *)0)->text) == TEXT_PIECE_BYTES + 1, "and its NUL");
+static_assert(sizeof(struct map_region) == 56, "on-file layout");
+static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

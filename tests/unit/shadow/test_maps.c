@@ -108,9 +108,52 @@ static void promised_room_is_enough(void **state)
     assert_true(model_agrees(&model));
 }
 
+/* ---- a copy, as the runtime keeps it in the run file -------------------------------------------------- */
+
+#define COPIED 64u
+
+static struct map_leaf copy[COPIED];
+
+static void copy_changed(void)
+{
+    uint32_t number, from;
+    while ((number = maps_next_changed(&model.maps, &from))) {
+        const struct map_leaf *l = &model.maps.leaf[number - 1];
+        assert_in_range(number, 1, COPIED);
+        for (uint32_t i = from; i < l->count; i++)
+            copy[number - 1].region[i] = l->region[i];
+        copy[number - 1].count = l->count;
+    }
+}
+
+static void copy_is_the_same(void)
+{
+    for (uint32_t i = 0; i < model.maps.made; i++) {
+        const struct map_leaf *l = &model.maps.leaf[i];
+        assert_int_equal(copy[i].count, l->count);
+        assert_memory_equal(copy[i].region, l->region, l->count * sizeof l->region[0]);
+    }
+}
+
+static void calls_keep_neighbours_apart(void **state)
+{
+    (void)state;
+    struct map_region a = {.start = 0x1000, .end = 0x2000, .call = 1}, b = a;
+    b.start = a.end;
+    b.end = 0x3000;
+    b.call = 2;
+    assert_true(maps_put(&model.maps, &a) && maps_put(&model.maps, &b));
+    assert_int_equal(model.maps.count, 2);
+    assert_true(maps_remove(&model.maps, b.start, b.end));
+    b.call = 1; /* the same mapping */
+    assert_true(maps_put(&model.maps, &b));
+    assert_int_equal(model.maps.count, 1);
+}
+
 static void random_changes(void **state)
 {
     (void)state;
+    memset(copy, 0, sizeof copy);
     uint64_t n = 20240607; /* the seed */
     for (uint32_t i = 0; i < 20000; i++) {
         n ^= n << 13;
@@ -120,6 +163,10 @@ static void random_changes(void **state)
             fail_msg("no room at change %u", i);
         if (!model_agrees(&model))
             fail_msg("wrong after change %u", i);
+        if (i % 3 == 0) { /* of several at once, too */
+            copy_changed();
+            copy_is_the_same();
+        }
     }
     assert_true(model.maps.made > 2);
 }
@@ -130,7 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_new_mapping_takes_the_place_of_the_old), TEST(files_are_joined_where_they_go_on),
         TEST(protecting_splits_and_joins), TEST(nothing_changes_without_room),
-        TEST(promised_room_is_enough), TEST(random_changes),
+        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_apart), TEST(random_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

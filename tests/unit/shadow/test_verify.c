@@ -314,7 +314,7 @@ static void fill_area(struct sample *s)
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = SEGMENT_RECORDED + 1; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_KIND_COUNT; s->slab->item_bytes = 3, "")                       \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
     CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
