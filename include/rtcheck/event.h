@@ -279,6 +279,17 @@ RTC_API int rtc_event_test(unsigned events, unsigned *missing);
 /* The same of those that are external: each call has to lead to the event, by the program's doing. */
 RTC_API int rtc_event_test_external(unsigned events, unsigned *missing);
 
+/*
+ * The runtime keeps a map of what is mapped, from all calls of these functions, events installed or not, for
+ * what it reports.  This compares the map with what the kernel has, and mends it: how many ranges there
+ * were that differ, made, taken away or changed behind our back since the first such call or the last
+ * comparison.  Threads' stacks and libraries are among them: libc and the loader map them unseen.
+ *
+ * -EAGAIN: another thread was changing something; what may have been on its way was not counted, nor taken
+ * into the map.  Other negative values: the kernel cannot be asked, e.g. -EPERM in a sandbox.
+ */
+RTC_API long rtc_event_compare(void);
+
 /* The name of one event, as in the enumeration ("VM_MAPPED"); NULL: it is none.  Signal-safe. */
 RTC_API const char *rtc_event_name(unsigned event);
 

@@ -123,6 +123,7 @@ enum lock_rank {
     RANK_MODULES = 9, /* list of modules */
     RANK_ERRORS = 9,  /* list of errors */
     RANK_HINTS = 9,   /* root regions that the program has named */
+    RANK_MAPS = 9,    /* what is mapped */
     RANK_META = 10,   /* areas and segments */
     RANK_ENVIRONMENT = 11, /* what shells find in it */
 };

@@ -253,6 +253,12 @@ void region_of(uintptr_t at, struct error_record *e);
 /* A block of libc's own allocator, as far as can be seen.  Signal-safe. */
 bool region_is_libcs(const void *p);
 
+/*
+ * The program's call, as our frame begins.  So rooms of interceptors keep frame pointers and leave by
+ * returning, not by a jump into the next function.
+ */
+#define CALLER ((const struct entry *)__builtin_frame_address(0))
+
 /* ---- track.c: the front desk ------------------------------------------------------------------------ */
 
 /*
@@ -343,6 +349,55 @@ const struct root_region *hints_hidden(uint32_t *count);
 /* Where the two lists lie, which have pointers to what they name; 0: there is none. */
 void hints_lists(uintptr_t start[2], uintptr_t end[2]);
 void hints_after_fork(void);
+
+/* ---- mapped.c: what is mapped, and by whom --------------------------------------------------------------- */
+
+#define MAPPED_KEPT 8u
+
+/* A call on its way; on the caller's stack. */
+struct mapped_call {
+    bool known; /* else it interrupted us: nothing is done, and a comparison will find out */
+    bool more;  /* than there is room for went */
+    uint32_t stack, thread;
+    uint32_t count;
+    struct map_region kept[MAPPED_KEPT]; /* what it takes away */
+};
+
+/* What mremap moves; `keeps`: the old place stays mapped. */
+struct mapped_move {
+    uint64_t from, from_end, to, to_end;
+    bool keeps;
+};
+
+/*
+ * Around each call that changes what is mapped: begin, take before it is made, one of new to protected
+ * after it, end.  All take whole pages; nothing is done for an empty range.  errno stays as it is.
+ */
+void mapped_begin(struct mapped_call *c, const struct entry *at);
+void mapped_end(struct mapped_call *c);
+void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end);
+/* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
+void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end, uint64_t at);
+/* Where, and what it is: the rest of *what is said here. */
+void mapped_new(struct mapped_call *c, const struct map_region *what);
+void mapped_gone(struct mapped_call *c); /* something was unmapped */
+/* What was taken of this range is there as it was. */
+void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end);
+void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
+/* The kernel is to be asked what became of it. */
+void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end);
+/* From `start` to the first hole. */
+void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int protection);
+/* The range around an address. */
+bool mapped_find(uint64_t at, struct map_region *out);
+/*
+ * Compares with what the kernel has, and mends: how many differences there were.  -errno: it cannot be
+ * asked; -EAGAIN: other threads were at it, so not all is certain.
+ */
+long mapped_compare(void);
+/* The same at the end, after which what is mapped is told. */
+void mapped_settle(void);
+void mapped_after_fork(void);
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /*
  * calls.c - the functions that change the address space, in front of libc's: doorways.  A call that
- * no handler wants to hear of looks at one word and goes on.
+ * maps, unmaps or protects goes into the map of what is mapped; of one that does not, and that no handler wants
+ * to hear of, one word is looked at.
  *
  * On to the next definition, not to the kernel: others may stand between us and libc, or have patched
  * it, and live on these calls as well.
@@ -18,11 +19,15 @@
 
 /* ---- mappings ------------------------------------------------------------------------------- */
 
+#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event)})
+#define ORIGIN_TOLD ((struct origin){CALLER, true})
+
+#define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
+    &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
+
 EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    if (is_armed(RTC_EVENT_MMAP))
-        return rtc_mmap(address, size, prot, flags, fd, offset);
-    return NEXT(mmap)(address, size, prot, flags, fd, offset);
+    return change_map(ORIGIN(MMAP), MAP_EVENT(address, size, prot, flags, fd, offset));
 }
 
 /* Names with __ are mostly libc's own, which other libraries of its may use. */
@@ -31,12 +36,22 @@ EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off
 EXPORT void *__mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
     SAME(mmap);
 
+EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    return change_map(ORIGIN_TOLD, MAP_EVENT(address, size, prot, flags, fd, offset));
+}
+
 EXPORT int munmap(void *address, size_t size)
 {
-    return is_armed(RTC_EVENT_MUNMAP) ? rtc_munmap(address, size) : NEXT(munmap)(address, size);
+    return change_unmap(ORIGIN(MUNMAP), address, size);
 }
 
 EXPORT int __munmap(void *address, size_t size) SAME(munmap);
+
+EXPORT int rtc_munmap(void *address, size_t size)
+{
+    return change_unmap(ORIGIN_TOLD, address, size);
+}
 
 /* As libc: the last argument is passed on in any case. */
 #define REMAP_EVENT(e, address, old_size, new_size, flags)                                   \
@@ -49,13 +64,13 @@ EXPORT int __munmap(void *address, size_t size) SAME(munmap);
 EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return is_armed(RTC_EVENT_MREMAP) ? change_remap(&e) : pointer_call(RTC_EVENT_MREMAP, &e);
+    return change_remap(ORIGIN(MREMAP), &e);
 }
 
 EXPORT void *rtc_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return change_remap(&e);
+    return change_remap(ORIGIN_TOLD, &e);
 }
 
 EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
@@ -66,34 +81,54 @@ EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, in
 
 EXPORT int remap_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
 {
-    if (is_armed(RTC_EVENT_REMAP_FILE_PAGES))
-        return change_file_pages(address, size, prot, pgoff, flags);
-    return NEXT(remap_file_pages)(address, size, prot, pgoff, flags);
+    union rtc_event e = {.remap_file_pages = {-1, address, size, prot, pgoff, flags}};
+    return change_file_pages(ORIGIN(REMAP_FILE_PAGES), &e);
 }
 
 /* ---- shared memory, the break ---------------------------------------------------------------- */
 
 EXPORT void *shmat(int shmid, const void *shmaddr, int shmflg)
 {
-    return is_armed(RTC_EVENT_SHMAT) ? rtc_shmat(shmid, shmaddr, shmflg)
-                                     : NEXT(shmat)(shmid, shmaddr, shmflg);
+    return change_attach(ORIGIN(SHMAT), shmid, shmaddr, shmflg);
+}
+
+EXPORT void *rtc_shmat(int shmid, const void *shmaddr, int shmflg)
+{
+    return change_attach(ORIGIN_TOLD, shmid, shmaddr, shmflg);
 }
 
 EXPORT int shmdt(const void *shmaddr)
 {
-    return is_armed(RTC_EVENT_SHMDT) ? rtc_shmdt(shmaddr) : NEXT(shmdt)(shmaddr);
+    return change_detach(ORIGIN(SHMDT), shmaddr);
+}
+
+EXPORT int rtc_shmdt(const void *shmaddr)
+{
+    return change_detach(ORIGIN_TOLD, shmaddr);
 }
 
 EXPORT void *sbrk(intptr_t increment)
 {
-    return is_armed(RTC_EVENT_SBRK) ? rtc_sbrk(increment) : NEXT(sbrk)(increment);
+    if (!increment && !is_armed(RTC_EVENT_SBRK))
+        return NEXT(sbrk)(0);
+    return change_break_by(ORIGIN(SBRK), increment);
 }
 
 EXPORT void *__sbrk(intptr_t increment) SAME(sbrk);
 
+EXPORT void *rtc_sbrk(intptr_t increment)
+{
+    return change_break_by(ORIGIN_TOLD, increment);
+}
+
 EXPORT int brk(void *addr)
 {
-    return is_armed(RTC_EVENT_BRK) ? rtc_brk(addr) : NEXT(brk)(addr);
+    return change_break(ORIGIN(BRK), addr);
+}
+
+EXPORT int rtc_brk(void *addr)
+{
+    return change_break(ORIGIN_TOLD, addr);
 }
 
 /* ---- what stays mapped ------------------------------------------------------------------------ */
@@ -116,24 +151,19 @@ EXPORT int posix_madvise(void *addr, size_t length, int advice)
     return err;
 }
 
-static int protect(void *address, size_t size, int prot, int pkey)
-{
-    union rtc_event e = {.mprotect = {-1, address, size, prot, pkey}};
-    return change_nothing(RTC_EVENT_MPROTECT, &e);
-}
+#define RIGHTS_EVENT(address, size, prot, pkey)                                              \
+    &(union rtc_event){.mprotect = {-1, address, size, prot, pkey}}
 
 EXPORT int mprotect(void *address, size_t size, int prot)
 {
-    return is_armed(RTC_EVENT_MPROTECT) ? protect(address, size, prot, -1)
-                                        : NEXT(mprotect)(address, size, prot);
+    return change_rights(ORIGIN(MPROTECT), RIGHTS_EVENT(address, size, prot, -1));
 }
 
 EXPORT int __mprotect(void *address, size_t size, int prot) SAME(mprotect);
 
 EXPORT int pkey_mprotect(void *address, size_t size, int prot, int pkey)
 {
-    return is_armed(RTC_EVENT_MPROTECT) ? protect(address, size, prot, pkey)
-                                        : NEXT(pkey_mprotect)(address, size, prot, pkey);
+    return change_rights(ORIGIN(MPROTECT), RIGHTS_EVENT(address, size, prot, pkey));
 }
 
 static int change_locks(enum rtc_event_lock_call call, const void *address, size_t size, int flags)

@@ -59,6 +59,30 @@ static struct range between(uintptr_t low, uintptr_t high)
 
 /* ---- aggregates ----------------------------------------------------------------------------- */
 
+/* A call on its way: to who wants to hear of it, and into the map of what is mapped. */
+struct change {
+    struct visit visit;
+    bool told;
+    struct mapped_call map;
+};
+
+static void begin(struct change *c, struct origin o)
+{
+    c->told = o.told;
+    if (o.told)
+        visit_begin(&c->visit);
+    else
+        c->visit = (struct visit){0}; /* to nobody */
+    mapped_begin(&c->map, o.at);
+}
+
+static void end(struct change *c)
+{
+    mapped_end(&c->map);
+    if (c->told)
+        visit_end(&c->visit);
+}
+
 static void tell_range(struct visit *v, uint32_t type, struct range r)
 {
     for (uint32_t i = 0; i < v->count && r.start < r.end; i++) {
@@ -67,19 +91,27 @@ static void tell_range(struct visit *v, uint32_t type, struct range r)
     }
 }
 
-static void mapped(struct visit *v, struct range r)
+static void mapped(struct change *c, struct range r)
 {
-    tell_range(v, RTC_EVENT_VM_MAPPED, r);
+    tell_range(&c->visit, RTC_EVENT_VM_MAPPED, r);
 }
 
-static void unmapped(struct visit *v, struct range r)
+static void unmapped(struct change *c, struct range r)
 {
-    tell_range(v, RTC_EVENT_VM_UNMAPPED, r);
+    tell_range(&c->visit, RTC_EVENT_VM_UNMAPPED, r);
 }
 
-static void cancelled(struct visit *v, struct range r)
+/* The same of what will not be mapped any more. */
+static void going(struct change *c, struct range r)
 {
-    tell_range(v, RTC_EVENT_VM_CANCELLED, r);
+    unmapped(c, r);
+    mapped_take(&c->map, r.start, r.end);
+}
+
+static void cancelled(struct change *c, struct range r)
+{
+    tell_range(&c->visit, RTC_EVENT_VM_CANCELLED, r);
+    mapped_stay(&c->map, r.start, r.end);
 }
 
 #define PIECES_MAX 32u
@@ -127,14 +159,14 @@ static bool next_pieces(struct range *r, struct pieces *p)
 }
 
 /* A call has failed: what of the announced range is mapped is what it was. */
-static void stayed(struct visit *v, struct range r)
+static void stayed(struct change *c, struct range r)
 {
     struct pieces p;
     if (!find_pieces(r, &p))
-        cancelled(v, r);
+        cancelled(c, r);
     while (next_pieces(&r, &p))
         for (uint32_t i = 0; i < p.count; i++)
-            cancelled(v, p.piece[i]);
+            cancelled(c, p.piece[i]);
 }
 
 /* ---- the calls themselves --------------------------------------------------------------------- */
@@ -205,9 +237,9 @@ static void original(uint32_t type, union rtc_event *e)
         e->munmap.result = status_call(type, e);
 }
 
-static void make_call(struct visit *v, uint32_t type, union rtc_event *e)
+static void make_call(struct change *c, uint32_t type, union rtc_event *e)
 {
-    visit_tell(v, type, e, original);
+    visit_tell(&c->visit, type, e, original);
 }
 
 /* ---- mmap, munmap, mremap ---------------------------------------------------------------------- */
@@ -220,34 +252,55 @@ static uint64_t page_unit(int flags)
     return shift ? 1ull << shift : HUGE_PAGE_BYTES;
 }
 
-EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+/* Of a file nobody has looked at. */
+static struct map_region region_of_event(const union rtc_event *e)
 {
-    struct visit v;
-    union rtc_event e = {.mmap = {INVALID_POINTER, address, size, prot, flags, fd, offset}};
-    bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && address;
-    struct range over = replaces ? range_in((uintptr_t)address, size, page_unit(flags)) : nothing;
-    visit_begin(&v);
-    unmapped(&v, over);
-    make_call(&v, RTC_EVENT_MMAP, &e);
-    if (e.mmap.result != INVALID_POINTER)
-        mapped(&v, range_in((uintptr_t)e.mmap.result, size, page_unit(flags)));
-    else
-        stayed(&v, over);
-    visit_end(&v);
-    return e.mmap.result;
+    struct range r = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
+    bool shared = (e->mmap.flags & MAP_TYPE) != MAP_PRIVATE, anonymous = e->mmap.flags & MAP_ANONYMOUS;
+    return (struct map_region){
+        .start = r.start,
+        .end = r.end,
+        .offset = anonymous ? 0 : (uint64_t)e->mmap.offset,
+        .device = anonymous && !shared ? 0 : MAP_FILE_UNKNOWN,
+        .protection = (uint8_t)(e->mmap.prot & (PROT_READ | PROT_WRITE | PROT_EXEC)),
+        .shared = shared,
+    };
 }
 
-EXPORT int rtc_munmap(void *address, size_t size)
+void *change_map(struct origin o, union rtc_event *e)
 {
-    struct visit v;
+    struct change c;
+    void *address = e->mmap.address;
+    size_t size = e->mmap.size;
+    int flags = e->mmap.flags;
+    bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && address;
+    struct range over = replaces ? range_in((uintptr_t)address, size, page_unit(flags)) : nothing;
+    begin(&c, o);
+    going(&c, over);
+    make_call(&c, RTC_EVENT_MMAP, e);
+    if (e->mmap.result != INVALID_POINTER) {
+        struct map_region r = region_of_event(e);
+        mapped_new(&c.map, &r);
+        mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
+    } else
+        stayed(&c, over);
+    end(&c);
+    return e->mmap.result;
+}
+
+int change_unmap(struct origin o, void *address, size_t size)
+{
+    struct change c;
     union rtc_event e = {.munmap = {-1, address, size}};
     struct range gone = range_of(address, size);
-    visit_begin(&v);
-    unmapped(&v, gone);
-    make_call(&v, RTC_EVENT_MUNMAP, &e);
+    begin(&c, o);
+    going(&c, gone);
+    make_call(&c, RTC_EVENT_MUNMAP, &e);
     if (e.munmap.result == -1)
-        stayed(&v, gone);
-    visit_end(&v);
+        stayed(&c, gone);
+    else
+        mapped_gone(&c.map);
+    end(&c);
     return e.munmap.result;
 }
 
@@ -271,18 +324,18 @@ static bool is_in(const struct pieces *p, uintptr_t at, uintptr_t *same_until)
  * Of several mappings the kernel may have moved some.  Where the old place is still mapped, so is what was at
  * the new one, if anything is there; else that may have come from the old one, or not: it is mapped.
  */
-static void failed_to_move(struct visit *v, struct range from, struct range over)
+static void failed_to_move(struct change *c, struct range from, struct range over)
 {
     struct pieces there, old;
     if (!find_pieces(from, &old)) {
-        mapped(v, from);
-        mapped(v, over);
+        mapped(c, from);
+        mapped(c, over);
         return;
     }
-    stayed(v, from);
+    stayed(c, from);
     uintptr_t apart = from.start - over.start, stop;
     if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
-        stayed(v, over);
+        stayed(c, over);
         return;
     }
     while (next_pieces(&over, &there))
@@ -291,7 +344,7 @@ static void failed_to_move(struct visit *v, struct range from, struct range over
                 bool is_old = is_in(&old, at + apart, &stop);
                 stop = stop - apart < there.piece[i].end && stop != UINTPTR_MAX ? stop - apart
                                                                               : there.piece[i].end;
-                tell_range(v, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED,
+                tell_range(&c->visit, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED,
                            (struct range){at, stop});
             }
 }
@@ -311,63 +364,100 @@ static bool is_refused(const union rtc_event *e, struct range from, struct range
            (over.start == over.end || (from.start < over.end && over.start < from.end));
 }
 
-void *change_remap(union rtc_event *e)
+/* What the map knew of it, or, of pages that it had beside them, what the kernel says. */
+static void remapped(struct change *c, const union rtc_event *e, struct range from)
 {
-    struct visit v;
+    struct range to = range_of(e->mremap.result, e->mremap.new_size);
+    struct map_region r;
+    if (from.start < from.end)
+        mapped_moved(&c->map, &(struct mapped_move){from.start, from.end, to.start, to.end,
+                                                    e->mremap.flags & MREMAP_DONTUNMAP});
+    else if (mapped_find((uintptr_t)e->mremap.address, &r)) { /* a second one of a shared mapping */
+        r.offset += (uintptr_t)e->mremap.address - r.start;
+        r.start = to.start;
+        r.end = to.end;
+        mapped_new(&c->map, &r);
+    }
+}
+
+void *change_remap(struct origin o, union rtc_event *e)
+{
+    struct change c;
     uint32_t flags = (uint32_t)e->mremap.flags;
     size_t new_size = e->mremap.new_size;
     struct range from = range_of(e->mremap.address, e->mremap.old_size);
     struct range over = flags & MREMAP_FIXED ? range_of(e->mremap.new_address, new_size) : nothing;
     if (is_refused(e, from, over))
         from = over = nothing;
-    visit_begin(&v);
-    unmapped(&v, from);
-    unmapped(&v, over);
-    make_call(&v, RTC_EVENT_MREMAP, e);
-    if (e->mremap.result == INVALID_POINTER)
-        failed_to_move(&v, from, over);
-    else {
+    begin(&c, o);
+    going(&c, from);
+    going(&c, over);
+    make_call(&c, RTC_EVENT_MREMAP, e);
+    if (e->mremap.result == INVALID_POINTER) {
+        failed_to_move(&c, from, over);
+        mapped_ask(&c.map, over.start, over.end);
+    } else {
+        remapped(&c, e, from);
         if (flags & MREMAP_DONTUNMAP) /* empty, but there */
-            mapped(&v, from);
-        mapped(&v, range_of(e->mremap.result, new_size));
+            mapped(&c, from);
+        mapped(&c, range_of(e->mremap.result, new_size));
     }
-    visit_end(&v);
+    end(&c);
     return e->mremap.result;
 }
 
 /* ---- shared memory ------------------------------------------------------------------------------- */
 
-EXPORT void *rtc_shmat(int shmid, const void *shmaddr, int shmflg)
+static struct map_region attached(const union rtc_event *e, uint64_t bytes)
 {
-    struct visit v;
+    int flags = e->shmat.shmflg;
+    struct range r = range_of(e->shmat.result, bytes);
+    return (struct map_region){
+        .start = r.start,
+        .end = r.end,
+        .inode = (uint64_t)e->shmat.shmid,
+        .device = MAP_FILE_UNKNOWN,
+        .shared = true,
+        .protection = (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0)),
+    };
+}
+
+void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
+{
+    struct change c;
     union rtc_event e = {.shmat = {INVALID_POINTER, shmid, shmaddr, shmflg}};
     uint64_t bytes = os_shared_segment_bytes(shmid);
     uintptr_t at = (uintptr_t)shmaddr;
     at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page here */
     struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : nothing;
-    visit_begin(&v);
-    unmapped(&v, over);
-    make_call(&v, RTC_EVENT_SHMAT, &e);
+    begin(&c, o);
+    going(&c, over);
+    make_call(&c, RTC_EVENT_SHMAT, &e);
     if (e.shmat.result != INVALID_POINTER) {
-        mapped(&v, range_of(e.shmat.result, bytes));
+        struct map_region r = attached(&e, bytes);
+        mapped_new(&c.map, &r);
+        mapped(&c, range_of(e.shmat.result, bytes));
         attachment_note((uintptr_t)e.shmat.result, bytes);
     } else
-        stayed(&v, over);
-    visit_end(&v);
+        stayed(&c, over);
+    end(&c);
     return e.shmat.result;
 }
 
-EXPORT int rtc_shmdt(const void *shmaddr)
+int change_detach(struct origin o, const void *shmaddr)
 {
-    struct visit v;
+    struct change c;
     union rtc_event e = {.shmdt = {-1, shmaddr}};
     struct range gone = attachment_of((uintptr_t)shmaddr);
-    visit_begin(&v);
-    unmapped(&v, gone);
-    make_call(&v, RTC_EVENT_SHMDT, &e);
+    begin(&c, o);
+    unmapped(&c, gone);
+    mapped_take_attachment(&c.map, gone.start, gone.end, (uintptr_t)shmaddr);
+    make_call(&c, RTC_EVENT_SHMDT, &e);
     if (e.shmdt.result == -1)
-        stayed(&v, gone);
-    visit_end(&v);
+        stayed(&c, gone);
+    else
+        mapped_gone(&c.map);
+    end(&c);
     return e.shmdt.result;
 }
 
@@ -382,35 +472,41 @@ static uintptr_t current_break(void)
  * From `before` to what it is after the call, if that is made.  libc's brk returns success when the
  * kernel refused an address below the break, so what has come of it is looked at.
  */
-static void move_break(uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
+static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
 {
-    struct visit v;
+    struct change c;
     struct range gone = after < before && after >= os_break_start() ? between(after, before) : nothing;
-    visit_begin(&v);
-    unmapped(&v, gone);
-    make_call(&v, type, e);
+    begin(&c, o);
+    going(&c, gone);
+    make_call(&c, type, e);
     uintptr_t now = current_break();
-    if (gone.start < gone.end)
-        stayed(&v, between(after, now));
-    else
-        mapped(&v, between(before, now));
-    visit_end(&v);
+    if (gone.start < gone.end) {
+        stayed(&c, between(after, now));
+        if (now < before)
+            mapped_gone(&c.map);
+    } else {
+        struct range come = between(before, now);
+        struct map_region r = {.start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
+        mapped_new(&c.map, &r);
+        mapped(&c, come);
+    }
+    end(&c);
 }
 
-EXPORT void *rtc_sbrk(intptr_t increment)
+void *change_break_by(struct origin o, intptr_t increment)
 {
     union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
     uintptr_t now = current_break(), after = now + (uintptr_t)increment;
     bool wraps = increment > 0 ? after < now : after > now; /* refused */
-    move_break(RTC_EVENT_SBRK, &e, now, wraps ? now : after);
+    move_break(o, RTC_EVENT_SBRK, &e, now, wraps ? now : after);
     return e.sbrk.result;
 }
 
-EXPORT int rtc_brk(void *addr)
+int change_break(struct origin o, void *addr)
 {
     union rtc_event e = {.brk = {-1, addr}};
     uintptr_t now = current_break();
-    move_break(RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
+    move_break(o, RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
     return e.brk.result;
 }
 
@@ -431,41 +527,68 @@ static bool is_one_mapping(struct range r)
 
 EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 {
-    struct visit v;
+    struct change c;
     union rtc_event e = {.madvise = {-1, addr, length, advice}};
     struct range gone = discards(advice) ? range_of(addr, length) : nothing;
-    visit_begin(&v);
-    unmapped(&v, gone);
-    make_call(&v, RTC_EVENT_MADVISE, &e);
+    c.map.known = false; /* it stays mapped */
+    visit_begin(&c.visit);
+    unmapped(&c, gone);
+    make_call(&c, RTC_EVENT_MADVISE, &e);
     if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
-        cancelled(&v, gone);
-    visit_end(&v);
+        cancelled(&c, gone);
+    visit_end(&c.visit);
     return e.madvise.result;
 }
 
-int change_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
+/* It is the same mapping, with other pages. */
+static void other_pages(struct change *c, const union rtc_event *e, struct range r)
 {
-    struct visit v;
-    union rtc_event e = {.remap_file_pages = {-1, address, size, prot, pgoff, flags}};
+    struct map_region now;
+    if (!mapped_find(r.start, &now))
+        return;
+    now.start = r.start;
+    now.end = r.end;
+    now.offset = e->remap_file_pages.pgoff * PAGE_BYTES;
+    mapped_new(&c->map, &now);
+}
+
+int change_file_pages(struct origin o, union rtc_event *e)
+{
+    struct change c;
     /* Both are rounded down, by the kernel's book. */
-    struct range r = range_of((void *)align_down((uintptr_t)address, PAGE_BYTES),
-                              align_down(size, PAGE_BYTES));
-    visit_begin(&v);
-    unmapped(&v, r);
-    make_call(&v, RTC_EVENT_REMAP_FILE_PAGES, &e);
-    if (e.remap_file_pages.result == -1)
-        stayed(&v, r);
-    else
-        mapped(&v, r);
-    visit_end(&v);
-    return e.remap_file_pages.result;
+    struct range r = range_of((void *)align_down((uintptr_t)e->remap_file_pages.address, PAGE_BYTES),
+                              align_down(e->remap_file_pages.size, PAGE_BYTES));
+    begin(&c, o);
+    unmapped(&c, r);
+    make_call(&c, RTC_EVENT_REMAP_FILE_PAGES, e);
+    if (e->remap_file_pages.result == -1)
+        stayed(&c, r);
+    else {
+        other_pages(&c, e, r);
+        mapped(&c, r);
+    }
+    end(&c);
+    return e->remap_file_pages.result;
+}
+
+/* Page by page as far as something is mapped, also when it then fails. */
+int change_rights(struct origin o, union rtc_event *e)
+{
+    struct change c;
+    begin(&c, o);
+    make_call(&c, RTC_EVENT_MPROTECT, e);
+    struct range r = range_of(e->mprotect.address, e->mprotect.size);
+    if (!e->mprotect.result || errno == ENOMEM)
+        mapped_protected(&c.map, r.start, r.end, e->mprotect.prot);
+    end(&c);
+    return e->mprotect.result;
 }
 
 int change_nothing(uint32_t type, union rtc_event *e)
 {
     struct visit v;
     visit_begin(&v);
-    make_call(&v, type, e);
+    visit_tell(&v, type, e, original);
     visit_end(&v);
     return e->munmap.result;
 }
@@ -480,7 +603,7 @@ int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
     struct visit v;
     visit_begin(&v);
     pthread_cleanup_push(visit_left, &v);
-    make_call(&v, type, e);
+    visit_tell(&v, type, e, original);
     pthread_cleanup_pop(1);
     return e->munmap.result;
 }

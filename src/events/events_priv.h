@@ -83,9 +83,22 @@ void events_unlock(void);
 
 /* ---- change.c ----------------------------------------------------------------------------------- */
 
-/* Calls that the public header has no form of; filled in, results and all. */
-void *change_remap(union rtc_event *e);
-int change_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags);
+/* Of a call: where the program made it, and whether handlers are to hear of it. */
+struct origin {
+    const struct entry *at;
+    bool told;
+};
+
+/* Events come filled in, the invalid result and all. */
+void *change_map(struct origin o, union rtc_event *e);
+int change_unmap(struct origin o, void *address, size_t size);
+void *change_remap(struct origin o, union rtc_event *e);
+void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg);
+int change_detach(struct origin o, const void *shmaddr);
+void *change_break_by(struct origin o, intptr_t increment);
+int change_break(struct origin o, void *addr);
+int change_file_pages(struct origin o, union rtc_event *e);
+int change_rights(struct origin o, union rtc_event *e);
 int change_nothing(uint32_t type, union rtc_event *e); /* of what is mapped */
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 /* The call alone: MMAP, MREMAP, SHMAT, SBRK. */

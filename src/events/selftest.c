@@ -215,6 +215,14 @@ EXPORT int rtc_event_test_external(unsigned events, unsigned *missing)
     return test(handlers_external(events & ~EVENTS_MEM_TYPE), missing);
 }
 
+EXPORT long rtc_event_compare(void)
+{
+    struct mapped_call c;
+    mapped_begin(&c, NULL); /* from now on there is a map */
+    mapped_end(&c);
+    return mapped_compare();
+}
+
 EXPORT const char *rtc_event_name(unsigned event)
 {
     switch (event) {

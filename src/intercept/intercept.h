@@ -7,13 +7,6 @@
 
 #include "core.h"
 
-/*
- * The program's call, as our frame begins.  So the interceptors of this room keep frame pointers
- * and leave by returning, not by a jump into the next function.
- */
-#define CALLER ((const struct entry *)__builtin_frame_address(0))
-
-
 /* Does the program bring operators new or delete of its own?  From the constructor. */
 void cxx_look_for_replacements(void);
 

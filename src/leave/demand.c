@@ -62,6 +62,7 @@ bool leaks_on_demand(struct leaks_now *now)
     if (fork_is_child())
         fork_begin_child();
     now->tell = now->tell && run_header();
+    mapped_compare();
     if (!leaks_begin())
         return false;
     leaks_check_now(&caller, now);

@@ -287,6 +287,7 @@ void leave_killed(const void *context)
     struct caller caller;
     unwind_interrupted(context, &caller);
     errors_sweep();
+    mapped_settle();
     check_at_end(&caller, nothing);
     vigil_end();
     run_ring();
@@ -298,6 +299,7 @@ void leave_finish(enum image_end how, int status)
     if (fork_is_child())
         return; /* did nothing with memory since the fork: there is no image to end */
     errors_sweep();
+    mapped_settle();
     find_leaks(how, nothing);
     image_end(how, status);
     vigil_end();
@@ -313,6 +315,7 @@ void leave_replaced(const struct exec_call *call)
     const struct range held[HELD_MAX] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
+    mapped_settle();
     bool lost = !call->hopeless && find_leaks(END_EXEC, held);
     image_end(END_EXEC, 0);
     vigil_end(); /* it would keep this memory */

@@ -396,10 +396,15 @@ int main(int argc, char **argv)
             abort();
     unsigned differences = 0;
     feed_start();
+    rtc_event_compare();
     pthread_barrier_wait(&rest);
     while (!over) {
         pthread_barrier_wait(&rest);
         differences = feed_compare();
+        long own = rtc_event_compare();
+        if (own)
+            fprintf(stderr, "differs: the runtime's map says %ld\n", own);
+        differences += own != 0;
         done += every * threads;
         over = differences || done >= operations;
         pthread_barrier_wait(&rest);

@@ -1,0 +1,166 @@
+/* rows_map.c - the runtime's own map of what is mapped, compared with what the kernel has. */
+#include "contract.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#define ROOM 64ul /* pages that the kernel gives nobody else */
+
+static char *room(void)
+{
+    char *at = (char *)0x200000000000ul; /* far below what it gives */
+    must(mmap(at, ROOM * PAGE, PROT_NONE, PLAIN | MAP_FIXED | MAP_NORESERVE, -1, 0) == at);
+    return at;
+}
+
+static long raw_map(char *at, int prot)
+{
+    return syscall(SYS_mmap, at, PAGE, prot, PLAIN | MAP_FIXED, -1, 0);
+}
+
+static char *some(size_t n)
+{
+    char *at = mmap(NULL, n * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(at != MAP_FAILED);
+    return at;
+}
+
+static void begin_map(void)
+{
+    must(rtc_event_compare() >= 0);
+    must(rtc_event_compare() == 0);
+}
+
+/* Of every kind of call; what a handler would be told is of no account. */
+void row_calls_go_into_the_map(void)
+{
+    begin_map();
+    char *at = room();
+    int fd = memfd_create("map", 0);
+    must(fd >= 0 && ftruncate(fd, (off_t)(8 * PAGE)) == 0);
+    must(mmap(at, 8 * PAGE, READ_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == at);
+    must(munmap(at + 2 * PAGE, PAGE) == 0 && mprotect(at, PAGE, PROT_READ) == 0);
+    must(mremap(at + 3 * PAGE, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 20 * PAGE) == at + 20 * PAGE);
+    must(rtc_event_compare() == 0);
+    int id = shmget(IPC_PRIVATE, 3 * PAGE, 0600);
+    must(id >= 0 && shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE && shmctl(id, IPC_RMID, NULL) == 0);
+    must(munmap(at + 31 * PAGE, PAGE) == 0);
+    must(rtc_event_compare() == 0);
+    must(shmdt(at + 30 * PAGE) == 0);
+    char *end = sbrk(0);
+    must(sbrk((intptr_t)(3 * PAGE)) == end && brk(end + PAGE) == 0);
+    must(rtc_event_compare() == 0);
+    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == MAP_FAILED); /* nothing changes */
+    must(munmap(at, ROOM * PAGE) == 0 && brk(end) == 0);
+    must(rtc_event_compare() == 0);
+}
+
+void row_behind_our_back(void)
+{
+    char *at = room();
+    begin_map();
+    must(raw_map(at + 2 * PAGE, PROT_READ) > 0); /* other rights */
+    must(syscall(SYS_munmap, at + 6 * PAGE, PAGE) == 0);
+    must(rtc_event_compare() == 2 && rtc_event_compare() == 0);
+    must(raw_map(at + 6 * PAGE, PROT_READ) > 0); /* where nothing was */
+    must(syscall(SYS_mprotect, at + 10 * PAGE, PAGE, PROT_READ) == 0);
+    must(syscall(SYS_munmap, at + 2 * PAGE, PAGE) == 0);
+    must(syscall(SYS_mremap, at + 20 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + ROOM * PAGE) > 0);
+    must(rtc_event_compare() == 5 && rtc_event_compare() == 0); /* the last is gone, and there is more */
+    must(munmap(at, ROOM * PAGE + PAGE) == 0 && rtc_event_compare() == 0);
+}
+
+static void *nothing(void *arg)
+{
+    pthread_barrier_wait(arg);
+    pthread_barrier_wait(arg);
+    return NULL;
+}
+
+/* libc maps a thread's stack by itself: a guard and what it guards. */
+void row_stacks_are_found(void)
+{
+    pthread_t thread;
+    pthread_barrier_t both;
+    pthread_barrier_init(&both, NULL, 2);
+    begin_map();
+    must(pthread_create(&thread, NULL, nothing, &both) == 0);
+    pthread_barrier_wait(&both);
+    must(rtc_event_compare() >= 2 && rtc_event_compare() == 0);
+    pthread_barrier_wait(&both);
+    must(pthread_join(thread, NULL) == 0);
+}
+
+/* ---- forks, handlers ------------------------------------------------------------------------------ */
+
+static _Atomic bool over;
+
+static void *change_all_the_time(void *unused)
+{
+    (void)unused;
+    while (!over) {
+        char *at = mmap(NULL, 3 * PAGE, READ_WRITE, PLAIN, -1, 0);
+        must(at != MAP_FAILED && munmap(at + PAGE, PAGE) == 0);
+        must(munmap(at, PAGE) == 0 && munmap(at + 2 * PAGE, PAGE) == 0);
+    }
+    return NULL;
+}
+
+static void child_has_the_map(void)
+{
+    must(rtc_event_compare() >= 0 && rtc_event_compare() == 0);
+    char *at = some(2);
+    must(rtc_event_compare() == 0);
+    must(raw_map(at, PROT_READ) > 0 && rtc_event_compare() == 1);
+    must(munmap(at, 2 * PAGE) == 0 && rtc_event_compare() == 0);
+    _exit(0);
+}
+
+void row_fork_while_the_map_changes(void)
+{
+    pthread_t thread[2];
+    begin_map();
+    for (int i = 0; i < 2; i++)
+        must(pthread_create(&thread[i], NULL, change_all_the_time, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        int status;
+        pid_t child = fork();
+        if (!child)
+            child_has_the_map();
+        must(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    }
+    over = true;
+    for (int i = 0; i < 2; i++)
+        must(pthread_join(thread[i], NULL) == 0);
+    must(rtc_event_compare() >= 0 && rtc_event_compare() == 0);
+}
+
+static volatile sig_atomic_t ticks;
+
+static void on_tick(int signal)
+{
+    (void)signal;
+    void *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(at != MAP_FAILED && munmap(at, PAGE) == 0);
+    ticks = ticks + 1;
+}
+
+/* One that interrupts the map is not in it: nothing waits, and the next comparison mends it. */
+void row_calls_in_handlers(void)
+{
+    struct itimerval every = {{0, 200}, {0, 200}}, never = {0};
+    begin_map();
+    signal(SIGALRM, on_tick);
+    must(setitimer(ITIMER_REAL, &every, NULL) == 0);
+    while (ticks < 500) {
+        char *at = some(3);
+        must(munmap(at, 3 * PAGE) == 0);
+    }
+    must(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    must(rtc_event_compare() >= 0 && rtc_event_compare() == 0);
+}
