@@ -60,8 +60,6 @@ static bool ends_above(const struct maps *m, uint32_t k, uint64_t at)
 static uint32_t leaf_of(const struct maps *m, uint64_t at)
 {
     uint32_t low = 0, high = m->leaves;
-    if (m->last < high && ends_above(m, m->last, at) && (!m->last || !ends_above(m, m->last - 1, at)))
-        return m->last;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (ends_above(m, middle, at))
@@ -72,8 +70,14 @@ static uint32_t leaf_of(const struct maps *m, uint64_t at)
     return low;
 }
 
-/* The first range that ends above `at`. */
-static struct spot spot_of(const struct maps *m, uint64_t at)
+static bool is_spot_of(const struct maps *m, struct spot p, uint64_t at)
+{
+    if (p.k >= m->leaves || p.i >= leaf_at(m, p.k)->count || region_at(m, p)->end <= at)
+        return false;
+    return p.i ? leaf_at(m, p.k)->region[p.i - 1].end <= at : !p.k || !ends_above(m, p.k - 1, at);
+}
+
+static struct spot search(const struct maps *m, uint64_t at)
 {
     struct spot p = {leaf_of(m, at), 0};
     if (p.k == m->leaves)
@@ -86,6 +90,20 @@ static struct spot spot_of(const struct maps *m, uint64_t at)
             high = middle;
         else
             p.i = middle + 1;
+    }
+    return p;
+}
+
+/* The first range that ends above `at`: often the one that was looked for last, or the next. */
+static struct spot spot_of(struct maps *m, uint64_t at)
+{
+    struct spot p = {m->last_leaf, m->last_region};
+    if (!is_spot_of(m, p, at)) {
+        p.i++;
+        if (!is_spot_of(m, p, at))
+            p = search(m, at);
+        m->last_leaf = p.k;
+        m->last_region = p.i;
     }
     return p;
 }
@@ -199,7 +217,6 @@ static void insert(struct maps *m, struct spot p, const struct map_region *r)
     l->region[p.i] = *r;
     l->count++;
     m->count++;
-    m->last = p.k;
     touch(m, m->order[p.k], p.i);
 }
 
@@ -220,7 +237,6 @@ static void erase(struct maps *m, struct spot p)
 {
     struct map_leaf *l = leaf_at(m, p.k);
     touch(m, m->order[p.k], p.i);
-    m->last = p.k;
     l->count--;
     m->count--;
     memmove(l->region + p.i, l->region + p.i + 1, (l->count - p.i) * sizeof *l->region);
@@ -282,9 +298,14 @@ static void join(struct maps *m, uint64_t at)
 
 static void take_out(struct maps *m, uint64_t start, uint64_t end)
 {
-    const struct map_region *first = region_at(m, spot_of(m, start));
+    struct spot begin = spot_of(m, start);
+    const struct map_region *first = region_at(m, begin);
     if (!first || first->start >= end)
         return;
+    if (first->start == start && first->end == end) {
+        erase(m, begin);
+        return;
+    }
     cut(m, start);
     cut(m, end);
     for (;;) {
@@ -339,7 +360,7 @@ bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protecti
     return true;
 }
 
-const struct map_region *maps_find(const struct maps *m, uint64_t at)
+const struct map_region *maps_find(struct maps *m, uint64_t at)
 {
     return region_at(m, spot_of(m, at));
 }

@@ -344,7 +344,7 @@ struct maps {
     uint32_t room, made, leaves; /* leaves: all that fit, that were ever used, that are */
     uint32_t free;
     uint32_t changed;
-    uint32_t last;  /* of the leaves in order: what was changed last, and where others look first */
+    uint32_t last_leaf, last_region; /* in order: what was looked for last, and where is looked first */
     uint32_t count; /* of ranges */
 };
 
@@ -361,7 +361,7 @@ bool maps_remove(struct maps *m, uint64_t start, uint64_t end);
 bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protection);
 
 /* The first range that ends above `at`; NULL: there is none.  Valid until the next change. */
-const struct map_region *maps_find(const struct maps *m, uint64_t at);
+const struct map_region *maps_find(struct maps *m, uint64_t at);
 
 /*
  * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, from its *from-th

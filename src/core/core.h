@@ -241,6 +241,12 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
                     uint64_t said);
 void error_damage(const struct error_call *call, const struct damage *d);
 void error_no_memory(const struct error_call *call, uint64_t bytes);
+/*
+ * [start, start + bytes) is about to be unmapped, and is not to be: `region` says why, with what belongs
+ * to it; REGION_HEAP: f is of the block at its start.
+ */
+void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes, const struct found *f,
+                 const struct error_record *region);
 void errors_start(void);
 void errors_after_fork(void);
 /* Behind the section in which an error was found: stops, aborts or goes on. */
@@ -388,6 +394,8 @@ void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
 void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end);
 /* From `start` to the first hole. */
 void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int protection);
+/* Is all of it in the map? */
+bool mapped_is_whole(uint64_t start, uint64_t end);
 /* The range around an address. */
 bool mapped_find(uint64_t at, struct map_region *out);
 /*
@@ -398,6 +406,11 @@ long mapped_compare(void);
 /* The same at the end, after which what is mapped is told. */
 void mapped_settle(void);
 void mapped_after_fork(void);
+
+/* ---- unmap.c: what is not to be unmapped ------------------------------------------------------------------ */
+
+/* Tells it, when [start, end) is about to be.  true: some of it is ours, and is to stay. */
+bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end);
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
 

@@ -40,9 +40,12 @@ static struct {
 
 static struct map_sum unrecorded; /* where the run file has no room */
 
-static void count(_Atomic uint64_t *counter, uint64_t n)
+/* Under the lock; readers outside see one value or the other. */
+static uint64_t count(_Atomic uint64_t *counter, uint64_t n)
 {
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed) + n;
+    atomic_store_explicit(counter, now, memory_order_relaxed);
+    return now;
 }
 
 /* ---- ranges ------------------------------------------------------------------------------------- */
@@ -64,26 +67,33 @@ static bool clip(struct map_region *r, uint64_t start, uint64_t end)
 
 static void add_bytes(uint64_t bytes)
 {
-    uint64_t now = atomic_fetch_add_explicit(&map.sum->bytes, bytes, memory_order_relaxed) + bytes;
+    uint64_t now = count(&map.sum->bytes, bytes);
     if (now > atomic_load_explicit(&map.sum->peak_bytes, memory_order_relaxed))
         atomic_store_explicit(&map.sum->peak_bytes, now, memory_order_relaxed);
 }
 
-/* Bytes of what calls have mapped there. */
-static uint64_t bytes_called(uint64_t start, uint64_t end)
+/* Bytes of what calls have mapped there; NULL, or where to keep what lies there. */
+static uint64_t bytes_called(uint64_t start, uint64_t end, struct mapped_call *c)
 {
     const struct map_region *r;
     uint64_t bytes = 0;
     for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        uint64_t from = r->start > start ? r->start : start, to = r->end < end ? r->end : end;
-        bytes += r->origin == MAP_CALLED ? to - from : 0;
+        struct map_region piece = *r;
+        if (!clip(&piece, start, end))
+            continue;
+        bytes += piece.origin == MAP_CALLED ? piece.end - piece.start : 0;
+        if (c && c->count < MAPPED_KEPT)
+            c->kept[c->count++] = piece;
+        else if (c)
+            c->more = true;
     }
     return bytes;
 }
 
-static void take_out(uint64_t start, uint64_t end)
+/* `c`: that takes it out. */
+static void take_out(uint64_t start, uint64_t end, struct mapped_call *c)
 {
-    uint64_t bytes = bytes_called(start, end);
+    uint64_t bytes = bytes_called(start, end, c);
     if (maps_remove(&map.maps, start, end))
         add_bytes(-bytes);
     else
@@ -92,7 +102,7 @@ static void take_out(uint64_t start, uint64_t end)
 
 static void put(const struct map_region *r)
 {
-    uint64_t before = bytes_called(r->start, r->end);
+    uint64_t before = bytes_called(r->start, r->end, NULL);
     if (maps_put(&map.maps, r))
         add_bytes((r->origin == MAP_CALLED ? r->end - r->start : 0) - before);
     else
@@ -191,7 +201,7 @@ static void find_gone(struct comparison *c, uint64_t start, uint64_t end)
         any = true;
     }
     if (any)
-        take_out(start, end);
+        take_out(start, end, NULL);
 }
 
 static void look_at(struct comparison *c, const struct map_region *kernels)
@@ -400,7 +410,7 @@ void mapped_begin(struct mapped_call *c, const struct entry *at)
     c->known = section_begin(&s);
     if (!c->known) {
         if (s.kind == SECTION_HANDLER && atomic_load(&map.ready))
-            count(&map.sum->unseen, 1);
+            atomic_fetch_add(&map.sum->unseen, 1);
         return;
     }
     atomic_fetch_add(&map.begun, 1); /* before the kernel does anything: pairs with is_certain */
@@ -417,27 +427,12 @@ void mapped_end(struct mapped_call *c)
         atomic_fetch_add(&map.ended, 1);
 }
 
-/* All of the regions in the range are accounted for; those that find no place will be asked for. */
-static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
-{
-    const struct map_region *r;
-    for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        if (c->count == MAPPED_KEPT) {
-            c->more = true;
-            return;
-        }
-        c->kept[c->count] = *r;
-        c->count += clip(&c->kept[c->count], start, end);
-    }
-}
-
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
     if (!c->known || start >= end || !enter(&s))
         return;
-    keep(c, start, end);
-    take_out(start, end);
+    take_out(start, end, c);
     leave(&s);
 }
 
@@ -460,8 +455,7 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
         from = own.end;
         if (!belongs(&own, &whose, at, end - at))
             continue;
-        keep(c, own.start, own.end);
-        take_out(own.start, own.end);
+        take_out(own.start, own.end, c);
     }
     leave(&s);
 }
@@ -486,7 +480,7 @@ void mapped_new(struct mapped_call *c, const struct map_region *what)
 void mapped_gone(struct mapped_call *c)
 {
     if (c->known)
-        count(&map.sum->unmapped, 1);
+        atomic_fetch_add(&map.sum->unmapped, 1);
 }
 
 void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end)
@@ -546,6 +540,19 @@ void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end)
         return;
     ask(start, end);
     leave(&s);
+}
+
+bool mapped_is_whole(uint64_t start, uint64_t end)
+{
+    struct section s;
+    const struct map_region *r;
+    uint64_t at = start;
+    if (!enter(&s))
+        return true;
+    while (at < end && (r = maps_find(&map.maps, at)) && r->start <= at)
+        at = r->end;
+    leave(&s);
+    return at >= end;
 }
 
 bool mapped_find(uint64_t at, struct map_region *out)

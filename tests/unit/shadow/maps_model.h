@@ -96,7 +96,7 @@ static inline bool model_same_page(const struct model_page *p, const struct map_
 }
 
 /* Do both say the same of every page, and is the map in order? */
-static inline bool model_agrees(const struct model *m)
+static inline bool model_agrees(struct model *m)
 {
     for (uint64_t i = 0; i < MODEL_PAGES; i++) {
         uint64_t at = model_address(i);
