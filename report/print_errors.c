@@ -19,7 +19,7 @@ bool error_is_told(const struct error *e)
 
 bool error_is_problem(const struct error *e)
 {
-    return error_is_told(e) && e->kind != ERROR_OOM;
+    return error_is_told(e) && e->kind != ERROR_OOM && e->kind != ERROR_BUM;
 }
 
 /* ---- one of them --------------------------------------------------------------------------- */

@@ -214,8 +214,9 @@ static void at_least(uint64_t *count, uint64_t least)
 static void by_code(struct json *j, const char *name, const uint64_t counts[ERROR_KIND_COUNT])
 {
     open_object(j, name);
-    for (uint32_t kind = ERROR_BAF; kind < ERROR_FOREIGN; kind++)
-        put_number(j, error_code(kind), counts[kind]);
+    for (uint32_t kind = ERROR_BAF; kind < ERROR_KIND_COUNT; kind++)
+        if (kind != ERROR_FOREIGN)
+            put_number(j, error_code(kind), counts[kind]);
     close_object(j);
 }
 

@@ -164,6 +164,12 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         stack_put(s, e->stack);
         return;
     }
+    if (e->kind == ERROR_BUM) {
+        fprintf(s->out, "==%u==WARNING: AddressSanitizer: bad unmap\n", shown_pid(s->r, e->image, s->how));
+        stack_put(s, e->stack);
+        sentence_put(s, f);
+        return;
+    }
     head_put(s, e->image, "AddressSanitizer");
     title_put(s, e);
     stack_put(s, e->stack);

@@ -210,7 +210,7 @@ static void rule_put(struct json *j, const struct check *check)
     message_put(j, "fullDescription", check->help);
     message_put(j, "help", check->help);
     open_object(j, "defaultConfiguration");
-    put_text(j, "level", strcmp(check->code, "oom") == 0   ? "warning"
+    put_text(j, "level", strcmp(check->code, "oom") == 0 || strcmp(check->code, "bum") == 0 ? "warning"
                          : strcmp(check->code, "biu") == 0 ? "note"
                                                            : "error");
     close_object(j);

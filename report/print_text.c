@@ -133,8 +133,8 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
     if (problems)
         kinds_put(kinds, leaks_put(r, page->how->problem_kinds, ": ", page->out), page->out);
     ink(page, INK_NONE);
-    if (kinds[ERROR_OOM])
-        fprintf(page->out, ", %s", count_text(kinds[ERROR_OOM], "warning", "warnings").text);
+    if (kinds[ERROR_OOM] + kinds[ERROR_BUM])
+        fprintf(page->out, ", %s", count_text(kinds[ERROR_OOM] + kinds[ERROR_BUM], "warning", "warnings").text);
     fprintf(page->out, "%s %s, %s, %s\n", problems ? ";" : ",",
             count_text(t.allocs, "alloc", "allocs").text, count_text(t.frees, "free", "frees").text,
             count_text(t.processes, "process", "processes").text);

@@ -153,10 +153,12 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         line_put(m, "Mismatched free() / delete / delete []");
     else if (e->kind == ERROR_OOM)
         line_put(m, "Warning: an allocation failed");
+    else if (e->kind == ERROR_BUM)
+        line_put(m, "Warning: memory unmapped that is not the caller's");
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
     stack_put(m, e->stack);
-    if (e->kind != ERROR_OOM) {
+    if (e->kind != ERROR_OOM && e->kind != ERROR_BUM) {
         address_put(m, e);
         block_stacks_put(m, e);
     }

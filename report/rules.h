@@ -26,7 +26,8 @@ enum rule_code {
     CODE_AIB = 1 << 7,
     CODE_AIR = 1 << 8,
     CODE_BIU = 1 << 9,
-    CODE_OTHER = 1 << 10, /* what other checkers find, and this one does not */
+    CODE_BUM = 1 << 10,
+    CODE_OTHER = 1 << 11, /* what other checkers find, and this one does not */
 };
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)

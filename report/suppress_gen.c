@@ -126,7 +126,7 @@ static void stack_put(struct entry *e, struct report *r, uint32_t place, const s
 
 static const char *kind_of_error(const struct error *error)
 {
-    return error->kind == ERROR_WUA || error->kind == ERROR_OOM ? "rtcheck" : "Memcheck";
+    return error->kind == ERROR_WUA || error->kind == ERROR_OOM || error->kind == ERROR_BUM ? "rtcheck" : "Memcheck";
 }
 
 bool error_rule_put(struct report *r, const struct error *error, FILE *out)

@@ -383,12 +383,35 @@ static void word_foreign(struct wording *w)
     fputs("freed a block of libc's own allocator: passed on to libc", w->out);
 }
 
+/* Why it should not have been: the first hole, whose stack, which block. */
+static void word_bum(struct wording *w)
+{
+    const struct error *e = w->e;
+    uint64_t hole = e->region.end - e->region.start;
+
+    fprintf(w->out, "munmap of %s ", size_text(e->bytes).text);
+    if (e->block != 0) {
+        fputs("over ", w->out);
+        block_put(w);
+        fputs(e->block_state == BLOCK_LIVE ? ": left as it is" : " that is free: left as it is", w->out);
+    } else if (e->region.what == REGION_HEAP) {
+        fputs("of the heap: left as it is", w->out);
+    } else if (e->region.what == REGION_STACK_OTHER) {
+        other_stack_put(w, "");
+    } else if (hole >= e->bytes) {
+        fputs("that is not mapped", w->out);
+    } else {
+        fprintf(w->out, "that is not mapped at offset %llu", (unsigned long long)(e->region.start - e->address));
+    }
+    fputs(" (warning)", w->out);
+}
+
 char *error_sentence(struct report *r, const struct error *e, bool deterministic)
 {
     static void (*const words[])(struct wording *w) = {
         [ERROR_BAF] = word_baf, [ERROR_DUF] = word_duf, [ERROR_MAF] = word_maf,
         [ERROR_MIS] = word_mis, [ERROR_WUA] = word_wua, [ERROR_OOM] = word_oom,
-        [ERROR_FOREIGN] = word_foreign,
+        [ERROR_FOREIGN] = word_foreign, [ERROR_BUM] = word_bum,
     };
     static_assert(countof(words) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;

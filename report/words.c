@@ -28,7 +28,7 @@ const char *error_code(uint32_t kind)
 {
     static const char *const codes[] = {
         [ERROR_BAF] = "baf", [ERROR_DUF] = "duf", [ERROR_MAF] = "maf",         [ERROR_MIS] = "mis",
-        [ERROR_WUA] = "wua", [ERROR_OOM] = "oom", [ERROR_FOREIGN] = "foreign",
+        [ERROR_WUA] = "wua", [ERROR_OOM] = "oom", [ERROR_FOREIGN] = "foreign", [ERROR_BUM] = "bum",
     };
     static_assert(countof(codes) == ERROR_KIND_COUNT, "each has its code");
     return kind < countof(codes) && codes[kind] ? codes[kind] : "unknown";

@@ -455,6 +455,7 @@ enum error_kind {
     ERROR_WUA = 5,  /* written where nothing is allocated; found afterwards */
     ERROR_OOM = 6,  /* more asked for than there is: a warning */
     ERROR_FOREIGN = 7, /* freed through us, and libc's: a note */
+    ERROR_BUM = 8,  /* unmapped what is not mapped, or is in use by others: a warning; minor version 5 */
     ERROR_KIND_COUNT
 };
 
@@ -506,7 +507,7 @@ struct error_record {
     _Atomic uint64_t count;
     uint64_t time_ns;      /* CLOCK_REALTIME */
     uint64_t address;      /* that was given; wua: of the first damaged byte */
-    uint64_t bytes;        /* oom: asked for; mis: the size that was given, 0 = none; wua: from the */
+    uint64_t bytes;        /* oom: asked for; bum: to unmap; mis: the size that was given, 0 = none; wua: from the */
                            /* first damaged byte to behind the last */
     uint32_t stack;        /* of the call; wua at eviction or exit: 0 */
     uint32_t thread;       /* that called; 0 = not known */
@@ -522,7 +523,7 @@ struct error_record {
     uint32_t region_thread;
     uint32_t region_module; /* number as in module_record, 0 = not known */
     uint32_t found_bytes;  /* how many of found[] are valid */
-    uint64_t region_start; /* of the mapping or module; 0 = not known */
+    uint64_t region_start; /* of the mapping or module, or (bum) of the first that is not mapped; 0 = not known */
     uint64_t region_end;
     uint8_t found[ERROR_BYTES_FOUND]; /* wua: what is there, from the first damaged byte on */
     char region_path[104]; /* of the mapping, NUL-terminated; its end when it is longer */

@@ -160,20 +160,25 @@ static bool is_unknown(enum error_kind kind)
            (MUTANT(NO_BAF) && kind == ERROR_BAF) || (MUTANT(NO_OOM) && kind == ERROR_OOM);
 }
 
+static bool is_warning(const struct error_record *e)
+{
+    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
+    return kind == ERROR_OOM || kind == ERROR_FOREIGN || kind == ERROR_BUM;
+}
+
 static void record(const struct error_call *call, struct error_record *e)
 {
     if (is_unknown(atomic_load_explicit(&e->kind, memory_order_relaxed)))
         return;
     e->time_ns = os_wall_clock_ns();
-    if (call->t && !call->t->limbo && e->kind != ERROR_OOM && e->kind != ERROR_FOREIGN)
+    if (call->t && !call->t->limbo && !is_warning(e))
         os_thread_name(call->t->record->name);
     if (!add(e))
         return;
     if (run_header())
         atomic_fetch_add_explicit(&run_header()->error_places, 1, memory_order_relaxed);
     run_ring();
-    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && e->kind != ERROR_OOM &&
-        e->kind != ERROR_FOREIGN)
+    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && !is_warning(e))
         call->t->after |= AFTER_ERROR;
 }
 
@@ -280,6 +285,25 @@ void error_no_memory(const struct error_call *call, uint64_t bytes)
     e.bytes = bytes;
     if (!count_one(&e))
         record(call, &e);
+}
+
+/* ---- memory that is unmapped ------------------------------------------------------------------------- */
+
+void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes, const struct found *f,
+                 const struct error_record *region)
+{
+    struct error_record e = draft(call, ERROR_BUM);
+    if (count_one(&e))
+        return;
+    e.address = start;
+    e.bytes = bytes;
+    e.region = region->region;
+    e.region_thread = region->region_thread;
+    e.region_start = region->region_start;
+    e.region_end = region->region_end;
+    if (f)
+        tell_found(&e, f, (const void *)start, call->go);
+    record(call, &e);
 }
 
 /* ---- --on-error ---------------------------------------------------------------------------------------- */

@@ -288,13 +288,25 @@ void *change_map(struct origin o, union rtc_event *e)
     return e->mmap.result;
 }
 
+/* Performed, as by a handler. */
+static void unmap_around_ours(union rtc_event *e, struct range gone)
+{
+    struct range piece;
+    for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
+        NEXT(munmap)((void *)piece.start, piece.end - piece.start);
+    e->munmap.result = 0;
+}
+
 int change_unmap(struct origin o, void *address, size_t size)
 {
     struct change c;
     union rtc_event e = {.munmap = {-1, address, size}};
     struct range gone = range_of(address, size);
     begin(&c, o);
+    bool ours = unmap_has_ours(&c.map, gone.start, gone.end);
     going(&c, gone);
+    if (ours)
+        unmap_around_ours(&e, gone);
     make_call(&c, RTC_EVENT_MUNMAP, &e);
     if (e.munmap.result == -1)
         stayed(&c, gone);

@@ -103,6 +103,12 @@ int os_mapping_of(uintptr_t at, struct mapping *m)
     return found;
 }
 
+/* Of memory that is not mapped it speaks first, and does nothing else that one could notice. */
+bool os_all_mapped(uintptr_t at, size_t bytes)
+{
+    return os_sandboxed() || CALL3(SYS_msync, at, bytes, MS_ASYNC) != -ENOMEM;
+}
+
 #define STAT_BREAK 47 /* number of the field in /proc/self/stat; the first one behind the name is 3 */
 
 uintptr_t os_break_start(void)

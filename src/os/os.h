@@ -154,6 +154,9 @@ struct mapping {
 /* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
 int os_mapping_of(uintptr_t at, struct mapping *m);
 
+/* Is something mapped at each page there?  true also when it cannot be asked. */
+bool os_all_mapped(uintptr_t at, size_t bytes);
+
 /* The lowest that the break may be; 0: it cannot be asked. */
 uintptr_t os_break_start(void);
 /* Bytes of a shared memory segment, whole pages; 0: it cannot be asked. */

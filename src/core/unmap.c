@@ -1,0 +1,90 @@
+/*
+ * unmap.c - what a program should not unmap, told before it does: a warning, for the kernel lets it.
+ *
+ *   our heap          its blocks live there
+ *   a thread's stack  of a thread that runs on it
+ *   nothing           what is not mapped: a second munmap, or one that is too long
+ *
+ * The map of what is mapped is asked first, for that costs little; the kernel has the last word, since what
+ * it mapped unseen is not in the map.
+ *
+ * What is ours stays, the heap and all else: the kernel may have put some of it into a hole of the range, which
+ * the program has made there, and without it we would be the ones who crash.
+ */
+#include "core.h"
+
+#define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
+
+static bool is_heap(uintptr_t start, uintptr_t end)
+{
+    return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) && end > heap.base;
+}
+
+/* Its control block lies in it, or in the mapping that it is a part of. */
+static bool is_stack(uintptr_t start, uintptr_t end, bool whole, struct error_record *region)
+{
+    struct mapping m = {.start = start, .end = end};
+    struct map_region r;
+    if (threads_alive() < 2 || (whole && threads_alive() > THREADS_LOOKED_AT))
+        return false;
+    if (whole ? !mapped_find(start, &r) : os_mapping_of(start, &m) != 1)
+        return false;
+    struct thread_fact fact = whole ? threads_on_stack(r.start, r.end > end ? r.end : end, start)
+                                    : threads_on_stack(m.start, m.end > end ? m.end : end, start);
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    region->region = REGION_STACK_OTHER;
+    region->region_thread = fact.number;
+    return fact.number && !fact.ended && (!self || fact.number != self->number) &&
+           !(here >= start && here < end);
+}
+
+/* The first hole there; false: somebody has filled it by now. */
+static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
+{
+    struct mappings all;
+    struct mapping m;
+    uintptr_t at = start, hole_end = end;
+    if (os_mappings_open(&all))
+        return false;
+    while (os_mappings_next(&all, &m) && m.start < end) {
+        if (m.start > at) {
+            hole_end = m.start;
+            break;
+        }
+        at = m.end > at ? m.end : at;
+    }
+    os_mappings_close(&all);
+    region->region = REGION_UNMAPPED;
+    region->region_start = at;
+    region->region_end = hole_end;
+    return at < end;
+}
+
+static void tell(const struct mapped_call *c, uintptr_t start, uintptr_t end, const struct error_record *region)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    struct found f = pool_find((const void *)start);
+    struct error_call call = {.t = s.t, .go = s.go, .op = OP(MUNMAP, MALLOC), .stack = c->stack};
+    error_unmap(&call, start, end - start, region->region == REGION_HEAP ? &f : NULL, region);
+    section_end(&s);
+}
+
+bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
+{
+    struct error_record region = {.region = REGION_HEAP};
+    uintptr_t own, own_end;
+    if (!c->known || start >= end)
+        return false;
+    bool whole = mapped_is_whole(start, end);
+    if (!whole)
+        os_next_own(start, &own, &own_end);
+    bool ours = !whole && own < end;
+    if (is_heap(start, end))
+        tell(c, start, end, &region);
+    else if (is_stack(start, end, whole, &region) ||
+             (!whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
+        tell(c, start, end, &region);
+    return ours;
+}

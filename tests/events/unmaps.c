@@ -1,0 +1,185 @@
+/*
+ * unmaps.c - unmaps what it should not, and the twins of that, which do no wrong.
+ *
+ *     unmaps CASE
+ *
+ * rtc-build: -pthread -fno-optimize-sibling-calls
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rtcheck/event.h"
+
+#define PAGE 4096ul
+#define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+#define must(condition) ((condition) ? (void)0 : _exit(9))
+
+static char *const place = (char *)0x200000000000; /* that the kernel gives nobody else */
+
+static char *four(void)
+{
+    must(mmap(place, 4 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == place);
+    return place;
+}
+
+/* ---- wrong ---------------------------------------------------------------------------------------- */
+
+static void twice(void)
+{
+    char *at = four();
+    must(munmap(at, 4 * PAGE) == 0 && munmap(at, 4 * PAGE) == 0);
+}
+
+static void too_long(void)
+{
+    char *at = four();
+    must(munmap(at, 6 * PAGE) == 0);
+}
+
+/* The block stays whole, or free would find it damaged. */
+static void over_a_block(void)
+{
+    char *block = malloc(1 << 20), *page = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
+    must(block != NULL);
+    memset(block, 7, 1 << 20);
+    must(munmap(page, 16 * PAGE) == 0 && page[PAGE] == 7);
+    free(block);
+}
+
+static pthread_barrier_t both;
+
+static void *wait_there(void *frame)
+{
+    free(malloc(1)); /* it is known */
+    *(void **)frame = __builtin_frame_address(0);
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    return NULL;
+}
+
+static char *begin_thread(pthread_t *thread, const pthread_attr_t *attr)
+{
+    static char *volatile frame;
+    pthread_barrier_init(&both, NULL, 2);
+    must(pthread_create(thread, attr, wait_there, (void *)(uintptr_t)&frame) == 0);
+    pthread_barrier_wait(&both);
+    return (char *)((uintptr_t)frame & -PAGE);
+}
+
+/* Far below where it is: it has not come there yet. */
+static void stack_of_another(void)
+{
+    pthread_t thread;
+    char *frame = begin_thread(&thread, NULL);
+    must(munmap(frame - 1000 * PAGE, 2 * PAGE) == 0);
+    pthread_barrier_wait(&both);
+    must(pthread_join(thread, NULL) == 0);
+}
+
+/* The same of one that the program has given it. */
+static void given_stack(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    begin_thread(&thread, &attr);
+    must(munmap(stack, PAGE) == 0);
+    pthread_barrier_wait(&both);
+    must(pthread_join(thread, NULL) == 0);
+}
+
+/* ---- no wrong ------------------------------------------------------------------------------------- */
+
+static void pieces(void)
+{
+    char *at = four();
+    must(munmap(at + PAGE, PAGE) == 0 && munmap(at, PAGE) == 0 && munmap(at + 2 * PAGE, 2 * PAGE) == 0);
+}
+
+/* It is asked, since nobody has seen it come. */
+static void mapped_unseen(void)
+{
+    must(munmap(four(), 4 * PAGE) == 0);
+    must(syscall(SYS_mmap, place, 4 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == (long)place);
+    must(munmap(place, 4 * PAGE) == 0);
+}
+
+static void several(void)
+{
+    char *at = four();
+    must(mmap(at + PAGE, PAGE, PROT_READ, PLAIN | MAP_FIXED, -1, 0) == at + PAGE);
+    must(munmap(at, 4 * PAGE) == 0);
+}
+
+static void stack_of_one_that_ended(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    begin_thread(&thread, &attr);
+    pthread_barrier_wait(&both);
+    must(pthread_join(thread, NULL) == 0 && munmap(stack, 64 * PAGE) == 0);
+}
+
+static bool is_any_mapped(char *start, size_t bytes)
+{
+    unsigned char in_memory;
+    for (char *at = start; at < start + bytes; at += PAGE)
+        if (mincore(at, PAGE, &in_memory) == 0)
+            return true;
+    return false;
+}
+
+static int events;
+
+static void on_event(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)e, (void)arg;
+    events++;
+}
+
+static void refused(void)
+{
+    must(munmap(place + 1, PAGE) == -1 && munmap(place, 0) == -1);
+}
+
+/* What is behind our back lies in the hole by now: the runtime's table of handlers, if nothing else. */
+static void around_a_hole(void)
+{
+    char *at = mmap(NULL, 256 * PAGE, PROT_NONE, PLAIN | MAP_NORESERVE, -1, 0);
+    must(at != MAP_FAILED && munmap(at + 16 * PAGE, 224 * PAGE) == 0);
+    while (!is_any_mapped(at + 16 * PAGE, 224 * PAGE))
+        must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, at++) == 0);
+    at = (char *)((uintptr_t)at & -PAGE);
+    must(munmap(at, 256 * PAGE) == 0);
+    must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {
+        {"twice", twice}, {"too_long", too_long}, {"over_a_block", over_a_block},
+        {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
+        {"mapped_unseen", mapped_unseen}, {"several", several},
+        {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},
+        {"around_a_hole", around_a_hole},
+    };
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    return 2;
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""bum, a warning: what a program should not unmap, each with what is said of it; and its twins, in silence."""
+# rtc-test: events/unmaps ci 60
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must
+
+WRONG = {
+    'twice': 'munmap of 16.0 KiB that is not mapped (warning)',
+    'too_long': 'munmap of 24.0 KiB that is not mapped at offset 16384 (warning)',
+    'over_a_block': 'munmap of 64.0 KiB over a 1048576-byte block: left as it is (warning)',
+    'stack_of_another': 'munmap of 8192 B on the stack of thread 2 (warning)',
+    'given_stack': 'munmap of 4096 B on the stack of thread 2 (warning)',
+}
+RIGHT = ('pieces', 'mapped_unseen', 'several', 'stack_of_one_that_ended', 'refused', 'around_a_hole')
+
+
+def wrong(name, says):
+    def check(stage):
+        run = Run(stage, [stage.program('events/unmaps'), name], options=['error-exitcode=5']).wait()
+        report = run.report
+        errors = report.data['errors']
+        must(run.status == 0, 'a warning fails nothing:', run.status, run.err, run.log)
+        must([(e['rtc'], e['class'], e['text']) for e in errors] == [('bum', 'warning', says)], errors)
+        must(errors[0]['id'].startswith('bum-') and errors[0]['entry'] == 'munmap', errors)
+        must('no problems, 1 warning' in run.log, run.log)
+    return check
+
+
+def right(name):
+    def check(stage):
+        run = Run(stage, [stage.program('events/unmaps'), name]).wait()
+        must(run.status == 0 and run.report.data['errors'] == [], run.status, run.report.data['errors'])
+    return check
+
+
+def suppressed(stage):
+    rules = stage.room() + '/rules'
+    with open(rules, 'w') as f:
+        f.write('suppress bum in twice\n')
+    run = Run(stage, [stage.program('events/unmaps'), 'twice'], options=['suppressions=' + rules]).wait()
+    must([e['status'] for e in run.report.data['errors']] == ['suppressed'], run.report.data['errors'])
+    must('warning' not in run.log, run.log)
+
+
+if __name__ == '__main__':
+    main([('wrong_' + n, wrong(n, s)) for n, s in WRONG.items()] + [('right_' + n, right(n)) for n in RIGHT] +
+         [('suppressed', suppressed)])
