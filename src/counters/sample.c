@@ -103,24 +103,21 @@ static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
         return gone(c, r, "n/a: the program has entered a sandbox");
     if (!is_open(r))
         return gone(c, r, "n/a: the program has closed its descriptor");
-    uint64_t *at = set->alone ? words + 2 : words;
-    long got = os_perf_read(r->fd, at, (GROUP_HEADER + RTC_CPC_REQUESTS_MAX) * sizeof *words);
+    long got = os_perf_read(r->fd, words, (GROUP_HEADER + RTC_CPC_REQUESTS_MAX) * sizeof *words);
     if (got == 0)
         return gone(c, r, "n/a: it is pinned, and somebody else has the counters");
     if (got < 0)
         return gone(c, r, "n/a: it could not be read");
-    if (set->alone) { /* value enabled running */
-        words[GROUP_HEADER] = at[0];
+    if (set->alone) { /* value, enabled, running */
+        words[GROUP_HEADER] = words[0];
         words[0] = 1;
-        words[2] = at[2];
-        words[1] = at[1];
     }
     return 0;
 }
 
 static int read_events(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, struct snapshot *now)
 {
-    uint64_t words[2 + GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
+    uint64_t words[GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
     int err = read_group(c, set, leader, words);
     if (err)
         return err;

@@ -1,0 +1,287 @@
+/*
+ * test_hardware.c - counters of a PMU: what the kernel is asked for, and what is made of its answers.
+ *
+ * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "machine.h"
+
+#define USER RTC_CPC_COUNT_USER
+#define SYSTEM RTC_CPC_COUNT_SYSTEM
+#define NOTIFY RTC_CPC_OVF_NOTIFY_EMT
+
+static rtc_cpc_t *cpc;
+
+static int begin(void **state)
+{
+    (void)state;
+    machine_forget();
+    cpc = open_here();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    assert_int_equal(rtc_cpc_close(cpc), 0);
+    assert_int_equal(machine_open_events(), 0);
+    return 0;
+}
+
+static void bind(rtc_cpc_set_t *set, unsigned flags)
+{
+    assert_int_equal(rtc_cpc_bind_curlwp(cpc, set, flags), 0);
+}
+
+static void the_machine(void **state)
+{
+    (void)state;
+    assert_int_equal(rtc_cpc_npic(cpc), 4);
+    assert_int_equal(rtc_cpc_caps(cpc), RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE);
+    assert_string_equal(rtc_cpc_cciname(cpc), "Processor 9000");
+    assert_string_equal(rtc_cpc_cpuref(cpc), "software events: perf_event_open(2); others: perf-list(1), "
+                                             "and the manual of Processor 9000");
+}
+
+/* ---- what the kernel is asked for ----------------------------------------------------------------- */
+
+static void attributes_of_a_group(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 0, SYSTEM);
+    add(cpc, set, "LLC-load-misses", 0, USER | SYSTEM);
+    add(cpc, set, "r1c2", 0, USER);
+    bind(set, 0);
+    static const struct {
+        uint32_t type;
+        uint64_t config;
+        bool no_user, no_kernel;
+    } want[] = {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false, true},
+                {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, true, false},
+                {PERF_TYPE_HW_CACHE, 2 | 0 << 8 | 1 << 16, false, false},
+                {PERF_TYPE_RAW, 0x1c2, false, true}};
+    assert_int_equal(machine.made, 4);
+    for (int i = 0; i < 4; i++) {
+        const struct machine_event *e = nth_event(i);
+        assert_int_equal(e->attr.type, want[i].type);
+        assert_int_equal(e->attr.config, want[i].config);
+        assert_int_equal(e->attr.exclude_user, want[i].no_user);
+        assert_int_equal(e->attr.exclude_kernel, want[i].no_kernel);
+        assert_int_equal(e->attr.exclude_hv, 1);
+        assert_int_equal(e->attr.disabled, i == 0); /* the leader lets all go at once */
+        assert_int_equal(e->attr.inherit | e->attr.inherit_thread | e->attr.pinned, 0);
+        assert_int_equal(e->attr.sample_period, 0);
+        assert_int_equal(e->attr.read_format, PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                                  PERF_FORMAT_TOTAL_TIME_RUNNING);
+        assert_int_equal(e->leader, MACHINE_FD);
+        assert_int_equal(e->pid, os_tid());
+        assert_int_equal(e->cpu, -1);
+    }
+    assert_true(nth_event(0)->counts);
+}
+
+static void inherited_and_pinned(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 0, USER);
+    bind(set, RTC_CPC_BIND_LWP_INHERIT | RTC_CPC_BIND_PINNED);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(nth_event(i)->attr.inherit, 1);
+        assert_int_equal(nth_event(i)->attr.inherit_thread, 1);
+        assert_int_equal(nth_event(i)->attr.pinned, i == 0);
+    }
+}
+
+static void overflow_leads(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", (uint64_t)-1000, USER | NOTIFY);
+    assert_int_equal(rtc_cpc_overflow_signal(cpc, 40), 0);
+    bind(set, 0);
+    const struct machine_event *leader = nth_event(0);
+    assert_int_equal(leader->attr.config, PERF_COUNT_HW_INSTRUCTIONS);
+    assert_int_equal(leader->attr.sample_period, 1000);
+    assert_int_equal(leader->attr.wakeup_events, 1);
+    assert_true(leader->counts && leader->refreshed == 1 && leader->signal == 40 && leader->owner == os_tid());
+    assert_int_equal(nth_event(1)->leader, MACHINE_FD);
+    assert_int_equal(nth_event(1)->attr.sample_period, 0);
+    assert_int_equal(rtc_cpc_overflow_index(cpc, set, MACHINE_FD), 1);
+    assert_int_equal(rtc_cpc_overflow_index(cpc, set, MACHINE_FD + 1), 0);
+    nth_event(0)->value = 7;
+    nth_event(1)->value = 5;
+    machine_run(0, 10, 10);
+    assert_int_equal(value_of(cpc, set, 0), 5);
+    assert_int_equal(value_of(cpc, set, 1), (uint64_t)-993);
+}
+
+/* A preset and the events until it overflows. */
+static void periods(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t preset, period;
+    } row[] = {{UINT64_MAX, 1},         {UINT64_MAX - INT32_MAX, 1ull << 31}, {(1ull << 63) + 1, INT64_MAX},
+               {1ull << 63, INT64_MAX}, {0, INT64_MAX},                       {1, INT64_MAX}};
+    for (size_t i = 0; i < countof(row); i++) {
+        rtc_cpc_set_t *set = set_of(cpc, "cycles", row[i].preset, USER | NOTIFY);
+        bind(set, 0);
+        assert_int_equal(nth_event((int)i)->attr.sample_period, row[i].period);
+    }
+}
+
+/* ---- what is made of its answers ------------------------------------------------------------------ */
+
+static void each_its_own_value(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "clock:monotonic", 0, USER);
+    add(cpc, set, "instructions", 100, USER);
+    add(cpc, set, "branches", 0, USER);
+    bind(set, 0);
+    for (int i = 0; i < 3; i++)
+        nth_event(i)->value = 11u * (unsigned)(i + 1);
+    machine_run(0, 1000, 1000);
+    assert_int_equal(value_of(cpc, set, 0), 11);
+    assert_int_equal(value_of(cpc, set, 2), 122);
+    assert_int_equal(value_of(cpc, set, 3), 33);
+    struct rtc_cpc_reading r = reading_of(cpc, set, 3);
+    assert_true(r.known && !r.scaled && r.enabled_ns == 1000 && r.running_ns == 1000);
+    assert_string_equal(r.source, "perf: hardware");
+}
+
+static void taking_turns(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 500, USER);
+    bind(set, 0);
+    nth_event(0)->value = 100;
+    machine_run(0, 1000, 250);
+    struct rtc_cpc_reading r = reading_of(cpc, set, 0);
+    assert_true(r.known && r.scaled);
+    assert_int_equal(r.value, 900); /* the preset is no estimate */
+    assert_int_equal(r.enabled_ns, 1000);
+    assert_int_equal(r.running_ns, 250);
+
+    /* Since the restart alone. */
+    assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
+    nth_event(0)->value = 130;
+    machine_run(0, 60, 20);
+    r = reading_of(cpc, set, 0);
+    assert_true(r.known && r.scaled && r.value == 590 && r.enabled_ns == 60 && r.running_ns == 20);
+
+    /* Never on the counters: not 0, and not the preset. */
+    assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
+    machine_run(0, 60, 0);
+    r = reading_of(cpc, set, 0);
+    assert_true(!r.known && r.value == 0);
+    assert_string_equal(r.why, "n/a: other events had the counters all the time");
+
+    /* Large numbers do not overflow while they are scaled. */
+    nth_event(0)->value = 130 + (1ull << 62);
+    machine_run(0, 1ull << 40, 1ull << 40);
+    assert_int_equal(reading_of(cpc, set, 0).value, 500 + (1ull << 62) + (60ull << 22));
+}
+
+static void nothing_counted_yet(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 5, USER);
+    bind(set, 0);
+    struct rtc_cpc_reading r = reading_of(cpc, set, 0); /* it has not wanted to run yet */
+    assert_true(r.known && !r.scaled && r.value == 5);
+}
+
+static void pinned_without_counters(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    bind(set, RTC_CPC_BIND_PINNED);
+    rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
+    machine.taken = true;
+    assert_true(rtc_cpc_set_sample(cpc, set, buf) == -1 && errno == EAGAIN);
+    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(told.text, "cycles: n/a: it is pinned, and somebody else has the counters");
+    uint64_t value = 3;
+    assert_true(rtc_cpc_buf_get(cpc, buf, 0, &value) == -1 && errno == ENODATA && value == 3);
+    machine.taken = false;
+    assert_int_equal(rtc_cpc_set_sample(cpc, set, buf), 0);
+}
+
+static void stopped_and_going(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 0, USER);
+    bind(set, 0);
+    assert_int_equal(rtc_cpc_disable(cpc), 0);
+    assert_true(!nth_event(0)->counts && nth_event(1)->counts); /* the leader alone */
+    assert_int_equal(rtc_cpc_enable(cpc), 0);
+    assert_true(nth_event(0)->counts);
+}
+
+/* ---- kernels that cannot read groups of inherited events ------------------------------------------- */
+
+static int refuse_inherited_groups(const struct perf_event_attr *a, int group)
+{
+    (void)group;
+    return a->inherit && a->read_format & PERF_FORMAT_GROUP ? -EINVAL : 0;
+}
+
+static int refuse_inherited(const struct perf_event_attr *a, int group)
+{
+    (void)group;
+    return a->inherit ? -EINVAL : 0;
+}
+
+static void inherited_alone(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 10, USER);
+    machine.answer = refuse_inherited_groups;
+    bind(set, RTC_CPC_BIND_LWP_INHERIT);
+    assert_int_equal(machine_open_events(), 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(nth_event(i)->leader == MACHINE_FD + i && nth_event(i)->counts);
+        nth_event(i)->value = 100u * (unsigned)(i + 1);
+    }
+    machine_run(0, 10, 10);
+    machine_run(1, 20, 10);
+    assert_int_equal(value_of(cpc, set, 0), 100);
+    assert_int_equal(value_of(cpc, set, 1), 410);
+}
+
+static void not_inherited(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    machine.answer = refuse_inherited;
+    assert_true(rtc_cpc_bind_curlwp(cpc, set, RTC_CPC_BIND_LWP_INHERIT) == -1 && errno == ENOTSUP);
+    assert_int_equal(told.subcode, RTC_CPC_PIC_NOT_CAPABLE);
+    assert_string_equal(told.text, "n/a: the kernel cannot count threads to come without processes to come");
+    bind(set, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
+        TEST(overflow_leads),      TEST(periods),               TEST(each_its_own_value),
+        TEST(taking_turns),        TEST(nothing_counted_yet),   TEST(pinned_without_counters),
+        TEST(stopped_and_going),   TEST(inherited_alone),       TEST(not_inherited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
