@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Counters (rtcheck/cpc.h): every row of the contract, by hand and by the launcher."""
 # rtc-test: counters/contract ci 120
+import errno
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -40,7 +42,43 @@ def header(stage):
         must(done.returncode == 0, compiler, done.stderr)
 
 
+# What is said of an event that perf_event_open refuses, and of those that a clock could stand in for.
+CLOCKS = ('ACCES', 'PERM', 'NOSYS')
+SAID = {
+    'ENOENT': '1 %s: n/a: no PMU',
+    'EACCES': '9 %s: n/a: not permitted (perf_event_paranoid is LEVEL)',
+    'EPERM': "9 %s: n/a: forbidden by the system: a container's filter, or a security module",
+    'ENOSYS': '10 %s: n/a: the kernel has no perf events',
+    'EINVAL': '7 %s: n/a: the kernel cannot count it with these flags and attributes',
+    'EMFILE': '5 %s: n/a: no descriptor left in this process (RLIMIT_NOFILE is FILES)',
+    'EBUSY': '5 %s: n/a: somebody else has the counters to himself',
+    'EOPNOTSUPP': '6 %s: n/a: the PMU cannot count it in this way',
+}
+
+
+def expected(name):
+    said = SAID[name].replace('LEVEL', open('/proc/sys/kernel/perf_event_paranoid').read().strip())
+    said = 'rtc_cpc_bind_curlwp ' + said.replace('FILES', str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+    software = said.replace('no PMU', 'the kernel has no such event')
+    in_kernel = software.replace('permitted', 'permitted in the kernel')
+    if name[1:] in CLOCKS:
+        others = ['page-faults getrusage', 'task-clock clock_gettime: CPU time of the thread']
+    else:
+        others = [in_kernel % 'page-faults', software % 'task-clock']
+    return ['software only, 0 counters, capabilities 0', said % 'instructions', software % 'minor-faults'] + others
+
+
+def reasons(stage):
+    """The kernel's own refusals, each of them, in words; nothing is counted that was not opened."""
+    for name in SAID:
+        scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
+        run = Run(stage, [stage.program('counters/reasons')], how='hand', wrap=scene).wait()
+        must(run.status == 0, name, run.status, run.err)
+        must(run.out.decode().splitlines() == expected(name), name, run.out.decode())
+    return '%d errors' % len(SAID)
+
+
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
-          ('absent', absent), ('header', header)])
+          ('reasons', reasons), ('absent', absent), ('header', header)])
