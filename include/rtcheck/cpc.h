@@ -115,6 +115,26 @@ typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, con
 /* NULL: the default one again, which writes "rtcheck: FN: ...", one line, to stderr. */
 RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
 
+/* ---- what there is ---------------------------------------------------------------------------- */
+
+/*
+ * Calls action for each event that can be counted here: what can be opened in user mode, clocks, and what PMUs
+ * name themselves ("cpu/cache-misses/"); not for raw events and tracepoints.  The generic ones are libcpc's
+ * names, PAPI_....  On Linux any counter may have any event of the processor, so _pic tells the same of each
+ * counter below rtc_cpc_npic, the processor's alone; INVALID_PICNUM: there is no such counter.  Names are for
+ * the call; no lock is held; action returns.
+ */
+RTC_API void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event));
+RTC_API void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
+                                             void (*action)(void *arg, const char *event));
+RTC_API void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
+                                     void (*action)(void *arg, unsigned picno, const char *event));
+RTC_API void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
+                                             void (*action)(void *arg, unsigned picno, const char *event));
+
+/* The attributes that PMUs have; one that several have is told once. */
+RTC_API void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr));
+
 /* ---- sets of requests ------------------------------------------------------------------------- */
 
 /* An empty set; NULL: ENOMEM. */
@@ -147,7 +167,11 @@ enum {
  *                  them: PAPI_tot_cyc, PAPI_tot_ins, PAPI_br_ins, PAPI_br_msp, PAPI_ref_cyc
  *   caches         L1-dcache, L1-icache, LLC, dTLB, iTLB, branch or node, and -loads, -load-misses,
  *                  -stores, -store-misses, -prefetches, -prefetch-misses
- *   raw            rNNN, hexadecimal
+ *   raw            rNNN, hexadecimal; attributes as of the PMU "cpu"
+ *   PMU/EVENT/     as /sys/bus/event_source/devices has them: cpu/cache-misses/; or by terms:
+ *                  cpu/event=0x2e,umask=0x41/.  Attributes: config, config1, config2, and those of the
+ *                  PMU's folder "format".  None needs a scale: what the PMU counts is the value
+ *   SYSTEM:NAME    tracepoints, where tracefs is mounted and may be read; in the kernel
  *   clocks, ours   clock:thread, clock:process (CPU time), clock:monotonic; rusage:minor-faults,
  *                  rusage:major-faults, rusage:voluntary-switches, rusage:involuntary-switches,
  *                  rusage:user-time, rusage:system-time (of the thread); schedstat:wait-time.  Times

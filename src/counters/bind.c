@@ -39,6 +39,11 @@ static uint64_t period_of(const struct request *r)
     return left && left <= INT64_MAX ? left : INT64_MAX;
 }
 
+static bool counts_both(const struct request *r)
+{
+    return r->flags & RTC_CPC_COUNT_USER && r->flags & RTC_CPC_COUNT_SYSTEM;
+}
+
 static struct perf_event_attr attr_of(const struct opening *o, const struct request *r, bool leads)
 {
     bool inherits = o->set->flags & RTC_CPC_BIND_LWP_INHERIT;
@@ -46,13 +51,15 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
         .type = r->event.type,
         .size = sizeof a,
         .config = r->event.config,
+        .config1 = r->event.config1,
+        .config2 = r->event.config2,
         .disabled = leads,
         .inherit = inherits,
         .inherit_thread = inherits,
         .pinned = leads && o->set->flags & RTC_CPC_BIND_PINNED,
         .exclude_user = !(r->flags & RTC_CPC_COUNT_USER),
         .exclude_kernel = !(r->flags & RTC_CPC_COUNT_SYSTEM),
-        .exclude_hv = 1,
+        .exclude_hv = !counts_both(r), /* some PMUs know of no modes */
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
                        (o->set->alone ? 0 : PERF_FORMAT_GROUP),
     };
@@ -69,12 +76,6 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
 
 /* ---- clocks instead ----------------------------------------------------------------------------- */
 
-static bool counts_both(const struct request *r)
-{
-    return r->event.in_both || r->event.in_kernel_only ||
-           (r->flags & RTC_CPC_COUNT_USER && r->flags & RTC_CPC_COUNT_SYSTEM);
-}
-
 static bool is_denied(int err)
 {
     return err == -EACCES || err == -EPERM || err == -ENOSYS;
@@ -83,7 +84,8 @@ static bool is_denied(int err)
 /* Can a clock take the place of what the kernel refused? */
 static bool falls_back(struct request *r, int err)
 {
-    if (!is_denied(err) || r->event.instead == SOURCE_NONE || notifies(r) || !counts_both(r))
+    bool same = counts_both(r) || r->event.in_both || r->event.in_kernel_only;
+    if (!is_denied(err) || r->event.instead == SOURCE_NONE || notifies(r) || !same)
         return false;
     r->source = r->event.instead;
     return true;

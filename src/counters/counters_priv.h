@@ -4,6 +4,8 @@
  *   call.c      every call from the program: the lock, and what is told of failures
  *   handle.c    open and close, memory, what the machine has, forks
  *   names.c     from an event's name to what the kernel wants to hear
+ *   pmu.c       the same of those that the kernel tells of in /sys
+ *   walk.c      what there is
  *   set.c       sets and their requests
  *   bind.c      from requests to descriptors, and what they count
  *   sample.c    reading them
@@ -25,6 +27,8 @@ enum source {
     SOURCE_NONE,
     SOURCE_SOFTWARE,
     SOURCE_HARDWARE,
+    SOURCE_PMU,
+    SOURCE_TRACEPOINT,
     SOURCE_THREAD_CLOCK,
     SOURCE_PROCESS_CLOCK,
     SOURCE_MONOTONIC,
@@ -47,7 +51,7 @@ struct event {
     bool in_kernel_only;   /* happens there alone */
     bool in_both;          /* the flags make no difference */
     uint32_t type;         /* of perf_event_attr */
-    uint64_t config;
+    uint64_t config, config1, config2;
 };
 
 /* What is known of a counter.  Never a number of one that was not read. */
@@ -193,8 +197,32 @@ void counters_forked(bool rebind);
 
 /* 0, or -errno with words. */
 int event_of(struct call *c, const char *name, struct event *e);
-int event_refine(struct call *c, struct event *e, const struct attribute *a);
+int event_refine(struct call *c, struct request *r, const struct attribute *a);
 int attribute_is_unknown(struct call *c, const char *name);
+int event_is_unknown(struct call *c, const char *name, const char *why);
+/* The next name of the tables, from *at = 0 on, perhaps made in `room`; NULL: there is none. */
+#define NAME_ROOM 48
+const char *name_next(uint32_t *at, char room[NAME_ROOM], struct event *e, bool *generic);
+
+/* ---- pmu.c ---------------------------------------------------------------------------------------- */
+
+/* "PMU/TERM,.../" and "SYSTEM:NAME". */
+int pmu_event(struct call *c, const char *name, struct event *e);
+int tracepoint_event(struct call *c, const char *name, struct event *e);
+/* Puts a value where the PMU wants this attribute. */
+int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t value, struct event *e);
+
+#define PMUS_MAX 64u
+#define PMU_NAME 32u /* bytes, with the NUL */
+
+struct pmus {
+    uint32_t count;
+    char name[PMUS_MAX][PMU_NAME];
+};
+void pmus_list(struct pmus *all);
+/* Calls visit with each name in a folder ("events", "format") of a PMU. */
+void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about);
+bool pmu_has(const char *pmu, const char *folder, const char *name);
 
 /* ---- bind.c --------------------------------------------------------------------------------------- */
 

@@ -119,13 +119,54 @@ static bool find_raw(const char *name, struct event *e)
     return name[0] == 'r' && text_parse_hex(&digits, &e->config) && !*digits;
 }
 
+int event_is_unknown(struct call *c, const char *name, const char *why)
+{
+    text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), why);
+    text_put(&c->words, name);
+    return -EINVAL;
+}
+
+static bool has(const char *name, char sign)
+{
+    while (*name && *name != sign)
+        name++;
+    return *name;
+}
+
 int event_of(struct call *c, const char *name, struct event *e)
 {
     if (find(name, e) || find_cache(name, e) || find_raw(name, e))
         return 0;
-    text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), "there is no event of this name: ");
-    text_put(&c->words, name);
-    return -EINVAL;
+    if (has(name, '/'))
+        return pmu_event(c, name, e);
+    if (has(name, ':'))
+        return tracepoint_event(c, name, e);
+    return event_is_unknown(c, name, "there is no event of this name: ");
+}
+
+/* ---- all of them ---------------------------------------------------------------------------------- */
+
+static const char *cache_name(uint32_t n, char *name, struct event *e)
+{
+    struct text t = text_begin(name, NAME_ROOM);
+    if (n >= countof(cache) * countof(operation))
+        return NULL;
+    text_put(&t, cache[n / countof(operation)].name);
+    text_put(&t, operation[n % countof(operation)].name);
+    text_end(&t);
+    find_cache(name, e);
+    return name;
+}
+
+const char *name_next(uint32_t *at, char room[NAME_ROOM], struct event *e, bool *generic)
+{
+    uint32_t n = (*at)++;
+    *generic = false;
+    if (n >= countof(known))
+        return cache_name(n - countof(known), room, e);
+    *e = known[n].event;
+    *generic = text_starts(known[n].name, "PAPI_");
+    return known[n].name;
 }
 
 /* ---- attributes ----------------------------------------------------------------------------------- */
@@ -147,10 +188,18 @@ static int refuse_counter(struct call *c, uint64_t picnum)
     return -EINVAL;
 }
 
-int event_refine(struct call *c, struct event *e, const struct attribute *a)
+int event_refine(struct call *c, struct request *r, const struct attribute *a)
 {
-    (void)e;
+    char pmu[PMU_NAME];
+    size_t n = 0;
     if (text_equal(a->name, "picnum"))
         return refuse_counter(c, a->value);
-    return attribute_is_unknown(c, a->name);
+    if (r->event.source == SOURCE_HARDWARE && r->event.type == PERF_TYPE_RAW)
+        return pmu_attribute(c, "cpu", a->name, a->value, &r->event);
+    if (r->event.source != SOURCE_PMU)
+        return attribute_is_unknown(c, a->name);
+    for (; r->name[n] != '/'; n++)
+        pmu[n] = r->name[n];
+    pmu[n] = '\0';
+    return pmu_attribute(c, pmu, a->name, a->value, &r->event);
 }

@@ -81,7 +81,7 @@ static int take_attribute(struct call *c, struct request *r, const rtc_cpc_attr_
         return attribute_is_unknown(c, given->ca_name ? given->ca_name : "NULL");
     memcpy(a->name, given->ca_name, text_length(given->ca_name) + 1);
     a->value = given->ca_val;
-    int err = event_refine(c, &r->event, a);
+    int err = event_refine(c, r, a);
     r->attributes += !err;
     return err;
 }

@@ -11,6 +11,8 @@ static const char *const source_names[] = {
     [SOURCE_NONE] = "",
     [SOURCE_SOFTWARE] = "perf: software",
     [SOURCE_HARDWARE] = "perf: hardware",
+    [SOURCE_PMU] = "perf: PMU",
+    [SOURCE_TRACEPOINT] = "perf: tracepoint",
     [SOURCE_THREAD_CLOCK] = "clock_gettime: CPU time of the thread",
     [SOURCE_PROCESS_CLOCK] = "clock_gettime: CPU time of the process",
     [SOURCE_MONOTONIC] = "clock_gettime: monotonic",
@@ -50,7 +52,7 @@ const char *why_name(enum reading_why why)
 static int not_found(struct call *c, const struct request *r)
 {
     struct text *w = call_because(c, RTC_CPC_INVALID_EVENT, r->name);
-    if (r->event.source == SOURCE_SOFTWARE)
+    if (r->event.source != SOURCE_HARDWARE)
         text_put(w, "n/a: the kernel has no such event");
     else if (c->cpc->lacks_hardware == -ENOENT)
         text_put(w, "n/a: no PMU");

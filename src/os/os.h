@@ -224,6 +224,8 @@ int os_perf_id(int fd, uint64_t *id);
 long os_perf_read(int fd, uint64_t *words, size_t bytes);
 void os_perf_close(int fd);
 bool os_perf_paranoid(int64_t *level); /* false: it cannot be asked */
+/* The beginning of a file, NUL-terminated: how many bytes; -errno: it cannot be read. */
+long os_read_text(const char *path, char *buffer, size_t room);
 /* CPU time of a thread of this process; resources that the calling thread has used. */
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
 bool os_thread_usage(struct rusage *usage);
@@ -236,6 +238,8 @@ bool os_processor_name(char *buffer, size_t room);
 
 /* ---- threads and signals (the very end) ------------------------------------------------------- */
 
+/* Calls visit with each name in a folder but those that begin with a dot; false: it cannot be read. */
+bool os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
 /* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */
 bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
 /*

@@ -50,22 +50,21 @@ void os_perf_close(int fd)
     os_close(fd);
 }
 
-/* The beginning of a file, NUL-terminated; false: it cannot be read. */
-static bool read_text(const char *path, char *buffer, size_t room)
+long os_read_text(const char *path, char *buffer, size_t room)
 {
     int fd = os_open(path, O_RDONLY, 0);
     long got = fd < 0 ? fd : os_read(fd, buffer, room - 1);
     if (fd >= 0)
         os_close(fd);
     buffer[got > 0 ? got : 0] = '\0';
-    return got > 0;
+    return got;
 }
 
 bool os_perf_paranoid(int64_t *level)
 {
     char line[16];
     uint64_t n;
-    if (!read_text("/proc/sys/kernel/perf_event_paranoid", line, sizeof line))
+    if (os_read_text("/proc/sys/kernel/perf_event_paranoid", line, sizeof line) <= 0)
         return false;
     const char *digits = line + (line[0] == '-');
     if (!text_parse_decimal(&digits, &n))
@@ -100,7 +99,7 @@ bool os_thread_wait_ns(uint32_t tid, uint64_t *ns)
     text_decimal(&t, tid);
     text_put(&t, "/schedstat");
     text_end(&t);
-    if (!read_text(path, line, sizeof line))
+    if (os_read_text(path, line, sizeof line) <= 0)
         return false;
     const char *s = line; /* ran waited times */
     return text_parse_decimal(&s, &ran) && *s++ == ' ' && text_parse_decimal(&s, ns);
@@ -124,7 +123,7 @@ bool os_processor_name(char *buffer, size_t room)
 {
     static const char field[] = "model name\t: ";
     char text[4096];
-    if (!read_text("/proc/cpuinfo", text, sizeof text))
+    if (os_read_text("/proc/cpuinfo", text, sizeof text) <= 0)
         return false;
     for (const char *s = text; *s; s++)
         if (text_starts(s, field)) {

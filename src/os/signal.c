@@ -21,25 +21,42 @@ struct entry_of_folder {
     char name[];
 };
 
-bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
+bool os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
 {
     _Alignas(8) char buffer[4096];
-    int fd = os_sandboxed() ? -EPERM : os_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+    int fd = os_sandboxed() ? -EPERM : os_open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return false;
     long got;
     while ((got = CALL3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < got;) {
             const struct entry_of_folder *e = (const void *)(buffer + at);
-            const char *name = e->name;
-            uint64_t tid;
-            if (text_parse_decimal(&name, &tid) && !*name)
-                visit((uint32_t)tid, about);
+            if (e->name[0] != '.')
+                visit(e->name, about);
             at += e->bytes;
         }
     }
     os_close(fd);
     return got == 0;
+}
+
+struct each_thread {
+    void (*visit)(uint32_t tid, void *about);
+    void *about;
+};
+
+static void visit_thread(const char *name, void *about)
+{
+    const struct each_thread *each = about;
+    uint64_t tid;
+    if (text_parse_decimal(&name, &tid) && !*name)
+        each->visit((uint32_t)tid, each->about);
+}
+
+bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
+{
+    struct each_thread each = {visit, about};
+    return os_each_name("/proc/self/task", visit_thread, &each);
 }
 
 /* Reads /proc/self/task/TID/`name`; how many bytes, NUL-terminated. */

@@ -57,7 +57,7 @@ void row_event_names(void)
         "clock:monotonic", "rusage:minor-faults", "rusage:major-faults", "rusage:voluntary-switches",
         "rusage:involuntary-switches", "rusage:user-time", "rusage:system-time", "schedstat:wait-time"};
     static const char *const bad[] = {"", "cycle", "cycless", "L1-dcache", "L1-dcache-load", "rxyz", "r", "r1 ",
-                                      "r12345678901234567", "clock:", "rusage:faults", "Cycles"};
+                                      "r12345678901234567", "clock:", "rusage:faults", "Cycles", "nobody/x/", "software/x/", "/", "a/b"};
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)
@@ -68,6 +68,52 @@ void row_event_names(void)
     char name[200] = "r";
     memset(name + 1, '0', sizeof name - 2);
     fails(rtc_cpc_set_add_request(cpc, set, name, 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+}
+
+static struct {
+    rtc_cpc_t *cpc;
+    rtc_cpc_set_t *set;
+    unsigned names, faults;
+} walk;
+
+static void try_name(void *arg, const char *event)
+{
+    must(arg == &walk);
+    must(rtc_cpc_set_add_request(walk.cpc, walk.set, event, 0, BOTH, 0, NULL) == 0);
+    must(rtc_cpc_set_destroy(walk.cpc, walk.set) == 0);
+    walk.set = rtc_cpc_set_create(walk.cpc);
+    walk.names++;
+    walk.faults += strcmp(event, "page-faults") == 0;
+}
+
+static void never(void *arg, unsigned picno, const char *event)
+{
+    (void)arg, (void)picno;
+    must_failed(__FILE__, __LINE__, event);
+}
+
+static void note_name(void *arg, const char *attr)
+{
+    must(arg == &walk && attr[0]);
+    walk.names++;
+}
+
+void row_names_are_walked(void)
+{
+    walk.cpc = open_quietly();
+    walk.set = rtc_cpc_set_create(walk.cpc);
+    rtc_cpc_walk_events_all(walk.cpc, &walk, try_name);
+    must(walk.names >= 20 && walk.faults == 1 && told.count == 0);
+    rtc_cpc_walk_generic_events_all(walk.cpc, &walk, try_name);
+    rtc_cpc_walk_events_pic(walk.cpc, 1000, NULL, never);
+    must(told.subcode == RTC_CPC_INVALID_PICNUM && strcmp(told.function, "rtc_cpc_walk_events_pic") == 0);
+    rtc_cpc_walk_generic_events_pic(walk.cpc, 1000, NULL, never);
+    must(told.count == 2);
+    walk.names = 0;
+    rtc_cpc_walk_attrs(walk.cpc, &walk, note_name);
+    must(walk.names >= 3);
+    rtc_cpc_walk_attrs(NULL, &walk, note_name);
+    rtc_cpc_walk_events_all(NULL, &walk, note_name);
 }
 
 void row_request_flags(void)

@@ -75,7 +75,7 @@ static void attributes_of_a_group(void **state)
         assert_int_equal(e->attr.config, want[i].config);
         assert_int_equal(e->attr.exclude_user, want[i].no_user);
         assert_int_equal(e->attr.exclude_kernel, want[i].no_kernel);
-        assert_int_equal(e->attr.exclude_hv, 1);
+        assert_int_equal(e->attr.exclude_hv, want[i].no_user || want[i].no_kernel);
         assert_int_equal(e->attr.disabled, i == 0); /* the leader lets all go at once */
         assert_int_equal(e->attr.inherit | e->attr.inherit_thread | e->attr.pinned, 0);
         assert_int_equal(e->attr.sample_period, 0);

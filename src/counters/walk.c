@@ -1,0 +1,166 @@
+/*
+ * walk.c - what there is: names of events and attributes, each told once.
+ *
+ * An event of the tables is there when it can be opened.  Of those that the kernel names in /sys it is
+ * believed.
+ */
+#include "counters_priv.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+/* Who is told: one of these two. */
+struct audience {
+    void *arg;
+    void (*event)(void *arg, const char *event);
+    void (*of_counter)(void *arg, unsigned picno, const char *event);
+    unsigned picno;
+};
+
+static void tell(const struct audience *w, const char *name)
+{
+    if (w->event)
+        w->event(w->arg, name);
+    else
+        w->of_counter(w->arg, w->picno, name);
+}
+
+static bool can_be_opened(const struct event *e)
+{
+    struct perf_event_attr attr = {.type = e->type, .size = sizeof attr, .config = e->config, .disabled = 1,
+                                   .exclude_kernel = 1, .exclude_hv = 1};
+    int fd = os_sandboxed() ? -ECANCELED : os_perf_open(&attr, 0, -1, -1);
+    if (fd >= 0)
+        os_perf_close(fd);
+    return fd >= 0;
+}
+
+/* Those of the tables; `hardware` alone, or all. */
+static void walk_tables(const struct audience *w, bool generic, bool hardware)
+{
+    struct event e;
+    bool is_generic;
+    char room[NAME_ROOM];
+    const char *name;
+    for (uint32_t at = 0; (name = name_next(&at, room, &e, &is_generic));) {
+        if (is_generic != generic || (hardware && e.source != SOURCE_HARDWARE))
+            continue;
+        if (e.source >= SOURCE_CLOCKS || can_be_opened(&e))
+            tell(w, name);
+    }
+}
+
+struct pmu_walk {
+    const struct audience *walk;
+    const char *pmu;
+};
+
+/* "NAME.unit" and the like tell of the event NAME. */
+static void tell_pmu_event(const char *name, void *about)
+{
+    const struct pmu_walk *p = about;
+    char text[128];
+    struct text t = text_begin(text, sizeof text);
+    for (const char *s = name; *s; s++)
+        if (*s == '.')
+            return;
+    text_put(&t, p->pmu);
+    text_put(&t, "/");
+    text_put(&t, name);
+    text_put(&t, "/");
+    text_end(&t);
+    tell(p->walk, text);
+}
+
+static void walk_pmu(const struct audience *w, const char *pmu)
+{
+    struct pmu_walk p = {w, pmu};
+    pmu_each(pmu, "events", tell_pmu_event, &p);
+}
+
+EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event))
+{
+    const struct audience w = {.arg = arg, .event = action};
+    struct pmus all;
+    if (!is_handle(cpc))
+        return;
+    walk_tables(&w, false, false);
+    pmus_list(&all);
+    for (uint32_t i = 0; i < all.count; i++)
+        walk_pmu(&w, all.name[i]);
+}
+
+EXPORT void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
+                                            void (*action)(void *arg, const char *event))
+{
+    const struct audience w = {.arg = arg, .event = action};
+    if (is_handle(cpc))
+        walk_tables(&w, true, false);
+}
+
+/* Tells the handler; true: there is no such counter. */
+static bool lacks_counter(rtc_cpc_t *cpc, const char *function, unsigned picno)
+{
+    struct call c;
+    if (is_handle(cpc) && picno < rtc_cpc_npic(cpc))
+        return false;
+    if (call_begin(&c, function, cpc)) {
+        text_put(call_because(&c, RTC_CPC_INVALID_PICNUM, ""), "there is no such counter: ");
+        text_decimal(&c.words, picno);
+        call_end(&c, -EINVAL);
+    }
+    return true;
+}
+
+EXPORT void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
+                                    void (*action)(void *arg, unsigned picno, const char *event))
+{
+    const struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    if (lacks_counter(cpc, __func__, picno))
+        return;
+    walk_tables(&w, false, true);
+    walk_pmu(&w, "cpu");
+}
+
+EXPORT void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
+                                            void (*action)(void *arg, unsigned picno, const char *event))
+{
+    const struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    if (!lacks_counter(cpc, __func__, picno))
+        walk_tables(&w, true, true);
+}
+
+/* ---- attributes --------------------------------------------------------------------------------- */
+
+struct attr_walk {
+    void *arg;
+    void (*action)(void *arg, const char *attr);
+    const struct pmus *all;
+    uint32_t pmu;
+};
+
+/* Unless one of the PMUs before has it, too. */
+static void tell_attribute(const char *name, void *about)
+{
+    const struct attr_walk *w = about;
+    for (uint32_t i = 0; i < w->pmu; i++)
+        if (pmu_has(w->all->name[i], "format", name))
+            return;
+    w->action(w->arg, name);
+}
+
+EXPORT void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr))
+{
+    struct pmus all;
+    struct attr_walk w = {arg, action, &all, 0};
+    if (!is_handle(cpc))
+        return;
+    pmus_list(&all);
+    if (all.count) {
+        action(arg, "config");
+        action(arg, "config1");
+        action(arg, "config2");
+    }
+    for (; w.pmu < all.count; w.pmu++)
+        pmu_each(all.name[w.pmu], "format", tell_attribute, &w);
+}

@@ -1,0 +1,299 @@
+/*
+ * test_names.c - events and attributes that the kernel tells of in files; the files are the test's.
+ *
+ * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name -Wl,--wrap=os_read_text,--wrap=os_each_name,--wrap=os_stat
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "machine.h"
+
+#define USER RTC_CPC_COUNT_USER
+#define BOTH (USER | RTC_CPC_COUNT_SYSTEM)
+#define DEVICES "/sys/bus/event_source/devices/"
+
+static const struct {
+    const char *path, *text;
+} file[] = {
+    {DEVICES "cpu/type", "4\n"},
+    {DEVICES "cpu/events/cache-misses", "event=0x2e,umask=0x41\n"},
+    {DEVICES "cpu/events/mem-loads", "event=0xcd,ldlat=3,edge\n"},
+    {DEVICES "cpu/events/mem-loads.unit", "joules\n"},
+    {DEVICES "cpu/events/recursive", "recursive\n"},
+    {DEVICES "cpu/events/asks", "event=?\n"},
+    {DEVICES "cpu/format/event", "config:0-7,32-35\n"},
+    {DEVICES "cpu/format/umask", "config:8-15\n"},
+    {DEVICES "cpu/format/edge", "config:18\n"},
+    {DEVICES "cpu/format/ldlat", "config1:0-15\n"},
+    {DEVICES "cpu/format/all", "config2:0-63\n"},
+    {DEVICES "cpu/format/strange", "config9:0-63\n"},
+    {DEVICES "cpu/format/backwards", "config:7-3\n"},
+    {DEVICES "uncore/type", "17\n"},
+    {DEVICES "uncore/events/reads", "event=3\n"},
+    {DEVICES "uncore/format/event", "config:0-7\n"},
+    {DEVICES "uncore/format/port", "config:8-9\n"},
+    {DEVICES "broken/type", "seventeen\n"},
+    {"/sys/kernel/tracing/events/sched/sched_switch/id", "316\n"},
+};
+
+static bool has_tracefs = true;
+
+long __wrap_os_read_text(const char *path, char *buffer, size_t room);
+long __wrap_os_read_text(const char *path, char *buffer, size_t room)
+{
+    for (size_t i = 0; i < countof(file); i++)
+        if (strcmp(file[i].path, path) == 0)
+            return snprintf(buffer, room, "%s", file[i].text);
+    return -ENOENT;
+}
+
+int __wrap_os_stat(const char *path, struct stat *st);
+int __wrap_os_stat(const char *path, struct stat *st)
+{
+    (void)st;
+    assert_string_equal(path, "/sys/kernel/tracing/events");
+    return has_tracefs ? 0 : -ENOENT;
+}
+
+/* The next part of a path below the folder, unless the file before had the same one. */
+static bool child_of(size_t i, const char *folder, char name[64])
+{
+    size_t n = strlen(folder);
+    if (strncmp(file[i].path, folder, n) != 0 || file[i].path[n] != '/')
+        return false;
+    snprintf(name, 64, "%s", file[i].path + n + 1);
+    name[strcspn(name, "/")] = '\0';
+    return true;
+}
+
+bool __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
+bool __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
+{
+    char name[64], before[64] = "";
+    for (size_t i = 0; i < countof(file); i++)
+        if (child_of(i, folder, name) && strcmp(name, before) != 0) {
+            visit(name, about);
+            strcpy(before, name);
+        }
+    return true;
+}
+
+static rtc_cpc_t *cpc;
+
+static int begin(void **state)
+{
+    (void)state;
+    machine_forget();
+    has_tracefs = true;
+    cpc = open_here();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return rtc_cpc_close(cpc);
+}
+
+static const struct perf_event_attr *asked_for(const char *event, unsigned n, const rtc_cpc_attr_t *attrs)
+{
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    assert_int_equal(rtc_cpc_set_add_request(cpc, set, event, 0, BOTH, n, attrs), 0);
+    assert_int_equal(rtc_cpc_bind_curlwp(cpc, set, 0), 0);
+    return &nth_event(machine.made - 1)->attr;
+}
+
+static void is_asked_for(const char *event, uint32_t type, uint64_t config, uint64_t config1, uint64_t config2)
+{
+    const struct perf_event_attr *a = asked_for(event, 0, NULL);
+    assert_int_equal(a->type, type);
+    assert_int_equal(a->config, config);
+    assert_int_equal(a->config1, config1);
+    assert_int_equal(a->config2, config2);
+}
+
+static void events(void **state)
+{
+    (void)state;
+    is_asked_for("cpu/cache-misses/", 4, 0x412e, 0, 0);
+    is_asked_for("cpu/mem-loads/", 4, 0x400cd, 3, 0);
+    is_asked_for("cpu/event=0x2e,umask=65/", 4, 0x412e, 0, 0);
+    is_asked_for("cpu/event=0xf2e/", 4, 0xf0000002e, 0, 0); /* in two pieces */
+    is_asked_for("cpu/cache-misses,umask=0x2/", 4, 0x22e, 0, 0);
+    is_asked_for("cpu/edge/", 4, 1 << 18, 0, 0);
+    is_asked_for("cpu/all=0xffffffffffffffff/", 4, 0, 0, UINT64_MAX);
+    is_asked_for("cpu/config=0x99,config2=7/", 4, 0x99, 0, 7);
+    is_asked_for("uncore/reads,port=3/", 17, 0x303, 0, 0);
+    is_asked_for("sched:sched_switch", PERF_TYPE_TRACEPOINT, 316, 0, 0);
+}
+
+static void fails(const char *event, const rtc_cpc_attr_t *attr, unsigned flags, int subcode, const char *words)
+{
+    rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+    told.text[0] = '\0';
+    assert_int_equal(rtc_cpc_set_add_request(cpc, set, event, 0, flags, attr != NULL, attr), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_string_equal(told.text, words);
+    assert_int_equal(told.subcode, subcode);
+}
+
+static void not_events(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event;
+        int subcode;
+        const char *words;
+    } row[] = {
+        {"cpu/", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu/"},
+        {"cpu//", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu//"},
+        {"cpu/cache-misses", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu/cache-misses"},
+        {"gpu/x/", RTC_CPC_INVALID_EVENT, "n/a: there is no PMU of this name: gpu"},
+        {"broken/x/", RTC_CPC_INVALID_EVENT, "n/a: there is no PMU of this name: broken"},
+        {"../x/", RTC_CPC_INVALID_EVENT, "n/a: there is no PMU of this name: .."},
+        {"cpu/nothing/", RTC_CPC_INVALID_EVENT, "the PMU has no event of this name: nothing"},
+        {"cpu/recursive/", RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: recursive"},
+        {"cpu/asks/", RTC_CPC_INVALID_EVENT, "this is no number: ?"},
+        {"cpu/event=/", RTC_CPC_INVALID_EVENT, "this is no number: "},
+        {"cpu/event=1x/", RTC_CPC_INVALID_EVENT, "this is no number: 1x"},
+        {"cpu/cache-misses,,edge/", RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: "},
+        {"cpu/umask=256/", RTC_CPC_ATTRIBUTE_OUT_OF_RANGE, "the value is too large for this attribute: umask"},
+        {"cpu/event=0x1000/", RTC_CPC_ATTRIBUTE_OUT_OF_RANGE, "the value is too large for this attribute: event"},
+        {"cpu/strange=1/", RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: strange"},
+        {"cpu/backwards=1/", RTC_CPC_ATTRIBUTE_OUT_OF_RANGE,
+         "the value is too large for this attribute: backwards"},
+        {"cpu/none=1/", RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: none"},
+        {"sched:nothing", RTC_CPC_INVALID_EVENT, "there is no tracepoint of this name: sched:nothing"},
+        {":", RTC_CPC_INVALID_EVENT, "there is no tracepoint of this name: :"},
+    };
+    for (size_t i = 0; i < countof(row); i++)
+        fails(row[i].event, NULL, BOTH, row[i].subcode, row[i].words);
+    fails("sched:sched_switch", NULL, USER, RTC_CPC_REQ_INVALID_FLAGS,
+          "sched:sched_switch: it happens in the kernel only: in user mode it would count nothing");
+    has_tracefs = false;
+    fails("sched:nothing", NULL, BOTH, RTC_CPC_INVALID_EVENT, "n/a: tracefs is not mounted, for: sched:nothing");
+}
+
+static void attributes(void **state)
+{
+    (void)state;
+    const rtc_cpc_attr_t two[] = {{"umask", 0x41}, {"edge", 1}};
+    assert_int_equal(asked_for("cpu/event=0x2e/", 2, two)->config, 0x4412e);
+    assert_int_equal(asked_for("r2e", 2, two)->config, 0x4412e);
+    fails("uncore/reads/", &two[0], BOTH, RTC_CPC_INVALID_ATTRIBUTE,
+          "the event has no attribute of this name: umask");
+    fails("cycles", &two[0], BOTH, RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: umask");
+    fails("cpu/event=1/", &(rtc_cpc_attr_t){"umask", 256}, BOTH, RTC_CPC_ATTRIBUTE_OUT_OF_RANGE,
+          "the value is too large for this attribute: umask");
+    fails("cycles", &(rtc_cpc_attr_t){"picnum", 3}, BOTH, RTC_CPC_PIC_NOT_CAPABLE,
+          "the kernel chooses the counter: 3");
+    fails("cycles", &(rtc_cpc_attr_t){"picnum", 4}, BOTH, RTC_CPC_INVALID_PICNUM, "there is no such counter: 4");
+}
+
+/* ---- walks ---------------------------------------------------------------------------------------- */
+
+static struct {
+    unsigned count, picno;
+    char name[300][48];
+} heard;
+
+static void hear(void *arg, const char *name)
+{
+    assert_ptr_equal(arg, &heard);
+    snprintf(heard.name[heard.count++], sizeof heard.name[0], "%s", name);
+}
+
+static void hear_of_counter(void *arg, unsigned picno, const char *name)
+{
+    heard.picno = picno;
+    hear(arg, name);
+}
+
+static unsigned times_heard(const char *name)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < heard.count; i++)
+        n += strcmp(heard.name[i], name) == 0;
+    return n;
+}
+
+/* Each name that is told can be added. */
+static void all_can_be_added(void)
+{
+    for (unsigned i = 0; i < heard.count; i++) {
+        rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+        assert_int_equal(times_heard(heard.name[i]), 1);
+        if (!strstr(heard.name[i], "asks") && !strstr(heard.name[i], "recursive"))
+            assert_int_equal(rtc_cpc_set_add_request(cpc, set, heard.name[i], 0, BOTH, 0, NULL), 0);
+        rtc_cpc_set_destroy(cpc, set);
+    }
+}
+
+static int no_nodes_no_cycles(const struct perf_event_attr *a, int group)
+{
+    (void)group;
+    if (a->type == PERF_TYPE_HW_CACHE && (a->config & 0xff) == PERF_COUNT_HW_CACHE_NODE)
+        return -ENOENT;
+    return a->type == PERF_TYPE_HARDWARE && a->config == PERF_COUNT_HW_BUS_CYCLES ? -ENOENT : 0;
+}
+
+static void walks(void **state)
+{
+    (void)state;
+    machine.answer = no_nodes_no_cycles;
+    heard.count = 0;
+    rtc_cpc_walk_events_all(cpc, &heard, hear);
+    static const char *const some[] = {"page-faults", "cycles", "L1-dcache-loads", "branch-prefetch-misses",
+                                       "clock:thread", "cpu/cache-misses/", "uncore/reads/"};
+    for (size_t i = 0; i < countof(some); i++)
+        assert_int_equal(times_heard(some[i]), 1);
+    assert_int_equal(times_heard("bus-cycles") + times_heard("node-loads") + times_heard("PAPI_tot_cyc"), 0);
+    assert_int_equal(times_heard("cpu/mem-loads.unit/"), 0);
+    all_can_be_added();
+
+    heard.count = 0;
+    rtc_cpc_walk_events_pic(cpc, 3, &heard, hear_of_counter);
+    assert_true(heard.picno == 3 && times_heard("cycles") == 1 && times_heard("cpu/cache-misses/") == 1);
+    assert_int_equal(times_heard("page-faults") + times_heard("clock:thread") + times_heard("uncore/reads/"), 0);
+    all_can_be_added();
+
+    heard.count = 0;
+    rtc_cpc_walk_generic_events_all(cpc, &heard, hear);
+    assert_int_equal(heard.count, 5);
+    all_can_be_added();
+    heard.count = 0;
+    rtc_cpc_walk_generic_events_pic(cpc, 0, &heard, hear_of_counter);
+    assert_true(heard.count == 5 && times_heard("PAPI_tot_ins") == 1);
+    heard.count = told.subcode = 0;
+    rtc_cpc_walk_generic_events_pic(cpc, 4, &heard, hear_of_counter);
+    assert_true(heard.count == 0 && told.subcode == RTC_CPC_INVALID_PICNUM);
+    rtc_cpc_walk_events_pic(cpc, 4, &heard, hear_of_counter);
+    assert_int_equal(heard.count, 0);
+    assert_string_equal(told.text, "there is no such counter: 4");
+    assert_int_equal(machine_open_events(), 0);
+}
+
+static void walks_of_attributes(void **state)
+{
+    (void)state;
+    heard.count = 0;
+    rtc_cpc_walk_attrs(cpc, &heard, hear);
+    static const char *const want[] = {"config", "config1", "config2", "event",   "umask",    "edge",
+                                       "ldlat",  "all",     "strange", "backwards", "port"};
+    assert_int_equal(heard.count, countof(want));
+    for (size_t i = 0; i < countof(want); i++)
+        assert_string_equal(heard.name[i], want[i]);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(events), TEST(not_events), TEST(attributes), TEST(walks),
+                                       TEST(walks_of_attributes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
