@@ -243,6 +243,43 @@ RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 RTC_API int rtc_cpc_disable(rtc_cpc_t *cpc);
 RTC_API int rtc_cpc_enable(rtc_cpc_t *cpc);
 
+/* ---- other processes, and processors ---------------------------------------------------------- */
+
+/*
+ * As libpctx: a process whose threads a set can be bound to.  No ptrace: it runs on, and is not stopped.
+ * Who is counted, and who may count it, the kernel says (the rules of ptrace; perf_event_paranoid).
+ */
+typedef struct rtc_pctx rtc_pctx_t;
+
+/* One that runs.  The caller sees to it that it is not over and its number another one's.  NULL: ESRCH, ENOMEM. */
+RTC_API rtc_pctx_t *rtc_pctx_capture(pid_t pid);
+
+/*
+ * A child of the caller that waits until it is released, and then becomes the program `file` (as execvp;
+ * what it cannot run ends with 127).  Sets bound to it count from there on.  The caller waits for it as for
+ * any child.  NULL: ENOMEM, or as fork and socketpair say.  It forks: not to be called by signal handlers.
+ */
+RTC_API rtc_pctx_t *rtc_pctx_create(const char *file, char *const argv[]);
+
+RTC_API pid_t rtc_pctx_pid(rtc_pctx_t *pctx); /* -1: it is none */
+
+/* A created process goes on.  The context is gone; what is bound counts until it is unbound. */
+RTC_API int rtc_pctx_release(rtc_pctx_t *pctx);
+
+/*
+ * The set counts one thread of that process: `id`, or its first thread with 0 (libpctx numbers them from 1).
+ * No flags, no threads to come, no overflows.  The last counts are kept when the thread has ended.
+ * ESRCH: there is no such thread.  Else as rtc_cpc_bind_curlwp.
+ */
+RTC_API int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set, unsigned flags);
+
+/*
+ * The set counts whatever runs on that processor.  Needs CAP_PERFMON, or perf_event_paranoid below 1.  Other
+ * sets go on, and the caller may run anywhere (libcpc's ends the one, and keeps the other).  No flags, no
+ * overflows.  EINVAL: there is no such processor.  ENOSYS with RESOURCE_UNAVAIL: it is offline.
+ */
+RTC_API int rtc_cpc_bind_cpu(rtc_cpc_t *cpc, int cpu, rtc_cpc_set_t *set, unsigned flags);
+
 /* ---- overflow --------------------------------------------------------------------------------- */
 
 /*

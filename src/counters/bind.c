@@ -21,7 +21,6 @@
 struct opening {
     struct call *call;
     rtc_cpc_set_t *set;
-    int pid, cpu;
     bool goes;      /* else it is stopped already */
     int first;      /* the request that leads the group; -1: not yet */
     uint32_t members;
@@ -46,7 +45,7 @@ static bool counts_both(const struct request *r)
 
 static struct perf_event_attr attr_of(const struct opening *o, const struct request *r, bool leads)
 {
-    bool inherits = o->set->flags & RTC_CPC_BIND_LWP_INHERIT;
+    bool inherits = o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT;
     struct perf_event_attr a = {
         .type = r->event.type,
         .size = sizeof a,
@@ -54,9 +53,10 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
         .config1 = r->event.config1,
         .config2 = r->event.config2,
         .disabled = leads,
+        .enable_on_exec = leads && o->set->target.on_exec,
         .inherit = inherits,
         .inherit_thread = inherits,
-        .pinned = leads && o->set->flags & RTC_CPC_BIND_PINNED,
+        .pinned = leads && o->set->target.flags & RTC_CPC_BIND_PINNED,
         .exclude_user = !(r->flags & RTC_CPC_COUNT_USER),
         .exclude_kernel = !(r->flags & RTC_CPC_COUNT_SYSTEM),
         .exclude_hv = !counts_both(r), /* some PMUs know of no modes */
@@ -81,9 +81,11 @@ static bool is_denied(int err)
     return err == -EACCES || err == -EPERM || err == -ENOSYS;
 }
 
-/* Can a clock take the place of what the kernel refused? */
-static bool falls_back(struct request *r, int err)
+/* Can a clock of the calling thread take the place of what the kernel refused? */
+static bool falls_back(const struct opening *o, struct request *r, int err)
 {
+    if (!o->set->target.thread || o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT)
+        return false;
     bool same = counts_both(r) || r->event.in_both || r->event.in_kernel_only;
     if (!is_denied(err) || r->event.instead == SOURCE_NONE || notifies(r) || !same)
         return false;
@@ -105,12 +107,13 @@ static int check_clock(struct opening *o, const struct request *r)
     for (uint32_t i = 0; i < set->count; i++)
         if (notifies(&set->request[i]))
             return conflict(o->call, r, "a clock does not stop at another request's overflow", -EINVAL);
-    if (of_thread && set->flags & RTC_CPC_BIND_LWP_INHERIT) {
-        text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
-                 "n/a: this clock tells of one thread only");
-        return -ENOTSUP;
-    }
-    return 0;
+    const char *why = of_thread && set->target.flags & RTC_CPC_BIND_LWP_INHERIT ?
+                          "n/a: this clock tells of one thread only" : NULL;
+    if (!set->target.thread && r->source != SOURCE_MONOTONIC)
+        why = "n/a: this clock tells of the calling thread and its process only";
+    if (why)
+        text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name), why);
+    return why ? -ENOTSUP : 0;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -118,7 +121,7 @@ static int check_clock(struct opening *o, const struct request *r)
 static int open_event(const struct opening *o, const struct request *r, int group)
 {
     struct perf_event_attr a = attr_of(o, r, group < 0);
-    return os_sandboxed() ? -ECANCELED : os_perf_open(&a, o->pid, o->cpu, group);
+    return os_sandboxed() ? -ECANCELED : os_perf_open(&a, o->set->target.pid, o->set->target.cpu, group);
 }
 
 /* The kernel says EINVAL of a member for whatever reason: is it the group? */
@@ -154,10 +157,10 @@ static int open_request(struct opening *o, uint32_t i)
     if (!is_perf(r))
         return check_clock(o, r);
     int fd = open_event(o, r, group);
-    if (fd < 0 && falls_back(r, fd))
+    if (fd < 0 && falls_back(o, r, fd))
         return check_clock(o, r);
     if (fd < 0)
-        return o->set->flags & RTC_CPC_BIND_LWP_INHERIT && fd == -EINVAL ? fd : explain(o, r, group, fd);
+        return o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT && fd == -EINVAL ? fd : explain(o, r, group, fd);
     join(o, i, fd);
     return os_perf_id(fd, &r->id);
 }
@@ -172,9 +175,9 @@ static int find_notifier(struct opening *o, int *notifier)
             continue;
         if (*notifier >= 0)
             return conflict(o->call, r, "another request of the set tells of overflows already", -EINVAL);
-        if (set->flags & RTC_CPC_BIND_LWP_INHERIT) {
+        if (!set->target.thread || set->target.flags & RTC_CPC_BIND_LWP_INHERIT) {
             text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
-                     "overflows of threads to come cannot be told");
+                     "overflows are told of the calling thread only");
             return -ENOTSUP;
         }
         *notifier = (int)i;
@@ -281,7 +284,7 @@ static int notify(const struct opening *o)
 {
     for (uint32_t i = 0; i < o->set->count; i++) {
         const struct request *r = &o->set->request[i];
-        int err = notifies(r) ? os_perf_notify(r->fd, o->set->tid, o->set->cell.cpc->signal) : 0;
+        int err = notifies(r) ? os_perf_notify(r->fd, (uint32_t)o->set->target.pid, o->set->cell.cpc->signal) : 0;
         if (err)
             return err;
     }
@@ -296,8 +299,8 @@ static int begin(struct opening *o)
         err = notify(o);
     if (!err)
         err = set_start(o->call, set);
-    set->begun = false;
-    if (!err && o->goes)
+    set->begun = set->target.on_exec;
+    if (!err && o->goes && !set->target.on_exec)
         err = go(set);
     if (err) {
         close_all(set);
@@ -311,25 +314,35 @@ static int begin(struct opening *o)
     return 0;
 }
 
-/* To the thread that the set names. */
-static int bind(struct call *c, rtc_cpc_set_t *set, bool goes)
-{
-    struct opening o = {c, set, .pid = (int)set->tid, .cpu = -1, .goes = goes, .first = -1};
-    return begin(&o);
-}
-
 void bind_end(rtc_cpc_set_t *set)
 {
     close_all(set);
     set->bound = set->counting = false;
-    set->thread = 0;
 }
 
-int bind_to_thread(struct call *c, rtc_cpc_set_t *set, bool goes)
+int check_binding(struct call *c, const rtc_cpc_set_t *set, unsigned flags, unsigned valid)
 {
-    set->tid = os_tid();
-    set->thread = thread_number();
-    return bind(c, set, goes);
+    if (!is_set_of(set, c->cpc) || !set->count)
+        return -EINVAL;
+    if (!(flags & ~valid))
+        return 0;
+    text_put(call_because(c, RTC_CPC_REQ_INVALID_FLAGS, ""), "unknown flags");
+    return -EINVAL;
+}
+
+int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool goes)
+{
+    struct opening o = {c, set, .goes = goes, .first = -1};
+    if (set->bound)
+        bind_end(set);
+    set->target = *whom;
+    return begin(&o);
+}
+
+int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool goes)
+{
+    const struct target caller = {thread_number(), (int)os_tid(), -1, .flags = flags};
+    return bind_set(c, set, &caller, goes);
 }
 
 EXPORT int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flags)
@@ -337,16 +350,8 @@ EXPORT int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flag
     struct call c;
     if (!call_begin(&c, __func__, cpc))
         return -1;
-    if (!is_set_of(set, cpc) || !set->count)
-        return call_end(&c, -EINVAL);
-    if (flags & ~(unsigned)BIND_FLAGS) {
-        text_put(call_because(&c, RTC_CPC_REQ_INVALID_FLAGS, ""), "unknown flags");
-        return call_end(&c, -EINVAL);
-    }
-    if (set->bound)
-        bind_end(set);
-    set->flags = flags;
-    return call_end(&c, bind_to_thread(&c, set, true));
+    int err = check_binding(&c, set, flags, BIND_FLAGS);
+    return call_end(&c, err ? err : bind_to_caller(&c, set, flags, true));
 }
 
 EXPORT int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
@@ -372,13 +377,8 @@ static bool has_notifier(const rtc_cpc_set_t *set)
 
 static int restart(struct call *c, rtc_cpc_set_t *set)
 {
-    bool counting = set->counting;
-    uint64_t thread = set->thread;
-    if (!has_notifier(set))
-        return set_start(c, set);
-    bind_end(set);
-    set->thread = thread;
-    return bind(c, set, counting);
+    const struct target same = set->target;
+    return has_notifier(set) ? bind_set(c, set, &same, set->counting) : set_start(c, set);
 }
 
 EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)

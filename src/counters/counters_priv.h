@@ -8,6 +8,7 @@
  *   walk.c      what there is
  *   set.c       sets and their requests
  *   bind.c      from requests to descriptors, and what they count
+ *   pctx.c      other processes, and processors
  *   sample.c    reading them
  *   buf.c       what was read
  *   words.c     why a counter is not to be had
@@ -101,6 +102,14 @@ struct request {
     uint64_t held;     /* of a clock, while the set is stopped: what it had counted then */
 };
 
+/* Whom a set counts. */
+struct target {
+    uint64_t thread; /* the one that bound it to itself, as thread_number(); 0: somebody else */
+    int pid, cpu;    /* as perf_event_open has them */
+    bool on_exec;    /* from its next exec on */
+    uint32_t flags;
+};
+
 struct rtc_cpc_set {
     struct cell cell;
     uint64_t number; /* of its kind, never again: for its buffers */
@@ -110,11 +119,9 @@ struct rtc_cpc_set {
     bool counting;  /* else rtc_cpc_disable has stopped it */
     bool overflown; /* and an overflow before that */
     bool alone;     /* its events are no group: each is read by itself */
-    uint32_t flags;
-    uint64_t order;  /* among all bindings */
-    uint64_t thread; /* that bound it to itself, as thread_number() */
-    uint32_t tid;
-    uint64_t cpu_at, cpu_held; /* its CPU time: when the set started; when it was stopped */
+    uint64_t order; /* among all bindings */
+    struct target target;
+    uint64_t cpu_at, cpu_held; /* the thread's CPU time: when the set started; when it was stopped */
     struct request request[RTC_CPC_REQUESTS_MAX];
 };
 
@@ -226,11 +233,15 @@ bool pmu_has(const char *pmu, const char *folder, const char *name);
 
 /* ---- bind.c --------------------------------------------------------------------------------------- */
 
+/* All of these with the lock. */
+/* 0, or -EINVAL: no set, an empty one, or flags beyond the valid ones. */
+int check_binding(struct call *c, const rtc_cpc_set_t *set, unsigned flags, unsigned valid);
 /*
- * All of these with the lock.  To the calling thread, and it counts, or is stopped until rtc_cpc_enable;
- * 0, or -errno with words.
+ * `goes`: it counts, else it is stopped until rtc_cpc_enable; 0, or -errno with
+ * words.  A set that is bound is unbound first.
  */
-int bind_to_thread(struct call *c, rtc_cpc_set_t *set, bool goes);
+int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool goes);
+int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool goes);
 void bind_end(rtc_cpc_set_t *set);
 /* Whether this number is still the counter's: the program may have closed it. */
 bool is_open(const struct request *r);
@@ -248,7 +259,7 @@ ALWAYS_INLINE bool is_leader(const rtc_cpc_set_t *set, uint32_t i)
 
 ALWAYS_INLINE bool is_bound_here(const rtc_cpc_set_t *set)
 {
-    return set->bound && set->thread == thread_number();
+    return set->bound && set->target.thread == thread_number();
 }
 
 /* ---- sample.c ------------------------------------------------------------------------------------- */

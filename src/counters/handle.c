@@ -201,10 +201,11 @@ EXPORT int rtc_cpc_close(rtc_cpc_t *cpc)
 /* A set of the parent's: its descriptors count the parent. */
 static void settle(struct call *c, rtc_cpc_set_t *set, bool rebind)
 {
-    bool ours = set->thread == thread_number(), counting = set->counting;
+    const struct target target = set->target;
+    bool counting = set->counting;
     bind_end(set);
-    if (rebind && ours)
-        bind_to_thread(c, set, counting);
+    if (rebind && target.thread == thread_number())
+        bind_to_caller(c, set, target.flags, counting);
 }
 
 void counters_forked(bool rebind)

@@ -37,7 +37,7 @@ static uint64_t usage_of(const struct rusage *u, enum source source)
 static enum reading_why read_usage(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
 {
     struct rusage usage;
-    if (set->thread != thread_number())
+    if (set->target.thread != thread_number())
         return WHY_OTHER_THREAD;
     if (os_sandboxed() || !os_thread_usage(&usage))
         return WHY_NOT_READ;
@@ -45,12 +45,18 @@ static enum reading_why read_usage(const rtc_cpc_set_t *set, enum source source,
     return WHY_COUNT;
 }
 
+/* Of the thread that has bound the set to itself. */
+static bool cpu_time(const rtc_cpc_set_t *set, uint64_t *ns)
+{
+    return set->target.thread && os_thread_cpu_ns((uint32_t)set->target.pid, ns);
+}
+
 /* WHY_COUNT: it is known. */
 static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
 {
     switch (source) {
     case SOURCE_THREAD_CLOCK:
-        return os_thread_cpu_ns(set->tid, value) ? WHY_COUNT : WHY_NOT_READ;
+        return cpu_time(set, value) ? WHY_COUNT : WHY_NOT_READ;
     case SOURCE_PROCESS_CLOCK:
         *value = os_cpu_clock_ns();
         return WHY_COUNT;
@@ -58,7 +64,7 @@ static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source,
         *value = os_clock_ns();
         return WHY_COUNT;
     case SOURCE_WAIT_TIME:
-        return !os_sandboxed() && os_thread_wait_ns(set->tid, value) ? WHY_COUNT : WHY_NOT_READ;
+        return !os_sandboxed() && os_thread_wait_ns((uint32_t)set->target.pid, value) ? WHY_COUNT : WHY_NOT_READ;
     default:
         return read_usage(set, source, value);
     }
@@ -71,7 +77,7 @@ void clocks_hold(rtc_cpc_set_t *set)
         if (!is_perf(r))
             read_clock(set, r->source, &r->held);
     }
-    os_thread_cpu_ns(set->tid, &set->cpu_held);
+    cpu_time(set, &set->cpu_held);
 }
 
 void clocks_go(rtc_cpc_set_t *set)
@@ -83,7 +89,7 @@ void clocks_go(rtc_cpc_set_t *set)
             r->at.value += now - r->held;
     }
     uint64_t now;
-    if (os_thread_cpu_ns(set->tid, &now))
+    if (cpu_time(set, &now))
         set->cpu_at += now - set->cpu_held;
 }
 
@@ -178,7 +184,7 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
         r->held = now.counts[i].value;
     }
     set->cpu_at = 0;
-    os_thread_cpu_ns(set->tid, &set->cpu_at);
+    cpu_time(set, &set->cpu_at);
     set->cpu_held = set->cpu_at;
     return 0;
 }
@@ -215,7 +221,7 @@ static uint64_t ticks_of(const rtc_cpc_set_t *set, const rtc_cpc_buf_t *buf)
     for (uint32_t i = 0; i < set->count; i++)
         if (buf->reading[i].running_ns > most)
             most = buf->reading[i].running_ns;
-    if (most || (set->counting && !os_thread_cpu_ns(set->tid, &now)))
+    if (most || (set->counting && !cpu_time(set, &now)))
         return most;
     return now - set->cpu_at;
 }

@@ -135,7 +135,9 @@ int refused(struct call *c, const struct request *r, int err)
                    r->flags & RTC_CPC_OVF_NOTIFY_EMT ? "n/a: the PMU cannot interrupt when it overflows" :
                                                        "n/a: the PMU cannot count it in this way", err);
     case -ESRCH:
-        return say(c, r, RTC_CPC_RESOURCE_UNAVAIL, "n/a: the thread is gone", err);
+        return say(c, r, RTC_CPC_RESOURCE_UNAVAIL, "n/a: there is no such thread", err);
+    case -ENODEV:
+        return say(c, r, RTC_CPC_RESOURCE_UNAVAIL, "n/a: the processor is offline", -ENOSYS);
     default:
         return not_explained(c, r, err);
     }

@@ -230,6 +230,43 @@ static void stopped_and_going(void **state)
     assert_true(nth_event(0)->counts);
 }
 
+/* ---- others --------------------------------------------------------------------------------------- */
+
+static int offline(const struct perf_event_attr *a, int group)
+{
+    (void)a, (void)group;
+    return -ENODEV;
+}
+
+static void of_a_processor(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 0, USER);
+    assert_int_equal(rtc_cpc_bind_cpu(cpc, 0, set, 0), 0);
+    assert_true(nth_event(1)->pid == -1 && nth_event(1)->cpu == 0 && nth_event(0)->counts);
+    nth_event(1)->value = 9;
+    machine_run(0, 10, 10);
+    assert_int_equal(value_of(cpc, set, 1), 9);
+    assert_true(rtc_cpc_disable(cpc) == -1 && errno == EINVAL); /* it is not the calling thread's */
+    machine.answer = offline;
+    assert_true(rtc_cpc_bind_cpu(cpc, 0, set, 0) == -1 && errno == ENOSYS);
+    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(told.text, "cycles: n/a: the processor is offline");
+}
+
+static void of_a_process(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    add(cpc, set, "instructions", 0, USER);
+    rtc_pctx_t *self = rtc_pctx_capture(getpid());
+    assert_int_equal(rtc_cpc_bind_pctx(cpc, self, 0, set, 0), 0);
+    assert_true(nth_event(0)->pid == getpid() && nth_event(0)->cpu == -1 && nth_event(0)->counts);
+    assert_false(nth_event(0)->attr.enable_on_exec);
+    assert_int_equal(rtc_pctx_release(self), 0);
+}
+
 /* ---- kernels that cannot read groups of inherited events ------------------------------------------- */
 
 static int refuse_inherited_groups(const struct perf_event_attr *a, int group)
@@ -281,7 +318,8 @@ int main(void)
         TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
         TEST(overflow_leads),      TEST(periods),               TEST(each_its_own_value),
         TEST(taking_turns),        TEST(nothing_counted_yet),   TEST(pinned_without_counters),
-        TEST(stopped_and_going),   TEST(inherited_alone),       TEST(not_inherited),
+        TEST(stopped_and_going),   TEST(of_a_processor),        TEST(of_a_process),
+        TEST(inherited_alone),     TEST(not_inherited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
