@@ -42,6 +42,22 @@ def header(stage):
         must(done.returncode == 0, compiler, done.stderr)
 
 
+def examples(stage):
+    """Those of examples/, as C and as C++, with the runtime and without it."""
+    room = stage.room()
+    for name, last in (('counters', r'19: page-faults \d+ task-clock \d+ clock:monotonic \d+'),
+                       ('overflow', r'\d+ times 1000 faults, 0 of something else')):
+        for compiler in ('gcc -std=gnu11 -x c', 'g++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
+            subprocess.run(compiler.split() + ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-I', SOURCE + '/include',
+                                               '-o', room + '/' + name, '%s/examples/%s.c' % (SOURCE, name)],
+                           check=True)
+            plain = run_plain(stage, [room + '/' + name])
+            must((plain.status, plain.out) == (0, b'nobody counts: run me by rtcheck\n'), plain.out)
+            run = Run(stage, [room + '/' + name]).wait()
+            said = run.out.decode().splitlines()
+            must(run.status == 0 and said and re.fullmatch(last, said[-1]), compiler, name, said, run.err)
+
+
 # What is said of an event that perf_event_open refuses, and of those that a clock could stand in for.
 CLOCKS = ('ACCES', 'PERM', 'NOSYS')
 SAID = {
@@ -81,4 +97,4 @@ def reasons(stage):
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
-          ('reasons', reasons), ('absent', absent), ('header', header)])
+          ('reasons', reasons), ('absent', absent), ('header', header), ('examples', examples)])
