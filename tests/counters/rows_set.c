@@ -2,6 +2,7 @@
 #include "contract.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 void row_version(void)
 {
@@ -30,6 +31,37 @@ void row_close_ends_everything(void)
     }
     must(open_descriptors() == before);
     must(rtc_cpc_close(NULL) == -1 && errno == EINVAL);
+}
+
+/* No address space beyond what is in use. */
+static void no_more_room(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    must(f && fscanf(f, "%lu", &pages) == 1 && fclose(f) == 0);
+    rlim_t bytes = pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    must(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) == 0);
+}
+
+void row_no_memory(void)
+{
+    rtc_cpc_t *cpc = open_quietly();
+    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER);
+    unsigned sets = 0, bufs = 0;
+    no_more_room();
+    errno = 0;
+    must(!rtc_cpc_open(RTC_CPC_VER_CURRENT) && errno == ENOMEM);
+    errno = 0;
+    must(!rtc_pctx_capture(getpid()) && errno == ENOMEM);
+    while (rtc_cpc_set_create(cpc))
+        sets++;
+    must(errno == ENOMEM && sets > 0);
+    errno = 0;
+    while (rtc_cpc_buf_create(cpc, set))
+        bufs++;
+    must(errno == ENOMEM);
+    must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_set_destroy(cpc, set) == 0);
+    must(rtc_cpc_set_create(cpc) == set && !rtc_cpc_set_create(cpc)); /* what was given back, once */
 }
 
 void row_what_counts(void)
