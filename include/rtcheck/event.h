@@ -4,8 +4,8 @@
  * The contract is that of UCX's ucm (its names with rtc_event_ in place of ucm_), so that code written
  * for it carries over; where this one differs it says so.  Calls are seen because our library stands in
  * front of libc (LD_PRELOAD): no code is patched.  What libc does for itself (stacks of threads, its
- * own heap, loading of libraries) and raw system calls are not seen.  Mappings of the runtime itself,
- * the heap that it serves malloc from included, never make events.
+ * own heap, loading of libraries) and raw system calls are not seen.  Mappings of the runtime itself
+ * never make events, but for the heap that it serves malloc from: see below.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
  * runtime is not there.  Ask once, e.g. `if (rtc_event_set_handler)`.  (With clang a program has to be
@@ -69,6 +69,13 @@ extern "C" {
  * MREMAP_FIXED having unmapped what was in their place; so after those it is asked.  Of several
  * mappings, MREMAP_FIXED may have moved some when it fails: VM_MAPPED then tells what is at their new
  * place, and may tell of something there that was not touched, too.
+ */
+/*
+ * The heap.  Memory that malloc gives and free takes stays where and what it is, and nothing is told of
+ * it.  But VM_UNMAPPED tells of pages of free memory before they go back to the system, in a free or realloc,
+ * and VM_MAPPED of what the heap has grown by, before the malloc that made it grow returns; both
+ * without a native event.  So what is registered somewhere by its address is either the same memory
+ * as ever or was told to be gone.  (A heap in the run file, heap=file, gives nothing back.)
  */
 enum rtc_event_type {
     RTC_EVENT_NONE = 0,

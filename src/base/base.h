@@ -95,6 +95,7 @@ struct thread {
 #define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */
 #define AFTER_ERROR 2u /* an error was found: --on-error */
 #define AFTER_SIGNAL 4u /* a signal that ends the program has come: fatal.c */
+#define AFTER_NOTICE 8u /* the program wants to hear what the heap gives back, or got: notice.c */
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 

@@ -145,6 +145,17 @@ ALWAYS_INLINE void section_end(struct section *s)
 #endif
 }
 
+/* ---- notice.c --------------------------------------------------------------------------------------- */
+
+/* Of the heap: these pages are about to go back to the kernel, and: these have come. */
+struct notice_to {
+    void (*goes)(void *at, size_t bytes);
+    void (*came)(void *at, size_t bytes);
+};
+void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
+/* Behind a section: tells of what is due, and does it. */
+void notice_give(void);
+
 /* ---- loader.c ----------------------------------------------------------------------------------------- */
 
 struct loader_range {

@@ -92,11 +92,14 @@ COLD void section_end_slow(struct section *s)
 {
     struct thread *t = s->t;
     bool error = t->after & AFTER_ERROR, signal = t->after & AFTER_SIGNAL;
-    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL);
+    bool notice = t->after & AFTER_NOTICE;
+    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE);
     if (t->limbo)
         threads_limbo_drop();
     else
         do_deferred(t);
+    if (notice)
+        notice_give();
     if (error)
         errors_act();
     if (signal)

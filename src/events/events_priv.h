@@ -4,6 +4,7 @@
  *   handlers.c   who is told: registration, and the visit that an event pays them
  *   change.c     what each call means: its native event, and the ranges that it takes and gives
  *   calls.c      the functions that we stand in front of
+ *   heap.c       the heap that malloc is served from
  *   existing.c   what exists already
  *   selftest.c   do the calls of this program reach us?
  */
@@ -110,6 +111,10 @@ void *pointer_call(uint32_t type, const union rtc_event *e);
 void attachment_note(uintptr_t at, uint64_t bytes);
 /* From the first to the last piece that shmdt(at) would unmap; none: nothing, as far as is known. */
 struct range attachment_of(uintptr_t at);
+
+/* ---- heap.c ------------------------------------------------------------------------------------- */
+
+void heap_constructed(void);
 
 /* ---- existing.c ------------------------------------------------------------------------------- */
 

@@ -87,6 +87,7 @@ void events_constructed(void)
         os_note_own((const void *)library.start, library.end - library.start);
     if (gate() == &wiped_by_hand)
         NEXT(register_atfork)(NULL, NULL, wipe, NULL);
+    heap_constructed();
 }
 
 static uint64_t era_of(struct gate *g)
@@ -249,6 +250,8 @@ static void arm(void)
     for (uint32_t i = 0; t && i < t->count; i++)
         wanted |= t->handler[i].events;
     atomic_store(&events_armed, natives_of(wanted) & natives_of(events.installed));
+    heap_constructed(); /* another's constructor may listen before ours has run */
+    atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
 }
 
 /* NULL: no memory.  To be filled and published. */

@@ -74,6 +74,8 @@ int os_populate(void *at, size_t bytes);
 /* Can the page around an address be read?  Kernels before 5.14 do not say: yes. */
 bool os_is_readable(uintptr_t at);
 int os_release(void *at, size_t bytes);      /* private memory: back to zero pages */
+/* Is this function of libc's code just this system call, as it was built? */
+bool os_is_plain_call(const void *function, uint32_t number);
 int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
 void os_huge(void *at, size_t bytes);
 void os_dont_dump(void *at, size_t bytes);

@@ -4,7 +4,8 @@
  * Their records are items of SEGMENT_LARGE segments, kept in a free list of their own.  Freed
  * ones stay for a while in a FIFO shared by all threads: small ones (up to RESIDENT_MAX) with
  * their fill, larger ones with their pages already given back, only their address kept from
- * reuse, so that a late free still finds whose it was.
+ * reuse, so that a late free still finds whose it was.  When the program wants to hear before pages
+ * are given back, those are *due* before they come into the FIFO (core/notice.c).
  */
 #include "pool_priv.h"
 
@@ -27,6 +28,7 @@ static struct {
     } held[HELD_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
     uint64_t held_bytes; /* resident */
+    uint32_t due;        /* list of heads, by unit number */
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -169,14 +171,42 @@ bool large_is_filled(const struct unit *head)
     return resident_bytes(note_of(head)->units) || heap_in_file();
 }
 
+static void due_add(struct unit *head)
+{
+    lock_take(&large.lock);
+    note_of(head)->next = large.due;
+    large.due = unit_number(head);
+    lock_drop(&large.lock);
+    notice_due();
+}
+
+struct unit *large_take_due(void)
+{
+    struct unit *head = NULL;
+    lock_take(&large.lock);
+    if (large.due) {
+        head = heap.unit + large.due;
+        large.due = note_of(head)->next;
+    }
+    lock_drop(&large.lock);
+    return head;
+}
+
 void large_give(const struct found *f)
 {
     uint64_t n = note_of(f->head)->units;
-    bool released = !large_is_filled(f->head) &&
-                    !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT);
+    bool goes = !large_is_filled(f->head);
+    if (goes && heap_is_watched())
+        due_add(f->head);
+    else
+        large_keep(f->head, goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT));
+}
+
+void large_keep(struct unit *head, bool released)
+{
     lock_take(&large.lock);
-    large.held[large.tail++ % HELD_MAX] = (struct held){f->head, released};
-    large.held_bytes += resident_bytes(n);
+    large.held[large.tail++ % HELD_MAX] = (struct held){head, released};
+    large.held_bytes += resident_bytes(note_of(head)->units);
     while (large.tail - large.head == HELD_MAX ||
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
         leave();
@@ -232,4 +262,5 @@ void large_after_fork(bool trusted)
         return;
     large.head = large.tail = 0;
     large.held_bytes = 0;
+    large.due = 0;
 }

@@ -273,6 +273,27 @@ void units_after_fork(bool trusted);
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
+/*
+ * Somebody wants to hear before pages go back to the kernel: handlers of ours (heap_watched), or others
+ * who have changed code of heap_code (filled by core/notice.c).  Then they are kept out of use; the thread that
+ * left them has AFTER_NOTICE, and behind its section it takes one after the other, tells of it, and
+ * releases it.  Between taking and putting it back nobody else has it.
+ */
+extern _Atomic bool heap_watched;
+struct heap_code {
+    const void *at;
+    uint64_t was; /* its first bytes, as they were built */
+};
+extern struct heap_code heap_code[2];
+struct heap_due {
+    struct unit *head;
+    uint64_t units;
+    bool block; /* a freed block that waits in the quarantine of large ones; else a free run */
+};
+bool heap_due_take(struct heap_due *d); /* false: there is none */
+void heap_due_put(const struct heap_due *d, bool released);
+/* What of the heap became usable while it was watched, since this was asked last.  false: nothing. */
+bool heap_grown(uint64_t *from, uint64_t *to);
 /* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 

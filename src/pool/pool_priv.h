@@ -36,6 +36,21 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
     return unit_note + (u - heap.unit);
 }
 
+/* ---- units.c: what is due (pool.h) ---------------------------------------------------------- */
+
+bool heap_is_watched(void);
+
+/* The calling thread is to tell of something. */
+ALWAYS_INLINE void notice_due(void)
+{
+    if (self)
+        self->after |= AFTER_NOTICE;
+}
+
+/* large.c: the first block that is due, NULL: none, and into the quarantine with it. */
+struct unit *large_take_due(void);
+void large_keep(struct unit *head, bool released);
+
 /* ---- image.c ------------------------------------------------------------------------------------ */
 
 uint32_t image_number(void);

@@ -12,7 +12,8 @@
  * where the kernel puts mappings.  The tables are reserved for as much as the heap can become.
  *
  * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
- * was freed last is given back to the kernel at once.
+ * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
+ * is *due*: in no list of free ones until the thread has left its section and told (core/notice.c).
  */
 #include "pool_priv.h"
 
@@ -35,6 +36,10 @@
 
 struct heap heap;
 struct unit_note *unit_note;
+_Atomic bool heap_watched;
+
+static const uint64_t no_code;
+struct heap_code heap_code[2] = {{&no_code, 0}, {&no_code, 0}};
 
 static struct {
     struct lock lock;
@@ -43,11 +48,26 @@ static struct {
     uint64_t max_units;    /* what the tables are reserved for */
     uint64_t usable_units; /* address space that is ours */
     uint64_t ready_bytes;  /* of the heap: readable and writable */
+    uint64_t told_bytes;   /* of those: heap_grown has said so */
     uint64_t tables_ready; /* units whose table entries are */
     uint64_t dirty_bytes;
     _Atomic uint64_t free_units; /* written under the lock */
     uint32_t list[RUN_LISTS];
+    uint32_t due; /* list */
 } space = {.lock = LOCK_INIT(RANK_UNITS)};
+
+static bool is_changed(const struct heap_code *c)
+{
+    uint64_t now;
+    memcpy(&now, c->at, sizeof now);
+    return now != c->was;
+}
+
+bool heap_is_watched(void)
+{
+    return atomic_load_explicit(&heap_watched, memory_order_relaxed) || is_changed(&heap_code[0]) ||
+           is_changed(&heap_code[1]);
+}
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
@@ -200,6 +220,10 @@ static bool ready_heap(uint64_t bytes)
         if (!extend_space(tries[i] >> RTC_UNIT_SHIFT) || !ready_bytes(space.ready_bytes, tries[i]))
             continue;
         space.ready_bytes = tries[i];
+        if (heap_is_watched())
+            notice_due();
+        else
+            space.told_bytes = space.ready_bytes; /* nobody asks */
         return true;
     }
     return false;
@@ -359,13 +383,13 @@ static bool clean_run(struct unit *first, uint64_t n)
  * one unit shall not make a large clean run dirty.
  */
 static bool joint_dirt(struct unit *a, uint64_t an, bool a_dirty, struct unit *b, uint64_t bn,
-                       bool b_dirty)
+                       bool b_dirty, bool may_clean)
 {
     if (a_dirty == b_dirty)
         return a_dirty;
     struct unit *dirty = a_dirty ? a : b;
     uint64_t dirty_units = a_dirty ? an : bn, clean_units = a_dirty ? bn : an;
-    return dirty_units > clean_units || !clean_run(dirty, dirty_units);
+    return dirty_units > clean_units || !may_clean || !clean_run(dirty, dirty_units);
 }
 
 /* A large heap may keep more: what is given back has to be faulted in again. */
@@ -375,31 +399,133 @@ static uint64_t dirty_max(void)
     return share > DIRTY_BYTES_MIN ? share : DIRTY_BYTES_MIN;
 }
 
-void units_give(struct unit *first, uint64_t n, bool dirty)
+/* ---- due: when the program wants to hear of it ------------------------------------------------ */
+
+static bool must_wait(void)
 {
-    lock_take(&space.lock);
-    if (dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max())
+    return !space.in_file && heap_is_watched();
+}
+
+static void due_add(struct unit *first, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        set_owner(first + i, 0, 0);
+    note_of(first)->units = (uint32_t)n;
+    note_of(first)->next = space.due;
+    space.due = unit_number(first);
+    notice_due();
+}
+
+/*
+ * A run and its neighbour of another kind: of the two the dirty one is due, if it is not the larger.
+ * *length: 0 when that was the neighbour; false: it was the run.
+ */
+static COLD bool part(struct unit *first, uint64_t n, bool dirty, struct unit *neighbour, uint64_t *length)
+{
+    if (dirty && n <= *length) {
+        due_add(first, n);
+        return false;
+    }
+    if (!dirty && *length <= n) {
+        run_unlink(neighbour, *length);
+        due_add(neighbour, *length);
+        *length = 0;
+    }
+    return true;
+}
+
+/* ---- giving --------------------------------------------------------------------------------- */
+
+static bool differs(struct unit *run, uint64_t length, bool dirty)
+{
+    return length && note_of(run)->dirty != dirty;
+}
+
+/* The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it - later. */
+ALWAYS_INLINE void give(struct unit *first, uint64_t n, bool dirty, bool may_clean)
+{
+    if (may_clean && dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
+        if (must_wait()) {
+            due_add(first, n);
+            return;
+        }
         dirty = !clean_run(first, n);
+    }
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
     uint64_t before = unit_number(first) > 1 ? run_length(first - 1) : 0;
+    if (may_clean && unlikely(differs(first + n, after, dirty)) && must_wait() &&
+        !part(first, n, dirty, first + n, &after))
+        return;
     if (after) {
         bool other = note_of(first + n)->dirty;
         run_unlink(first + n, after);
         set_owner(first + n, 0, 0);
-        dirty = joint_dirt(first, n, dirty, first + n, after, other);
+        dirty = joint_dirt(first, n, dirty, first + n, after, other, may_clean);
     }
+    if (may_clean && unlikely(differs(first - before, before, dirty)) && must_wait() &&
+        !part(first, n + after, dirty, first - before, &before))
+        return;
     if (before) {
         bool other = note_of(first - before)->dirty;
         run_unlink(first - before, before);
         set_owner(first - 1, 0, 0);
-        dirty = joint_dirt(first, n + after, dirty, first - before, before, other);
+        dirty = joint_dirt(first, n + after, dirty, first - before, before, other, may_clean);
     }
     /* Interior entries would answer for the block that was here. */
     for (uint64_t i = 0; i < n; i++)
         set_owner(first + i, 0, 0);
     run_link(first - before, before + n + after, dirty);
+}
+
+void units_give(struct unit *first, uint64_t n, bool dirty)
+{
+    lock_take(&space.lock);
+    give(first, n, dirty, true);
     lock_drop(&space.lock);
+}
+
+static struct unit *take_due_run(void)
+{
+    struct unit *first = NULL;
+    lock_take(&space.lock);
+    if (space.due) {
+        first = heap.unit + space.due;
+        space.due = note_of(first)->next;
+    }
+    lock_drop(&space.lock);
+    return first;
+}
+
+bool heap_due_take(struct heap_due *d)
+{
+    d->head = large_take_due();
+    d->block = d->head;
+    if (!d->head)
+        d->head = take_due_run();
+    if (d->head)
+        d->units = note_of(d->head)->units;
+    return d->head;
+}
+
+void heap_due_put(const struct heap_due *d, bool released)
+{
+    if (d->block) {
+        large_keep(d->head, released);
+        return;
+    }
+    lock_take(&space.lock);
+    give(d->head, d->units, !released, released); /* else, refused (mlock), it would be due for ever */
+    lock_drop(&space.lock);
+}
+
+bool heap_grown(uint64_t *from, uint64_t *to)
+{
+    lock_take(&space.lock);
+    *from = space.told_bytes;
+    *to = space.told_bytes = space.ready_bytes;
+    lock_drop(&space.lock);
+    return *from < *to;
 }
 
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes)
@@ -422,6 +548,7 @@ void units_after_fork(bool trusted)
             set_owner(heap.unit + i, 0, 0);
     space.free_units = 0;
     space.dirty_bytes = 0;
+    space.due = 0;
 }
 
 /* The units that hold something; free runs are left out, clean or dirty. */

@@ -1,0 +1,33 @@
+/*
+ * heap.c - the heap that malloc is served from, as far as it is seen from outside: what it gives back
+ * to the system, and what it grows by.  No call of the program is behind these events, and the kernel's
+ * list of mappings may not change by them; core/notice.c says when they come.
+ */
+#include "events_priv.h"
+
+static void tell(uint32_t type, void *at, size_t bytes)
+{
+    struct visit v;
+    visit_begin(&v);
+    for (uint32_t i = 0; i < v.count; i++) {
+        union rtc_event e = {.vm_mapped = {at, bytes}};
+        visit_tell_one(&v, &v.to[i], type, &e);
+    }
+    visit_end(&v);
+}
+
+static void goes(void *at, size_t bytes)
+{
+    tell(RTC_EVENT_VM_UNMAPPED, at, bytes);
+}
+
+static void came(void *at, size_t bytes)
+{
+    tell(RTC_EVENT_VM_MAPPED, at, bytes);
+}
+
+void heap_constructed(void)
+{
+    static const struct notice_to to = {goes, came};
+    notice_start(&to);
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""A cache of registered memory keyed by address (heap.c) never believes in pages that the heap gave back: told by us,
+and by UCX's libucm, whichever of the two is loaded first."""
+# rtc-test: events/heap ci 120
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must, run_plain
+
+BLOCKS = 1500
+
+
+def counts(done):
+    must(done.status == 0, done.status, done.out, done.err[-1000:])
+    found = re.fullmatch(rb'(\d+) told, (\d+) forgotten, (\d+) hits, (\d+) stale\n', done.out)
+    must(found, done.out)
+    return [int(word) for word in found.groups()]
+
+
+def deaf(stage):
+    """The test can fail: with nobody to tell it the cache is stale."""
+    told, _, hits, stale = counts(Run(stage, [stage.program('events/heap'), 'deaf', str(BLOCKS), '1'], how='hand').wait())
+    must(not told and stale > hits / 20, told, hits, stale)
+    return '%d of %d hits stale' % (stale, hits)
+
+
+def heard(how, threads, start='launcher', env=None):
+    def check(stage):
+        told, forgotten, hits, stale = counts(
+            Run(stage, [stage.program('events/heap'), how, str(BLOCKS), str(threads)], how=start, env=env or {}).wait())
+        must(stale == 0, stale, 'of', hits, 'hits stale')
+        must(told > BLOCKS / 10 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, told, forgotten, hits)
+        return '%d hits, %d forgotten' % (hits, forgotten)
+    return check
+
+
+def ucm_first(stage):
+    """Preloaded in front of us."""
+    library = 'libucs.so.0:libucm.so.0:%s/lib/librtcheck.so' % os.environ['RTC_BUILD']
+    done = run_plain(stage, [stage.program('events/heap'), 'ucm', str(BLOCKS), '2'], env={'LD_PRELOAD': library})
+    told, forgotten, hits, stale = counts(done)
+    must(stale == 0 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, told, forgotten, hits, stale)
+    must(b'rtcheck: in control' in done.err, done.err)
+    return '%d hits, %d forgotten' % (hits, forgotten)
+
+
+if __name__ == '__main__':
+    main([('deaf', deaf), ('rtcheck', heard('rtcheck', 1)), ('rtcheck_4_threads', heard('rtcheck', 4)),
+          ('rtcheck_by_hand', heard('rtcheck', 2, 'hand')),
+          ('ucm', heard('ucm', 1)), ('ucm_4_threads', heard('ucm', 4)), ('ucm_by_hand', heard('ucm', 2, 'hand')),
+          ('ucm_first', ucm_first)])

@@ -1,0 +1,171 @@
+/*
+ * rows_heap.c - malloc and free of a program that listens to what is mapped, as ucm's own tests have
+ * it: what they grow by and give back is told, and nothing is lost.
+ */
+#include "contract.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define BIG (40ul << 20)
+#define SMALL_BLOCKS 20000u
+#define SMALL 1000u
+
+/* Some range told of as this has all of it. */
+static bool was_in(unsigned type, const void *at, size_t bytes)
+{
+    uintptr_t start = (uintptr_t)at;
+    for (unsigned i = 0; i < logged_count && i < LOGGED_MAX; i++) {
+        uintptr_t from = (uintptr_t)logged[i].e.vm_mapped.address;
+        if (logged[i].type == type && from <= start && start + bytes <= from + logged[i].e.vm_mapped.size)
+            return true;
+    }
+    return false;
+}
+
+/* The heap grows by these; some lie in what was told. */
+static void small_blocks(void)
+{
+    static _Thread_local char *block[SMALL_BLOCKS];
+    unsigned inside = 0;
+    for (unsigned i = 0; i < SMALL_BLOCKS; i++) {
+        must((block[i] = malloc(SMALL)) && malloc_usable_size(block[i]) >= SMALL);
+        memset(block[i], (int)i, SMALL);
+        inside += was_in(RTC_EVENT_VM_MAPPED, block[i], SMALL);
+    }
+    must(inside > SMALL_BLOCKS / 10);
+    for (unsigned i = 0; i < SMALL_BLOCKS; i++) {
+        must(block[i][0] == (char)i && block[i][SMALL - 1] == (char)i);
+        free(block[i]);
+    }
+}
+
+static void big_block(void)
+{
+    char *block = malloc(BIG);
+    must(block && was_in(RTC_EVENT_VM_MAPPED, block + BIG - 1, 1)); /* where it begins there may have been room */
+    must(!was_in(RTC_EVENT_VM_UNMAPPED, block, 1));
+    memset(block, 7, BIG);
+    uintptr_t was = (uintptr_t)block;
+    free(block);
+    must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG));
+}
+
+void row_heap_grows_and_gives_back(void)
+{
+    handle(VM_EVENTS, 0, "ranges");
+    small_blocks();
+    big_block();
+    must(!count_of(RTC_EVENT_VM_CANCELLED));
+}
+
+static void *both(void *unused)
+{
+    small_blocks();
+    for (unsigned i = 0; i < 20; i++) {
+        char *block = malloc(BIG / 8);
+        must(block);
+        block[BIG / 16] = 1;
+        uintptr_t was = (uintptr_t)block;
+        free(block);
+        must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG / 8));
+    }
+    return unused;
+}
+
+void row_heap_multi_threads(void)
+{
+    pthread_t thread[8];
+    handle(VM_EVENTS, 0, "ranges");
+    for (unsigned i = 0; i < 8; i++)
+        must(pthread_create(&thread[i], NULL, both, NULL) == 0);
+    for (unsigned i = 0; i < 8; i++)
+        must(pthread_join(thread[i], NULL) == 0);
+    must(logged_count < LOGGED_MAX);
+}
+
+void row_heap_blocks_from_before(void)
+{
+    char *small = malloc(100), *big = malloc(BIG), *moving = malloc(3000);
+    must(small && big && moving);
+    strcpy(moving, "moved");
+    handle(VM_EVENTS, 0, "ranges");
+    must(logged_count == 0);
+    free(small);
+    must((moving = realloc(moving, BIG)) && strcmp(moving, "moved") == 0);
+    must((moving = realloc(moving, 3000)) && strcmp(moving, "moved") == 0);
+    free(moving);
+    uintptr_t was = (uintptr_t)big;
+    free(big);
+    must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG));
+}
+
+/* What libc allocates for its callers; dlerror's text comes from asprintf. */
+void row_heap_of_libcs_functions(void)
+{
+    handle(ALL_EVENTS, 0, "all");
+    char *copy = strdup("copied"), *text = NULL;
+    must(copy && strcmp(copy, "copied") == 0);
+    must(setenv("RTC_ROW", "set", 1) == 0 && strcmp(getenv("RTC_ROW"), "set") == 0);
+    must(setenv("RTC_ROW", copy, 1) == 0 && strcmp(getenv("RTC_ROW"), "copied") == 0);
+    must(asprintf(&text, "%s %d", copy, 5) == 8 && strcmp(text, "copied 5") == 0);
+    must(!dlopen("no-such-library.so", RTLD_NOW) && strstr(dlerror(), "no-such-library.so"));
+    must(unsetenv("RTC_ROW") == 0 && !getenv("RTC_ROW"));
+    free(copy);
+    free(text);
+}
+
+/* Four times in children, one in the other. */
+void row_heap_in_a_fork(void)
+{
+    handle(VM_EVENTS, 0, "ranges");
+    for (unsigned depth = 0; depth < 4; depth++) {
+        pid_t pid = fork();
+        must(pid >= 0);
+        if (pid) {
+            int status = -1;
+            must(waitpid(pid, &status, 0) == pid && status == 0);
+            _exit(0);
+        }
+        small_blocks();
+        big_block();
+    }
+}
+
+#define LOCKED 64u
+
+/* What is locked cannot be given back: it is told to be gone, and stays; a free ends all the same. */
+void row_heap_that_is_locked(void)
+{
+    static const size_t size[] = {900u << 10, 4u << 20}; /* which the heap gives back late, and at once */
+    char *block[LOCKED];
+    handle(VM_EVENTS, 0, "ranges");
+    for (unsigned i = 0; i < LOCKED; i++) {
+        must((block[i] = malloc(size[i % 2])));
+        must(mlock(block[i], PAGE) == 0);
+    }
+    for (unsigned i = 0; i < LOCKED; i++)
+        free(block[i]);
+    must(bytes_of(RTC_EVENT_VM_UNMAPPED) > LOCKED / 2 * size[1]);
+    big_block();
+}
+
+static void allocate(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)e;
+    free(malloc(8u << 20));
+    ++*(_Atomic unsigned *)arg;
+}
+
+/* It should not; but it does no harm, and is not told of its own. */
+void row_heap_allocating_callback(void)
+{
+    static _Atomic unsigned calls;
+    must(rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 0, allocate, (void *)&calls) == 0);
+    free(malloc(BIG));
+    must(calls && calls < 10);
+    must(rtc_event_unset_handler(~0u, allocate, (void *)&calls) == 0);
+}
