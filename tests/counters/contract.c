@@ -123,6 +123,7 @@ static bool run(const struct row *r)
     pid_t pid = fork();
     if (pid == 0) {
         alarm(60); /* one that hangs ends here */
+        touch(1);  /* the first mapping of a process, which costs the runtime more than any other */
         r->run();
         _exit(0);
     }
