@@ -17,15 +17,20 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
 
 const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
 
+/* exit once more, for what the program has written to streams is flushed after us. */
 static void ending(int status, void *unused)
 {
     (void)unused;
-    leave_finish(END_EXIT, status);
+    int wanted = leave_finish(END_EXIT, status);
+    if (wanted != status)
+        exit(wanted);
 }
 
 static void ending_quickly(void)
 {
-    leave_finish(END_QUICK_EXIT, 0);
+    int wanted = leave_finish(END_QUICK_EXIT, 0);
+    if (wanted)
+        os_exit_now(wanted);
 }
 
 static void __attribute__((constructor)) preload(int argc, char **argv, char **envp)

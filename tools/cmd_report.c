@@ -199,11 +199,12 @@ static struct run_header *live_header(int fd)
     return run == MAP_FAILED ? NULL : run;
 }
 
-/* The word that the process waits for. */
-static void let_go(struct run_header *run)
+/* The word that the process waits for, and the status that it is to end with; 0: its own. */
+static void let_go(struct run_header *run, int asked)
 {
     if (!run)
         return;
+    atomic_store(&run->status_asked, (uint32_t)asked);
     atomic_store(&run->reported, 1);
     syscall(SYS_futex, &run->reported, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     munmap(run, sizeof *run);
@@ -254,8 +255,16 @@ static int tell_end_by(struct report *r, const struct options *o, const struct j
     return bad;
 }
 
+/* What the program is to end with, 0: with its own.  Where nobody can tell that is no status of a good run, either. */
+static int status_asked(const struct report *r, const struct options *o, bool is_bad)
+{
+    bool is_wanted = option_number(o, "error-exitcode", 0) > 0;
+
+    return is_bad && is_wanted ? STATUS_SETUP : is_bad ? 0 : status_of_findings(o, r, 0);
+}
+
 /* Where something is wrong with what it is to go by, the file stays. */
-static int tell_end(struct report *r, const char *path)
+static int tell_end(struct report *r, const char *path, int *asked)
 {
     char err[TOOLS_ERROR_BYTES];
     struct judges judges = {0};
@@ -272,6 +281,7 @@ static int tell_end(struct report *r, const char *path)
         bad = judges_read(&o, &judges, err);
     if (!bad)
         bad = tell_end_by(r, &o, &judges, path, err);
+    *asked = status_asked(r, &o, bad != 0);
     options_free(&o);
     judges_free(&judges);
     return bad ? complain(err) : 0;
@@ -313,15 +323,15 @@ static int report_end(const char *path)
 {
     struct run_header *run;
     struct report *r;
-    int status, fd = open_run(path, &r);
+    int asked = 0, status, fd = open_run(path, &r);
 
     if (fd < 0)
         return STATUS_SETUP;
     run = live_header(fd);
     if (run)
         wait_for_witnesses(r, run);
-    status = is_for_others_to_tell(r) ? 0 : tell_end(r, path);
-    let_go(run); /* also when nothing could be told: nobody is to wait for it */
+    status = is_for_others_to_tell(r) ? 0 : tell_end(r, path, &asked);
+    let_go(run, asked); /* also when nothing could be told: nobody is to wait for it */
     remove_forgotten(path);
     report_close(r);
     close(fd);

@@ -101,7 +101,7 @@ struct run_header {
     _Atomic uint32_t checks_asked; /* leak checks in mid-run that were to be told, so far; minor version 4 */
     _Atomic uint32_t checks_told;  /* futex: changes when one was */
     _Atomic uint32_t adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
-    uint32_t pad1;
+    _Atomic uint32_t status_asked; /* by hand, from the reporter: what findings have the program end with; 0: its own */
     uint64_t reserved[23];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */

@@ -516,7 +516,7 @@ struct exec_call {
 };
 
 struct core_hooks {
-    void (*finish)(enum image_end how, int status);
+    int (*finish)(enum image_end how, int status); /* returns the status to end with */
     /* An exec is about to be tried, and: it failed. */
     void (*replaced)(const struct exec_call *call);
     void (*stayed)(void);

@@ -131,7 +131,7 @@ EXPORT int prctl(int option, ...)
 static _Noreturn void end_now(int status)
 {
     if (core_is_started() && !fork_shares_memory())
-        core_hooks.finish(END_EXIT_NOW, status);
+        status = core_hooks.finish(END_EXIT_NOW, status);
     os_exit_now(status);
 }
 

@@ -196,13 +196,13 @@ void reporter_look(void)
     reporter_known = reporter_known || find_reporter(reporter.path, sizeof reporter.path);
 }
 
-void report_by_hand(void)
+int report_by_hand(void)
 {
     struct start *s = &reporter;
     if (!run_header() && !rt.by_launcher && image()->image == 0)
         say("not recorded: no run file could be made", "");
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
-        return;
+        return 0;
     static char end[] = "--end";
     s->argv[0] = report_name;
     s->argv[1] = report_verb;
@@ -214,6 +214,7 @@ void report_by_hand(void)
         wait_for_report(s);
     else
         say("no reporter could be started: rtcheck report ", run_path());
+    return (int)(atomic_load(&run_header()->status_asked) & 0xff);
 }
 
 /* ---- leaks ---------------------------------------------------------------------------------- */
@@ -293,18 +294,18 @@ void leave_killed(const void *context)
     run_ring();
 }
 
-void leave_finish(enum image_end how, int status)
+int leave_finish(enum image_end how, int status)
 {
     static _Atomic bool reported;
     if (fork_is_child())
-        return; /* did nothing with memory since the fork: there is no image to end */
+        return status; /* did nothing with memory since the fork: there is no image to end */
     errors_sweep();
     mapped_settle();
     find_leaks(how, nothing);
     image_end(how, status);
     vigil_end();
-    if (!atomic_exchange(&reported, true))
-        report_by_hand();
+    int asked = atomic_exchange(&reported, true) ? 0 : report_by_hand();
+    return asked ? asked : status;
 }
 
 /* ---- exec ----------------------------------------------------------------------------------- */

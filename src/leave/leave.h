@@ -11,9 +11,10 @@ void leave_start(void);
 
 /*
  * The image ends.  Writes the end into its header; by hand the first image of a run also has the reporter
- * print what is to be said.  Once only; signal-safe, takes no lock.
+ * print what is to be said.  Once only; signal-safe, takes no lock.  Returns the status to end with: another
+ * one where there were findings and that was asked for.
  */
-void leave_finish(enum image_end how, int status);
+int leave_finish(enum image_end how, int status);
 
 /*
  * The image is about to be replaced by exec, which holds what it was given.  stayed: that has failed, and

@@ -219,7 +219,7 @@ void vigil_end(void);
 /* ---- finish.c ----------------------------------------------------------------------------------------- */
 
 /* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
-void report_by_hand(void);
+int report_by_hand(void); /* the status that findings have the program end with; 0: its own */
 void reporter_look(void);
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);

@@ -158,8 +158,7 @@ EXPORT void __lsan_do_leak_check(void)
     int status = rt.options.error_exitcode > 0 ? rt.options.error_exitcode : exit_status;
     if (!leave_check_early() || !status)
         return;
-    leave_finish(END_EXIT_NOW, status);
-    os_exit_now(status);
+    os_exit_now(leave_finish(END_EXIT_NOW, status));
 }
 
 EXPORT int __lsan_do_recoverable_leak_check(void);

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# rtc-test: ci/by-hand ci 60
+"""Without the launcher, findings have the program end with error_exitcode, or LeakSanitizer's exitcode, however it
+ends, and what it has written is not lost; suppressions, baselines and files that are wrong count."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import clean_environment, main, must
+
+ENDS = {'r': 'said at_exit', 'e': 'said at_exit', '_': 'said', 'q': 'said'}
+
+
+def status(stage, words, options='', lsan='', says='said at_exit', leaves=False):
+    room = stage.room()
+    env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': 'quiet:' + options,
+           'RTCHECK_POOL_DIR': room, 'LSAN_OPTIONS': lsan}
+    done = subprocess.run([stage.program('ci/ends'), *words], env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60)
+    must(done.stdout == says, words, 'said', repr(done.stdout), done.stderr)
+    must((os.listdir(room) != []) == leaves, 'it left', os.listdir(room))
+    return done.returncode
+
+
+def every_end(stage):
+    for how, says in ENDS.items():
+        for options, lsan, want in (('error_exitcode=9', '', 9), ('', 'exitcode=23', 23), ('error_exitcode=9', 'exitcode=23', 9),
+                                    ('', '', 7), ('error_exitcode=0', 'exitcode=23', 7)):
+            got = status(stage, [how, 'leak'], options, lsan, says)
+            must(got == want, how, options, lsan, 'ended with', got, 'instead of', want)
+        must(status(stage, [how], 'error_exitcode=9', '', says) == 7, how, 'without a leak')
+    must(status(stage, ['a', 'leak'], 'error_exitcode=9', '', 'said', True) == -6, 'a signal stays')
+
+
+def what_counts(stage):
+    """What is suppressed or known is nothing; what nobody can tell is no good run."""
+    room = stage.room()
+    for text, want in (('leak:lose', 7), ('leak:nothing', 9), ('leek:x', 125)):
+        with open(room + '/rules', 'w') as f:
+            f.write(text + '\n')
+        got = status(stage, ['r', 'leak'], 'error_exitcode=9:suppressions=' + room + '/rules', leaves=want == 125)
+        must(got == want, text, got)
+    must(status(stage, ['r', 'leak'], 'suppressions=' + room + '/rules', leaves=True) == 7, 'no status was asked for')
+    known = 'error_exitcode=9:baseline=' + room + '/known'
+    for options, want in ((known, 125), (known + ':update_baseline', 7), (known, 7)):
+        got = status(stage, ['r', 'leak'], options, leaves=want == 125)
+        must(got == want, options, got)
+
+
+if __name__ == '__main__':
+    main([(f.__name__, f) for f in (every_end, what_counts)])
