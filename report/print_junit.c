@@ -70,9 +70,6 @@ static void case_put(const struct junit *u, const struct finding *f, const char 
     fputs("    <testcase", u->out);
     attribute_put(u->out, "classname", program);
     attribute_put(u->out, "name", name);
-    attribute_put(u->out, "file", where.path);
-    if (where.line > 0)
-        fprintf(u->out, " line=\"%u\"", where.line);
     fprintf(u->out, " time=\"0\">\n      <%s", fate);
     if (f->level == LEVEL_PROBLEM)
         attribute_put(u->out, "type", f->code);
@@ -112,8 +109,7 @@ static struct sums sums_of(const struct junit *u, uint32_t image)
 
 static void sums_put(const struct junit *u, struct sums sums)
 {
-    fprintf(u->out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"", sums.tests, sums.failures,
-            sums.skipped);
+    fprintf(u->out, " tests=\"%u\" failures=\"%u\" errors=\"0\"", sums.tests, sums.failures);
 }
 
 static void times_put(const struct junit *u, const struct image *image)
@@ -160,6 +156,7 @@ static void suite_put(const struct junit *u, const struct image *image, const st
     fputs("  <testsuite", u->out);
     attribute_put(u->out, "name", name);
     sums_put(u, sums);
+    fprintf(u->out, " skipped=\"%u\"", sums.skipped);
     times_put(u, image);
     fputs(">\n", u->out);
     if (image == main)
