@@ -32,8 +32,9 @@ def installed(stage):
     if not hasattr(stage, 'prefix'):
         stage.prefix = stage.room()
         for source, to in ((BUILD + '/bin/rtcheck', 'bin'), (BUILD + '/lib/librtcheck.so', 'lib'),
-                           (SOURCE + '/tools/cmake/rtcheckConfig.cmake', 'share/cmake/rtcheck')):
-            os.makedirs(stage.prefix + '/' + to)
+                           (SOURCE + '/tools/cmake/rtcheckConfig.cmake', 'share/cmake/rtcheck'),
+                           (BUILD + '/rtcheckConfigVersion.cmake', 'share/cmake/rtcheck')):
+            os.makedirs(stage.prefix + '/' + to, exist_ok=True)
             shutil.copy(source, stage.prefix + '/' + to)
     return stage.prefix
 
@@ -97,6 +98,24 @@ def ctest_package_again(stage):
         status, said = follow(stage, configure + words, folder)
         value = re.search(r'^MEMORYCHECK_COMMAND_OPTIONS:.*$', read_text(folder + '/build/CMakeCache.txt'), re.M).group()
         must(status == 0 and value.endswith(want), words, value, said)
+
+
+def package_version(stage):
+    """find_package takes a version as others do: the same first number, as new or newer."""
+    folder = stage.room()
+    version = re.search(r'VERSION ([0-9.]+)', re.search(r'project[(]rtcheck .*', read_text(SOURCE + '/CMakeLists.txt')).group()).group(1)
+    major, minor, patch = (int(n) for n in version.split('.'))
+    asked = {'': True, version: True, version + ' EXACT': True, '%d.%d' % (major, minor): True,
+             '%d.%d.%d' % (major, minor, patch + 1): False, '%d.%d' % (major, minor + 1): False, str(major + 1): False,
+             '%d.0...%d' % (major, major + 1): True, '%d.0...<%s' % (major, version): False}
+    text = 'cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\n'
+    for i, words in enumerate(asked):
+        text += 'set(rtcheck_FOUND)\nunset(rtcheck_DIR CACHE)\nfind_package(rtcheck %s QUIET)\nmessage("%d ${rtcheck_FOUND}")\n' % (words, i)
+    with open(folder + '/CMakeLists.txt', 'w') as f:
+        f.write(text)
+    status, said = follow(stage, 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck', folder)
+    found = [word == '1' for word in re.findall(r'^\d+ (\w*)$', said, re.M)]
+    must(status == 0 and found == list(asked.values()), list(zip(asked, found)), said)
 
 
 def ctest_sanitizer(stage):
@@ -164,4 +183,4 @@ def gitlab(stage):
 if __name__ == '__main__':
     main([('ctest_package', ctest('by `find_package(rtcheck)`', True)),
           ('ctest_command', ctest('in a project as it is', False))] +
-         [(f.__name__, f) for f in (ctest_package_again, ctest_sanitizer, meson, automake, github, gitlab)])
+         [(f.__name__, f) for f in (ctest_package_again, package_version, ctest_sanitizer, meson, automake, github, gitlab)])
