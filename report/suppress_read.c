@@ -113,10 +113,12 @@ static void take_line(struct reader *in)
     const char *end;
 
     in->is_end = in->at == in->end;
-    in->whole = in->line = in->at;
-    in->whole_bytes = in->bytes = 0;
-    if (in->is_end)
+    if (in->is_end) { /* the place is behind the last line */
+        in->line = in->whole ? in->whole + in->whole_bytes : in->at;
+        in->bytes = 0;
         return;
+    }
+    in->whole = in->line = in->at;
     end = memchr(in->at, '\n', (size_t)(in->end - in->at));
     end = end ? end : in->end;
     in->at = end < in->end ? end + 1 : end;

@@ -217,7 +217,9 @@ def malformed():
             ("{\n  x\n  Memcheck:Leek\n  fun:a\n}\n", "3:12: there is no kind of error 'Leek'\n    Memcheck:Leek\n             ^\n"),
             (LEFT + "\nleek:x\n", "11:1: leak: is the only kind of suppression of this form\n  leek:x\n  ^\n"),
             ("{\n x\n Memcheck:Leak\n ...\n}\n", "5:1: an entry needs one location at least that is not ...\n  }\n  ^\n"),
-            ("{\n x\n Memcheck:Leak\n fun:a\n", "4:1: the file ends inside an entry: } is expected\n  \n  ^\n"),
+            ("{\n x\n Memcheck:Leak\n fun:a\n", "4:7: the file ends inside an entry: } is expected\n   fun:a\n        ^\n"),
+            ("{\n x\n Memcheck:Leak\n fun:a", "4:7: the file ends inside an entry: } is expected\n   fun:a\n        ^\n"),
+            ("{\n x\n Memcheck:Leak\n # a\n\n", "5:1: the file ends inside an entry: a location is expected\n  \n  ^\n"),
             ("{\n x\n Memcheck:Leak\n match-leak-kinds: definite,sure\n fun:a\n}\n",
              "4:29: definite, indirect, possible, reachable, all or none is expected\n"
              "   match-leak-kinds: definite,sure\n                              ^\n"),
