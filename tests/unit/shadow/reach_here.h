@@ -47,6 +47,8 @@ static struct {
     uint64_t extra;    /* bytes of scratch beyond the least */
     uint64_t root[64]; /* lies at ROOT_AT */
     uint32_t roots;
+    const void *memory_too; /* a root that lies where it lies */
+    uint64_t memory_words;
     uint64_t reg[16]; /* register n of thread n + 100 */
     uint32_t regs;
     struct leak_group *group;
@@ -122,6 +124,8 @@ static inline void here_run(void)
     struct reach_scan *r = reach_begin(scratch, bytes, &here.heap, &here.rules);
     assert_non_null(r);
     reach_root(r, here.root, here.roots, ROOT_AT, ROOT_NUMBER);
+    if (here.memory_words)
+        reach_root(r, here.memory_too, here.memory_words, (uintptr_t)here.memory_too, ROOT_NUMBER + 1);
     reach_inside(r);
     for (uint32_t i = 0; i < here.regs; i++)
         reach_register(r, here.reg[i], i, i + 100);
