@@ -76,22 +76,35 @@ enum os_vigil os_keep_vigil(int signals, unsigned ms)
     return p[0].revents ? OS_VIGIL_GONE : OS_VIGIL_CALLED;
 }
 
-/* "pid (name) state ...": of a main thread that is over the kernel knows no memory. */
+#define STAT_FLAGS 7    /* of the words behind the name: state, parent, group, session, terminal, its group, flags */
+#define FLAG_EXITING 4u /* the kernel's PF_EXITING */
+
+/*
+ * "pid (name) state number ..": of a main thread that is over the kernel knows no memory, nor of one that is on
+ * its way - which may take long, for it closes all files behind that.
+ */
 static bool main_is_over(uint32_t pid)
 {
-    char path[32], line[128];
+    char path[32], line[192];
     struct text t = text_begin(path, sizeof path);
     text_put(&t, "/proc/");
     text_decimal(&t, pid);
     text_put(&t, "/stat");
     text_end(&t);
     int fd = os_open(path, O_RDONLY, 0);
-    long got = fd < 0 ? 0 : os_read(fd, line, sizeof line);
+    long got = fd < 0 ? 0 : os_read(fd, line, sizeof line - 1);
     if (fd >= 0)
         os_close(fd);
-    while (got > 2 && line[got - 1] != ')')
+    line[got > 0 ? got : 0] = '\0';
+    while (got > 0 && line[got - 1] != ')')
         got--;
-    return got <= 2 || got + 2 > (long)sizeof line || line[got + 1] == 'Z' || line[got + 1] == 'X';
+    const char *at = line + got;
+    if (got <= 0 || at[0] != ' ' || at[1] == 'Z' || at[1] == 'X')
+        return true;
+    for (unsigned word = 0; *at && word < STAT_FLAGS; at++)
+        word += *at == ' ';
+    uint64_t flags;
+    return text_parse_decimal(&at, &flags) && flags & FLAG_EXITING;
 }
 
 void os_keep_stderr_of(uint32_t pid)
