@@ -18,6 +18,7 @@
 
 #define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
 #define WRITERS_NS 500000000ull /* that is waited for them to stop */
+#define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
 #define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
@@ -229,13 +230,24 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
     range_give_back(&c->scratch);
 }
 
-/* A thread that has lost its processor in the midst of something gets it back soon. */
+/* One that needs but a processor: on a loaded machine, or with a low priority, that may take long. */
+static bool someone_inside_runs(void)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t != self && t->tid && atomic_load_explicit(&t->crit, memory_order_relaxed) &&
+            os_thread_state(t->tid) == OS_THREAD_RUNS)
+            return true;
+    return false;
+}
+
+/* A thread that has lost its processor in the midst of something gets it back. */
 static bool stop_writers(void)
 {
     uint64_t begin = os_clock_ns(), before = begin, now;
     for (; !fork_stop_writers(); before = now) {
         now = os_clock_ns();
-        if (now - before < WAITED_NS || now - begin > WRITERS_NS)
+        if (now - before < WAITED_NS || now - begin > CERTAIN_NS ||
+            (now - begin > WRITERS_NS && !someone_inside_runs()))
             return false; /* it does not depend on time, or takes too long */
     }
     return true;

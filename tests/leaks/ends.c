@@ -177,6 +177,37 @@ static void allocating(void)
     start(allocating_body);
 }
 
+static void *hogging_body(void *unused)
+{
+    pthread_barrier_wait(&ready);
+    for (;;)
+        ;
+    return unused;
+}
+
+/* A thread that gets its processor hardly ever, and loses it inside malloc more often than not. */
+static void *starved_body(void *unused)
+{
+    const struct sched_param none = {0};
+    pthread_t hog;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (pthread_setaffinity_np(pthread_self(), sizeof one, &one) || pthread_create(&hog, NULL, hogging_body, NULL) ||
+        pthread_setschedparam(pthread_self(), SCHED_IDLE, &none))
+        abort();
+    for (;;)
+        free(malloc(100));
+    return unused;
+}
+
+static void starved(void)
+{
+    twin();
+    start(starved_body);
+    usleep(20000); /* any moment is as good */
+}
+
 static void *short_body(void *unused)
 {
     return unused;
@@ -442,7 +473,7 @@ int main(int argc, char **argv)
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
-                {"coroutine", coroutine},   {"sparse", sparse}};
+                {"coroutine", coroutine},   {"sparse", sparse},         {"starved", starved}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     for (size_t i = 0; argc >= 2 && i < sizeof what / sizeof what[0]; i++)
         if (!strcmp(argv[1], what[i].name)) {

@@ -21,6 +21,7 @@ WHAT = {
     "deaf": (TWIN, 1),
     "allocating": (TWIN, 0),
     "creating": (TWIN, 0),
+    "starved": (TWIN, 0),
     "back_soon": ([], 0),
     "coroutine": ([4711], 0),
     "sparse": ([4711], 0),
