@@ -27,7 +27,7 @@ static struct {
     uint64_t node_bytes; /* of the memory that nodes are cut from next */
     struct recorded *freed[FREED_MAX];
     uint32_t freed_next;
-    uint32_t count, own; /* nodes; blocks of this image that are live */
+    _Atomic uint32_t count, own; /* nodes; blocks of this image that are live */
     struct segment *copies;
     uint64_t next_chunk;
 } all = {.lock = LOCK_INIT(RANK_RECORDED), .node_bytes = NODES_FIRST_BYTES};
@@ -338,7 +338,8 @@ static void visit_below(const struct recorded *n, void (*visit)(void *about, con
 
 void recorded_visit(void (*visit)(void *about, const struct recorded *n), void *about)
 {
-    visit_below(all.root, visit, about);
+    if (!atomic_load(&all.lock.word)) /* else a thread was killed while it changed the tree */
+        visit_below(all.root, visit, about);
 }
 
 bool recorded_is_inherited(const struct recorded *n)

@@ -75,10 +75,14 @@ def judge_sanitizer(folder):
         yield "beside a sanitizer: %s" % done
 
 
+def load(path):
+    with open(path) as f:
+        return json.load(f)
+
+
 def told(path):
     """Sizes of what is told of as lost, and of what is suppressed, with the rule."""
-    with open(path) as f:
-        report = json.load(f)
+    report = load(path)
     rules = report["suppressions"]
     lost = [l for l in report["leaks"] if l["rtc"] == "mel"]
     hidden = {l["first"]["size"]: "%s:%d" % (rules[l["suppressed_by"]]["file"], rules[l["suppressed_by"]]["line"])
@@ -130,6 +134,14 @@ def judge_programs(folder):
     table = check[-1].split("rtcheck:")[0]
     if len(check) != 2 or "by_mistake" not in table or "on_purpose" in table:
         yield "in mid-run: %s" % done.stderr
+    for program, want in ("", 0), (PROGRAM + " copy", 1): # what several lose at one place is nobody's to hide
+        done = run([BUILD + "/bin/rtcheck", "--frames=1", "--json", out, "sh", "-c", "%s copy; %s" % (CXX, program)], folder)
+        found = [l for l in load(out)["leaks"] if l["rtc"] == "mel"]
+        if [(l["status"], l["blocks"]) for l in found] != [("new" if want else "suppressed", 1 + want)]:
+            yield "at one place: %s" % found
+    done = run([BUILD + "/bin/rtcheck", CXX, "first"], folder)
+    if "rtcheck: leak check 1 of lsan_cxx" not in done.stderr or "on_purpose" in done.stderr.split("rtcheck: ")[1]:
+        yield "a child in mid-run: %s" % done.stderr
     done = run([CXX], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="json='%s'" % out)
     got = told(out)
     if got[0] != [4002, 4004] or set(got[1]) != {4001, 4003}:

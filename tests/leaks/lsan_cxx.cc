@@ -4,6 +4,7 @@
  */
 /* rtc-build: -rdynamic */
 #include <cstdlib>
+#include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@ extern "C" const char *__lsan_default_suppressions()
 {
     return "# of a library that we cannot mend\n"
            "leak:shop::on_purpose\n"
-           "leak:lose\n"; /* what another program of the run calls its mistake */
+           "leak:lose\n" /* what another program of the run calls its mistake */
+           "leak:strdup\n";
 }
 
 static char *volatile kept;
@@ -34,8 +36,29 @@ static __attribute__((noinline)) void by_mistake(std::size_t bytes)
 
 } // namespace shop
 
-int main()
+/* Before its parent has any stack. */
+static void child_first()
 {
+    pid_t pid = fork();
+    if (pid == 0) {
+        shop::on_purpose(4005);
+        rtc_check_leaks(RTC_ALL, nullptr);
+        _exit(0);
+    }
+    waitpid(pid, nullptr, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !std::strcmp(argv[1], "first")) {
+        child_first();
+        return 0;
+    }
+    if (argc > 1) { /* as another program does it */
+        kept = strdup("lost");
+        kept = nullptr;
+        return 0;
+    }
     shop::on_purpose(4001);
     shop::by_mistake(4002);
     pid_t pid = fork();

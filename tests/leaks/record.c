@@ -303,6 +303,28 @@ static void killed(void)
     raise(SIGKILL);
 }
 
+/* A child uses again what it knows of its parent's block, and not where the parent's record is. */
+static void killed_both(void)
+{
+    begin();
+    char *p = take(2703);
+    pid_t pid = fork();
+    if (pid == 0) {
+        rtc_record_free(p);
+        rtc_record_malloc(p, 2704);
+        raise(SIGKILL);
+    }
+    waitpid(pid, NULL, 0);
+    raise(SIGKILL);
+}
+
+/* All that it has is what it has recorded. */
+static void alone(void)
+{
+    begin();
+    take(2901);
+}
+
 /* ---- which ------------------------------------------------------------------------------------------ */
 
 #define ONE(name) {#name, name}
@@ -311,6 +333,7 @@ static const struct {
     void (*run)(void);
 } all[] = {
     ONE(twins), ONE(answers), ONE(wrong), ONE(hidden), ONE(shown), ONE(ended), ONE(unmapped), ONE(threads), ONE(child), ONE(killed),
+    ONE(killed_both), ONE(alone),
 };
 
 int main(int argc, char **argv)

@@ -34,6 +34,7 @@ CASES = {
     "ended": Case(["heap", "slab", "mmap", "data"], {"reset": 6}, [], [], [2502, 2602], []),
     "unmapped": Case(["mmap", "shared"], {}, [], [], [], []),
     "threads": Case(["mmap"], {"left": 160}, [2801], [], [], []),
+    "alone": Case(["data"], {}, [2901], [], [], []),
     "child": Case(["slab", "mmap"], {"child free": 1, "child again": 0, "free": 1}, [2602, 2603, 2604], [], [],
                   ["duf rtc_record_free"]),
 }
@@ -59,7 +60,8 @@ def is_ours(size):
 
 
 def told(report):
-    leaks = {code: sorted(l["bytes"] for l in report["leaks"] if l["rtc"] == code and is_ours(l["bytes"]))
+    leaks = {code: sorted(l["first"]["size"] for l in report["leaks"]
+                          if l["rtc"] == code and is_ours(l["first"]["size"]))
              for code in ("mel", "aib", "biu")}
     return leaks["mel"], leaks["aib"], leaks["biu"], sorted(e["rtc"] + " " + e["entry"] for e in report["errors"])
 
@@ -98,14 +100,16 @@ def judge_killed(folder):
     for arena in "heap", "mmap":
         out, words = os.path.join(folder, "killed.json"), [PROGRAM, "killed", arena]
         run([BUILD + "/bin/rtcheck", "-q", "--json", out, *words], folder)
-        yield arena, "launcher", load(out)["records"]
+        yield arena, "launcher", load(out)["records"], [2702]
         run(words, folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_POOL_DIR=folder)
         [pool] = glob.glob(folder + "/rtcheck.record.*.pool")
         run([BUILD + "/bin/rtcheck", "report", "--json=" + out, pool], folder)
         os.unlink(pool)
-        yield arena, "hand", load(out)["records"]
+        yield arena, "hand", load(out)["records"], [2702]
         run([BUILD + "/bin/rtcheck", "-q", "--witness", "--json", out, *words], folder)
-        yield arena, "witness", load(out)["leaks"]
+        yield arena, "witness", load(out)["leaks"], [2702]
+    run([BUILD + "/bin/rtcheck", "-q", "--json", out, PROGRAM, "killed_both", "mmap"], folder)
+    yield "mmap", "both", load(out)["records"], [2703, 2704]
 
 
 def main():
@@ -116,8 +120,8 @@ def main():
             for what in judge(name, case, arena, words, folder):
                 wrong += 1
                 print("%s %s: %s" % (name, arena, what))
-        for arena, way, found in judge_killed(folder):
-            if sorted(r["bytes"] for r in found if is_ours(r["bytes"])) != [2702]:
+        for arena, way, found, want in judge_killed(folder):
+            if sorted(r["bytes"] for r in found if is_ours(r["bytes"])) != want:
                 wrong += 1
                 print("killed %s, %s: %s" % (arena, way, found))
     print("%d wrong" % wrong)
