@@ -35,6 +35,11 @@ void report_want_reachable(struct report *r)
     r->wants_held = true;
 }
 
+void report_want_mapped(struct report *r)
+{
+    r->wants_mapped = true;
+}
+
 /* One whose pid is surely one of our namespace comes before all others. */
 static bool is_newer(const struct image *image, const struct image *than)
 {

@@ -126,6 +126,8 @@ char *declared_name(const char *full);
 void leak_take(struct report *r, struct image *image, const struct leak_group *g,
                const struct root_record *roots, uint32_t root_count);
 void leaks_free(struct report *r);
+/* A piece of what a call has mapped; `blocks`: 1 for the first of each call. */
+void mapping_take(struct report *r, struct image *image, const struct map_region *m, uint32_t blocks);
 /* Sorts the table by class and size, and the processes of each: when all are taken. */
 void leaks_sort(struct report *r);
 /* Gives those from `from` up to `end`, the first of them the first of its kind, their ids. */

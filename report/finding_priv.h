@@ -66,6 +66,7 @@ enum leak_class {
     CLASS_UNSURE,   /* nowhere to be seen, but a thread may have it in a register: air */
     CLASS_BEHIND,   /* behind one of these three: told there */
     CLASS_HELD,     /* biu */
+    CLASS_MAPPED,   /* biu-map: no blocks, but ranges that were mapped */
     CLASS_COUNT
 };
 

@@ -57,7 +57,7 @@ struct findings findings_make(struct report *r, const struct print_options *how,
     struct findings f = {0};
 
     errors_add(r, &f);
-    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2)
         if (kinds & kind && how->leaks != PRINT_LEAKS_NOTHING)
             leaks_add(r, how, kind, &f);
     return f;
@@ -78,7 +78,7 @@ struct error_rows finding_rows(const struct finding *f)
 {
     if (f->error)
         return error_rows(f->error);
-    return (struct error_rows){{{"allocated", f->site, NULL}}, f->site != NO_SITE};
+    return (struct error_rows){{{made_label(f->leak.first), f->site, NULL}}, f->site != NO_SITE};
 }
 
 static const struct check checks[] = {
@@ -92,6 +92,7 @@ static const struct check checks[] = {
     {"mel", "memory leak", "At the end of the program nothing pointed to this memory."},
     {"aib", "possible leak: address in block", "At the end of the program only pointers to its inside led to this memory."},
     {"air", "possible leak: address in register", "At the end of the program only a register led to this memory."},
+    {"biu-map", "still mapped", "What a call of the program mapped was never unmapped."},
     {"biu", "block in use", "At the end of the program this memory was in use."},
 };
 

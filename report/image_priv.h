@@ -111,6 +111,11 @@ struct image {
     uint64_t live_bytes;
     uint32_t error_places;
     uint32_t leak_places; /* that are findings */
+    bool has_maps;       /* it made calls that map or unmap: */
+    struct map_sum maps;
+    struct map_region *regions; /* by address; what cannot be is left out */
+    uint32_t region_count;
+    bool regions_torn; /* it was killed, or is, in the midst of a change */
     struct use *uses;
     uint32_t use_count;
 

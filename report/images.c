@@ -456,6 +456,7 @@ void image_free(struct image *image)
         free(image->unknown_settings[i]);
     free(image->unknown_settings);
     free(image->uses);
+    free(image->regions);
     free(image->exe);
     free(image->argv);
     free(image->name);

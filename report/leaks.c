@@ -24,6 +24,7 @@ static const struct class_info {
     [CLASS_UNSURE] = {"air", "air unsure", LEAK_POSSIBLE},
     [CLASS_BEHIND] = {"aib", "aib behind", 0},
     [CLASS_HELD] = {"biu", "biu", LEAK_REACHABLE},
+    [CLASS_MAPPED] = {"biu-map", "biu-map", LEAK_MAPPED},
 };
 static_assert(countof(classes) == CLASS_COUNT, "each has its code");
 
@@ -43,7 +44,7 @@ static enum leak_class class_of(const struct image *image, uint32_t reach)
         [CLASS_LOST] = CLASS_UNSURE,       [CLASS_INDIRECT] = CLASS_BEHIND,
         [CLASS_INTERIOR] = CLASS_INTERIOR, [CLASS_REGISTER] = CLASS_REGISTER,
         [CLASS_UNSURE] = CLASS_UNSURE,     [CLASS_BEHIND] = CLASS_BEHIND,
-        [CLASS_HELD] = CLASS_HELD,
+        [CLASS_HELD] = CLASS_HELD,         [CLASS_MAPPED] = CLASS_MAPPED,
     };
     static const enum leak_class of[] = {
         [REACH_NONE] = CLASS_HELD,         [REACH_HELD] = CLASS_HELD,
@@ -225,6 +226,27 @@ void leak_take(struct report *r, struct image *image, const struct leak_group *g
         finding_take(r, image, g, roots, root_count);
 }
 
+/* A piece of a mapping: `blocks` is 1 for its first. */
+void mapping_take(struct report *r, struct image *image, const struct map_region *m, uint32_t blocks)
+{
+    struct leak_group g = {.blocks = blocks, .bytes = m->end - m->start};
+    struct leak new = {
+        .class = CLASS_MAPPED,
+        .site = site_or_none(r, image, m->stack),
+        .image = image->number,
+        .block = m->start,
+        .block_bytes = m->end - m->start,
+        .thread = thread_of_number(r, image, m->thread),
+        .holder = {.program = NO_MODULE, .function = NO_SITE, .from_stack = NO_SITE},
+    };
+    struct leak *leak = leak_place(r, &new);
+
+    if (leak)
+        leak_add(leak, &g, image->number);
+    else
+        r->leaks_unread++;
+}
+
 /* ---- in order ------------------------------------------------------------------------------ */
 
 /* Actual leaks before possible ones, and those that are told with others behind both. */
@@ -233,6 +255,7 @@ static uint32_t rank(enum leak_class class)
     static const uint32_t ranks[] = {
         [CLASS_LOST] = 0,     [CLASS_INDIRECT] = 1, [CLASS_INTERIOR] = 2,
         [CLASS_REGISTER] = 2, [CLASS_UNSURE] = 2,   [CLASS_BEHIND] = 3,   [CLASS_HELD] = 4,
+        [CLASS_MAPPED] = 5,
     };
     static_assert(countof(ranks) == CLASS_COUNT, "each has its rank");
     return ranks[class];

@@ -12,7 +12,7 @@
 
 #define TABLE_FRAMES 4u /* shown of each stack, where it is one line of a table */
 #define HEAD_LINES 2u   /* of a table */
-#define KINDS 4u
+#define KINDS 5u
 
 /* The leaks of one kind that is told of. */
 struct part {
@@ -28,7 +28,7 @@ static uint32_t parts_make(struct report *r, const struct page *page, uint32_t n
 
     if (page->how->leaks == PRINT_LEAKS_NOTHING)
         return 0;
-    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         struct part part = {.kind = kind};
         if (!(page->how->leak_kinds & kind))
             continue;
@@ -61,7 +61,7 @@ static void heading_print(const struct part *part, const struct page *page)
     fputs(kind_words(part->kind)->heading, page->out);
     ink(page, INK_NONE);
     fprintf(page->out, "  %s: %s in %s", count_text(part->count, "place", "places").text,
-            size_text(bytes).text, block_text(blocks).text);
+            size_text(bytes).text, things_text(part->rows[0].first->class, blocks).text);
     if (behind_blocks > 0)
         fprintf(page->out, ", and %s in %s behind them", size_text(behind_bytes).text,
                 block_text(behind_blocks).text);
@@ -95,12 +95,14 @@ static int id_columns(const struct part *part, uint32_t shown)
 
 static void columns_print(const struct part *part, int columns, const struct page *page)
 {
-    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size", "Num of Blocks");
+    bool mapped = part->kind == LEAK_MAPPED;
+
+    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size", mapped ? "Mappings" : "Num of Blocks");
     if (part->rows[0].is_marked)
         fprintf(page->out, "%6s  ", "New");
     if (!page->how->deterministic)
-        fprintf(page->out, "%-14s  ", "Block Address");
-    fputs("Allocation Call Stack\n", page->out);
+        fprintf(page->out, "%-14s  ", mapped ? "Address" : "Block Address");
+    fputs(mapped ? "Mapped at\n" : "Allocation Call Stack\n", page->out);
 }
 
 /* Of several that are told as one no frames beyond those that they have in common. */
@@ -179,15 +181,16 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
     fputs("  ", page.out);
     text_put(page.out, sentence);
     fputc('\n', page.out);
-    line_put(row->blocks > 1 ? "the first" : "witness", witness, &page);
+    if (row->first->class != CLASS_MAPPED)
+        line_put(row->blocks > 1 ? "the first" : "witness", witness, &page);
     if (behind)
         line_put("and", behind, &page);
     if (row->members > 1 && page.how->match < page.frames)
         page.frames = page.how->match;
     if (row->first->site == NO_SITE)
-        line_put("allocated", "at a place that is not known", &page);
+        line_put(made_label(row->first), "at a place that is not known", &page);
     else
-        stack_print(r, "allocated", row->first->site, &page);
+        stack_print(r, made_label(row->first), row->first->site, &page);
     free(sentence);
     free(witness);
     free(behind);
@@ -201,10 +204,12 @@ static void summary_print(const struct report *r, const struct page *page)
     fputs("LEAKS", page->out);
     ink(page, INK_NONE);
     fputc('\n', page->out);
-    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         struct leak_sum sum = leak_sum(r, kind);
-        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_words(kind)->summary,
-                size_text(sum.bytes).text, block_text(sum.blocks).text,
+        if (kind == LEAK_MAPPED && !r->wants_mapped)
+            continue;
+        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_words(kind)->summary, size_text(sum.bytes).text,
+                things_text(kind == LEAK_MAPPED ? CLASS_MAPPED : CLASS_LOST, sum.blocks).text,
                 count_text(sum.places, "place", "places").text);
     }
 }
@@ -233,7 +238,7 @@ uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page)
     uint32_t count, lines = 0;
 
     if (page->how->leaks == PRINT_LEAKS_SUMMARY)
-        return leaks_are_known(r) ? 1 + KINDS : 0;
+        return leaks_are_known(r) ? KINDS + r->wants_mapped : 0;
     count = parts_make(r, page, 0, parts);
     for (uint32_t i = 0; i < count; i++)
         lines += lines_for(&parts[i], count - i, most - lines);

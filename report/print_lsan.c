@@ -196,7 +196,8 @@ static bool is_counted(const struct finding *f)
 static void leak_put(const struct sanitizer *s, const struct finding *f)
 {
     uint32_t kind = leak_kind(f->leak.first->class);
-    const char *what = !is_counted(f) ? kind == LEAK_REACHABLE ? "Still reachable:" : "Possible leak of"
+    const char *what = kind == LEAK_MAPPED ? "Still mapped:"
+                       : !is_counted(f) ? kind == LEAK_REACHABLE ? "Still reachable:" : "Possible leak of"
                        : kind == LEAK_INDIRECT ? "Indirect leak of"
                                                : "Direct leak of";
 

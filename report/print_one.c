@@ -193,10 +193,11 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
         fprintf(page->out, "0x%llx, ", (unsigned long long)leak->block);
     fprintf(page->out, "%llu bytes\n", (unsigned long long)leak->block_bytes);
     leak_thread_put(r, leak, page);
-    text_line_put("witness", witness_sentence(r, leak, page->how->deterministic), page);
+    if (leak->class != CLASS_MAPPED)
+        text_line_put("witness", witness_sentence(r, leak, page->how->deterministic), page);
     processes_put(r, leak->images, leak->image_count, page);
     if (leak->site != NO_SITE)
-        stack_put(r, "allocated", leak->site, page);
+        stack_put(r, made_label(leak), leak->site, page);
 }
 
 /* Ids go by the order of a kind: all of it are named. */

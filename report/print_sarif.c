@@ -211,7 +211,7 @@ static void rule_put(struct json *j, const struct check *check)
     message_put(j, "help", check->help);
     open_object(j, "defaultConfiguration");
     put_text(j, "level", strcmp(check->code, "oom") == 0 || strcmp(check->code, "bum") == 0 ? "warning"
-                         : strcmp(check->code, "biu") == 0 ? "note"
+                         : strncmp(check->code, "biu", 3) == 0 ? "note"
                                                            : "error");
     close_object(j);
     open_object(j, "properties");

@@ -73,7 +73,7 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
 
 static const char *leaks_put(const struct report *r, uint32_t kinds, const char *before, FILE *out)
 {
-    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2) {
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         uint64_t count = report_leaks(r, kind & kinds);
         if (count == 0)
             continue;

@@ -124,6 +124,9 @@ struct reading {
     uint32_t leak_area_count;
     struct chunk_root *roots;
     uint32_t root_count;
+    struct map_region *regions;
+    uint32_t region_count;
+    bool torn; /* a copy of some was being made */
     char **own; /* pieces of its own suppressions */
     uint32_t own_count;
 };
@@ -324,6 +327,84 @@ static void read_roots(struct reading *rd, const struct segment *s)
     }
 }
 
+/* A range that was being written when the process was killed cannot be. */
+static void read_mappings(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    rd->torn |= atomic_load_explicit(&s->epoch, memory_order_relaxed) % 2 != 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct map_region *m = segment_item(s, i);
+        if (m->start >= m->end || m->origin == MAP_UNTOLD || m->origin >= MAP_ORIGIN_COUNT)
+            continue;
+        rd->regions = grow(rd->regions, rd->region_count, sizeof *rd->regions);
+        memcpy(&rd->regions[rd->region_count++], m, sizeof *m);
+    }
+}
+
+static void read_map_sum(struct reading *rd, const struct segment *s)
+{
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
+        return;
+    memcpy((void *)&rd->image->maps, segment_item(s, 0), sizeof rd->image->maps);
+    rd->image->has_maps = true;
+}
+
+static int by_start(const void *a_, const void *b_)
+{
+    const struct map_region *a = a_, *b = b_;
+
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Of those that overlap, which a kill leaves behind, the first stays. */
+static void take_regions(struct reading *rd)
+{
+    struct image *image = rd->image;
+    uint64_t end = 0;
+
+    if (rd->region_count > 0)
+        qsort(rd->regions, rd->region_count, sizeof *rd->regions, by_start);
+    for (uint32_t i = 0; i < rd->region_count; i++) {
+        if (rd->regions[i].start < end)
+            continue;
+        end = rd->regions[i].end;
+        rd->regions[image->region_count++] = rd->regions[i];
+    }
+    image->regions = rd->regions;
+    image->regions_torn = rd->torn;
+}
+
+static int by_call(const void *a_, const void *b_)
+{
+    const struct map_region *a = *(const struct map_region *const *)a_, *b = *(const struct map_region *const *)b_;
+
+    if (a->call != b->call)
+        return a->call < b->call ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* What the image itself has mapped, when all is known: nothing of it can have gone unseen. */
+static void take_mapped(struct reading *rd)
+{
+    struct image *image = rd->image;
+    const struct map_region **list;
+    uint32_t count = 0;
+
+    if (!rd->report->wants_mapped || !(image->maps.flags & MAP_SUM_COMPARED) || image_was_replaced(image))
+        return;
+    list = must_have(calloc((size_t)image->region_count + 1, sizeof *list));
+    for (uint32_t i = 0; i < image->region_count; i++) {
+        const struct map_region *m = &image->regions[i];
+        if (m->origin == MAP_CALLED && (m->call == 0 || m->call >= image->maps.first_call))
+            list[count++] = m;
+    }
+    qsort(list, count, sizeof *list, by_call);
+    for (uint32_t i = 0; i < count; i++)
+        mapping_take(rd->report, image, list[i], i == 0 || list[i]->call == 0 || list[i]->call != list[i - 1]->call);
+    free(list);
+}
+
 static int by_chunk(const void *a_, const void *b_)
 {
     const struct chunk_root *a = a_, *b = b_;
@@ -390,6 +471,10 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         note_leaks(rd);
     else if (s->kind == SEGMENT_ROOTS)
         read_roots(rd, s);
+    else if (s->kind == SEGMENT_MAPPINGS)
+        read_mappings(rd, s);
+    else if (s->kind == SEGMENT_MAP_SUM)
+        read_map_sum(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)
@@ -559,6 +644,8 @@ void image_collect(struct report *r, struct image *image)
     errors_take(r, image, rd.errors, rd.error_count);
     take_own(&rd);
     take_leaks(&rd);
+    take_regions(&rd);
+    take_mapped(&rd);
     free(rd.errors);
     counts_free(&rd.scratch);
     counts_free(&all);

@@ -34,6 +34,9 @@ int report_open_fd(struct report **out, int fd, const char *name, char err[REPOR
  */
 void report_want_reachable(struct report *r);
 
+/* And what is mapped at the end, by the place that mapped it.  Before anything is absorbed or collected. */
+void report_want_mapped(struct report *r);
+
 /*
  * The launcher's reaper, called again and again while the run goes on: images whose process is
  * gone and whose records nobody alive can still read are added to the report, their areas are
@@ -81,6 +84,7 @@ enum leak_kind {
     LEAK_INDIRECT = 2,  /* mel: only through one that is lost */
     LEAK_POSSIBLE = 4,  /* aib, air */
     LEAK_REACHABLE = 8, /* biu: it is in use */
+    LEAK_MAPPED = 16,   /* biu-map: mapped by a call, and never unmapped */
 };
 
 enum print_use {

@@ -13,7 +13,7 @@
 #include "report_priv.h"
 #include "rules.h"
 
-#define CODE_BITS 12u
+#define CODE_BITS 13u
 
 struct rule_list {
     uint32_t *at;
@@ -37,7 +37,7 @@ static const struct {
     uint32_t code;
 } codes[] = {
     {"baf", CODE_BAF}, {"duf", CODE_DUF},   {"maf", CODE_MAF},   {"mis", CODE_MIS},   {"wua", CODE_WUA},
-    {"oom", CODE_OOM}, {"bum", CODE_BUM}, {"mel", CODE_MEL},   {"aib", CODE_AIB},   {"air", CODE_AIR},   {"biu", CODE_BIU},
+    {"oom", CODE_OOM}, {"bum", CODE_BUM}, {"biu-map", CODE_BIU_MAP}, {"mel", CODE_MEL},   {"aib", CODE_AIB},   {"air", CODE_AIR},   {"biu", CODE_BIU},
     {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER}, {"wro", CODE_OTHER}, {"mar", CODE_OTHER},
     {"maw", CODE_OTHER}, {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},
 };

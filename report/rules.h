@@ -27,7 +27,8 @@ enum rule_code {
     CODE_AIR = 1 << 8,
     CODE_BIU = 1 << 9,
     CODE_BUM = 1 << 10,
-    CODE_OTHER = 1 << 11, /* what other checkers find, and this one does not */
+    CODE_BIU_MAP = 1 << 11,
+    CODE_OTHER = 1 << 12, /* what other checkers find, and this one does not */
 };
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)

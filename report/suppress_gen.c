@@ -164,7 +164,10 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
 
     if (leak->site == NO_SITE || r->sites[leak->site].count == 0)
         return false;
-    fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_word(leak->class));
+    if (leak->class == CLASS_MAPPED)
+        fprintf(out, "{\n   %s\n   rtcheck:biu-map\n", leak->id);
+    else
+        fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_word(leak->class));
     stack_put(&e, r, leak->site, NULL);
     fputs("}\n", out);
     return true;
@@ -190,7 +193,7 @@ void rules_print(struct report *r, const struct page *page)
     for (uint32_t i = 0; i < r->error_count; i++)
         if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
             error_rule_put(r, &r->errors[i], page->out);
-    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
+    for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2)
         if (page->how->leak_kinds & kind && page->how->leaks != PRINT_LEAKS_NOTHING)
             leaks_put(r, kind, page);
 }

@@ -17,6 +17,7 @@ const struct kind_words *kind_words(uint32_t kind)
         [LEAK_POSSIBLE] = {"POSSIBLE LEAKS (aib, air)", "possible (aib, air)", "possible leak",
                            "possible leaks"},
         [LEAK_REACHABLE] = {"STILL REACHABLE (biu)", "reachable (biu)", "place in use", "places in use"},
+        [LEAK_MAPPED] = {"STILL MAPPED (biu-map)", "mapped (biu-map)", "place that maps", "places that map"},
     };
     return &words[kind];
 }
@@ -26,7 +27,7 @@ const char *reach_name(enum leak_class class)
     static const char *const names[] = {
         [CLASS_LOST] = "definite",     [CLASS_INDIRECT] = "indirect", [CLASS_INTERIOR] = "interior",
         [CLASS_REGISTER] = "register", [CLASS_UNSURE] = "unsure",     [CLASS_BEHIND] = "behind",
-        [CLASS_HELD] = "reachable",
+        [CLASS_HELD] = "reachable",    [CLASS_MAPPED] = "mapped",
     };
     static_assert(countof(names) == CLASS_COUNT, "each has its name");
     return names[class];
@@ -66,8 +67,19 @@ static const char *const titles[] = {
     [CLASS_UNSURE] = "possible leak, unless a register holds it (air)",
     [CLASS_BEHIND] = "possible leak, behind another (aib)",
     [CLASS_HELD] = "block in use (biu)",
+    [CLASS_MAPPED] = "mapped and not unmapped (biu-map)",
 };
 static_assert(countof(titles) == CLASS_COUNT, "each has its title");
+
+struct amount things_text(enum leak_class class, uint64_t n)
+{
+    return class == CLASS_MAPPED ? count_text(n, "mapping", "mappings") : block_text(n);
+}
+
+const char *made_label(const struct leak *leak)
+{
+    return leak->class == CLASS_MAPPED ? "mapped" : "allocated";
+}
 
 static void address_put(FILE *out, uint64_t address, bool deterministic)
 {
@@ -85,7 +97,10 @@ char *leak_sentence(const struct leak_row *row, bool deterministic)
 
     fprintf(out, "%s: found ", titles[leak->class]);
     if (row->blocks > 1) {
-        fprintf(out, "%s, %s in total", block_text(row->blocks).text, size_text(row->bytes).text);
+        fprintf(out, "%s, %s in total", things_text(leak->class, row->blocks).text, size_text(row->bytes).text);
+    } else if (leak->class == CLASS_MAPPED) {
+        fprintf(out, "%s", size_text(row->bytes).text);
+        address_put(out, leak->block, deterministic);
     } else {
         fprintf(out, "%s block of %llu byte%s", row->blocks ? "a" : "an inherited", bytes,
                 bytes == 1 ? "" : "s");

@@ -160,6 +160,9 @@ char *leak_sentence(const struct leak_row *row, bool deterministic);
 char *witness_sentence(struct report *r, const struct leak *leak, bool deterministic);
 /* "2 blocks of 32 B behind it"; NULL: there are none. */
 char *behind_words(const struct leak_row *row);
+/* "3 blocks", or of CLASS_MAPPED "3 mappings"; and the label of the stack that made it. */
+struct amount things_text(enum leak_class class, uint64_t n);
+const char *made_label(const struct leak *leak);
 /* Why leaks of an image are not known; NULL: they are, or nobody asked. */
 const char *leak_check_words(const struct report *r, const struct image *image);
 const char *reach_name(enum leak_class class); /* as in the JSON report */

@@ -102,6 +102,8 @@ static const struct {
     {"aib", LEAK_POSSIBLE},
     {"air", LEAK_POSSIBLE},
     {"biu", LEAK_REACHABLE},
+    {"mapped", LEAK_MAPPED},
+    {"biu-map", LEAK_MAPPED},
     {"all", LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE},
     {"none", 0},
 };
@@ -133,7 +135,7 @@ bool parse_leak_kinds(const char *text, unsigned *out)
 static void format_leak_kinds(unsigned kinds, char *out, size_t room)
 {
     size_t used = 0;
-    for (size_t i = 0; i < countof(leak_words) && leak_words[i].kinds <= LEAK_REACHABLE; i++) {
+    for (size_t i = 0; i < countof(leak_words) && leak_words[i].kinds <= LEAK_MAPPED; i++) {
         unsigned kind = leak_words[i].kinds;
         if (kind & (kind - 1) || !(kinds & kind) || used >= room)
             continue;

@@ -119,6 +119,8 @@ void ask_for(struct report *r, const struct options *o)
 {
     if ((kinds_told(o) | problem_kinds(o)) & LEAK_REACHABLE)
         report_want_reachable(r);
+    if ((kinds_told(o) | problem_kinds(o)) & LEAK_MAPPED)
+        report_want_mapped(r);
 }
 
 uint64_t problems_of(const struct options *o, const struct report *r)

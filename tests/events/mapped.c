@@ -1,0 +1,103 @@
+/*
+ * mapped.c - what is mapped at the end: by calls of the program's own, and not.
+ *
+ *     mapped CASE
+ *
+ * rtc-build: -pthread -fno-optimize-sibling-calls
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096ul
+#define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+#define must(condition) ((condition) ? (void)0 : _exit(9))
+
+__attribute__((noinline)) static char *pages(size_t n)
+{
+    char *at = mmap(NULL, n * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(at != MAP_FAILED);
+    return at;
+}
+
+/* 1 + 2 + 3 pages, the last in two pieces; 5 pages are moved and grow by one; an attachment. */
+static void stays(void)
+{
+    pages(1);
+    pages(2);
+    char *at = pages(4);
+    must(munmap(at + PAGE, PAGE) == 0);
+    at = pages(5);
+    must(mremap(at, 5 * PAGE, 6 * PAGE, MREMAP_MAYMOVE) != MAP_FAILED);
+    int id = shmget(IPC_PRIVATE, 2 * PAGE, 0600);
+    must(id >= 0 && shmat(id, NULL, 0) != MAP_FAILED && shmctl(id, IPC_RMID, NULL) == 0);
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+/* Unmapped, by whomever; or mapped by libc and the loader for themselves. */
+static void goes(void)
+{
+    char *at = pages(3);
+    must(munmap(at, 3 * PAGE) == 0);
+    at = pages(3);
+    must(syscall(SYS_munmap, at, 3 * PAGE) == 0);
+    pthread_t thread;
+    must(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    must(dlopen("libutil.so.1", RTLD_NOW) != NULL);
+    void *end = sbrk(0);
+    must(sbrk(PAGE) == end && brk(end) == 0);
+}
+
+/* The parent's are not the child's. */
+static void inherited(void)
+{
+    char *at = pages(7);
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        pages(1);
+        _exit(0);
+    }
+    must(child > 0 && waitpid(child, &status, 0) == child && munmap(at, 7 * PAGE) == 0);
+}
+
+static void killed(void)
+{
+    pages(3);
+    must(munmap(pages(2), 2 * PAGE) == 0);
+    kill(getpid(), SIGKILL);
+}
+
+static void waits(void)
+{
+    pages(3);
+    must(write(1, "ready\n", 6) == 6);
+    char c;
+    must(read(0, &c, 1) >= 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"waits", waits}};
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    return 2;
+}
