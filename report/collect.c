@@ -40,6 +40,11 @@ void report_want_mapped(struct report *r)
     r->wants_mapped = true;
 }
 
+void report_want_regions(struct report *r)
+{
+    r->wants_regions = true;
+}
+
 /* One whose pid is surely one of our namespace comes before all others. */
 static bool is_newer(const struct image *image, const struct image *than)
 {

@@ -115,6 +115,7 @@ struct image {
     struct map_sum maps;
     struct map_region *regions; /* by address; what cannot be is left out */
     uint32_t region_count;
+    uint32_t *region_sites; /* of the calls that mapped them, or NO_SITE; NULL: nobody has asked */
     bool regions_torn; /* it was killed, or is, in the midst of a change */
     struct use *uses;
     uint32_t use_count;

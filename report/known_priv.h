@@ -57,6 +57,7 @@ struct report {
     uint64_t leaks_unread; /* beyond LEAKS_MAX */
     bool wants_held;       /* those of CLASS_HELD are in the table */
     bool wants_mapped;     /* and those of CLASS_MAPPED */
+    bool wants_regions;    /* images have region_sites */
     struct leak_sum held;  /* else this is all that is known of them */
     struct leak_places {
         uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */

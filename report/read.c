@@ -373,6 +373,13 @@ static void take_regions(struct reading *rd)
     }
     image->regions = rd->regions;
     image->regions_torn = rd->torn;
+    if (!rd->report->wants_regions)
+        return;
+    image->region_sites = must_have(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
+    for (uint32_t i = 0; i < image->region_count; i++) {
+        uint32_t stack = image->regions[i].stack;
+        image->region_sites[i] = stack ? site_of_stack(rd->report, image, stack) : NO_SITE;
+    }
 }
 
 static int by_call(const void *a_, const void *b_)

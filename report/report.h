@@ -37,6 +37,9 @@ void report_want_reachable(struct report *r);
 /* And what is mapped at the end, by the place that mapped it.  Before anything is absorbed or collected. */
 void report_want_mapped(struct report *r);
 
+/* And all that is mapped, by whomever: for report_print_events. */
+void report_want_regions(struct report *r);
+
 /*
  * The launcher's reaper, called again and again while the run goes on: images whose process is
  * gone and whose records nobody alive can still read are added to the report, their areas are
@@ -221,6 +224,12 @@ void report_print_text(struct report *r, FILE *out, const struct print_options *
  * After report_collect, like the whole text.
  */
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);
+
+/*
+ * What processes of the run have mapped and unmapped by calls, and each range with whose call it was, of
+ * process `pid` or, with 0, of all; false: there is none.  After report_collect.
+ */
+bool report_print_events(struct report *r, uint32_t pid, FILE *out);
 
 /*
  * A suppression for the one error or leak with this id; false: there is none, or its stack is not known.

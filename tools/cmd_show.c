@@ -24,6 +24,7 @@ static int show(const char *id, const char *path, const struct options *o)
     if (report_open(&r, path, err))
         return complain(err);
     report_want_reachable(r);
+    report_want_mapped(r);
     if (report_collect(r, err)) {
         status = complain(err);
     } else if (!report_print_one(r, id, stdout, &how)) {

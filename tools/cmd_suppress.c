@@ -61,6 +61,7 @@ static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ER
     if (report_open(&r, run, err) != 0)
         return NULL;
     report_want_reachable(r);
+    report_want_mapped(r);
     out = report_collect(r, err) == 0 ? open_memstream(&text, &bytes) : NULL;
     if (out) {
         report_print_rule(r, add->id, out);

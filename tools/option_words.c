@@ -179,6 +179,7 @@ void options_print_help(FILE *out)
           "       rtcheck report [OPTION]... [FILE]\n"
           "       rtcheck show [OPTION]... ID [FILE]\n"
           "       rtcheck suppress add ID [--file=FILE] [RUN]\n"
+          "       rtcheck events FILE|PID\n"
           "       rtcheck dump FILE\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
           "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"

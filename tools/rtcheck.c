@@ -13,6 +13,7 @@ static const struct {
     {"run", cmd_run},
     {"report", cmd_report},
     {"dump", cmd_dump},
+    {"events", cmd_events},
     {"show", cmd_show},
     {"suppress", cmd_suppress},
 };

@@ -2,6 +2,8 @@
 """biu-map: what calls of the program have mapped and nobody has unmapped, by the place that did it."""
 # rtc-test: events/mapped ci 60
 import os
+import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
@@ -58,7 +60,61 @@ def suppressed(stage):
     must({m['status'] for m in run.report.data['leaks']} == {'new'}, run.report.data['leaks'])
 
 
+# ---- rtcheck events ---------------------------------------------------------------------------------
+
+CALLED = re.compile(r' rw-p +([0-9.]+ \w+)  anonymous, called by pages .*? <- (\w+) ')
+
+
+def events(stage, *words):
+    done = subprocess.run([stage.rtcheck, 'events', *words], capture_output=True, text=True, timeout=60)
+    must(done.returncode == 0, done.returncode, done.stderr)
+    return done.stdout
+
+
+def of_killed(stage):
+    """SIGKILL leaves the map as it was then."""
+    run = Run(stage, [stage.program('events/mapped'), 'killed'], how='hand', options=['leaks=no']).wait()
+    said = events(stage, run.pool_file())
+    must(run.status == -9 and '(mapped), killed: 2 calls mapped, 1 unmapped; 12.0 KiB by them, 20.0 KiB at most'
+         in said, run.status, said)
+    must(CALLED.findall(said) == [('12.0 KiB', 'killed')] and 'there at first' in said, said)
+
+
+def of_running(how):
+    def check(stage):
+        run = Run(stage, [stage.program('events/mapped'), 'waits'], how=how, stdin=subprocess.PIPE)
+        must(run.process.stdout.readline() == b'ready\n', 'it did not begin')
+        pid = run.process.pid
+        if how == 'launcher':
+            with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
+                pid = [int(c) for c in f.read().split()
+                       if b'events/mapped' in open('/proc/%s/cmdline' % c, 'rb').read().split(b'\0')[0]][0]
+        said = events(stage, str(pid))
+        run.process.stdin.write(b'x')
+        run.process.stdin.flush()
+        run.wait()
+        must(said.startswith('process %d (mapped), running: 1 call mapped, 0 unmapped' % pid), said)
+        must(CALLED.findall(said) == [('12.0 KiB', 'waits')], said)
+    return check
+
+
+def of_finished(stage):
+    run = Run(stage, [stage.program('events/mapped'), 'goes'], keep=True).wait()
+    said = events(stage, run.pool_file())
+    must(not CALLED.findall(said), said)
+    must(re.search(r'behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more were made; 1 went, 0 changed', said), said)
+
+
+def of_nothing(stage):
+    for words in (['1'], [], ['/dev/null'], ['--help']):
+        done = subprocess.run([stage.rtcheck, 'events'] + words, capture_output=True, text=True, timeout=60)
+        must(done.returncode == 125 and done.stderr and not done.stdout, words, done)
+
+
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited),
-          ('problem', problem), ('suppressed', suppressed)])
+          ('problem', problem), ('suppressed', suppressed), ('events_of_killed', of_killed),
+          ('events_of_running_by_hand', of_running('hand')),
+          ('events_of_running_by_launcher', of_running('launcher')), ('events_of_finished', of_finished),
+          ('events_of_nothing', of_nothing)])

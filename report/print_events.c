@@ -1,0 +1,110 @@
+/*
+ * print_events.c - what came of calls that map and unmap, process by process: sums, and each range with
+ * whose it is.
+ *
+ * Of a process that was killed it is what its map had then, of one that runs what it has now; such a map may
+ * be read in the midst of a change, which is said.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "page_priv.h"
+
+#define EVENT_FRAMES 3u /* shown of each stack */
+
+/* As /proc/PID/maps has them. */
+static void range_put(const struct map_region *m, FILE *out)
+{
+    fprintf(out, "  %012llx-%012llx %c%c%c%c %10s  ", (unsigned long long)m->start, (unsigned long long)m->end,
+            m->protection & PROT_READ ? 'r' : '-', m->protection & PROT_WRITE ? 'w' : '-',
+            m->protection & PROT_EXEC ? 'x' : '-', m->shared ? 's' : 'p', size_text(m->end - m->start).text);
+}
+
+static void file_put(const struct map_region *m, FILE *out)
+{
+    if (m->device == MAP_FILE_UNKNOWN && m->inode == 0)
+        fputs(m->shared ? "shared or a file" : "a file", out);
+    else if (m->device == MAP_FILE_UNKNOWN)
+        fprintf(out, "shared memory %llu", (unsigned long long)m->inode);
+    else if (m->device || m->inode)
+        fprintf(out, "%02llx:%02llx %llu", (unsigned long long)m->device >> 32,
+                (unsigned long long)m->device & 0xffffffff, (unsigned long long)m->inode);
+    else
+        fputs("anonymous", out);
+}
+
+static void whose_put(struct report *r, const struct image *image, uint32_t i, const struct page *page)
+{
+    static const char *const names[] = {"", "there at first", "called", "found later"};
+    const struct map_region *m = &image->regions[i];
+    uint32_t site = image->region_sites ? image->region_sites[i] : NO_SITE;
+    bool inherited = m->origin == MAP_CALLED && m->call != 0 && m->call < image->maps.first_call;
+
+    fprintf(page->out, ", %s", inherited ? "inherited" : names[m->origin]);
+    if (site == NO_SITE)
+        return;
+    symbolize_site(r, site);
+    fputs(" by ", page->out);
+    site_put(r, site, EVENT_FRAMES, page);
+}
+
+static void behind_put(const struct map_sum *sum, FILE *out)
+{
+    uint64_t objects = sum->behind_objects, stacks = sum->behind_stacks, others = sum->behind_others;
+
+    if (sum->compared == 0)
+        fputs("  not compared with the kernel's yet\n", out);
+    else if (objects + stacks + others + sum->behind_gone + sum->behind_changed == 0)
+        fputs("  nothing was made, changed or taken away behind our back\n", out);
+    else
+        fprintf(out, "  behind our back: %s, %s and %llu more were made; %llu went, %llu changed\n",
+                count_text(objects, "library", "libraries").text, count_text(stacks, "stack", "stacks").text,
+                (unsigned long long)others, (unsigned long long)sum->behind_gone,
+                (unsigned long long)sum->behind_changed);
+}
+
+static void process_print(struct report *r, const struct image *image, struct page page)
+{
+    const struct map_sum *sum = &image->maps;
+
+    page.program = image->exe;
+    fprintf(page.out, "process %u (", image->pid);
+    text_put(page.out, program_name(image));
+    fprintf(page.out, "), %s: ", end_name(r, image));
+    if (!image->has_maps) {
+        fputs("it has neither mapped nor unmapped anything by a call\n", page.out);
+        return;
+    }
+    fprintf(page.out, "%s mapped, %llu unmapped; %s by them", count_text(sum->mapped, "call", "calls").text,
+            (unsigned long long)sum->unmapped, size_text(sum->bytes).text);
+    fprintf(page.out, ", %s at most\n", size_text(sum->peak_bytes).text);
+    behind_put(sum, page.out);
+    if (sum->unseen > 0)
+        fprintf(page.out, "  %s from handlers that interrupted the runtime not seen\n",
+                count_text(sum->unseen, "call", "calls").text);
+    if (image->regions_torn)
+        fputs("  read in the midst of a change: a range may be missing\n", page.out);
+    if (sum->flags & MAP_SUM_FULL)
+        fputs("  there was no room for all of them\n", page.out);
+    for (uint32_t i = 0; i < image->region_count; i++) {
+        range_put(&image->regions[i], page.out);
+        file_put(&image->regions[i], page.out);
+        whose_put(r, image, i, &page);
+        fputc('\n', page.out);
+    }
+}
+
+bool report_print_events(struct report *r, uint32_t pid, FILE *out)
+{
+    const struct print_options how = {0};
+    struct page page = {.out = out, .how = &how, .frames = EVENT_FRAMES};
+    bool any = false;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if ((pid != 0 && image->pid != pid) || image->succeeded)
+            continue;
+        process_print(r, image, page);
+        any = true;
+    }
+    return any;
+}
