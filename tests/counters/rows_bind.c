@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/time.h>
+#include <time.h>
 
 #include "../conform/sandbox.h"
 
@@ -329,9 +329,11 @@ void row_sampled_in_a_handler(void)
     shared_set = set_of(shared, "page-faults", USER);
     shared_buf = buffer(shared, shared_set);
     must(rtc_cpc_bind_curlwp(shared, shared_set, 0) == 0);
-    signal(SIGALRM, sample_in_handler);
-    struct itimerval every = {{0, 500}, {0, 500}};
-    must(setitimer(ITIMER_REAL, &every, NULL) == 0);
+    signal(SIGUSR1, sample_in_handler); /* SIGALRM ends a row that hangs */
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    timer_t timer;
+    must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    must(timer_settime(timer, 0, &(struct itimerspec){{0, 500000}, {0, 500000}}, NULL) == 0);
     while (ticks < 100)
         sampled(shared, shared_set, 0);
 }

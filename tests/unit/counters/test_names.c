@@ -47,7 +47,8 @@ long __wrap_os_read_text(const char *path, char *buffer, size_t room)
 {
     for (size_t i = 0; i < countof(file); i++)
         if (strcmp(file[i].path, path) == 0)
-            return snprintf(buffer, room, "%s", file[i].text);
+            return snprintf(buffer, room, "%s", file[i].text) < (int)room ? (long)strlen(file[i].text) :
+                                                                            (long)room - 1;
     return -ENOENT;
 }
 
