@@ -99,12 +99,10 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    struct gate *g = atomic_load(&gate);
     if (!forking.locked)
         return;
-    atomic_store(&g->lock, 1); /* the page was wiped */
-    atomic_store(&g->ours, 1);
-    counters_forked(true);
+    atomic_store(&atomic_load(&gate)->ours, 1);
+    counters_forked(true); /* nobody else is here: the lock may be wiped */
     after_fork_in_parent();
 }
 

@@ -90,7 +90,7 @@ EXPORT int rtc_pctx_release(rtc_pctx_t *pctx)
         return -1;
     }
     if (pctx->release >= 0) {
-        os_send(pctx->release, "", 1); /* it may be gone: that is told by wait */
+        os_write(pctx->release, "", 1); /* it may be gone: that is told by wait */
         os_close(pctx->release);
     }
     pctx->mark = 0;

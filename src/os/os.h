@@ -228,9 +228,8 @@ void os_perf_close(int fd);
 bool os_perf_paranoid(int64_t *level); /* false: it cannot be asked */
 /* The beginning of a file, NUL-terminated: how many bytes; -errno: it cannot be read. */
 long os_read_text(const char *path, char *buffer, size_t room);
-/* Two ends, closed on exec; and: what the other one reads.  Nobody gets a signal when it is gone. */
+/* Two ends, closed on exec; who writes when the other one is gone gets an error, and no signal. */
 int os_pair(int ends[2]);
-int os_send(int fd, const void *bytes, size_t count);
 /* CPU time of a thread of this process; resources that the calling thread has used. */
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
 bool os_thread_usage(struct rusage *usage);

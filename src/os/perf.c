@@ -77,13 +77,7 @@ bool os_perf_paranoid(int64_t *level)
 
 int os_pair(int ends[2])
 {
-    return (int)CALL4(SYS_socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0, ends);
-}
-
-int os_send(int fd, const void *bytes, size_t count)
-{
-    long sent = CALL6(SYS_sendto, fd, bytes, count, 0x4000 /* MSG_NOSIGNAL */, NULL, 0);
-    return sent < 0 ? (int)sent : 0;
+    return (int)CALL4(SYS_socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET: no SIGPIPE */ | O_CLOEXEC, 0, ends);
 }
 
 /* ---- clocks ----------------------------------------------------------------------------------- */

@@ -130,18 +130,19 @@ void row_thread_has_ended(void)
     fails(rtc_cpc_disable(cpc), EINVAL, 0); /* also where a new thread has its place */
 }
 
-static void *work(void *unused)
+static void *work(void *pages)
 {
+    unsigned n = (unsigned)(uintptr_t)pages;
     for (unsigned i = 0; i < 40; i++) {
         rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER);
         rtc_cpc_buf_t *buf = buffer(cpc, set);
         must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
-        touch(20);
+        touch(n);
         must(rtc_cpc_disable(cpc) == 0); /* nobody else's */
-        must(rtc_cpc_set_sample(cpc, set, buf) == 0 && is_near(value_of(cpc, buf, 0), 20));
+        must(rtc_cpc_set_sample(cpc, set, buf) == 0 && is_near(value_of(cpc, buf, 0), n));
         must(rtc_cpc_set_destroy(cpc, set) == 0 && rtc_cpc_buf_destroy(cpc, buf) == 0);
     }
-    return unused;
+    return NULL;
 }
 
 void row_handles_of_many_threads(void)
@@ -150,7 +151,7 @@ void row_handles_of_many_threads(void)
     unsigned before = open_descriptors();
     cpc = open_quietly();
     for (unsigned i = 0; i < THREADS; i++)
-        must(pthread_create(&thread[i], NULL, work, NULL) == 0);
+        must(pthread_create(&thread[i], NULL, work, (void *)20) == 0);
     for (unsigned i = 0; i < THREADS; i++)
         must(pthread_join(thread[i], NULL) == 0);
     must(open_descriptors() == before);
@@ -163,6 +164,7 @@ void row_forked_child_counts_itself(void)
     cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc), *stopped = set_of(cpc, "page-faults", USER);
     add(cpc, set, "page-faults", 10000, USER);
+    add(cpc, stopped, "clock:thread", 0, BOTH);
     must(rtc_cpc_bind_curlwp(cpc, stopped, 0) == 0 && rtc_cpc_disable(cpc) == 0);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
     touch(500);
@@ -174,7 +176,7 @@ void row_forked_child_counts_itself(void)
         uint64_t counted = sampled(cpc, set, 0);
         must(counted >= 10064 && counted < 10064 + 400); /* from the preset, with the copies of pages */
         touch(64);
-        must(sampled(cpc, stopped, 0) == 0);
+        must(sampled(cpc, stopped, 0) == 0 && sampled(cpc, stopped, 1) == 0);
         must(rtc_cpc_enable(cpc) == 0);
         touch(64);
         must(is_near(sampled(cpc, stopped, 0), 64) && rtc_cpc_close(cpc) == 0);
@@ -243,11 +245,11 @@ void row_forks_while_others_count(void)
     cpc = open_quietly();
     for (unsigned i = 0; i < 2; i++)
         must(pthread_create(&thread[i], NULL, sample_on, NULL) == 0);
-    for (unsigned i = 0; i < 30; i++) {
+    for (unsigned i = 0; i < 15; i++) {
         pid_t pid = make[i % 3]();
         if (pid == 0) {
             alarm(20);
-            work(NULL);
+            work((void *)20);
             _exit(0);
         }
         must_end_well(pid);
