@@ -252,7 +252,7 @@ RTC_API int rtc_cpc_enable(rtc_cpc_t *cpc);
  */
 typedef struct rtc_pctx rtc_pctx_t;
 
-/* One that runs.  The caller sees to it that it is not over and its number another one's.  NULL: ESRCH, ENOMEM. */
+/* One that runs; the caller sees to it that its number is not another one's soon.  NULL: ESRCH, ENOMEM. */
 RTC_API rtc_pctx_t *rtc_pctx_capture(pid_t pid);
 
 /*

@@ -159,8 +159,9 @@ static int open_request(struct opening *o, uint32_t i)
     int fd = open_event(o, r, group);
     if (fd < 0 && falls_back(o, r, fd))
         return check_clock(o, r);
+    bool may_be_alone = o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT && fd == -EINVAL;
     if (fd < 0)
-        return o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT && fd == -EINVAL ? fd : explain(o, r, group, fd);
+        return may_be_alone ? fd : explain(o, r, group, fd);
     join(o, i, fd);
     return os_perf_id(fd, &r->id);
 }
@@ -282,13 +283,14 @@ static void bind_go_on(rtc_cpc_set_t *set)
 
 static int notify(const struct opening *o)
 {
-    for (uint32_t i = 0; i < o->set->count; i++) {
+    uint32_t tid = (uint32_t)o->set->target.pid;
+    int err = 0;
+    for (uint32_t i = 0; !err && i < o->set->count; i++) {
         const struct request *r = &o->set->request[i];
-        int err = notifies(r) ? os_perf_notify(r->fd, (uint32_t)o->set->target.pid, o->set->cell.cpc->signal) : 0;
-        if (err)
-            return err;
+        if (notifies(r))
+            err = os_perf_notify(r->fd, tid, o->set->cell.cpc->signal);
     }
-    return 0;
+    return err;
 }
 
 static int begin(struct opening *o)

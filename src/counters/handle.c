@@ -83,7 +83,8 @@ void cell_give(struct cell *o)
     *free = o;
 }
 
-static_assert(sizeof(rtc_cpc_set_t) < CHUNK_BYTES - 64 && sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 64, "cells fit");
+static_assert(sizeof(rtc_cpc_set_t) < CHUNK_BYTES - 128, "cells fit");
+static_assert(sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 128, "cells fit");
 
 /* ---- what the machine has --------------------------------------------------------------------- */
 

@@ -108,8 +108,9 @@ static uint64_t place_all(uint64_t *field, const char *ranges, uint64_t value)
 
 static int out_of_range(struct call *c, const char *name)
 {
-    text_put(call_because(c, RTC_CPC_ATTRIBUTE_OUT_OF_RANGE, ""), "the value is too large for this attribute: ");
-    text_put(&c->words, name);
+    struct text *w = call_because(c, RTC_CPC_ATTRIBUTE_OUT_OF_RANGE, "");
+    text_put(w, "the value is too large for this attribute: ");
+    text_put(w, name);
     return -EINVAL;
 }
 

@@ -64,7 +64,9 @@ static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source,
         *value = os_clock_ns();
         return WHY_COUNT;
     case SOURCE_WAIT_TIME:
-        return !os_sandboxed() && os_thread_wait_ns((uint32_t)set->target.pid, value) ? WHY_COUNT : WHY_NOT_READ;
+        if (os_sandboxed() || !os_thread_wait_ns((uint32_t)set->target.pid, value))
+            return WHY_NOT_READ;
+        return WHY_COUNT;
     default:
         return read_usage(set, source, value);
     }

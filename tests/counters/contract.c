@@ -81,7 +81,8 @@ static struct {
 
 static void map_fresh(void)
 {
-    fresh.at = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    fresh.at = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
     must(fresh.at != MAP_FAILED);
     madvise(fresh.at, FRESH_BYTES, MADV_NOHUGEPAGE);
 }

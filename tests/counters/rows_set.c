@@ -89,7 +89,8 @@ void row_event_names(void)
         "clock:monotonic", "rusage:minor-faults", "rusage:major-faults", "rusage:voluntary-switches",
         "rusage:involuntary-switches", "rusage:user-time", "rusage:system-time", "schedstat:wait-time"};
     static const char *const bad[] = {"", "cycle", "cycless", "L1-dcache", "L1-dcache-load", "rxyz", "r", "r1 ",
-                                      "r12345678901234567", "clock:", "rusage:faults", "Cycles", "nobody/x/", "software/x/", "/", "a/b"};
+                                      "r12345678901234567", "clock:", "rusage:faults", "Cycles",
+                                      "nobody/x/", "software/x/", "/", "a/b"};
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)

@@ -54,11 +54,13 @@ void row_inherited_by_threads_not_by_forks(void)
     pid_t pid = fork();
     if (pid == 0) {
         touch(2000);
-        must(is_near(sampled(cpc, set, 0), 2000));
+        uint64_t counted = sampled(cpc, set, 0);
+        must(counted >= 2000 && counted < 2000 + 1000); /* itself alone, and the copies of pages */
         _exit(0);
     }
     must_end_well(pid);
-    must(is_near(sampled(cpc, set, 0), 1000 + 50)); /* and the copies of pages after the fork */
+    uint64_t counted = sampled(cpc, set, 0);
+    must(counted >= 1000 && counted < 1000 + 1000); /* and the copies of pages after the fork */
     must(rtc_cpc_set_restart(cpc, set) == 0 && is_near(sampled(cpc, set, 0), 0));
     run_in_thread(touch_some, (void *)1000);
     must(is_near(sampled(cpc, set, 0), 1000));
@@ -167,14 +169,14 @@ void row_forked_child_counts_itself(void)
     add(cpc, stopped, "clock:thread", 0, BOTH);
     must(rtc_cpc_bind_curlwp(cpc, stopped, 0) == 0 && rtc_cpc_disable(cpc) == 0);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
-    touch(500);
+    touch(5000);
     unsigned descriptors = open_descriptors();
     pid_t pid = fork();
     if (pid == 0) {
         must(open_descriptors() == descriptors);
         touch(64);
         uint64_t counted = sampled(cpc, set, 0);
-        must(counted >= 10064 && counted < 10064 + 400); /* from the preset, with the copies of pages */
+        must(counted >= 10064 && counted < 10064 + 3000); /* from the preset, with the copies of pages */
         touch(64);
         must(sampled(cpc, stopped, 0) == 0 && sampled(cpc, stopped, 1) == 0);
         must(rtc_cpc_enable(cpc) == 0);
@@ -184,7 +186,7 @@ void row_forked_child_counts_itself(void)
         _exit(0);
     }
     must_end_well(pid);
-    must(sampled(cpc, set, 0) >= 10500);
+    must(sampled(cpc, set, 0) >= 15000);
 }
 
 void row_forked_child_of_another_thread(void)
