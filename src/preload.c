@@ -17,6 +17,8 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
 
 const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
 
+static const struct fatal_hooks fatal_hooks = {leave_killed, leave_cut};
+
 /* exit once more, for what the program has written to streams is flushed after us. */
 static void ending(int status, void *unused)
 {
@@ -44,7 +46,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     events_constructed();
     counters_constructed();
     if (wants_leaks_at_end())
-        fatal_start(leave_killed);
+        fatal_start(&fatal_hooks);
     vigil_start();
     fork_when_begun(vigil_start);
     on_exit(ending, NULL);

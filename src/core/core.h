@@ -425,8 +425,11 @@ bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
 
-/* From the constructor; `killed` is called when one comes, with the ucontext of what it interrupted. */
-void fatal_start(void (*killed)(const void *context));
+struct fatal_hooks {
+    void (*killed)(const void *context); /* one has come; the ucontext of what it interrupted */
+    void (*cut)(void);                   /* by our own doing: the run file is shorter than it was */
+};
+void fatal_start(const struct fatal_hooks *given); /* from the constructor */
 void fatal_withdraw(void); /* a sandbox is about to be entered */
 /* Signal-safe, all three: does ours stand in for this signal's default, is this ours, and: from now on. */
 bool fatal_covers(int signal);

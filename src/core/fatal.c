@@ -21,7 +21,7 @@ static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIG
 static _Atomic bool standing_in;
 static struct os_action instead_of[32]; /* by signal: the default, as the program has set it */
 static _Atomic int postponed; /* the signal */
-static void (*say_goodbye)(const void *context);
+static const struct fatal_hooks *hooks;
 
 bool fatal_covers(int signal)
 {
@@ -58,12 +58,20 @@ void fatal_go_on(void)
     os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
 }
 
+/* Somebody has made the run file shorter: what is behind its end cannot be read or written any more. */
+static bool is_file_cut(int signal, const siginfo_t *info)
+{
+    return signal == SIGBUS && info->si_code == BUS_ADRERR && run_holds(info->si_addr);
+}
+
 static void on_fatal(int signal, void *info, void *context)
 {
     if (!happens_again(signal, info) && postpone(signal))
         return;
-    if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed())
-        say_goodbye(context);
+    if (is_file_cut(signal, info))
+        hooks->cut();
+    else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed())
+        hooks->killed(context);
     if (!happens_again(signal, info))
         os_signal_thread(os_tid(), signal, NULL); /* blocked while we are here */
 }
@@ -91,9 +99,9 @@ const struct os_action *fatal_instead_of(int signal)
     return &instead_of[signal];
 }
 
-void fatal_start(void (*killed)(const void *context))
+void fatal_start(const struct fatal_hooks *given)
 {
-    say_goodbye = killed;
+    hooks = given;
     if (os_pid() == 1 || os_sandboxed())
         return;
     atomic_store(&standing_in, true);

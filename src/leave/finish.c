@@ -138,7 +138,7 @@ static void __attribute__((constructor)) remember_stderr(void)
     stderr_known = os_stat_fd(2, &stderr_at_start) == 0;
 }
 
-/* The one line that we ever write ourselves: only to what was stderr when the program started. */
+/* The lines that we ever write ourselves: only to what was stderr when the program started. */
 static void say(const char *what, const char *which)
 {
     struct stat now;
@@ -292,6 +292,11 @@ void leave_killed(const void *context)
     check_at_end(&caller, nothing);
     vigil_end();
     run_ring();
+}
+
+void leave_cut(void)
+{
+    say("the run file was made shorter while the program ran, which cannot go on: ", run_path());
 }
 
 int leave_finish(enum image_end how, int status)

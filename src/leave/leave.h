@@ -31,5 +31,7 @@ void vigil_start(void);
  * them.  `context`: what it interrupted.
  */
 void leave_killed(const void *context);
+/* The same, because the run file was cut: says so, and can do nothing else. */
+void leave_cut(void);
 
 #endif

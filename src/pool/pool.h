@@ -323,6 +323,7 @@ struct lease *run_leases(void);
 char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */
 uint32_t run_area_limit(void);     /* how many areas this process can reach */
 void *run_heap(void);              /* heap=file: the reserved mapping */
+bool run_holds(const void *p);     /* does it lie in the mapping of the file? */
 void run_ring(void);               /* the launcher's doorbell */
 
 struct image_request {

@@ -22,6 +22,7 @@ static struct {
     char *base;
     uint64_t window_bytes;
     char *heap;
+    uint64_t heap_bytes;
     uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
     char path[NAME_ROOM];
@@ -61,6 +62,12 @@ char *run_area(uint32_t index)
 void *run_heap(void)
 {
     return run.heap;
+}
+
+bool run_holds(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)run.base < run.window_bytes ||
+           (uintptr_t)p - (uintptr_t)run.heap < run.heap_bytes;
 }
 
 void run_ring(void)
@@ -133,6 +140,7 @@ static int map_heap(int fd, const struct run_header *h)
     if (os_failed(os_reserve_file(p, fd, h->heap_bytes, h->heap_offset)))
         return -ENOMEM;
     run.heap = p;
+    run.heap_bytes = h->heap_bytes;
     return 0;
 }
 

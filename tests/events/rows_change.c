@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -125,6 +126,32 @@ void row_dev_zero_as_anonymous(void)
     must(at != MAP_FAILED && is_range(RTC_EVENT_VM_MAPPED, 0, at, 3 * PAGE));
     at[2 * PAGE] = 1;
     must(munmap(at, 3 * PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 3 * PAGE));
+}
+
+/* A mapping needs no descriptor, and a child has all of its parent's, of the same kinds. */
+void row_mapping_survives_fork_and_close(void)
+{
+    char name[] = "/tmp/rtc-event-XXXXXX";
+    int fd = mkstemp(name), status = -1;
+    must(fd >= 0 && unlink(name) == 0 && ftruncate(fd, (off_t)(2 * PAGE)) == 0);
+    handle(VM_EVENTS, 0, "ranges");
+    char *shared = mmap(NULL, 2 * PAGE, READ_WRITE, MAP_SHARED, fd, 0);
+    char *private = mmap(NULL, 2 * PAGE, READ_WRITE, MAP_PRIVATE, fd, 0);
+    must(close(fd) == 0 && count_of(RTC_EVENT_VM_MAPPED) == 2 && !count_of(RTC_EVENT_VM_UNMAPPED));
+    private[0] = 'p';
+    pid_t pid = fork();
+    if (pid == 0) {
+        forget();
+        shared[0] = private[0] = 'c';
+        must(munmap(shared, 2 * PAGE) == 0 && munmap(private, 2 * PAGE) == 0);
+        must(is_range(RTC_EVENT_VM_UNMAPPED, 0, shared, 2 * PAGE));
+        must(is_range(RTC_EVENT_VM_UNMAPPED, 1, private, 2 * PAGE) && logged_count == 2);
+        _exit(0);
+    }
+    must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    must(shared[0] == 'c' && private[0] == 'p'); /* and the parent has them still */
+    must(munmap(shared, 2 * PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, shared, 2 * PAGE));
+    must(munmap(private, 2 * PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 1, private, 2 * PAGE));
 }
 
 void row_munmap_partial_multiple_and_empty(void)
