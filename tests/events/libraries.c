@@ -39,6 +39,22 @@ static void *load_and_unload(void *how)
     return NULL;
 }
 
+/* Closed as often as one likes, the runtime stays, and tells. */
+static void stay(void)
+{
+    Dl_info here;
+    void *f;
+    memcpy(&f, &(int (*)(unsigned, unsigned *)){rtc_event_test}, sizeof f);
+    assert(dladdr(f, &here));
+    void *library = dlopen(here.dli_fname, RTLD_NOW);
+    assert(library);
+    for (unsigned i = 0; i < 3; i++)
+        dlclose(library);
+    unsigned before = events;
+    void *at = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(munmap(at, BYTES) == 0 && events > before);
+}
+
 int main(int argc, char **argv)
 {
     assert(argc == 2);
@@ -57,6 +73,7 @@ int main(int argc, char **argv)
         assert(pthread_create(&thread[i], NULL, load_and_unload, i ? &events : NULL) == 0);
     for (unsigned i = 0; i < 2; i++)
         assert(pthread_join(thread[i], NULL) == 0);
+    stay();
     puts("loaded");
     return 0;
 }

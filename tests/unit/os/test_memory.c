@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/resource.h>
 
@@ -271,9 +272,23 @@ static void reading_mappings(void **state)
     assert_true((uintptr_t)sbrk(0) >= os_break_start()); /* the kernel has refused */
 }
 
+/* libc's code, as it is and changed: the first bytes of a jump. */
+static void plain_calls(void **state)
+{
+    (void)state;
+    uint8_t code[32];
+    memcpy(code, (const void *)(uintptr_t)&madvise, sizeof code);
+    assert_true(os_is_plain_call((const void *)(uintptr_t)&madvise, SYS_madvise));
+    assert_true(os_is_plain_call(code, SYS_madvise));
+    assert_false(os_is_plain_call(code, SYS_munmap));
+    code[0] = 0xe9;
+    assert_false(os_is_plain_call(code, SYS_madvise));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_calls),
         cmocka_unit_test(knowing_what_is_ours), cmocka_unit_test(reading_mappings),
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
         cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),

@@ -55,6 +55,17 @@ static struct {
     uint32_t refused;
 } model;
 
+/* With somebody who is told, what is due is done at once, as behind a section. */
+static void give_units(struct unit *first, uint64_t n, bool dirty)
+{
+    struct heap_due d;
+    units_give(first, n, dirty);
+    while (heap_due_take(&d)) {
+        MUST(heap_watched && !d.block);
+        heap_due_put(&d, os_release((void *)unit_address(d.head), d.units << RTC_UNIT_SHIFT) == 0);
+    }
+}
+
 static uint32_t chance(uint32_t n)
 {
     model.random ^= model.random << 13;
@@ -206,7 +217,7 @@ static void give(uint32_t b, uint32_t keep)
     struct block *block = &model.block[b];
     struct unit *from = block->first + keep;
     bool dirty = disown_units(b, from, block->units - keep);
-    units_give(from, block->units - keep, dirty);
+    give_units(from, block->units - keep, dirty);
     block->units = keep;
 }
 
@@ -304,7 +315,7 @@ static void walk(void)
     bool clean;
     struct unit *all = units_take(end - 1, 1, &clean);
     MUST(all == heap.unit + 1 && heap_end() == end);
-    units_give(all, end - 1, true);
+    give_units(all, end - 1, true);
     check_table();
 }
 
@@ -389,9 +400,9 @@ static void gives_back(void)
         memset((void *)unit_address(run[i]), 1, 32 * UNIT_BYTES);
     }
     for (size_t i = 0; i < countof(run); i += 2)
-        units_give(run[i], 32, true);
+        give_units(run[i], 32, true);
     for (size_t i = 1; i < countof(run); i += 2)
-        units_give(run[i], 32, true);
+        give_units(run[i], 32, true);
     MUST(heap.bytes <= 256 * MIB);
     MUST(mincore((void *)heap.base, heap.bytes, in_core) == 0);
     for (uint64_t page = 0; page < heap.bytes / PAGE_BYTES; page++)
@@ -401,7 +412,7 @@ static void gives_back(void)
     memset((void *)unit_address(warm), 1, 8 * UNIT_BYTES);
     struct unit *next = units_take(8, 1, &clean); /* so that its neighbour is nobody's to join */
     MUST(next == warm + 8);
-    units_give(warm, 8, true);
+    give_units(warm, 8, true);
     MUST(units_take(8, 1, &clean) == warm && !clean && *(char *)unit_address(warm) == 1);
 }
 
@@ -420,13 +431,52 @@ static void dirt_stays_small(void)
         struct unit *one = in_front ? all : all + n - 1, *others = in_front ? all + 1 : all;
         memset((void *)unit_address(one), 1, UNIT_BYTES);
         if (freed_first)
-            units_give(one, 1, true);
-        units_give(others, n - 1, false);
+            give_units(one, 1, true);
+        give_units(others, n - 1, false);
         if (!freed_first)
-            units_give(one, 1, true);
+            give_units(one, 1, true);
         MUST(*(char *)unit_address(one) == 0);
     }
     MUST(units_take(n, 1, &clean) && clean && heap_end() == n + 1);
+}
+
+/* Nothing goes before it is told, nor is it anybody's meanwhile; what cannot go is due once. */
+static void due(void)
+{
+    struct heap_due d;
+    struct unit *run[64];
+    bool clean;
+    uint32_t told = 0;
+    start();
+    heap_watched = true;
+    for (size_t i = 0; i < countof(run); i++) {
+        run[i] = units_take(32, 1, &clean);
+        MUST(run[i]);
+        memset((void *)unit_address(run[i]), 1, 32 * UNIT_BYTES);
+    }
+    for (size_t i = 0; i < countof(run); i++)
+        units_give(run[i], 32, true);
+    for (size_t i = 0; i < countof(run); i++)
+        MUST(*(char *)unit_address(run[i]) == 1);
+    for (; heap_due_take(&d); told += (uint32_t)d.units) {
+        struct unit *other = units_take(d.units, 1, &clean);
+        MUST(!other || other + d.units <= d.head || d.head + d.units <= other);
+        heap_due_put(&d, false); /* it is locked, say */
+        MUST(*(char *)unit_address(d.head) == 1);
+    }
+    MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
+}
+
+static void watched_gives_back(void)
+{
+    heap_watched = true;
+    gives_back();
+}
+
+static void watched_dirt_stays_small(void)
+{
+    heap_watched = true;
+    dirt_stays_small();
 }
 
 /* What can be had is had; what cannot be is refused without harm. */
@@ -459,15 +509,25 @@ static void extremes(void)
 static void test_plain(void **state)
 {
     (void)state;
-    for (; seed < SEED + WALKS; seed++)
+    for (seed = SEED; seed < SEED + WALKS; seed++)
         if (in_child(plain) != 0)
             fail_msg("with seed %lu", seed);
+}
+
+static void test_watched(void **state)
+{
+    heap_watched = true; /* and its children's */
+    test_plain(state);
+    heap_watched = false;
 }
 
 IN_CHILD(of_fixed_size)
 IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
 IN_CHILD(extremes)
+IN_CHILD(due)
+IN_CHILD(watched_gives_back)
+IN_CHILD(watched_dirt_stays_small)
 #ifdef LIMITABLE
 IN_CHILD(under_a_limit)
 #endif
@@ -477,7 +537,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
-        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_due),        cmocka_unit_test(test_watched_gives_back),
+        cmocka_unit_test(test_watched_dirt_stays_small),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),
 #endif
