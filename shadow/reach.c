@@ -293,6 +293,7 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
         reach_read(r, words, count, where);
     else
         reach_apart_read(r, words, count, where);
+    reach_locate_all(r);
     reach_flood(r);
 }
 
@@ -355,10 +356,9 @@ static void count_led_to(struct reach_scan *r)
     for (uint64_t bit = 0; next_bit(r->open, r->bits, &bit); bit++) {
         struct reach_spot s = spot_of(r, bit);
         struct reach_block b = reach_look(r, s.slot, s.start);
-        r->origin = bit;
         reach_read_block(r, &b);
-        reach_see_all(r);
     }
+    reach_flood(r); /* what is left of it; nothing is found */
 }
 
 /* (3): inside = not met; behind it, = candidate. */

@@ -78,12 +78,11 @@ static struct hole next_hole(const struct reach_heap *h, uint64_t at, uint64_t e
 /* What points into the heap, and then what points to blocks elsewhere. */
 static void read_run(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where)
 {
-    struct reach_spot s;
     reach_read(r, words, count, where);
     for (uint64_t i = 0; i < count && r->apart_high; i++)
         if (words[i] - r->apart_low < r->apart_high - r->apart_low &&
-            words[i] - r->heap.base >= r->heap.bytes && reach_apart_at(&r->heap, words[i], &s))
-            reach_enter(r, &s, where + i * sizeof *words);
+            words[i] - r->heap.base >= r->heap.bytes)
+            reach_enter(r, words[i], where + i * sizeof *words);
 }
 
 void reach_apart_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where)

@@ -2,13 +2,13 @@
  * reach_kinds.c - what a record says, in two bytes.
  *
  * Marking asks of each block how long it is and which stack allocated it, and it comes to blocks in no
- * order of addresses: what answers has to be small.  Records are not, and lie in pages of a file.  But a
- * program allocates at few places, and few sizes at each: its records say few different things.  So
- * they are read once, in their order, what they say is numbered, and each slot gets the number of its
- * kind.  Blocks are counted by kind, too; what they add to their group is known from how many they are.
+ * order of addresses: what answers has to be small.  Records are not, and lie in pages of a file.  But
+ * a program allocates at few places, and few sizes at each: its records say few different things.  So
+ * they are read once, in their order, what they say is numbered, and a slot gets the number of its
+ * kind.  Blocks are counted by kind, too: from how many they are follows what they add to their group.
  *
- * Kind 0 is that of large blocks, of those that lie apart, and of all for which there was no number left: their records are
- * looked at each time.
+ * Kind 0 is that of large blocks, of those that lie apart, and of all for which there was no number left:
+ * their records are looked at each time.
  */
 #include "reach_priv.h"
 
@@ -60,7 +60,8 @@ struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint
     const struct reach_slab *slab = reach_slab_at(r, slot, start);
     uint64_t stacks, word = read_record(slab, slot, &stacks);
     uint64_t note = reach_note(r, slab, word, stacks);
-    return (struct reach_block){slot, start, note & NOTE_LARGE ? slab->request : note_bytes(note), note};
+    uint64_t request = note & NOTE_LARGE ? slab->request : note_bytes(note);
+    return (struct reach_block){slot, start, request, note};
 }
 
 uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b)

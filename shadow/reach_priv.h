@@ -6,8 +6,8 @@
 
 #include "shadow.h"
 
-#define REACH_BATCH 32u       /* blocks that are read together */
-#define REACH_CANDIDATES 128u /* pointers that are looked at together: those of a batch, or of a large block's part */
+#define REACH_BATCH 32u /* blocks that are read together */
+#define REACH_CANDIDATES 128u /* pointers that are looked at together */
 
 /* The program's memory: whatever it stored there, it is read as words. */
 typedef uint64_t __attribute__((may_alias)) reach_word;
@@ -104,7 +104,7 @@ struct reach_scan {
     enum reach_step step;
     enum reach as[COUNTS]; /* what is counted now */
     uint32_t root;   /* number of the one that is being read */
-    uint64_t origin; /* STEP_COUNT: slot of the block that is read; STEP_CIRCLE: of the first */
+    uint64_t origin; /* STEP_CIRCLE: slot of the block that the walk began at */
     uint64_t behind_blocks; /* found behind the owner that the walk began at */
     uint64_t behind_bytes;
 
@@ -139,7 +139,7 @@ struct reach_scan {
     /* reach_flood.c: counted and not yet read; on their way; seen there */
     struct reach_found *queue; /* queue_mask + 1 at most */
     uint64_t queue_next, queue_end;
-    uint64_t queue_mask;
+    uint64_t queue_mask, queue_left; /* that may enter now */
     uint64_t many; /* that wait: all go there */
     uint32_t batched, candidates;
     struct reach_found batch[REACH_BATCH];
@@ -172,6 +172,15 @@ static inline void bit_set(uint64_t *bits, uint64_t n)
 static inline void bit_clear(uint64_t *bits, uint64_t n)
 {
     bits[n / 64] &= ~(1ull << n % 64);
+}
+
+/*
+ * Into the second cache: the first has few places for what is on its way, and while they are all
+ * taken the processor waits, which doubled the time of everything.
+ */
+static inline void reach_ask_for(const void *address)
+{
+    __builtin_prefetch(address, 0, 2);
 }
 
 /* ---- reach_apart.c -------------------------------------------------------------------------------- */
@@ -271,18 +280,26 @@ const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 /* Does the pointer that led to this spot point into its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 
+/* ---- reach_read.c ------------------------------------------------------------------------------- */
+
+/* Looks at `count` words, the first of which lies at `where`. */
+void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
+/* The same with a word that was found otherwise. */
+void reach_enter(struct reach_scan *r, uint64_t value, uint64_t where);
+/* Then: looks up what they all point to. */
+void reach_locate_all(struct reach_scan *r);
+/* All of that with the blocks of the batch, when what was looked at before is seen. */
+void reach_read_batch(struct reach_scan *r);
+
 /* ---- reach_flood.c ------------------------------------------------------------------------------ */
 
-/* Looks at `count` words, the first of which lies at `where`.  What they point to is seen later. */
-void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
-void reach_read_block(struct reach_scan *r, const struct reach_block *b);
-/* A pointer into a block. */
-void reach_enter(struct reach_scan *r, const struct reach_spot *s, uint64_t where);
-/* Until all that was looked at is seen. */
+/* Sees what was looked up. */
 void reach_see_all(struct reach_scan *r);
 /* Counted, and to be read by the next flood. */
 void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes);
 void reach_wait(struct reach_scan *r, uint64_t slot);
+/* Reads a block, whatever else waits. */
+void reach_read_block(struct reach_scan *r, const struct reach_block *b);
 /* Reads what was found, and what is found by that, until there is nothing more. */
 void reach_flood(struct reach_scan *r);
 

@@ -62,6 +62,24 @@ static void words_together(void **state)
     here_end();
 }
 
+/* Any number at once, each into another block, and seven more that are less than what is read at once. */
+static void many_pointers(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= 319; count++) {
+        here_begin();
+        uint64_t *holder = here_put(WIDE, 0, count * 8), *second = here_put(WIDE, 1, 56);
+        here_root(holder);
+        here_root(second);
+        for (uint32_t i = 0; i < count + 7; i++)
+            *(i < count ? holder + i : second + (i - count)) = (uintptr_t)here_put(TINY, i * 12, 8);
+        here_run();
+        for (uint32_t i = 1; i <= count + 9; i++)
+            assert_int_equal(here_group(i)->reach, REACH_HELD);
+    }
+    here_end();
+}
+
 /* ---- where the upper halves change ------------------------------------------------------------------ */
 
 /* One group of that many blocks. */
@@ -174,8 +192,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_a_root), cmocka_unit_test(words_of_a_block),
-        cmocka_unit_test(words_together),  cmocka_unit_test(upper_halves_change),
-        cmocka_unit_test(many_shapes),
+        cmocka_unit_test(words_together),  cmocka_unit_test(many_pointers),
+        cmocka_unit_test(upper_halves_change), cmocka_unit_test(many_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
