@@ -232,6 +232,9 @@ static void note_units(struct reach_scan *r)
     }
 }
 
+#define FIELD(NAME) ((uint64_t)BLOCK_##NAME##_MASK << BLOCK_##NAME##_SHIFT)
+#define NOTED (FIELD(STATE) | FIELD(MARK) | FIELD(SIZE)) /* of a record's word */
+
 void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start)
 {
     struct reach_spot s = {slot, start, 0};
@@ -241,20 +244,19 @@ void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start)
 
 static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
 {
-    uint64_t last = NOTE_LARGE;
+    uint64_t word, stacks, said = 0, stack = 0; /* those of the last one: most say the same */
     uint16_t kind = 0;
-    for (uint32_t i = 0; i < slab->slots; i++) {
-        uint64_t word, stacks, slot = slab->first + i;
+    for (uint64_t slot = slab->first; slot < slab->first + slab->slots; slot++) {
         (void)block_read(reach_record_of(slab, slot), &word, &stacks);
         if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
             continue;
-        uint64_t note = reach_note(r, slab, word, stacks);
-        if (note != last)
-            kind = reach_kind(r, note);
-        last = note;
+        if ((word & NOTED) != said || stacks >> 32 != stack)
+            kind = reach_kind(r, reach_note(r, slab, word, stacks));
+        said = word & NOTED;
+        stack = stacks >> 32;
         r->kind_of[slot] = kind;
         if (word_flags(word) & BLOCK_FLAG_ROOT)
-            reach_hold(r, slot, slab->start + (uint64_t)i * slab->slot_bytes);
+            reach_hold(r, slot, slab->start + (slot - slab->first) * slab->slot_bytes);
         else
             bit_set(r->open, slot);
     }
