@@ -1,0 +1,152 @@
+/*
+ * helper_answers.c - what the helper answers, on its way: texts with a zero byte behind each, "" for none.
+ *
+ * Who reads it believes nothing: a number that is none of its kind is none, a text ends where the
+ * answer does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "helper_priv.h"
+
+static void put(FILE *out, const char *text)
+{
+    fputs(text ? text : "", out);
+    fputc('\0', out);
+}
+
+static void put_number(FILE *out, uint64_t number)
+{
+    fprintf(out, "%llu", (unsigned long long)number);
+    fputc('\0', out);
+}
+
+void answer_put_frame(FILE *out, const struct report *r, uint32_t place)
+{
+    const struct frame *frame = &r->frames[place];
+
+    put_number(out, place);
+    put_number(out, r->modules[frame->module].symbols);
+    put_number(out, frame->calls);
+    put(out, frame->system_name);
+    put(out, frame->function);
+    put_number(out, frame->in_function);
+    put(out, frame->file);
+    put_number(out, (uint64_t)frame->line);
+    put_number(out, frame->inlined_count);
+    for (uint32_t i = 0; i < frame->inlined_count; i++) {
+        put(out, frame->inlined[i].system_name);
+        put(out, frame->inlined[i].function);
+        put(out, frame->inlined[i].declared);
+        put(out, frame->inlined[i].call_file);
+        put_number(out, (uint64_t)frame->inlined[i].call_line);
+    }
+}
+
+void answer_put_variable(FILE *out, const struct report *r, uint32_t module,
+                         const struct variable *variable)
+{
+    put_number(out, r->modules[module].symbols);
+    put(out, variable->name);
+    put_number(out, variable->offset);
+    put(out, variable->whole);
+    put_number(out, variable->in_whole);
+    put(out, variable->file);
+    put_number(out, (uint64_t)variable->line);
+    put(out, variable->section);
+    put(out, variable->function);
+    put_number(out, variable->is_parameter);
+}
+
+static const char *get(struct answer *a)
+{
+    const char *text = a->at;
+
+    if (text >= a->end)
+        return "";
+    a->at += strlen(text) + 1;
+    return text;
+}
+
+static char *get_copy(struct answer *a)
+{
+    const char *text = get(a);
+    return *text ? must_have(strdup(text)) : NULL;
+}
+
+static uint64_t get_number(struct answer *a)
+{
+    return strtoull(get(a), NULL, 10);
+}
+
+static int get_line(struct answer *a)
+{
+    uint64_t line = get_number(a);
+    return line > INT32_MAX ? 0 : (int)line;
+}
+
+static void get_inlined(struct answer *a, struct frame *frame)
+{
+    uint64_t count = get_number(a);
+
+    if (count == 0 || count > INLINED_MAX)
+        return;
+    frame->inlined = must_have(calloc(count, sizeof frame->inlined[0]));
+    frame->inlined_count = (uint32_t)count;
+    for (uint32_t i = 0; i < frame->inlined_count; i++) {
+        frame->inlined[i].system_name = get_copy(a);
+        frame->inlined[i].function = get_copy(a);
+        frame->inlined[i].declared = get_copy(a);
+        frame->inlined[i].call_file = get_copy(a);
+        frame->inlined[i].call_line = get_line(a);
+    }
+}
+
+void answer_get_symbols(struct answer *a, struct module *module)
+{
+    uint64_t symbols = get_number(a);
+
+    if (symbols < SYMBOLS_COUNT)
+        module->symbols = (enum module_symbols)symbols;
+}
+
+static uint32_t get_entry(struct answer *a)
+{
+    uint64_t entry = get_number(a);
+
+    return entry < ENTRY_COUNT ? (uint32_t)entry : ENTRY_NONE;
+}
+
+bool answer_get_frame(struct answer *a, struct report *r)
+{
+    uint64_t place = get_number(a);
+    struct frame *frame;
+
+    if (place >= r->frame_count || r->frames[place].tried ||
+        r->frames[place].module == NO_MODULE)
+        return false;
+    frame = &r->frames[place];
+    frame->tried = true;
+    answer_get_symbols(a, &r->modules[frame->module]);
+    frame->calls = get_entry(a);
+    frame->system_name = get_copy(a);
+    frame->function = get_copy(a);
+    frame->in_function = get_number(a);
+    frame->file = get_copy(a);
+    frame->line = get_line(a);
+    get_inlined(a, frame);
+    return true;
+}
+
+void answer_get_variable(struct answer *a, struct variable *variable)
+{
+    variable->name = get_copy(a);
+    variable->offset = get_number(a);
+    variable->whole = get_copy(a);
+    variable->in_whole = get_number(a);
+    variable->file = get_copy(a);
+    variable->line = get_line(a);
+    variable->section = get_copy(a);
+    variable->function = get_copy(a);
+    variable->is_parameter = get_number(a) != 0;
+}
