@@ -12,53 +12,51 @@
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-static void test_module_and_offset(void **state)
+/* Two modules, in the order in which they were mapped. */
+struct mapped {
+    const char *path;
+    uint64_t start, bytes;
+    uint64_t below; /* by how much the bias is less than the start */
+};
+
+static void assert_place(const struct mapped at[2], uint64_t pc, const char *place)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
     struct segment *m = modules(&b, area), *d = build_depot(&b, area, 0);
     struct report *r;
 
-    (void)state;
-    build_module(m, "/lib/a", LIB, 0x1000);
-    build_module(m, "/lib/b", LIB + 0x1000, 0x1000)->bias = LIB + 0x800;
-    one_block(&b, area, build_node(d, LIB + 0x1001, 0));
+    for (unsigned i = 0; i < 2; i++)
+        build_module(m, at[i].path, at[i].start, at[i].bytes)->bias -= at[i].below;
+    one_block(&b, area, build_node(d, pc, 0));
     r = collected(&b);
-    assert_string_equal(only_site(r, 1), "/lib/b+0x801");
+    assert_string_equal(only_site(r, 1), place);
     finish(r, &b);
+}
+
+static void test_module_and_offset(void **state)
+{
+    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0x800}};
+
+    (void)state;
+    assert_place(at, LIB + 0x1001, "/lib/b+0x801");
 }
 
 /* A call may be the last thing in a module: it returns to the first byte behind it. */
 static void test_return_behind_the_end(void **state)
 {
-    struct build b = build_begin();
-    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
-    struct segment *m = modules(&b, area), *d = build_depot(&b, area, 0);
-    struct report *r;
+    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0}};
 
     (void)state;
-    build_module(m, "/lib/a", LIB, 0x1000);
-    build_module(m, "/lib/b", LIB + 0x1000, 0x1000);
-    one_block(&b, area, build_node(d, LIB + 0x1000, 0));
-    r = collected(&b);
-    assert_string_equal(only_site(r, 1), "/lib/a+0x1000");
-    finish(r, &b);
+    assert_place(at, LIB + 0x1000, "/lib/a+0x1000");
 }
 
 static void test_later_module_at_the_same_place(void **state)
 {
-    struct build b = build_begin();
-    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
-    struct segment *m = modules(&b, area), *d = build_depot(&b, area, 0);
-    struct report *r;
+    static const struct mapped at[2] = {{"/lib/unloaded", LIB, 0x1000, 0}, {"/lib/loaded", LIB, 0x800, 0}};
 
     (void)state;
-    build_module(m, "/lib/unloaded", LIB, 0x1000);
-    build_module(m, "/lib/loaded", LIB, 0x800);
-    one_block(&b, area, build_node(d, LIB + 0x10, 0));
-    r = collected(&b);
-    assert_string_equal(only_site(r, 1), "/lib/loaded+0x10");
-    finish(r, &b);
+    assert_place(at, LIB + 0x10, "/lib/loaded+0x10");
 }
 
 static void test_stacks_follow_parents(void **state)
