@@ -316,7 +316,8 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
         if (leak->class == CLASS_UNSURE)
             fputs(" that can be seen", w.out);
     } else if (leak->holder.what == WITNESS_SELF) {
-        fputs("in use by rule: the loader's, a stack that is run on, or one to be ignored", w.out);
+        fputs("in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, "
+              "or one to be ignored", w.out);
     } else {
         pointer_put(&w);
         if (leak->holder.what == WITNESS_ROOT)

@@ -562,7 +562,7 @@ enum witness {
     WITNESS_ROOT = 1,     /* memory at `at`, which lies in root `root` */
     WITNESS_BLOCK = 2,    /* memory at `at`, which lies in the block at `from` */
     WITNESS_REGISTER = 3, /* register number `at` of `thread` */
-    WITNESS_SELF = 4,     /* nobody else: the runtime's rule says that it is in use (the loader's, stacks, ignored ones) */
+    WITNESS_SELF = 4,     /* nobody else: a rule of the runtime's says that it is in use, as of ignored ones */
     WITNESS_COUNT
 };
 

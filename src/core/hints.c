@@ -1,10 +1,10 @@
 /*
- * hints.c - what the program itself says about leaks: blocks that are none, memory that counts, and
- * from when on a block is new.
+ * hints.c - what the program itself says about leaks: blocks that are none, memory that counts or does not,
+ * and from when on a block is new.
  *
  * A block to be ignored has a flag in its word, which the marking takes as a root: what such a block
  * holds is in use, too.  A thread that ignores what it allocates has that flag at hand for every block.
- * Regions are few and stay long: a list, looked at by nobody but a check.
+ * Regions are few and stay long: two lists, looked at by nobody but a check.
  */
 #include "core.h"
 

@@ -433,7 +433,8 @@ static void test_witnesses(void **state)
         {in_circle, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88, "
                     "and nobody else: a circle"},
         {in_vector, "a pointer 1 byte inside it in a vector register of thread main"},
-        {by_itself, "in use by rule: the loader's, a stack that is run on, or one to be ignored"},
+        {by_itself, "in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, or one "
+                    "to be ignored"},
     };
 
     (void)state;
