@@ -101,7 +101,7 @@ enum known_as recording_find(const void *p, struct known_block *out)
     if (!section_begin(&s))
         return KNOWN_NOT;
     enum known_as as = KNOWN_NOT;
-    enum verdict verdict = recorded_find((uintptr_t)p, &n);
+    enum verdict verdict = recorded_find((uintptr_t)p, s.go, &n);
     bool live = verdict != PTR_FOREIGN && word_state(n.block.word) == BLOCK_LIVE;
     if (live && (verdict == PTR_START || (uintptr_t)p - recorded_start(&n) < n.bytes)) {
         *out = (struct known_block){recorded_start(&n), n.bytes};

@@ -221,7 +221,7 @@ enum verdict recorded_retire(uint64_t at, uint32_t thread, uint32_t stack, struc
 /* All that begin in [start, end), and are live: how many. */
 uint64_t recorded_retire_all(uint64_t start, uint64_t end, uint32_t thread, uint32_t stack);
 /* PTR_FOREIGN: none. */
-enum verdict recorded_find(uint64_t at, struct recorded *out);
+enum verdict recorded_find(uint64_t at, uint32_t go, struct recorded *out);
 /* false: at that address there is none that is live. */
 bool recorded_flag(uint64_t at, uint32_t flags);
 /*
@@ -232,7 +232,7 @@ bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life);
 /* At most, of all; and is one live that this image has recorded?  Takes no lock. */
 uint32_t recorded_count(void);
 bool recorded_has_own(void);
-/* Those that are live, by address, while nobody writes. */
+/* Those that are live, by address, while nobody writes; others that were end where the heap's block has gone. */
 void recorded_visit(void (*visit)(void *about, const struct recorded *n), void *about);
 bool recorded_is_inherited(const struct recorded *n);
 void recorded_after_fork(bool trusted);

@@ -243,6 +243,9 @@ static enum verdict verdict_of(const struct recorded *n, uint64_t at, struct rec
     if (!n)
         return PTR_FOREIGN;
     memcpy((void *)out, (const void *)n, sizeof *out);
+    uint64_t word = atomic_load_explicit(&n->block.word, memory_order_relaxed);
+    if (word_state(word) == BLOCK_FREE) /* ended, and not known to be */
+        atomic_init(&out->block.word, (word & ~(uint64_t)BLOCK_STATE_MASK) | (uint64_t)BLOCK_LIVE);
     return at == recorded_start(n) ? PTR_START : PTR_INSIDE;
 }
 
@@ -296,12 +299,13 @@ bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life)
            bytes <= request - inside;
 }
 
-enum verdict recorded_find(uint64_t at, struct recorded *out)
+enum verdict recorded_find(uint64_t at, uint32_t go, struct recorded *out)
 {
     if (!all.count)
         return PTR_FOREIGN;
     lock_take(&all.lock);
-    enum verdict verdict = verdict_of(at_address(at), at, out);
+    struct recorded *n = at_address(at);
+    enum verdict verdict = n && is_stale(n, go) ? PTR_FOREIGN : verdict_of(n, at, out);
     lock_drop(&all.lock);
     return verdict;
 }
@@ -327,11 +331,26 @@ bool recorded_has_own(void)
     return all.own;
 }
 
-static void visit_below(const struct recorded *n, void (*visit)(void *about, const struct recorded *n), void *about)
+/* It has ended with the block that it lay in; its place stays, and who frees it later is believed. */
+static void end_with_heaps(struct recorded *n)
+{
+    block_forget(&n->block);
+    if (is_own(n)) {
+        all.own--;
+        if (n->copy)
+            block_forget(&n->copy->block);
+    }
+}
+
+static void visit_below(struct recorded *n, void (*visit)(void *about, const struct recorded *n), void *about)
 {
     for (; n; n = n->high) {
         visit_below(n->low, visit, about);
-        if (is_live(n) && !is_stale(n, 0))
+        if (!is_live(n))
+            continue;
+        if (is_stale(n, 0))
+            end_with_heaps(n);
+        else
             visit(about, n);
     }
 }

@@ -214,6 +214,7 @@ static int is_in_heap(void)
 static NOINLINE void fill_and_leave(size_t bytes, int silently)
 {
     begin();
+    char *first = arena();
     for (int i = 0; i < 5; i++) {
         void **p = take(bytes);
         p[1] = NULL;
@@ -225,6 +226,8 @@ static NOINLINE void fill_and_leave(size_t bytes, int silently)
         free(arena());
     else if (strcmp(kind, "data"))
         munmap(arena(), ARENA_BYTES);
+    say("gone", is_in_heap() && rtc_check_block(first, NULL));
+    first = NULL;
 }
 
 static void ended(void)
@@ -234,6 +237,18 @@ static void ended(void)
     begin();
     make_listed(2502);
     kept[0] = arena();
+    rtc_check_leaks(RTC_QUIET, NULL);
+    if (is_in_heap()) { /* who frees what has ended is believed, also behind a check */
+        char *last = malloc(2800);
+        rtc_record_malloc(last + 16, 100);
+        free(last);
+        say("late", rtc_record_free(last + 16));
+        last = malloc(2800);
+        rtc_record_malloc(last + 16, 100);
+        free(last);
+        rtc_check_leaks(RTC_QUIET, NULL);
+        say("later", rtc_record_free(last + 16));
+    }
 }
 
 static void unmapped(void)

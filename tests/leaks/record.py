@@ -31,8 +31,8 @@ CASES = {
                    "maf rtc_record_free", "maf rtc_record_free"]),
     "hidden": Case(["heap", "slab", "mmap"], {"hide": 1, "hide nothing": 0, "show another": 0}, [2401, 2501], [], [], []),
     "shown": Case(["heap", "data"], {"show": 1, "show again": 0}, [], [], [2402, 2502], []),
-    "ended": Case(["heap", "slab", "mmap", "data"], {"reset": 6}, [], [], [2502, 2602], []),
-    "unmapped": Case(["mmap", "shared"], {}, [], [], [], []),
+    "ended": Case(["heap", "slab", "mmap", "data"], {"reset": 6, "gone": 0, "late": 1, "later": 1}, [], [], [2502, 2602], []),
+    "unmapped": Case(["mmap", "shared"], {"gone": 0}, [], [], [], []),
     "threads": Case(["mmap"], {"left": 160}, [2801], [], [], []),
     "alone": Case(["data"], {}, [2901], [], [], []),
     "child": Case(["slab", "mmap"], {"child free": 1, "child again": 0, "free": 1}, [2602, 2603, 2604], [], [],
@@ -73,7 +73,8 @@ def places(report):
 
 def judge(name, case, arena, words, folder):
     out = os.path.join(folder, "report.json")
-    want = {k: v for k, v in case.answers.items() if k != "reset" or name != "ended" or arena not in HEAP}
+    skip = [] if name != "ended" else ["reset"] if arena in HEAP else ["late", "later"]
+    want = {k: v for k, v in case.answers.items() if k not in skip}
     plain = run(words, folder) if arena in ("mmap", "") else None
     if plain and (plain.returncode or set(answers(plain).values()) - {0, -1}):
         yield "without a checker: %s" % plain
@@ -90,6 +91,8 @@ def judge(name, case, arena, words, folder):
             yield "%s: told of %s" % (way, told(report[way]))
         if any("check.h" in p for p in places(report[way])):
             yield "%s: something is in check.h" % way
+        if name == "ended" and any(r["bytes"] and r["bytes"] % 2501 == 0 for r in report[way]["records"]):
+            yield "%s: what ended is in use: %s" % (way, report[way]["records"])
         arenas = [l["bytes"] for l in report[way]["leaks"] if ARENAS.get(arena) and l["bytes"] == ARENAS[arena]]
         if len(arenas) != (arena in HEAP and name not in ("hidden", "unmapped")):
             yield "%s: arenas told of: %s" % (way, arenas)
