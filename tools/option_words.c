@@ -180,7 +180,8 @@ void options_print_help(FILE *out)
           "       rtcheck show [OPTION]... ID [FILE]\n"
           "       rtcheck suppress add ID [--file=FILE] [RUN]\n"
           "       rtcheck events FILE|PID\n"
-          "       rtcheck dump FILE\n\n"
+          "       rtcheck dump FILE\n"
+          "       rtcheck selftest --events [-v]\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
           "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"
           "and may have one dash:\n\n",

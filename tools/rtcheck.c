@@ -15,6 +15,7 @@ static const struct {
     {"dump", cmd_dump},
     {"events", cmd_events},
     {"show", cmd_show},
+    {"selftest", cmd_selftest},
     {"suppress", cmd_suppress},
 };
 

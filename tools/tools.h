@@ -61,6 +61,7 @@ int cmd_run(int argc, char **argv);
 int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
 int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
 int cmd_events(int argc, char **argv); /* rtcheck events FILE|PID */
+int cmd_selftest(int argc, char **argv); /* rtcheck selftest --events [-v] */
 int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
 int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */
 int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */

@@ -1,0 +1,305 @@
+/*
+ * cmd_selftest.c - `rtcheck selftest --events [-v]`: which calls that change the address space are seen here.
+ *
+ * Started by itself under the runtime, the command makes each call as a program would, and a handler notes
+ * what is told.  A library that stands in front of the runtime, or patches libc, shows by what is missing.
+ *
+ * -v: also what nobody who stands in front of libc can see.  Of that the comparison with the kernel
+ * (rtc_event_compare) finds what it has mapped.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rtcheck/bits.h"
+#include "rtcheck/event.h"
+#include "tools.h"
+
+enum { STATUS_NOT_COVERED = 1 };
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+#define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+#define EVENTS 0x370fffu /* all of them */
+
+static unsigned seen;
+
+static void note(unsigned type, union rtc_event *e, void *unused)
+{
+    (void)e, (void)unused;
+    seen |= type;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+/* Two pages, on which the others act, and a segment of shared memory. */
+static struct {
+    char *at;
+    int segment;
+    void *attached;
+} scene = {.at = MAP_FAILED, .segment = -1, .attached = MAP_FAILED};
+
+static void call_mmap(void)
+{
+    scene.at = mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
+}
+
+static void call_mmap64(void)
+{
+    mmap64(scene.at, PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+}
+
+static void call_mprotect(void)
+{
+    mprotect(scene.at, PAGE, PROT_READ);
+}
+
+static void call_madvise(void)
+{
+    madvise(scene.at, PAGE, MADV_DONTNEED);
+}
+
+static void call_posix_madvise(void)
+{
+    posix_madvise(scene.at, PAGE, POSIX_MADV_SEQUENTIAL);
+}
+
+static void call_mlock(void)
+{
+    mlock(scene.at, PAGE);
+}
+
+static void call_munlock(void)
+{
+    munlock(scene.at, PAGE);
+}
+
+static void call_msync(void)
+{
+    msync(scene.at, PAGE, MS_ASYNC);
+}
+
+/* Of what is no file: refused, and told nevertheless. */
+static void call_remap_file_pages(void)
+{
+    remap_file_pages(scene.at, PAGE, 0, 0, 0);
+}
+
+static void call_mremap(void)
+{
+    mremap(scene.at, 2 * PAGE, PAGE, 0);
+}
+
+static void call_munmap(void)
+{
+    munmap(scene.at, PAGE);
+}
+
+static void call_shmat(void)
+{
+    scene.segment = shmget(IPC_PRIVATE, PAGE, 0600);
+    scene.attached = shmat(scene.segment, NULL, 0);
+}
+
+static void call_shmdt(void)
+{
+    shmdt(scene.attached);
+    if (scene.segment >= 0)
+        shmctl(scene.segment, IPC_RMID, NULL);
+}
+
+static void call_sbrk(void)
+{
+    (void)sbrk((intptr_t)PAGE);
+}
+
+static void call_brk(void)
+{
+    char *now = sbrk(0);
+    (void)brk(now - PAGE);
+}
+
+#define COMES RTC_EVENT_VM_MAPPED
+#define GOES RTC_EVENT_VM_UNMAPPED
+
+/* In this order. */
+static const struct {
+    const char *name;
+    void (*call)(void);
+    unsigned events; /* that it has to lead to */
+} calls[] = {
+    {"mmap", call_mmap, RTC_EVENT_MMAP | COMES},
+    {"mmap64", call_mmap64, RTC_EVENT_MMAP | GOES | COMES},
+    {"mprotect", call_mprotect, RTC_EVENT_MPROTECT},
+    {"madvise", call_madvise, RTC_EVENT_MADVISE | GOES},
+    {"posix_madvise", call_posix_madvise, RTC_EVENT_MADVISE},
+    {"mlock", call_mlock, RTC_EVENT_MLOCK},
+    {"munlock", call_munlock, RTC_EVENT_MLOCK},
+    {"msync", call_msync, RTC_EVENT_MSYNC},
+    {"remap_file_pages", call_remap_file_pages, RTC_EVENT_REMAP_FILE_PAGES},
+    {"mremap", call_mremap, RTC_EVENT_MREMAP | GOES | COMES},
+    {"munmap", call_munmap, RTC_EVENT_MUNMAP | GOES},
+    {"shmat", call_shmat, RTC_EVENT_SHMAT | COMES},
+    {"shmdt", call_shmdt, RTC_EVENT_SHMDT | GOES},
+    {"sbrk", call_sbrk, RTC_EVENT_SBRK | COMES},
+    {"brk", call_brk, RTC_EVENT_BRK | GOES},
+};
+
+static void missing_put(unsigned missing)
+{
+    const char *before = " (no ";
+
+    for (unsigned event = 1; event; event <<= 1)
+        if (missing & event) {
+            printf("%s%s", before, rtc_event_name(event));
+            before = ", ";
+        }
+    puts(")");
+}
+
+/* How many are not covered. */
+static unsigned try_calls(void)
+{
+    unsigned lacking = 0;
+
+    for (size_t i = 0; i < countof(calls); i++) {
+        seen = 0;
+        calls[i].call();
+        unsigned missing = calls[i].events & ~seen;
+        printf("  %-24s  %s", calls[i].name, missing ? "NOT covered" : "covered");
+        if (missing)
+            missing_put(missing);
+        else
+            putchar('\n');
+        lacking += missing != 0;
+    }
+    return lacking;
+}
+
+/* ---- what cannot be seen ------------------------------------------------------------------- */
+
+/* As a copy of libc's mmap has it that was linked into a program or library. */
+static void linked_copy(void)
+{
+    long nr = SYS_mmap, bytes = (long)PAGE;
+    register long flags __asm__("r10") = PLAIN, fd __asm__("r8") = -1, offset __asm__("r9") = 0;
+    __asm__ volatile("syscall"
+                     : "+a"(nr)
+                     : "D"(0l), "S"(bytes), "d"((long)PROT_READ), "r"(flags), "r"(fd), "r"(offset)
+                     : "rcx", "r11", "memory");
+}
+
+static void *call_raw(void *unused)
+{
+    syscall(SYS_mmap, NULL, 3 * PAGE, PROT_NONE, PLAIN, -1, 0);
+    return unused;
+}
+
+static void raw_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, call_raw, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+static void thread_stack(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 64 << 20); /* none that libc has at hand */
+    if (pthread_create(&thread, &attr, nothing, NULL) == 0)
+        pthread_join(thread, NULL);
+    pthread_attr_destroy(&attr);
+}
+
+static void loaded_library(void)
+{
+    (void)dlopen("libutil.so.1", RTLD_NOW);
+}
+
+static const struct {
+    const char *name;
+    void (*act)(void);
+} unseen[] = {
+    {"statically linked copy", linked_copy},
+    {"thread with raw syscalls", raw_thread},
+    {"libc's own: stacks", thread_stack},
+    {"loader's own: libraries", loaded_library},
+};
+
+static void try_unseen(void)
+{
+    puts("What cannot be seen:");
+    for (size_t i = 0; i < countof(unseen); i++) {
+        rtc_event_compare();
+        seen = 0;
+        unseen[i].act();
+        long found = rtc_event_compare();
+        if (seen & COMES)
+            printf("  %-24s  covered\n", unseen[i].name);
+        else
+            printf("  %-24s  NOT covered; %s by comparing\n", unseen[i].name, found > 0 ? "found" : "not found");
+    }
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int test_here(bool verbose)
+{
+    if (!rtc_event_set_handler || rtc_event_set_handler(EVENTS, -1, note, NULL)) {
+        fputs("rtcheck: the runtime is not there\n", stderr);
+        return STATUS_NOT_IN_CONTROL;
+    }
+    puts("Memory events of calls:");
+    unsigned lacking = try_calls();
+    if (verbose)
+        try_unseen();
+    printf("%u of %zu calls are not covered\n", lacking, countof(calls));
+    return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : lacking ? STATUS_NOT_COVERED : 0;
+}
+
+static int usage(void)
+{
+    fputs("usage: rtcheck selftest --events [-v]\n", stderr);
+    return STATUS_SETUP;
+}
+
+int cmd_selftest(int argc, char **argv)
+{
+    static char run[] = "run", quiet[] = "--quiet", leaks[] = "--leaks=no", end[] = "--";
+    static char self[] = "/proc/self/exe", verb[] = "selftest", events[] = "--events", here[] = "--here", v[] = "-v";
+    bool is_here = argc > 1 && strcmp(argv[argc - 1], here) == 0, verbose = false;
+
+    if (argc < 2 || strcmp(argv[1], events) != 0)
+        return usage();
+    for (int i = 2; i < argc - is_here; i++) {
+        if (strcmp(argv[i], v) != 0)
+            return usage();
+        verbose = true;
+    }
+    if (is_here)
+        return test_here(verbose);
+    char path[4096];
+    ssize_t n = readlink(self, path, sizeof path - 1);
+    if (n <= 0)
+        return usage();
+    path[n] = '\0';
+    char *words[] = {run, quiet, leaks, end, path, verb, events, here, NULL, NULL};
+    int count = 8;
+    if (verbose) {
+        words[7] = v;
+        words[count++] = here;
+    }
+    return cmd_run(count, words);
+}
