@@ -13,9 +13,10 @@
  * Unless a function says otherwise:
  *   - ints that are status return 0, or -1 with errno; errno is left alone on success.
  *   - EINVAL also means: the handle, the set or the buffer is none, or belongs to another handle.
- *   - a function may be called by any thread, and by signal handlers: signals are blocked meanwhile.
- *     One handle may be used by several threads at once.  Functions on buffers lock nothing: a buffer
- *     is used by one thread at a time.
+ *   - a function may be called by any thread, and by signal handlers: signals are blocked meanwhile
+ *     (not by handlers in a program that has entered a sandbox, where they cannot be).  One handle may be
+ *     used by several threads at once.  Functions on buffers lock nothing: a buffer is used by one thread
+ *     at a time.
  *   - times are in nanoseconds, of CLOCK_MONOTONIC.
  *   - the caller owns what it passes: strings and attributes are copied.  Handles, sets and buffers are
  *     the library's; pointers to them are dead after close and destroy.
