@@ -192,25 +192,30 @@ struct unit *large_take_due(void)
     return head;
 }
 
-void large_give(const struct found *f)
-{
-    uint64_t n = note_of(f->head)->units;
-    bool goes = !large_is_filled(f->head);
-    if (goes && heap_is_watched())
-        due_add(f->head);
-    else
-        large_keep(f->head, goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT));
-}
-
-void large_keep(struct unit *head, bool released)
+ALWAYS_INLINE void keep(struct unit *head, uint64_t n, bool released)
 {
     lock_take(&large.lock);
     large.held[large.tail++ % HELD_MAX] = (struct held){head, released};
-    large.held_bytes += resident_bytes(note_of(head)->units);
+    large.held_bytes += resident_bytes(n);
     while (large.tail - large.head == HELD_MAX ||
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
         leave();
     lock_drop(&large.lock);
+}
+
+void large_keep(struct unit *head, bool released)
+{
+    keep(head, note_of(head)->units, released);
+}
+
+void large_give(const struct found *f)
+{
+    uint64_t n = note_of(f->head)->units;
+    bool goes = !large_is_filled(f->head);
+    if (unlikely(goes) && heap_is_watched())
+        due_add(f->head);
+    else
+        keep(f->head, n, goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT));
 }
 
 bool large_let_go(void)

@@ -63,10 +63,15 @@ static bool is_changed(const struct heap_code *c)
     return now != c->was;
 }
 
-bool heap_is_watched(void)
+ALWAYS_INLINE bool is_watched(void)
 {
     return atomic_load_explicit(&heap_watched, memory_order_relaxed) || is_changed(&heap_code[0]) ||
            is_changed(&heap_code[1]);
+}
+
+bool heap_is_watched(void)
+{
+    return is_watched();
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -378,20 +383,6 @@ static bool clean_run(struct unit *first, uint64_t n)
     return !space.in_file && os_release((void *)unit_address(first), n << RTC_UNIT_SHIFT) == 0;
 }
 
-/*
- * Two neighbours become one run.  When they differ, the dirty one is cleaned if it is the smaller:
- * one unit shall not make a large clean run dirty.
- */
-static bool joint_dirt(struct unit *a, uint64_t an, bool a_dirty, struct unit *b, uint64_t bn,
-                       bool b_dirty, bool may_clean)
-{
-    if (a_dirty == b_dirty)
-        return a_dirty;
-    struct unit *dirty = a_dirty ? a : b;
-    uint64_t dirty_units = a_dirty ? an : bn, clean_units = a_dirty ? bn : an;
-    return dirty_units > clean_units || !may_clean || !clean_run(dirty, dirty_units);
-}
-
 /* A large heap may keep more: what is given back has to be faulted in again. */
 static uint64_t dirty_max(void)
 {
@@ -403,7 +394,7 @@ static uint64_t dirty_max(void)
 
 static bool must_wait(void)
 {
-    return !space.in_file && heap_is_watched();
+    return !space.in_file && is_watched();
 }
 
 static void due_add(struct unit *first, uint64_t n)
@@ -416,61 +407,60 @@ static void due_add(struct unit *first, uint64_t n)
     notice_due();
 }
 
-/*
- * A run and its neighbour of another kind: of the two the dirty one is due, if it is not the larger.
- * *length: 0 when that was the neighbour; false: it was the run.
- */
-static COLD bool part(struct unit *first, uint64_t n, bool dirty, struct unit *neighbour, uint64_t *length)
-{
-    if (dirty && n <= *length) {
-        due_add(first, n);
-        return false;
-    }
-    if (!dirty && *length <= n) {
-        run_unlink(neighbour, *length);
-        due_add(neighbour, *length);
-        *length = 0;
-    }
-    return true;
-}
-
 /* ---- giving --------------------------------------------------------------------------------- */
 
-static bool differs(struct unit *run, uint64_t length, bool dirty)
+/*
+ * Two neighbours become one run, and one of them is dirty.  It is cleaned if it is not the larger: one
+ * unit shall not make a large clean run dirty.  Or it becomes due: then the neighbour's *length is 0, or
+ * the run itself IS_DUE and there is nothing left to join.
+ */
+enum meeting { CLEAN, DIRTY, IS_DUE };
+
+ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, struct unit *neighbour,
+                              uint64_t *length)
 {
-    return length && note_of(run)->dirty != dirty;
+    if ((dirty ? n : *length) > (dirty ? *length : n))
+        return DIRTY;
+    if (!must_wait())
+        return clean_run(dirty ? first : neighbour, dirty ? n : *length) ? CLEAN : DIRTY;
+    if (dirty) {
+        due_add(first, n);
+        return IS_DUE;
+    }
+    run_unlink(neighbour, *length);
+    due_add(neighbour, *length);
+    *length = 0;
+    return CLEAN;
 }
 
 /* The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it - later. */
-ALWAYS_INLINE void give(struct unit *first, uint64_t n, bool dirty, bool may_clean)
+ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool may_clean)
 {
     if (may_clean && dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
         if (must_wait()) {
             due_add(first, n);
             return;
         }
-        dirty = !clean_run(first, n);
+        dirty = clean_run(first, n) ? CLEAN : DIRTY;
     }
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
     uint64_t before = unit_number(first) > 1 ? run_length(first - 1) : 0;
-    if (may_clean && unlikely(differs(first + n, after, dirty)) && must_wait() &&
-        !part(first, n, dirty, first + n, &after))
+    if (after && unlikely(note_of(first + n)->dirty != dirty))
+        dirty = may_clean ? meet(first, n, dirty, first + n, &after) : DIRTY;
+    if (dirty == IS_DUE)
         return;
     if (after) {
-        bool other = note_of(first + n)->dirty;
         run_unlink(first + n, after);
         set_owner(first + n, 0, 0);
-        dirty = joint_dirt(first, n, dirty, first + n, after, other, may_clean);
     }
-    if (may_clean && unlikely(differs(first - before, before, dirty)) && must_wait() &&
-        !part(first, n + after, dirty, first - before, &before))
+    if (before && unlikely(note_of(first - before)->dirty != dirty))
+        dirty = may_clean ? meet(first, n + after, dirty, first - before, &before) : DIRTY;
+    if (dirty == IS_DUE)
         return;
     if (before) {
-        bool other = note_of(first - before)->dirty;
         run_unlink(first - before, before);
         set_owner(first - 1, 0, 0);
-        dirty = joint_dirt(first, n + after, dirty, first - before, before, other, may_clean);
     }
     /* Interior entries would answer for the block that was here. */
     for (uint64_t i = 0; i < n; i++)
