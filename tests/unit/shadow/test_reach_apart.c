@@ -270,9 +270,38 @@ static void test_doubtful(void **state)
     here_end();
 }
 
+/* However many pointers to such blocks are read at once. */
+static void test_many(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= 400; count++) {
+        here_begin();
+        memset(&put, 0, sizeof put);
+        memset(outside, 0, sizeof outside);
+        put.start[0] = (uintptr_t)outside;
+        put.start[1] = (uintptr_t)outside + 8192;
+        graph.bytes[0] = 8 * (count + 1);
+        graph.bytes[1] = 64;
+        uint64_t *held = here_put(TINY, 0, 8), *words = (uint64_t *)(void *)outside;
+        atomic_init(&here.record[TINY][0].stacks, 9ull << 32);
+        here.blocks = 9;
+        for (uint32_t i = 0; i < count; i++)
+            words[i] = put.start[1];
+        words[count] = (uintptr_t)held;
+        here_root(outside);
+        list_apart((bool[NODES]){true, true});
+        here_run();
+        assert_int_equal(here_group(1)->reach, REACH_HELD);
+        assert_int_equal(here_group(2)->reach, REACH_HELD);
+        assert_int_equal(here_group(9)->reach, REACH_HELD);
+    }
+    here_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_placement),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_doubtful),
