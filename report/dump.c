@@ -22,7 +22,8 @@ static const char *const segment_states[] = {"building", "current", "superseded"
 static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
                                             "errors", "leaks", "roots", "leak_checks",
                                             "check_leaks", "check_roots", "texts", "recorded",
-                                            "mappings", "map_sum"};
+                                            "mappings", "map_sum",
+                                            "marks"};
 static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
@@ -326,6 +327,15 @@ static void dump_map_sum(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_marks(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct mark_record *m = segment_item(s, i);
+        fprintf(out, "   mark %u time_ns=%llu blocks=%llu bytes=%llu allocs=%llu mapped=%llu\n", m->mark, ull(m->time_ns),
+                ull(m->blocks), ull(m->bytes), ull(m->allocs), ull(m->mapped_bytes));
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -356,6 +366,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_mappings(s, out);
     else if (s->kind == SEGMENT_MAP_SUM)
         dump_map_sum(s, out);
+    else if (s->kind == SEGMENT_MARKS)
+        dump_marks(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

@@ -111,6 +111,8 @@ struct image {
     uint64_t live_bytes;
     uint32_t error_places;
     uint32_t leak_places; /* that are findings */
+    struct mark_record *mark_records;
+    uint32_t mark_count;
     bool has_maps;       /* it made calls that map or unmap: */
     struct map_sum maps;
     struct map_region *regions; /* by address; what cannot be is left out */

@@ -457,6 +457,7 @@ void image_free(struct image *image)
     free(image->unknown_settings);
     free(image->uses);
     free(image->regions);
+    free(image->mark_records);
     free(image->region_sites);
     free(image->exe);
     free(image->argv);

@@ -56,6 +56,11 @@ void json_cost(struct json *j, const struct report *r);
 void json_leaks(struct json *j, struct report *r);
 /* Whether an image was asked about leaks: of its object. */
 void json_leak_check(struct json *j, const struct image *image);
+
+/* ---- print_json_maps.c */
+
+void json_mappings(struct json *j, const struct report *r);
+void json_marks(struct json *j, const struct image *image);
 /* What of each code leaked, in blocks or in bytes: of summary. */
 void json_leak_blocks(struct json *j, const struct report *r);
 void json_leak_bytes(struct json *j, const struct report *r);

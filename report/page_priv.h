@@ -86,6 +86,18 @@ void notes_free(struct notes *notes);
 void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
                const struct page *page);
 
+/* ---- print_maps.c -------------------------------------------------------------------------- */
+
+/* Of all processes but those that exec threw away. */
+struct map_totals {
+    uint64_t processes, uncompared, mapped, unmapped, unseen, bytes;
+    uint64_t peak_bytes; /* the most that one had */
+    uint64_t objects, stacks, others, gone, changed; /* behind our back */
+};
+
+struct map_totals map_totals(const struct report *r);
+void maps_print(const struct report *r, const struct page *page);
+
 /* ---- print_stack.c ------------------------------------------------------------------------- */
 
 #define STACK_INDENT 5

@@ -189,6 +189,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
     print_limits(j, image);
     print_checks(j, image);
     json_leak_check(j, image);
+    json_marks(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
     print_lost_features(j, image->lost_features);
     put_number(j, "allocs", image->allocs);
@@ -218,6 +219,7 @@ static void print_summary(struct json *j, const struct report *r)
     put_number(j, "allocs", t.allocs);
     put_number(j, "frees", t.frees);
     json_error_counts(j, r);
+    json_mappings(j, r);
     if (peak > 0)
         put_number(j, "peak_bytes", peak);
     open_object(j, "bytes");

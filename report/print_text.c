@@ -287,6 +287,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     suppressed_print(r, page);
     baseline_print(r, page);
     use_print(r, main, page);
+    maps_print(r, page);
     cost_print(r, page);
 }
 

@@ -350,6 +350,17 @@ static void read_map_sum(struct reading *rd, const struct segment *s)
     rd->image->has_maps = true;
 }
 
+static void read_marks(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    struct image *image = rd->image;
+
+    for (uint32_t i = 0; i < count; i++) {
+        image->mark_records = grow(image->mark_records, image->mark_count, sizeof *image->mark_records);
+        memcpy(&image->mark_records[image->mark_count++], segment_item(s, i), sizeof *image->mark_records);
+    }
+}
+
 static int by_start(const void *a_, const void *b_)
 {
     const struct map_region *a = a_, *b = b_;
@@ -482,6 +493,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_mappings(rd, s);
     else if (s->kind == SEGMENT_MAP_SUM)
         read_map_sum(rd, s);
+    else if (s->kind == SEGMENT_MARKS)
+        read_marks(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)

@@ -124,6 +124,7 @@ struct print_options {
     struct baseline *baseline; /* and what is known to them */
     uint32_t max_leaks; /* in the text, of each kind; 0: as many as fit */
     bool gen_rules;     /* a suppression for each finding */
+    bool mappings;      /* what calls have mapped, and how much there was at each mark */
     bool used_rules;    /* suppressions that were used are told one by one */
     bool stale_rules;   /* and those that were not, or that take too much */
     bool quiet;         /* nothing at all when nothing is to be said against the run */

@@ -21,6 +21,7 @@
  *   live.c      errors of a run that goes on
  *   checks.c    leaks that it has looked for in mid-run
  *   progress.c  a line for somebody who waits
+ *   print_maps.c  --mappings
  *   print_events.c  what processes have mapped
  *   words.c     names of things, and amounts
  *   print_*.c   sentences

@@ -383,7 +383,7 @@ static bool verify_texts(const struct look *l, const struct segment *s)
     return true;
 }
 
-/* A kill may leave a range half written: who reads them leaves out what cannot be. */
+/* Of marks any number may be; of ranges a kill may leave one half written: who reads them leaves it out. */
 static bool verify_map(const struct look *l, const struct segment *s)
 {
     (void)l;
@@ -412,6 +412,7 @@ static const struct item_rule {
     [SEGMENT_RECORDED] = {sizeof(struct recorded_block), verify_recorded},
     [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_map},
     [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_map},
+    [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_map},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 

@@ -102,6 +102,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .match = frames_to_match(o),
         .max_leaks = option_number(o, "max-leaks", 0),
         .gen_rules = strcmp(option_text(o, "gen-suppressions"), "no") != 0,
+        .mappings = option_flag(o, "mappings"),
         .used_rules = option_flag(o, "print-suppressions"),
         .stale_rules = option_flag(o, "stale-suppressions"),
         .quiet = option_flag(o, "quiet"),

@@ -285,6 +285,7 @@ enum segment_kind {
     SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 5 */
     SEGMENT_MAPPINGS = 14, /* map_regions; index = leaf number; epoch odd: being changed; minor version 5 */
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
+    SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
     SEGMENT_KIND_COUNT
 };
 
@@ -684,6 +685,17 @@ struct map_sum {
     uint64_t reserved[4];
 };
 
+/* How much there was when a mark began. */
+struct mark_record {
+    uint32_t mark; /* as in block words */
+    uint32_t reserved;
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    uint64_t blocks;  /* in use, of all that the process has allocated or inherited */
+    uint64_t bytes;
+    uint64_t allocs;
+    uint64_t mapped_bytes; /* by calls */
+};
+
 /* ---- what there is to say in the program's own words -------------------------------------- */
 
 enum text_kind {
@@ -722,6 +734,7 @@ static_assert(sizeof(struct text_record) == 128, "on-file layout");
 static_assert(sizeof(((struct text_record *)0)->text) == TEXT_PIECE_BYTES + 1, "and its NUL");
 static_assert(sizeof(struct map_region) == 56, "on-file layout");
 static_assert(sizeof(struct map_sum) == 128, "on-file layout");
+static_assert(sizeof(struct mark_record) == 48, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

@@ -417,6 +417,13 @@ long mapped_compare(void);
 /* The same at the end, after which what is mapped is told. */
 void mapped_settle(void);
 void mapped_after_fork(void);
+uint64_t mapped_bytes(void); /* by calls, that are mapped still */
+
+/* ---- marks.c -------------------------------------------------------------------------------------------- */
+
+/* hints_next_mark, and how much there is is written down.  false: there are no more, or not here. */
+bool marks_next(void);
+void marks_after_fork(void);
 
 /* ---- unmap.c: what is not to be unmapped ------------------------------------------------------------------ */
 

@@ -366,6 +366,7 @@ static void begin_again(void)
     take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
     if (map.copy)
         memset(map.copy, 0, map.maps.made * sizeof map.copy[0]);
+    add_bytes(bytes_called(0, ADDRESSES_END, NULL));
     for (uint32_t i = 0; i < map.maps.made; i++)
         copy_leaf(i, 0);
 }
@@ -580,6 +581,11 @@ void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int p
     if (!maps_protect(&map.maps, start, at, (uint8_t)(protection & (PROT_READ | PROT_WRITE | PROT_EXEC))))
         map.sum->flags |= MAP_SUM_FULL;
     leave(&s);
+}
+
+uint64_t mapped_bytes(void)
+{
+    return atomic_load(&map.ready) ? atomic_load_explicit(&map.sum->bytes, memory_order_relaxed) : 0;
 }
 
 /* ---- on request --------------------------------------------------------------------------------- */

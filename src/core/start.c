@@ -56,6 +56,7 @@ static void after_fork(bool fresh)
     errors_after_fork();
     hints_after_fork();
     mapped_after_fork();
+    marks_after_fork();
 }
 
 /* Only the first image of a run can have its heap in the file: there is one heap in it. */

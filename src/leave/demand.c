@@ -41,8 +41,7 @@ static void tell(const struct leaks_now *now)
     } else {
         report_check_by_hand(now);
     }
-    if (hints_next_mark())
-        atomic_fetch_add(&image()->marks, 1);
+    (void)marks_next();
 }
 
 /* ---- checking ------------------------------------------------------------------------------------ */
@@ -116,12 +115,5 @@ EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
 EXPORT int __rtc_mark(void);
 EXPORT int __rtc_mark(void)
 {
-    struct section s;
-    if (!section_begin(&s))
-        return 0;
-    uint32_t mark = hints_next_mark();
-    if (mark)
-        atomic_fetch_add(&image()->marks, 1);
-    section_end(&s);
-    return mark != 0;
+    return marks_next();
 }

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rtcheck/check.h"
+
 #define PAGE 4096ul
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
 #define READ_WRITE (PROT_READ | PROT_WRITE)
@@ -51,7 +53,8 @@ static void goes(void)
 {
     char *at = pages(3);
     must(munmap(at, 3 * PAGE) == 0);
-    at = pages(3);
+    at = (char *)0x200000000000; /* that the kernel gives nobody else */
+    must(mmap(at, 3 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at);
     must(syscall(SYS_munmap, at, 3 * PAGE) == 0);
     pthread_t thread;
     must(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
@@ -68,6 +71,7 @@ static void inherited(void)
     pid_t child = fork();
     if (!child) {
         pages(1);
+        must(munmap(at, 7 * PAGE) == 0);
         _exit(0);
     }
     must(child > 0 && waitpid(child, &status, 0) == child && munmap(at, 7 * PAGE) == 0);
@@ -78,6 +82,15 @@ static void killed(void)
     pages(3);
     must(munmap(pages(2), 2 * PAGE) == 0);
     kill(getpid(), SIGKILL);
+}
+
+static void marks(void)
+{
+    char *at = pages(4), *block = malloc(1000);
+    must(block && rtc_mark() == 1);
+    must(munmap(at, 3 * PAGE) == 0 && malloc(24) && rtc_mark() == 1);
+    free(block);
+    must(munmap(at + 3 * PAGE, PAGE) == 0);
 }
 
 static void waits(void)
@@ -93,7 +106,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"waits", waits}};
+    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"waits", waits}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

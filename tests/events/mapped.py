@@ -39,6 +39,9 @@ def inherited(stage):
     must(run.status == 0 and maps(run) == [(1, 1)], maps(run))
     leak, = run.report.data['leaks']
     must(leak['process'] == [2], leak)
+    run = Run(stage, [stage.program('events/mapped'), 'inherited'], keep=True).wait()
+    child = events(stage, run.pool_file()).split('process ')[2]
+    must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most' in child, child)
 
 
 def problem(stage):
@@ -58,6 +61,35 @@ def suppressed(stage):
         f.write('{\n   of blocks\n   Memcheck:Leak\n   ...\n   fun:main\n}\n')
     run = Run(stage, [stage.program('events/mapped'), 'stays'], options=ASKED + ['suppressions=' + rules]).wait()
     must({m['status'] for m in run.report.data['leaks']} == {'new'}, run.report.data['leaks'])
+
+
+def section(stage):
+    run = Run(stage, [stage.program('events/mapped'), 'goes'], options=['mappings']).wait()
+    lines = run.log.split('\n')
+    at = [i for i, line in enumerate(lines) if line.startswith('MAPPINGS')][0]
+    must(lines[at] == 'MAPPINGS        3 calls mapped, 2 unmapped; 0 B by them, 16.0 KiB at most', lines[at])
+    must(re.fullmatch(r' +behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more made, 1 gone, 0 changed',
+                      lines[at + 1]), lines[at + 1])
+    summary = run.report.data['summary']['mappings']
+    must(summary['mapped'] == 3 and summary['bytes'] == 0 and summary['behind']['gone'] == 1, summary)
+
+
+def marks(how):
+    def check(stage):
+        run = Run(stage, [stage.program('events/mapped'), 'marks'], how=how, options=['mappings', 'deterministic']).wait()
+        rows = re.findall(r'^  (\d) +\d+ +(\d+) +(\S+ \w+) +(\S+ \w+)$', run.log, re.M)
+        must([r[0] for r in rows] == ['2', '3'] and [r[3] for r in rows] == ['16.0 KiB', '4096 B'], run.log)
+        marks = run.report.data['processes'][0]['at_marks']
+        first, second = marks
+        must((second['blocks'], second['bytes']) == (first['blocks'] + 1, first['bytes'] + 24), marks)
+        must((first['mapped_bytes'], second['mapped_bytes']) == (16384, 4096) and second['time'] >= first['time'], marks)
+    return check
+
+
+def nothing_mapped(stage):
+    run = Run(stage, ['/bin/true'], options=['mappings']).wait()
+    must('MAPPINGS        no calls that map or unmap\n' in run.log, run.log)
+    must('mappings' not in run.report.data['summary'], run.report.data['summary'])
 
 
 # ---- rtcheck events ---------------------------------------------------------------------------------
@@ -114,7 +146,9 @@ def of_nothing(stage):
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited),
-          ('problem', problem), ('suppressed', suppressed), ('events_of_killed', of_killed),
+          ('problem', problem), ('suppressed', suppressed), ('section', section),
+          ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
+          ('events_of_killed', of_killed),
           ('events_of_running_by_hand', of_running('hand')),
           ('events_of_running_by_launcher', of_running('launcher')), ('events_of_finished', of_finished),
           ('events_of_nothing', of_nothing)])
