@@ -442,6 +442,14 @@ bool threads_all_outside(void); /* is no other thread in a critical section? */
 uint32_t threads_number_of(uint32_t tid);
 uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
 struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
+/*
+ * The same as of one moment, though they may go on counting; false: it is not to be had (a thread stays in
+ * its section, a fork is under way, or a handler interrupted one of its own thread).  Not in a section.
+ */
+bool threads_totals_at_once(struct thread_totals *sum);
+/* The counters of a living thread, which stay when it is over; NULL: it never called us. */
+struct thread_record *threads_record_of(uint32_t tid);
+bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum);
 /* Before a fork: what the child begins with. */
 void threads_note_totals(void);
 /*

@@ -23,6 +23,7 @@ static struct {
     uint32_t next_number; /* last given out */
     struct segment *chunk;
     struct thread limbo;
+    _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
     struct thread_totals past;    /* of threads that are over, and of what was before a fork */
     struct thread_totals at_fork; /* of all */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
@@ -156,6 +157,81 @@ struct thread_totals threads_totals(void)
 }
 
 /*
+ * A moment of all counters.  They only grow, and change inside sections: where every thread is outside
+ * both times that one looks, and the sums are the same, nobody was in the middle of counting in between.
+ * (The processor keeps the order of stores: crit, counters, crit.)  Where they never rest they are stopped.
+ */
+#define TRIES 64u
+
+static bool is_same(const struct thread_totals *a, const struct thread_totals *b)
+{
+    return a->allocs == b->allocs && a->frees == b->frees && a->alloc_bytes == b->alloc_bytes &&
+           a->free_bytes == b->free_bytes;
+}
+
+static bool is_at_rest(const struct thread *t)
+{
+    return !atomic_load_explicit(&t->crit, memory_order_acquire);
+}
+
+/* false: somebody is counting. */
+static bool totals_if_all_rest(struct thread_totals *sum)
+{
+    uint32_t turn = atomic_load(&threads.turnover);
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (!is_at_rest(t))
+            return false;
+    *sum = threads_totals();
+    return !(turn & 1) && turn == atomic_load(&threads.turnover);
+}
+
+bool threads_totals_at_once(struct thread_totals *sum)
+{
+    struct thread_totals again;
+    for (uint32_t i = 0; i < TRIES; i++)
+        if (totals_if_all_rest(sum) && totals_if_all_rest(&again) && is_same(sum, &again))
+            return true;
+    if (!fork_stop_writers())
+        return false;
+    *sum = threads_totals();
+    fork_let_go();
+    return true;
+}
+
+struct thread_record *threads_record_of(uint32_t tid)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->tid == tid && !t->limbo)
+            return t->record;
+    return NULL;
+}
+
+/* Of one thread; at rest when it is over. */
+static bool record_if_at_rest(struct thread_record *r, struct thread_totals *sum)
+{
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->record == r && !is_at_rest(t))
+            return false;
+    *sum = (struct thread_totals){0};
+    totals_add(sum, r);
+    return true;
+}
+
+bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum)
+{
+    struct thread_totals again;
+    for (uint32_t i = 0; i < TRIES; i++)
+        if (record_if_at_rest(r, sum) && record_if_at_rest(r, &again) && is_same(sum, &again))
+            return true;
+    if (!fork_stop_writers())
+        return false;
+    *sum = (struct thread_totals){0};
+    totals_add(sum, r);
+    fork_let_go();
+    return true;
+}
+
+/*
  * The kernel makes one mapping of neighbours that look alike: a stack ends with the page of its control
  * block, whatever the mapping says, and of several the one that begins next above is the one.
  */
@@ -234,12 +310,14 @@ void threads_gone(struct thread *t)
 {
     threads_tell_balance(t);
     lock_take(&threads.lock);
+    atomic_fetch_add(&threads.turnover, 1);
     if (t->record != &uncounted)
         totals_add(&threads.past, t->record);
     atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
     t->ignoring = 0;
     t->birth_flags = 0;
     t->tid = 0;
+    atomic_fetch_add(&threads.turnover, 1);
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
     lock_drop(&threads.lock);
 }

@@ -107,6 +107,96 @@ static void stop_in_time(void)
     fork_let_go();
 }
 
+static struct thread *somebody_else(void)
+{
+    struct thread *t = threads_first();
+    while (t == self)
+        t = t->next;
+    MUST(t);
+    return t;
+}
+
+/* A thread that is in the middle of counting is not looked at. */
+static void count_at_once(void)
+{
+    struct thread_totals sum, before;
+    start();
+    pthread_barrier_init(&done, NULL, 2);
+    add_threads(1);
+    struct thread *t = somebody_else();
+    MUST(threads_totals_at_once(&before));
+    atomic_store(&t->crit, 1);
+    atomic_fetch_add(&t->record->allocs, 1);
+    MUST(!threads_totals_at_once(&sum) && !threads_record_at_once(t->record, &sum));
+    MUST(go_page->epoch == fork_epoch()); /* nobody is left waiting */
+    atomic_fetch_add(&t->record->alloc_bytes, 100);
+    atomic_store(&t->crit, 0);
+    MUST(threads_totals_at_once(&sum));
+    MUST(sum.allocs == before.allocs + 1 && sum.alloc_bytes == before.alloc_bytes + 100);
+    MUST(threads_record_at_once(t->record, &sum) && sum.allocs >= 1 && sum.alloc_bytes >= 100);
+    MUST(threads_record_of(t->tid) == t->record && !threads_record_of(os_pid() + 100000));
+}
+
+static void counts_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(count_at_once), 0);
+}
+
+#define CALLS 5000000u
+#define IDLE 60 /* others: looking at them takes a while */
+static _Atomic bool enough;
+static _Atomic(struct thread_record *) counting;
+
+static void bump(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* As sections are entered and left, and calls counted in them. */
+static void *count_on(void *unused)
+{
+    MUST(threads_register() == self && self);
+    struct thread_record *r = self->record;
+    counting = r;
+    while (!enough) {
+        atomic_store(&self->crit, 1);
+        if (go_page->epoch) {
+            bump(&r->allocs, 1);
+            bump(&r->alloc_bytes, 100);
+        }
+        atomic_store_explicit(&self->crit, 0, memory_order_release);
+    }
+    return unused;
+}
+
+/* While a thread counts, each moment of it is whole. */
+static void count_while_counting(void)
+{
+    pthread_t thread;
+    struct thread_totals sum;
+    struct thread_record *r;
+    start();
+    pthread_barrier_init(&done, NULL, IDLE + 1);
+    add_threads(IDLE);
+    MUST(pthread_create(&thread, NULL, count_on, NULL) == 0);
+    while (!(r = counting))
+        os_yield();
+    while (atomic_load_explicit(&r->allocs, memory_order_relaxed) < CALLS) {
+        MUST(!threads_totals_at_once(&sum) || sum.alloc_bytes == 100 * sum.allocs);
+        MUST(!threads_record_at_once(r, &sum) || sum.alloc_bytes == 100 * sum.allocs);
+    }
+    enough = true;
+    pthread_join(thread, NULL);
+}
+
+static void counts_whole_moments(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(count_while_counting), 0);
+}
+
 static void stops_in_time(void **state)
 {
     (void)state;
@@ -118,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fork_leaves_others),
         cmocka_unit_test(stops_in_time),
+        cmocka_unit_test(counts_at_once),
+        cmocka_unit_test(counts_whole_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
