@@ -357,9 +357,13 @@ static bool is_gone(const struct report *r, const struct image *image)
 
 void images_mark_gone(struct report *r)
 {
+    bool more = false;
+
     for (struct image *image = r->images; image; image = image->hh.next)
         if (!image->gone)
-            image->gone = is_gone(r, image);
+            more |= image->gone = is_gone(r, image);
+    if (more) /* what it wrote last may lie in an area that it did not have when the tables were read */
+        (void)view_refresh(&r->view);
 }
 
 bool image_seems_alive(const struct report *r, const struct image *image)

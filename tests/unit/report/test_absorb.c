@@ -60,6 +60,26 @@ static void test_witnesses_are_waited_for(void **state)
     run_end(&run);
 }
 
+/* What a process claims between the look at the tables and its end is read with the rest of it. */
+static void test_areas_of_the_last_moment(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_start();
+
+    (void)state;
+    an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    run_start(&run);
+    assert_int_equal(images_refresh(run.r), 0);
+    uint32_t end = view_area_end(&run.r->view);
+    atomic_fetch_add(&build_run(&run.b)->next_area, 1);
+    images_mark_gone(run.r);
+    assert_int_equal(view_area_end(&run.r->view), end); /* it may claim more */
+    process_end(pid);
+    images_mark_gone(run.r);
+    assert_int_equal(view_area_end(&run.r->view), end + 1);
+    run_end(&run);
+}
+
 /* Nobody looks at the pid of a process that has no witness: it may be anything. */
 static void test_others_are_not(void **state)
 {
@@ -403,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_living_keep_theirs),
         cmocka_unit_test(test_witnesses_are_waited_for),
+        cmocka_unit_test(test_areas_of_the_last_moment),
         cmocka_unit_test(test_others_are_not),
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_errors_stay),
