@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../events/alone.h"
 #include "rtcheck/profile.h"
 
 #define THREADS 8
@@ -340,42 +341,22 @@ static void row_handlers(void)
 
 /* ---- rows ----------------------------------------------------------------------------------------- */
 
-static const struct row {
-    const char *name;
-    void (*run)(void);
-} row[] = {
+static const struct row row[] = {
     {"open", row_open},       {"query", row_query},         {"unlisted", row_unlisted},
     {"counts", row_counts},   {"reset", row_reset},         {"snapshots", row_snapshots},
     {"threads", row_threads}, {"one_moment", row_one_moment}, {"forks", row_forks},
     {"handlers", row_handlers},
 };
 
-static bool run(const struct row *r)
+/* It is known to the runtime. */
+static void allocate_once(void)
 {
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(600); /* one that hangs ends here */
-        free(malloc(1));
-        r->run();
-        _exit(0);
-    }
-    bool good = waitpid(pid, &status, 0) == pid && status == 0;
-    printf("%s %s\n", good ? "ok" : "wrong", r->name);
-    return good;
-}
-
-static bool is_wanted(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    return argc == 1;
+    free(malloc(1));
 }
 
 int main(int argc, char **argv)
 {
-    int wrong = 0;
+    const struct rows all = {row, sizeof row / sizeof row[0], 600, allocate_once};
     setvbuf(stdout, NULL, _IONBF, 0);
     if (!rtc_profile_open) {
         puts("absent");
@@ -386,8 +367,5 @@ int main(int argc, char **argv)
         argv += 2;
         argc -= 2;
     }
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (is_wanted(row[i].name, argc, argv))
-            wrong += !run(&row[i]);
-    return wrong != 0;
+    return rows_run(&all, argc, argv);
 }

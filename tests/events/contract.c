@@ -7,6 +7,8 @@
  */
 #include "contract.h"
 
+#include "alone.h"
+
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -94,47 +96,19 @@ bool is_mapped(const void *at, size_t bytes)
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
-static const struct row {
-    const char *name;
-    void (*run)(void);
-} row[] = {
+static const struct row row[] = {
 #define ROW(name) {#name, row_##name},
 #include "contract.def"
 #undef ROW
 };
 
-static bool run(const struct row *r)
-{
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(60); /* one that hangs ends here */
-        r->run();
-        _exit(0);
-    }
-    bool good = waitpid(pid, &status, 0) == pid && status == 0;
-    printf("%s %s\n", good ? "ok" : "wrong", r->name);
-    return good;
-}
-
-static bool is_wanted(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
-    int wrong = 0;
+    const struct rows all = {row, sizeof row / sizeof row[0], 60, NULL};
     setvbuf(stdout, NULL, _IONBF, 0);
     if (!rtc_event_set_handler) {
         puts("absent");
         return 0;
     }
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (is_wanted(row[i].name, argc, argv))
-            wrong += !run(&row[i]);
-    return wrong != 0;
+    return rows_run(&all, argc, argv);
 }
