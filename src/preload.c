@@ -19,13 +19,16 @@ const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_
 
 static const struct fatal_hooks fatal_hooks = {leave_killed, leave_cut};
 
-/* exit once more, for what the program has written to streams is flushed after us. */
+/*
+ * exit once more, for what the program has written to streams is flushed after us: libc's, as the program may
+ * have one of its own.
+ */
 static void ending(int status, void *unused)
 {
     (void)unused;
     int wanted = leave_finish(END_EXIT, status);
     if (wanted != status)
-        exit(wanted);
+        NEXT(exit)(wanted);
 }
 
 static void ending_quickly(void)

@@ -138,6 +138,8 @@ struct lock {
 
 void lock_take(struct lock *l);
 bool lock_try(struct lock *l); /* false: somebody has it */
+/* false: nobody has dropped it for `ns` (below a second): a handler of the program's may keep its holder from that. */
+bool lock_take_within(struct lock *l, uint32_t ns);
 void lock_drop(struct lock *l);
 /* In a forked child, where the holder does not exist. */
 void lock_reset(struct lock *l);

@@ -4,8 +4,10 @@
  */
 #include "base.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define SPINS 64
 
@@ -22,14 +24,15 @@ static void assert_rank(const struct thread *t, const struct lock *l)
 }
 
 /* base lies under os, so the one system call a lock needs is issued here. */
-static void futex(_Atomic uint32_t *word, int op, uint32_t value)
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
 {
     long nr = SYS_futex;
-    register long timeout __asm__("r10") = 0;
+    register long timeout __asm__("r10") = (long)most;
     __asm__ volatile("syscall"
                      : "+a"(nr)
                      : "D"(word), "S"((long)op), "d"((long)value), "r"(timeout)
                      : "rcx", "r11", "memory");
+    return nr;
 }
 
 static void note_taken(struct lock *l)
@@ -58,27 +61,39 @@ void locks_abandon(void)
     self_state &= ~(uint32_t)SELF_IN_LIMBO;
 }
 
-static void take(struct lock *l)
+/* most: NULL, or how long one wait may be; false: it was as long, and somebody has it still. */
+ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
 {
     uint32_t seen = 0;
     if (atomic_compare_exchange_strong_explicit(&l->word, &seen, 1, memory_order_acquire,
                                                 memory_order_relaxed))
-        return; /* pairs with the exchange in lock_drop */
+        return true; /* pairs with the exchange in lock_drop */
     for (int i = 0; i < SPINS; i++) {
         __builtin_ia32_pause();
         seen = 0;
         if (atomic_compare_exchange_weak_explicit(&l->word, &seen, 1, memory_order_acquire,
                                                   memory_order_relaxed))
-            return;
+            return true;
     }
     while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
-        futex(&l->word, FUTEX_WAIT_PRIVATE, 2);
+        if (futex(&l->word, FUTEX_WAIT_PRIVATE, 2, most) == -ETIMEDOUT)
+            return false; /* the word stays 2: at worst one wake too many */
+    return true;
 }
 
 void lock_take(struct lock *l)
 {
-    take(l);
+    (void)take(l, NULL);
     note_taken(l);
+}
+
+bool lock_take_within(struct lock *l, uint32_t ns)
+{
+    const struct timespec most = {.tv_nsec = ns};
+    if (!take(l, &most))
+        return false;
+    note_taken(l);
+    return true;
 }
 
 bool lock_try(struct lock *l)
@@ -95,7 +110,7 @@ void lock_drop(struct lock *l)
 {
     note_dropped(l);
     if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
-        futex(&l->word, FUTEX_WAKE_PRIVATE, 1);
+        futex(&l->word, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 void lock_reset(struct lock *l)

@@ -450,6 +450,7 @@ const struct os_action *fatal_instead_of(int signal);
 /* ---- next.c: the functions behind ours ---------------------------------------------------------------- */
 
 struct next {
+    void (*exit)(int);
     int (*fork)(void);
     int (*_Fork)(void);
     int (*execvpe)(const char *, char *const[], char *const[]);

@@ -13,6 +13,10 @@
  * the map is compared with what the kernel has whenever it is to be relied on, and mended.  What is more
  * there than in the map may be on its way into it, by a call that is being made: then nothing is said.
  *
+ * The kernel's calls never wait for another thread of the program's, and collectors count on that: they stop
+ * threads wherever they are, in a handler, and map while those stand.  So nobody waits here for long, either: a
+ * call that cannot have the map in time goes unseen, as one does that a handler makes in the midst of ours.
+ *
  * A process that makes none of these calls has no map, and pays nothing for it.  The copy is written leaf
  * by leaf, behind each change; a forked child has its parent's map in its memory, and copies it anew when it
  * first changes it.
@@ -26,6 +30,7 @@
 #define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
 #define REGIONS_LEAST 1024u
 #define ADDRESSES_END (1ull << 47) /* above are the kernel's */
+#define PATIENCE_NS 100000000u /* with who holds the lock */
 
 static struct {
     struct lock lock;
@@ -36,6 +41,7 @@ static struct {
     struct segment **copy; /* of each leaf */
     struct map_sum *sum;
     _Atomic uint64_t begun, ended; /* calls; between the two the kernel may have what the map has not */
+    _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
 } map = {.lock = LOCK_INIT(RANK_MAPS)};
 
 static struct map_sum unrecorded; /* where the run file has no room */
@@ -371,11 +377,25 @@ static void begin_again(void)
         copy_leaf(i, 0);
 }
 
+static bool take_lock(void)
+{
+    bool held_up = atomic_load_explicit(&map.held_up, memory_order_relaxed);
+    bool taken = held_up ? lock_try(&map.lock) : lock_take_within(&map.lock, PATIENCE_NS);
+    if (unlikely(taken == held_up))
+        atomic_store_explicit(&map.held_up, !taken, memory_order_relaxed);
+    return taken;
+}
+
 static bool enter(struct section *s)
 {
     if (!section_begin(s))
         return false;
-    lock_take(&map.lock);
+    if (!take_lock()) {
+        if (atomic_load(&map.ready))
+            atomic_fetch_add(&map.sum->unseen, 1);
+        section_end(s);
+        return false;
+    }
     if (!atomic_load(&map.ready))
         begin();
     else if (map.image != image()->image)
@@ -398,6 +418,7 @@ void mapped_after_fork(void)
         atomic_store(&map.ready, false);
     }
     lock_reset(&map.lock);
+    atomic_store(&map.held_up, false);
     atomic_store(&map.ended, atomic_load(&map.begun));
 }
 
@@ -418,8 +439,14 @@ void mapped_begin(struct mapped_call *c, const struct entry *at)
     c->stack = at ? stack_put(s.t, at) : 0;
     c->thread = s.t->number;
     section_end(&s);
-    if (unlikely(!atomic_load(&map.ready)) && enter(&s))
+    if (likely(atomic_load(&map.ready)))
+        return;
+    if (enter(&s)) {
         leave(&s);
+    } else { /* no map to speak of */
+        mapped_end(c);
+        c->known = false;
+    }
 }
 
 void mapped_end(struct mapped_call *c)
@@ -594,8 +621,10 @@ long mapped_compare(void)
 {
     struct section s;
     struct comparison c = {.end = ADDRESSES_END, .origin = MAP_BEHIND, .counts = true};
-    if (!atomic_load(&map.ready) || !enter(&s))
+    if (!atomic_load(&map.ready))
         return 0;
+    if (!enter(&s))
+        return -EAGAIN; /* nothing was compared */
     int err = compare(&c);
     if (!err)
         count(&map.sum->compared, 1);

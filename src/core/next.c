@@ -36,6 +36,7 @@ static void look_up_sanitizer(void)
 void next_resolve(void)
 {
 #define LOOK_UP(name) look_up(&next.name, #name)
+    LOOK_UP(exit);
     LOOK_UP(fork);
     LOOK_UP(_Fork);
     LOOK_UP(execvpe);

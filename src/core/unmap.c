@@ -13,6 +13,7 @@
  */
 #include "core.h"
 
+#define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 
 static bool is_heap(uintptr_t start, uintptr_t end)
@@ -75,7 +76,7 @@ bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 {
     struct error_record region = {.region = REGION_HEAP};
     uintptr_t own, own_end;
-    if (!c->known || start >= end)
+    if (!c->known || start >= end || end > ADDRESSES_END)
         return false;
     bool whole = mapped_is_whole(start, end);
     if (!whole)

@@ -12,11 +12,11 @@ from harness import clean_environment, main, must
 ENDS = {'r': 'said at_exit', 'e': 'said at_exit', '_': 'said', 'q': 'said'}
 
 
-def status(stage, words, options='', lsan='', says='said at_exit', leaves=False):
+def status(stage, words, options='', lsan='', says='said at_exit', leaves=False, program='ci/ends'):
     room = stage.room()
     env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': 'quiet:' + options,
            'RTCHECK_POOL_DIR': room, 'LSAN_OPTIONS': lsan}
-    done = subprocess.run([stage.program('ci/ends'), *words], env=env, stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run([stage.program(program), *words], env=env, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=60)
     must(done.stdout == says, words, 'said', repr(done.stdout), done.stderr)
     must((os.listdir(room) != []) == leaves, 'it left', os.listdir(room))
@@ -31,6 +31,11 @@ def every_end(stage):
             must(got == want, how, options, lsan, 'ended with', got, 'instead of', want)
         must(status(stage, [how], 'error_exitcode=9', '', says) == 7, how, 'without a leak')
     must(status(stage, ['a', 'leak'], 'error_exitcode=9', '', 'said', True) == -6, 'a signal stays')
+
+
+def own_exit(stage):
+    must(status(stage, [], says='said', program='ci/own_exit') == 7, 'nothing is asked for')
+    must(status(stage, [], 'error_exitcode=9', says='said', program='ci/own_exit') == 9, 'not 9')
 
 
 def what_counts(stage):
@@ -49,4 +54,4 @@ def what_counts(stage):
 
 
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (every_end, what_counts)])
+    main([(f.__name__, f) for f in (every_end, own_exit, what_counts)])

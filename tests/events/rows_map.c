@@ -164,3 +164,50 @@ void row_calls_in_handlers(void)
     must(setitimer(ITIMER_REAL, &never, NULL) == 0);
     must(rtc_event_compare() >= 0 && rtc_event_compare() == 0);
 }
+
+static _Atomic bool stopped, may_go, done;
+
+static void stand_still(int signal)
+{
+    (void)signal;
+    stopped = true;
+    while (!may_go)
+        usleep(10);
+    stopped = false;
+}
+
+static void *map_on(void *unused)
+{
+    while (!done)
+        munmap(some(1), PAGE);
+    return unused;
+}
+
+/* A collector maps while the other threads stand still, wherever they are. */
+void row_stopped_in_the_midst(void)
+{
+    pthread_t thread;
+    must(signal(SIGUSR1, stand_still) != SIG_ERR);
+    must(pthread_create(&thread, NULL, map_on, NULL) == 0);
+    for (unsigned i = 0; i < 2000; i++) {
+        may_go = false;
+        must(pthread_kill(thread, SIGUSR1) == 0);
+        while (!stopped)
+            usleep(1);
+        munmap(some(2), 2 * PAGE);
+        may_go = true;
+        while (stopped)
+            usleep(1);
+    }
+    done = true;
+    must(pthread_join(thread, NULL) == 0);
+}
+
+/* The kernel refuses the whole, though it would take each piece of it. */
+void row_munmap_of_everything(void)
+{
+    char *at = some(2);
+    must(munmap(at, 1ul << 62) == -1 && errno == EINVAL);
+    must(munmap(NULL, -PAGE) == -1 && errno == EINVAL);
+    at[0] = 1;
+}
