@@ -8,7 +8,7 @@
  * 0 for them, and the error handler is told why.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
- * runtime is not there.  Ask once, e.g. `if (rtc_cpc_open)`.  Whole programs: examples/counters.c, overflow.c.
+ * runtime is not there.  Ask once, e.g. `if (rtc_cpc_open)`.  Whole programs: tests/examples/.
  *
  * Unless a function says otherwise:
  *   - ints that are status return 0, or -1 with errno; errno is left alone on success.

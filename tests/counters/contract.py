@@ -43,13 +43,13 @@ def header(stage):
 
 
 def examples(stage):
-    """Those of examples/, as C and as C++, with the runtime and without it."""
+    """Those of tests/examples/, as C and as C++, with the runtime and without it."""
     room = stage.room()
     for name, last in (('counters', r'19: page-faults \d+ task-clock \d+ clock:monotonic \d+'),
                        ('overflow', r'\d+ times 1000 faults, 0 of something else')):
         for compiler in ('gcc -std=gnu11 -x c', 'g++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
             subprocess.run(compiler.split() + ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-I', SOURCE + '/include',
-                                               '-o', room + '/' + name, '%s/examples/%s.c' % (SOURCE, name)],
+                                               '-o', room + '/' + name, '%s/tests/examples/%s.c' % (SOURCE, name)],
                            check=True)
             plain = run_plain(stage, [room + '/' + name])
             must((plain.status, plain.out) == (0, b'nobody counts: run me by rtcheck\n'), plain.out)

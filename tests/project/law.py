@@ -3,7 +3,8 @@
 """The laws of the architecture, tried on the compiler with the flags that each room is built with.
 
 A room can include its own headers and the doors of the rooms below it, and no other header of the
-project; nothing is smuggled past the include path; what the runtime must not use is not included.
+project; nothing is smuggled past the include path; what the runtime must not use is not included;
+nothing lies at the top of the tree that the architecture does not name there.
 """
 import json
 import os
@@ -34,6 +35,7 @@ SEES = {
     "report": ["shadow"],
     "tools": ["shadow", "report"],
 }
+TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
 RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
 SCRATCH = tempfile.TemporaryDirectory()
 TRY = pathlib.Path(SCRATCH.name, "try.c")
@@ -112,6 +114,16 @@ def check_rooms():
                 wrong.append(f"{path.relative_to(SOURCE)}: {room} is no room")
 
 
+def check_top():
+    """The tree is the table of contents: git, where it is there, says what of it is ours."""
+    listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "-C", SOURCE, "ls-files"],
+                            capture_output=True, text=True, check=False)
+    for name in sorted({line.split("/")[0] for line in listed.stdout.splitlines()} - TOP):
+        if not name.startswith("."):
+            wrong.append(f"{name}: not in the top of the tree")
+
+
+check_top()
 check_rooms()
 check_files()
 check_sight(flags())
