@@ -320,6 +320,7 @@ static void begin_child(void)
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
+    due_after_fork(whole);
     recorded_after_fork(whole);
     depot_after_fork(!lease);
     modules_after_fork(!lease);

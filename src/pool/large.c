@@ -28,7 +28,6 @@ static struct {
     } held[HELD_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
     uint64_t held_bytes; /* resident */
-    uint32_t due;        /* list of heads, by unit number */
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -171,27 +170,6 @@ bool large_is_filled(const struct unit *head)
     return resident_bytes(note_of(head)->units) || heap_in_file();
 }
 
-static void due_add(struct unit *head)
-{
-    lock_take(&large.lock);
-    note_of(head)->next = large.due;
-    large.due = unit_number(head);
-    lock_drop(&large.lock);
-    notice_due();
-}
-
-struct unit *large_take_due(void)
-{
-    struct unit *head = NULL;
-    lock_take(&large.lock);
-    if (large.due) {
-        head = heap.unit + large.due;
-        large.due = note_of(head)->next;
-    }
-    lock_drop(&large.lock);
-    return head;
-}
-
 ALWAYS_INLINE void keep(struct unit *head, uint64_t n, bool released)
 {
     lock_take(&large.lock);
@@ -213,7 +191,7 @@ void large_give(const struct found *f)
     uint64_t n = note_of(f->head)->units;
     bool goes = !large_is_filled(f->head);
     if (unlikely(goes) && heap_is_watched())
-        due_add(f->head);
+        due_block(f->head);
     else
         keep(f->head, n, goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT));
 }
@@ -267,5 +245,4 @@ void large_after_fork(bool trusted)
         return;
     large.head = large.tail = 0;
     large.held_bytes = 0;
-    large.due = 0;
 }

@@ -273,6 +273,13 @@ void units_after_fork(bool trusted);
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
+/* What of the heap became usable while it was watched, since this was asked last.  false: nothing. */
+bool heap_grown(uint64_t *from, uint64_t *to);
+/* Of some recent moment: takes no lock, may be called anywhere. */
+void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
+
+/* ---- what somebody has to be told of first (due.c) ----------------------------------------- */
+
 /*
  * Somebody wants to hear before pages go back to the kernel: handlers of ours (heap_watched), or others
  * who have changed code of heap_code (filled by core/notice.c).  Then they are kept out of use; the thread that
@@ -292,10 +299,7 @@ struct heap_due {
 };
 bool heap_due_take(struct heap_due *d); /* false: there is none */
 void heap_due_put(const struct heap_due *d, bool released);
-/* What of the heap became usable while it was watched, since this was asked last.  false: nothing. */
-bool heap_grown(uint64_t *from, uint64_t *to);
-/* Of some recent moment: takes no lock, may be called anywhere. */
-void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
+void due_after_fork(bool trusted);
 
 /* ---- the run file (run_file.c), our image in it (image.c, segment.c) --------------------------- */
 

@@ -6,6 +6,8 @@
 
 #include "pool.h"
 
+#include <string.h>
+
 /* ---- slab.c and units.c: the private table ---------------------------------------------------- */
 
 #define SLOT_WORDS (SLOTS_MAX / 64)
@@ -36,9 +38,20 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
     return unit_note + (u - heap.unit);
 }
 
-/* ---- units.c: what is due (pool.h) ---------------------------------------------------------- */
+/* ---- due.c: what somebody has to be told of (pool.h) ------------------------------------------- */
 
-bool heap_is_watched(void);
+ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
+{
+    uint64_t now;
+    memcpy(&now, c->at, sizeof now);
+    return now != c->was;
+}
+
+ALWAYS_INLINE bool heap_is_watched(void)
+{
+    return atomic_load_explicit(&heap_watched, memory_order_relaxed) || heap_code_is_changed(&heap_code[0]) ||
+           heap_code_is_changed(&heap_code[1]);
+}
 
 /* The calling thread is to tell of something. */
 ALWAYS_INLINE void notice_due(void)
@@ -47,9 +60,13 @@ ALWAYS_INLINE void notice_due(void)
         self->after |= AFTER_NOTICE;
 }
 
-/* large.c: the first block that is due, NULL: none, and into the quarantine with it. */
-struct unit *large_take_due(void);
+/* Their notes tell how many units they have. */
+void due_block(struct unit *head);
+void due_run(struct unit *first);
+
+/* Of what was told: large.c: into the quarantine with it; units.c: among the free runs. */
 void large_keep(struct unit *head, bool released);
+void units_put_back(struct unit *first, uint64_t n, bool released);
 
 /* ---- image.c ------------------------------------------------------------------------------------ */
 

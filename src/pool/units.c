@@ -13,7 +13,7 @@
  *
  * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
  * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
- * is *due*: in no list of free ones until the thread has left its section and told (core/notice.c).
+ * is due (due.c).
  */
 #include "pool_priv.h"
 
@@ -36,10 +36,6 @@
 
 struct heap heap;
 struct unit_note *unit_note;
-_Atomic bool heap_watched;
-
-static const uint64_t no_code;
-struct heap_code heap_code[2] = {{&no_code, 0}, {&no_code, 0}};
 
 static struct {
     struct lock lock;
@@ -53,26 +49,7 @@ static struct {
     uint64_t dirty_bytes;
     _Atomic uint64_t free_units; /* written under the lock */
     uint32_t list[RUN_LISTS];
-    uint32_t due; /* list */
 } space = {.lock = LOCK_INIT(RANK_UNITS)};
-
-static bool is_changed(const struct heap_code *c)
-{
-    uint64_t now;
-    memcpy(&now, c->at, sizeof now);
-    return now != c->was;
-}
-
-ALWAYS_INLINE bool is_watched(void)
-{
-    return atomic_load_explicit(&heap_watched, memory_order_relaxed) || is_changed(&heap_code[0]) ||
-           is_changed(&heap_code[1]);
-}
-
-bool heap_is_watched(void)
-{
-    return is_watched();
-}
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
@@ -390,24 +367,20 @@ static uint64_t dirty_max(void)
     return share > DIRTY_BYTES_MIN ? share : DIRTY_BYTES_MIN;
 }
 
-/* ---- due: when the program wants to hear of it ------------------------------------------------ */
+/* ---- giving --------------------------------------------------------------------------------- */
 
 static bool must_wait(void)
 {
-    return !space.in_file && is_watched();
+    return !space.in_file && heap_is_watched();
 }
 
-static void due_add(struct unit *first, uint64_t n)
+static void leave_due(struct unit *first, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
         set_owner(first + i, 0, 0);
     note_of(first)->units = (uint32_t)n;
-    note_of(first)->next = space.due;
-    space.due = unit_number(first);
-    notice_due();
+    due_run(first);
 }
-
-/* ---- giving --------------------------------------------------------------------------------- */
 
 /*
  * Two neighbours become one run, and one of them is dirty.  It is cleaned if it is not the larger: one
@@ -424,11 +397,11 @@ ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, stru
     if (!must_wait())
         return clean_run(dirty ? first : neighbour, dirty ? n : *length) ? CLEAN : DIRTY;
     if (dirty) {
-        due_add(first, n);
+        leave_due(first, n);
         return IS_DUE;
     }
     run_unlink(neighbour, *length);
-    due_add(neighbour, *length);
+    leave_due(neighbour, *length);
     *length = 0;
     return CLEAN;
 }
@@ -438,7 +411,7 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool
 {
     if (may_clean && dirty && space.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
         if (must_wait()) {
-            due_add(first, n);
+            leave_due(first, n);
             return;
         }
         dirty = clean_run(first, n) ? CLEAN : DIRTY;
@@ -475,37 +448,10 @@ void units_give(struct unit *first, uint64_t n, bool dirty)
     lock_drop(&space.lock);
 }
 
-static struct unit *take_due_run(void)
+void units_put_back(struct unit *first, uint64_t n, bool released)
 {
-    struct unit *first = NULL;
     lock_take(&space.lock);
-    if (space.due) {
-        first = heap.unit + space.due;
-        space.due = note_of(first)->next;
-    }
-    lock_drop(&space.lock);
-    return first;
-}
-
-bool heap_due_take(struct heap_due *d)
-{
-    d->head = large_take_due();
-    d->block = d->head;
-    if (!d->head)
-        d->head = take_due_run();
-    if (d->head)
-        d->units = note_of(d->head)->units;
-    return d->head;
-}
-
-void heap_due_put(const struct heap_due *d, bool released)
-{
-    if (d->block) {
-        large_keep(d->head, released);
-        return;
-    }
-    lock_take(&space.lock);
-    give(d->head, d->units, !released, released); /* else, refused (mlock), it would be due for ever */
+    give(first, n, !released, released); /* else, refused (mlock), it would be due for ever */
     lock_drop(&space.lock);
 }
 
@@ -538,7 +484,6 @@ void units_after_fork(bool trusted)
             set_owner(heap.unit + i, 0, 0);
     space.free_units = 0;
     space.dirty_bytes = 0;
-    space.due = 0;
 }
 
 /* The units that hold something; free runs are left out, clean or dirty. */
