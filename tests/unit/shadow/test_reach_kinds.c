@@ -7,7 +7,7 @@
  *
  * and each seventh is the parent's.
  */
-#include "reach_here.h"
+#include "reach_slab.h"
 
 #define BLOCKS 80000u
 #define SLOT_BYTES 32u
@@ -21,11 +21,7 @@ static const struct {
             {80000, REACH_LOST_BEHIND, 0}};
 
 static struct {
-    uint64_t *memory;
-    struct block_record *record;
-    uint32_t *slab_of_unit;
-    struct reach_slab slab;
-    struct reach_heap heap;
+    struct slab_heap in;
     uint64_t root[BLOCKS];
     uint32_t roots;
 } many;
@@ -40,7 +36,7 @@ static uint32_t part_of(uint32_t i)
 
 static uint64_t start_of(uint32_t i)
 {
-    return (uintptr_t)many.memory + (uint64_t)(i * 7919ull % BLOCKS) * SLOT_BYTES;
+    return (uintptr_t)many.in.memory + (uint64_t)(i * 7919ull % BLOCKS) * SLOT_BYTES;
 }
 
 static uint32_t bytes_of(uint32_t i)
@@ -60,31 +56,18 @@ static bool is_new(uint32_t i)
 
 static void make_block(uint32_t i)
 {
-    const uint64_t slot = (start_of(i) - (uintptr_t)many.memory) / SLOT_BYTES;
+    const uint64_t slot = (start_of(i) - (uintptr_t)many.in.memory) / SLOT_BYTES;
     const uint32_t p = part_of(i), mark = is_counted(i) ? 1 + i % 2 : MARK_INHERITED;
-    atomic_init(&many.record[slot].word, here_word(BLOCK_LIVE, 0, mark, bytes_of(i)));
-    atomic_init(&many.record[slot].stacks, (i + 1ull) << 32);
-    many.memory[slot * SLOT_BYTES / 8] = part[p].to ? start_of(i + part[p].to) : 0;
+    atomic_init(&many.in.record[slot].word, here_word(BLOCK_LIVE, 0, mark, bytes_of(i)));
+    atomic_init(&many.in.record[slot].stacks, (i + 1ull) << 32);
+    many.in.memory[slot * SLOT_BYTES / 8] = part[p].to ? start_of(i + part[p].to) : 0;
     if (p == 0 || part[p].reach == REACH_INTERIOR)
         many.root[many.roots++] = start_of(i) + (p ? 1 : 0);
 }
 
 static void make_many(void)
 {
-    const uint64_t bytes = align_up((uint64_t)BLOCKS * SLOT_BYTES, UNIT);
-    many.memory = aligned_alloc(UNIT, bytes);
-    many.record = calloc(bytes / SLOT_BYTES, sizeof *many.record);
-    many.slab_of_unit = calloc(bytes / UNIT, sizeof *many.slab_of_unit);
-    for (uint64_t i = 0; i < bytes / UNIT; i++)
-        many.slab_of_unit[i] = 1;
-    many.slab = (struct reach_slab){.start = (uintptr_t)many.memory,
-                                    .records = many.record,
-                                    .magic = 1ull << 31,
-                                    .stride = sizeof *many.record,
-                                    .slot_bytes = SLOT_BYTES,
-                                    .slots = (uint32_t)(bytes / SLOT_BYTES)};
-    many.heap = (struct reach_heap){many.slab.start, bytes, many.slab_of_unit, &many.slab, 1,
-                                    many.slab.slots, BLOCKS + 1, 0, 0, NULL};
+    slab_heap_begin(&many.in, BLOCKS, SLOT_BYTES, BLOCKS + 1, 0);
     for (uint32_t i = 0; i < BLOCKS; i++)
         make_block(i);
 }
@@ -110,10 +93,10 @@ static void more_than_there_are_numbers(void **state)
     (void)state;
     const struct reach_rules rules = {.mark_since = 2};
     make_many();
-    uint64_t bytes = reach_room(&many.heap, false);
+    uint64_t bytes = reach_room(&many.in.heap, false);
     uint32_t count, blocks = 0, want = 0;
     void *scratch = calloc(1, bytes);
-    struct reach_scan *r = reach_begin(scratch, bytes, &many.heap, &rules);
+    struct reach_scan *r = reach_begin(scratch, bytes, &many.in.heap, &rules);
     reach_root(r, many.root, many.roots, ROOT_AT, ROOT_NUMBER);
     reach_inside(r);
     reach_lost(r);
@@ -126,9 +109,7 @@ static void more_than_there_are_numbers(void **state)
         want += is_counted(i);
     assert_int_equal(blocks, want);
     free(scratch);
-    free(many.memory);
-    free(many.record);
-    free(many.slab_of_unit);
+    slab_heap_end(&many.in);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * test_reach_model.c - thousands of small random heaps against a slow model of the same rules, with
  * little scratch and with much, and lists that are deeper than any stack.
  */
-#include "reach_here.h"
+#include "reach_slab.h"
 
 #define BLOCKS 20u
 #define WORDS 6u
@@ -368,11 +368,7 @@ static void random_heaps(void **state)
 /* ---- deep ---------------------------------------------------------------------------------------------- */
 
 static struct {
-    unsigned char *memory;
-    struct block_record *record;
-    uint32_t *slab_of_unit;
-    struct reach_slab slab;
-    struct reach_heap heap;
+    struct slab_heap in;
     uint64_t *last; /* node of the list */
 } deep;
 
@@ -384,32 +380,19 @@ static struct {
  */
 static void make_deep(uint32_t count, uint64_t behind)
 {
-    uint64_t bytes = align_up((uint64_t)count * 2 * NODE_BYTES, UNIT);
-    deep.memory = aligned_alloc(UNIT, bytes + behind);
-    deep.record = calloc(count * 2, sizeof *deep.record);
-    deep.slab_of_unit = calloc(bytes / UNIT, sizeof *deep.slab_of_unit);
-    for (uint64_t i = 0; i < bytes / UNIT; i++)
-        deep.slab_of_unit[i] = 1;
-    deep.slab = (struct reach_slab){.start = (uintptr_t)deep.memory,
-                                    .records = deep.record,
-                                    .magic = 1ull << 31,
-                                    .stride = sizeof *deep.record,
-                                    .slot_bytes = NODE_BYTES,
-                                    .slots = count * 2};
-    deep.heap =
-        (struct reach_heap){deep.slab.start, bytes, deep.slab_of_unit, &deep.slab, 1, count * 2, 1, 0, 0, NULL};
+    slab_heap_begin(&deep.in, count * 2, NODE_BYTES, 1, behind);
     uint32_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t next = (uint32_t)((at + 7919ull * 613) % count); /* prime, and no divisor */
-        uint64_t *node = (uint64_t *)(void *)(deep.memory + (uint64_t)at * 2 * NODE_BYTES);
+        uint64_t *node = deep.in.memory + (uint64_t)at * 2 * NODE_BYTES / 8;
         node[0] = (uintptr_t)node + NODE_BYTES;
-        node[1] = i + 1 < count ? deep.slab.start + (uint64_t)next * 2 * NODE_BYTES : 0;
+        node[1] = i + 1 < count ? deep.in.slab.start + (uint64_t)next * 2 * NODE_BYTES : 0;
         deep.last = node;
         node[4] = 0;
         node[5] = 0;
         for (uint32_t j = 0; j < 2; j++) {
-            atomic_init(&deep.record[at * 2 + j].word, here_word(BLOCK_LIVE, 0, 1, 16));
-            atomic_init(&deep.record[at * 2 + j].stacks, 1ull << 32);
+            atomic_init(&deep.in.record[at * 2 + j].word, here_word(BLOCK_LIVE, 0, 1, 16));
+            atomic_init(&deep.in.record[at * 2 + j].stacks, 1ull << 32);
         }
         at = next;
     }
@@ -419,10 +402,10 @@ static void make_deep(uint32_t count, uint64_t behind)
 static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach behind)
 {
     const struct reach_rules rules = {0};
-    uint64_t bytes = reach_room(&deep.heap, true) + extra;
+    uint64_t bytes = reach_room(&deep.in.heap, true) + extra;
     void *scratch = calloc(1, bytes);
     uint32_t count;
-    struct reach_scan *r = reach_begin(scratch, bytes, &deep.heap, &rules);
+    struct reach_scan *r = reach_begin(scratch, bytes, &deep.in.heap, &rules);
     reach_root(r, &root, 1, ROOT_AT, 1);
     reach_inside(r);
     reach_lost(r);
@@ -431,10 +414,10 @@ static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach
     for (uint32_t i = 0; i < count; i++) {
         bool is_behind = g[i].reach != first;
         assert_int_equal(g[i].reach, is_behind ? behind : first);
-        assert_int_equal(g[i].blocks, count == 1  ? deep.heap.slots
-                                      : is_behind ? deep.heap.slots - 1
+        assert_int_equal(g[i].blocks, count == 1  ? deep.in.heap.slots
+                                      : is_behind ? deep.in.heap.slots - 1
                                                   : 1);
-        assert_int_equal(g[i].behind_blocks, count == 1 || is_behind ? 0 : deep.heap.slots - 1);
+        assert_int_equal(g[i].behind_blocks, count == 1 || is_behind ? 0 : deep.in.heap.slots - 1);
     }
     free(scratch);
 }
@@ -442,15 +425,13 @@ static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach
 static void run_all_deep(uint32_t count, uint64_t extra)
 {
     make_deep(count, 0);
-    uint64_t first = deep.slab.start;
+    uint64_t first = deep.in.slab.start;
     run_deep(extra, first, REACH_HELD, REACH_HELD);
     run_deep(extra, first + 1, REACH_INTERIOR, REACH_BEHIND);
     run_deep(extra, 0, REACH_LOST, REACH_LOST_BEHIND);
     deep.last[1] = first; /* a circle */
     run_deep(extra, 0, REACH_CIRCLE, REACH_LOST_BEHIND);
-    free(deep.memory);
-    free(deep.record);
-    free(deep.slab_of_unit);
+    slab_heap_end(&deep.in);
 }
 
 static void deep_lists(void **state)
@@ -475,36 +456,34 @@ static void wide(void **state)
     const uint32_t count = 2000000;
     const uint64_t table_bytes = align_up(count * 8, UNIT);
     make_deep(count / 2, table_bytes);
-    memset(deep.memory, 0, (uint64_t)count * NODE_BYTES);
-    uint64_t units = deep.heap.bytes / UNIT;
-    uint64_t *table = (uint64_t *)(void *)(deep.memory + deep.heap.bytes);
+    memset(deep.in.memory, 0, (uint64_t)count * NODE_BYTES);
+    uint64_t units = deep.in.heap.bytes / UNIT;
+    uint64_t *table = deep.in.memory + deep.in.heap.bytes / 8;
     for (uint64_t i = 0; i < count; i++)
-        table[i] = deep.heap.base + i * NODE_BYTES;
+        table[i] = deep.in.heap.base + i * NODE_BYTES;
     struct block_record record;
     atomic_init(&record.word, here_word(BLOCK_LIVE, 0, 1, 0));
     atomic_init(&record.stacks, 1ull << 32);
-    struct reach_slab slabs[2] = {deep.slab,
+    struct reach_slab slabs[2] = {deep.in.slab,
                                   {.start = (uintptr_t)table,
                                    .records = &record,
                                    .request = count * 8,
                                    .stride = sizeof record,
                                    .slots = 1,
-                                   .first = deep.slab.slots}};
+                                   .first = deep.in.slab.slots}};
     uint32_t *map = calloc(units + table_bytes / UNIT, sizeof *map);
     for (uint64_t i = 0; i < units + table_bytes / UNIT; i++)
         map[i] = i < units ? 1 : 2;
-    deep.heap.bytes += table_bytes;
-    deep.heap.slab_of_unit = map;
-    deep.heap.slab = slabs;
-    deep.heap.slabs = 2;
-    deep.heap.slots++;
+    deep.in.heap.bytes += table_bytes;
+    deep.in.heap.slab_of_unit = map;
+    deep.in.heap.slab = slabs;
+    deep.in.heap.slabs = 2;
+    deep.in.heap.slots++;
     run_deep(64 * 1024, (uintptr_t)table, REACH_HELD, REACH_HELD);
     run_deep(16, (uintptr_t)table, REACH_HELD, REACH_HELD);
     run_deep(64 * 1024, (uintptr_t)table + 1, REACH_INTERIOR, REACH_BEHIND);
     free(map);
-    free(deep.memory);
-    free(deep.record);
-    free(deep.slab_of_unit);
+    slab_heap_end(&deep.in);
 }
 
 int main(void)
