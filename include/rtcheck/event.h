@@ -31,16 +31,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "api.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef RTC_API
-#if defined __GNUC__ && !defined __clang__
-#define RTC_API __attribute__((weak, noplt)) /* found in programs that are not position-independent, too */
-#else
-#define RTC_API __attribute__((weak))
-#endif
 #endif
 
 /*
