@@ -7,8 +7,6 @@
  */
 #include "contract.h"
 
-#include "../events/alone.h"
-
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,12 +14,6 @@
 #define FRESH_BYTES ((size_t)1 << 30)
 
 struct told told;
-
-void must_failed(const char *file, int line, const char *condition)
-{
-    fprintf(stderr, "%s:%d: not so: %s (errno %d, told: %s)\n", file, line, condition, errno, told.text);
-    _exit(1);
-}
 
 static void take_note(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap)
 {
@@ -104,12 +96,6 @@ bool is_about(uint64_t counted, uint64_t n)
     return counted >= n && counted <= n + 30;
 }
 
-void must_end_well(pid_t pid)
-{
-    int status = -1;
-    must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-}
-
 unsigned open_descriptors(void)
 {
     unsigned n = 0;
@@ -132,11 +118,6 @@ static const struct row row[] = {
 int main(int argc, char **argv)
 {
     const struct rows all = {row, sizeof row / sizeof row[0], 60, NULL};
-    setvbuf(stdout, NULL, _IONBF, 0);
-    if (!rtc_cpc_open) {
-        puts("absent");
-        return 0;
-    }
     map_fresh();
-    return rows_run(&all, argc, argv);
+    return rows_main(&all, rtc_cpc_open, argc, argv);
 }

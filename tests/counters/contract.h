@@ -16,14 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MUST_ALSO told.text
+#include "../events/alone.h"
 #include "rtcheck/cpc.h"
 
 #define ROW(name) void row_##name(void);
 #include "contract.def"
 #undef ROW
-
-#define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition))
-_Noreturn void must_failed(const char *file, int line, const char *condition);
 
 #define USER RTC_CPC_COUNT_USER
 #define SYSTEM RTC_CPC_COUNT_SYSTEM
@@ -59,7 +58,6 @@ uint64_t value_of(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index);
 void touch(unsigned pages); /* so many page faults, and hardly more */
 /* n faults have been counted, and what else may have come meanwhile. */
 bool is_about(uint64_t counted, uint64_t n);
-void must_end_well(pid_t pid);
 unsigned open_descriptors(void);
 
 #endif

@@ -5,11 +5,11 @@ import errno
 import os
 import re
 import resource
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import SOURCE, Run, main, must, run_plain
+from harness import SOURCE, Run, main, must
+from contracts import absent, example, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/contract.def').read(), re.M)
 
@@ -19,43 +19,8 @@ def rows(how, without=None):
         env = {'RTCHECK_TEST_WITHOUT': without} if without else {}
         # A raw clone is seen only by the page that the kernel wipes.
         wanted = [r for r in ROWS if not without or 'fork' in r and r != 'forks_while_others_count']
-        run = Run(stage, [stage.program('counters/contract')] + wanted, how=how, env=env).wait()
-        said = run.out.decode().split('\n')[:-1]
-        must(said == ['ok ' + r for r in wanted], 'rows:', sorted(set(said) ^ {'ok ' + r for r in wanted}),
-             run.err.decode()[-1000:])
-        return '%d rows' % len(said)
+        return rows_hold(stage, 'counters/contract', wanted, how, env=env)
     return check
-
-
-def absent(stage):
-    """A program that uses the interface links and runs without the runtime."""
-    run = run_plain(stage, [stage.program('counters/contract')])
-    must((run.status, run.out) == (0, b'absent\n'), run.status, run.out, run.err)
-
-
-def header(stage):
-    """As C and as C++, with nothing before it, and every warning."""
-    for compiler in ('cc -std=c99 -x c', 'cc -std=c17 -x c', 'c++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
-        done = subprocess.run(compiler.split() + ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-fsyntax-only',
-                                                  SOURCE + '/include/rtcheck/cpc.h'],
-                              capture_output=True, text=True)
-        must(done.returncode == 0, compiler, done.stderr)
-
-
-def examples(stage):
-    """Those of tests/examples/, as C and as C++, with the runtime and without it."""
-    room = stage.room()
-    for name, last in (('counters', r'19: page-faults \d+ task-clock \d+ clock:monotonic \d+'),
-                       ('overflow', r'\d+ times 1000 faults, 0 of something else')):
-        for compiler in ('gcc -std=gnu11 -x c', 'g++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
-            subprocess.run(compiler.split() + ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-I', SOURCE + '/include',
-                                               '-o', room + '/' + name, '%s/tests/examples/%s.c' % (SOURCE, name)],
-                           check=True)
-            plain = run_plain(stage, [room + '/' + name])
-            must((plain.status, plain.out) == (0, b'nobody counts: run me by rtcheck\n'), plain.out)
-            run = Run(stage, [room + '/' + name]).wait()
-            said = run.out.decode().splitlines()
-            must(run.status == 0 and said and re.fullmatch(last, said[-1]), compiler, name, said, run.err)
 
 
 # What is said of an event that perf_event_open refuses, and of those that a clock could stand in for.
@@ -97,4 +62,6 @@ def reasons(stage):
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
-          ('reasons', reasons), ('absent', absent), ('header', header), ('examples', examples)])
+          ('reasons', reasons), ('absent', absent('counters/contract')), ('header', header('cpc.h')),
+          ('example_counters', example('counters', r'19: page-faults \d+ task-clock \d+ clock:monotonic \d+')),
+          ('example_overflow', example('overflow', r'\d+ times 1000 faults, 0 of something else'))])

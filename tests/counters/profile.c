@@ -25,14 +25,6 @@
 #define THREADS 8
 #define BYTES 100
 
-#define must(condition) ((condition) ? (void)0 : must_failed(__LINE__, #condition))
-
-static _Noreturn void must_failed(int line, const char *condition)
-{
-    fprintf(stderr, "profile.c:%d: not so: %s\n", line, condition);
-    _exit(1);
-}
-
 static unsigned long reads = 20000;
 
 /* ---- what the rows use ---------------------------------------------------------------------------- */
@@ -285,12 +277,6 @@ static void row_threads(void)
     must(read_var(p, "alloc_calls") >= 7); /* it stays */
 }
 
-static void must_end_well(pid_t pid)
-{
-    int status = -1;
-    must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-}
-
 static void row_forks(void)
 {
     rtc_profile_t *p = open_process(), *thread;
@@ -357,15 +343,10 @@ static void allocate_once(void)
 int main(int argc, char **argv)
 {
     const struct rows all = {row, sizeof row / sizeof row[0], 600, allocate_once};
-    setvbuf(stdout, NULL, _IONBF, 0);
-    if (!rtc_profile_open) {
-        puts("absent");
-        return 0;
-    }
     if (argc > 2 && strcmp(argv[1], "--reads") == 0) {
         reads = strtoul(argv[2], NULL, 10);
         argv += 2;
         argc -= 2;
     }
-    return rows_run(&all, argc, argv);
+    return rows_main(&all, rtc_profile_open, argc, argv);
 }

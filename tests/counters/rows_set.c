@@ -122,7 +122,7 @@ static void try_name(void *arg, const char *event)
 static void never(void *arg, unsigned picno, const char *event)
 {
     (void)arg, (void)picno;
-    must_failed(__FILE__, __LINE__, event);
+    must_failed(__FILE__, __LINE__, event, told.text);
 }
 
 static void note_name(void *arg, const char *attr)

@@ -1,17 +1,37 @@
 /*
  * alone.h - for tests: the rows of a table, each in a process of its own.
  *
- * Prints "ok NAME" or "wrong NAME" for each that is wanted: those that are named, else all.
+ * Prints "ok NAME" or "wrong NAME" for each that is wanted: those that are named, else all.  A row is wrong that
+ * does not end well: by a `must` that does not hold, say.
  */
 #ifndef ALONE_H
 #define ALONE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef MUST_ALSO
+#define MUST_ALSO "" /* what else there is to say where something does not hold */
+#endif
+#define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition, MUST_ALSO))
+
+static inline _Noreturn void must_failed(const char *file, int line, const char *condition, const char *also)
+{
+    fprintf(stderr, "%s:%d: not so: %s (errno %d) %s\n", file, line, condition, errno, also);
+    _exit(1);
+}
+
+static inline void must_end_well(pid_t pid)
+{
+    int status = -1;
+    if (pid <= 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        must_failed(__FILE__, __LINE__, "a child ends well", "");
+}
 
 struct row {
     const char *name;
@@ -57,6 +77,16 @@ static inline int rows_run(const struct rows *all, int argc, char **argv)
         if (row_is_wanted(all->row[i].name, argc, argv))
             wrong += !row_is_good(all, &all->row[i]);
     return wrong != 0;
+}
+
+/* What main does; `there`: the runtime is. */
+static inline int rows_main(const struct rows *all, bool there, int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IONBF, 0);
+    if (there)
+        return rows_run(all, argc, argv);
+    puts("absent");
+    return 0;
 }
 
 #endif

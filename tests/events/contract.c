@@ -7,19 +7,11 @@
  */
 #include "contract.h"
 
-#include "alone.h"
-
 #include <stdlib.h>
 #include <sys/wait.h>
 
 volatile struct logged logged[LOGGED_MAX];
 _Atomic unsigned logged_count;
-
-void must_failed(const char *file, int line, const char *condition)
-{
-    fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
-    _exit(1);
-}
 
 void record(unsigned type, union rtc_event *e, void *arg)
 {
@@ -105,10 +97,5 @@ static const struct row row[] = {
 int main(int argc, char **argv)
 {
     const struct rows all = {row, sizeof row / sizeof row[0], 60, NULL};
-    setvbuf(stdout, NULL, _IONBF, 0);
-    if (!rtc_event_set_handler) {
-        puts("absent");
-        return 0;
-    }
-    return rows_run(&all, argc, argv);
+    return rows_main(&all, rtc_event_set_handler, argc, argv);
 }

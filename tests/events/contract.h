@@ -18,6 +18,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "rtcheck/event.h"
 
 #define ROW(name) void row_##name(void);
@@ -31,9 +32,6 @@
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
 #define READ_WRITE (PROT_READ | PROT_WRITE)
-
-#define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition))
-_Noreturn void must_failed(const char *file, int line, const char *condition);
 
 /* What `record` saw, in order; `arg` is the handler's. */
 #define LOGGED_MAX 4096

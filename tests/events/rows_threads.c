@@ -181,12 +181,6 @@ static void live(_Atomic unsigned *counter)
     must(*counter == 4 && logged_count == 1);
 }
 
-static void must_end_well(pid_t pid)
-{
-    int status = -1;
-    must(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-}
-
 void row_fork_while_events_fire(void)
 {
     static pid_t (*const make[])(void) = {fork, _Fork, by_clone};
