@@ -46,6 +46,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     leave_start();
+    turns_constructed();
     events_constructed();
     counters_constructed();
     if (wants_leaks_at_end())

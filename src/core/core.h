@@ -156,6 +156,41 @@ void notice_start(const struct notice_to *to); /* once: before anybody listens, 
 /* Behind a section: tells of what is due, and does it. */
 void notice_give(void);
 
+/* ---- turns.c: tables of whom to tell, read without a lock ------------------------------------------------ */
+
+/* What a table begins with. */
+struct turn_table {
+    size_t bytes;
+    struct turn_table *retired;
+};
+
+/* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
+struct turn {
+    uint64_t era;
+    uint32_t side;
+};
+void turn_begin(struct turn *t);
+void turn_end(struct turn *t);
+bool turns_inside(void); /* is the calling thread between the two? */
+
+/*
+ * Around a change of what tables say.  -EDEADLK: in a callback, which would wait for itself.  turns_look: to
+ * know what was changed; callbacks may.
+ */
+int turns_begin_change(void);
+void turns_look(void);
+void turns_end_change(void);
+/* Cleared; NULL: no memory. */
+void *turns_new_table(size_t bytes);
+/* Another one has taken its place (NULL: there was none); it is freed by a turns_wait. */
+void turns_retire(struct turn_table *old);
+/* Nobody who began before sees anything but the present tables when this returns. */
+void turns_wait(void);
+/* A lock for what a callback may do, too; nothing is called while it is held.  A fork drops it. */
+void turns_lock(void);
+void turns_unlock(void);
+void turns_constructed(void);
+
 /* ---- loader.c ----------------------------------------------------------------------------------------- */
 
 struct loader_range {

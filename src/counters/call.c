@@ -10,12 +10,12 @@
 #include <errno.h>
 
 struct gate {
-    _Atomic uint32_t lock; /* 0 free, 1 held, 2 held and waited for */
+    _Atomic uint32_t lock;
     _Atomic uint32_t ours; /* 0: a new page */
 };
 
 static struct gate wiped_by_hand; /* where the kernel does not do it */
-static _Atomic(struct gate *) gate; /* NULL: nobody has opened a handle yet */
+static _Atomic(void *) gate; /* NULL: nobody has opened a handle yet */
 
 static __thread uint64_t number;
 
@@ -27,47 +27,19 @@ uint64_t thread_number(void)
     return number;
 }
 
-static COLD struct gate *make_gate(void)
-{
-    struct gate *made = os_map(PAGE_BYTES), *none = NULL;
-    if (os_failed(made))
-        made = &wiped_by_hand;
-    else if (os_wipe_on_fork(made, PAGE_BYTES)) {
-        os_unmap(made, PAGE_BYTES);
-        made = &wiped_by_hand;
-    }
-    atomic_store(&made->ours, 1);
-    if (atomic_compare_exchange_strong(&gate, &none, made))
-        return made;
-    if (made != &wiped_by_hand)
-        os_unmap(made, PAGE_BYTES);
-    return none;
-}
-
-static void take(struct gate *g)
-{
-    uint32_t free = 0;
-    if (atomic_compare_exchange_strong(&g->lock, &free, 1))
-        return;
-    while (atomic_exchange(&g->lock, 2))
-        os_wait(&g->lock, 2, 0, false);
-}
-
 void room_lock(struct os_signals *s)
 {
-    struct gate *g = atomic_load(&gate);
-    g = likely(g) ? g : make_gate();
+    struct gate *g = os_wiped_page(&gate, &wiped_by_hand);
     os_block_signals(s);
-    take(g);
+    os_lock(&g->lock);
     if (unlikely(!atomic_exchange(&g->ours, 1)))
-        counters_forked(false);
+        counters_forked(false); /* or nobody was here before: nothing is bound */
 }
 
 void room_unlock(const struct os_signals *s)
 {
     struct gate *g = atomic_load(&gate);
-    if (atomic_exchange(&g->lock, 0) == 2)
-        os_wake(&g->lock, false);
+    os_unlock(&g->lock);
     os_restore_signals(s);
 }
 
@@ -101,7 +73,8 @@ static void after_fork_in_child(void)
 {
     if (!forking.locked)
         return;
-    atomic_store(&atomic_load(&gate)->ours, 1);
+    struct gate *g = atomic_load(&gate);
+    atomic_store(&g->ours, 1);
     counters_forked(true); /* nobody else is here: the lock may be wiped */
     after_fork_in_parent();
 }

@@ -15,7 +15,7 @@ static struct attachment {
 void attachment_note(uintptr_t at, uint64_t bytes)
 {
     static uint32_t oldest;
-    events_lock();
+    turns_lock();
     struct attachment *a = NULL;
     for (uint32_t i = 0; i < ATTACHMENTS_MAX; i++)
         if (attachment[i].at == at)
@@ -23,16 +23,16 @@ void attachment_note(uintptr_t at, uint64_t bytes)
     if (!a)
         a = &attachment[oldest++ % ATTACHMENTS_MAX];
     *a = (struct attachment){at, bytes};
-    events_unlock();
+    turns_unlock();
 }
 
 static uint64_t remembered(uintptr_t at)
 {
     uint64_t bytes = 0;
-    events_lock();
+    turns_lock();
     for (uint32_t i = 0; i < ATTACHMENTS_MAX && !bytes; i++)
         bytes = attachment[i].at == at ? attachment[i].bytes : 0;
-    events_unlock();
+    turns_unlock();
     return bytes;
 }
 

@@ -52,8 +52,7 @@ struct visit {
     const struct handler *to;
     uint32_t count;
     const struct handler *running; /* now; NULL: none */
-    uint64_t era;
-    uint32_t side;
+    struct turn turn;
 };
 
 void visit_begin(struct visit *v);
@@ -75,12 +74,6 @@ ALWAYS_INLINE bool is_armed(uint32_t native)
 /* Those of `events` whose calls are seen, and those that the program sees to. */
 uint32_t handlers_installed(uint32_t events);
 uint32_t handlers_external(uint32_t events);
-/* Is the calling thread in a callback? */
-bool handlers_are_running(void);
-
-/* A lock for what a callback may do, too; nothing is called while it is held.  A fork drops it. */
-void events_lock(void);
-void events_unlock(void);
 
 /* ---- change.c ----------------------------------------------------------------------------------- */
 

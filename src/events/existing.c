@@ -93,18 +93,18 @@ EXPORT void rtc_mem_type_alloc(void *address, size_t size, int mem_type, int sys
                                unsigned mem_flags)
 {
     union rtc_event e = {.mem_type = {address, size, mem_type, sys_dev, mem_flags}};
-    events_lock();
+    turns_lock();
     remember(&e);
-    events_unlock();
+    turns_unlock();
     tell_all(RTC_EVENT_MEM_TYPE_ALLOC, &e);
 }
 
 EXPORT void rtc_mem_type_free(void *address)
 {
     union rtc_event e = {.mem_type = {address, 0, 0, 0, 0}};
-    events_lock();
+    turns_lock();
     forget(address, &e);
-    events_unlock();
+    turns_unlock();
     tell_all(RTC_EVENT_MEM_TYPE_FREE, &e);
 }
 
@@ -113,10 +113,10 @@ EXPORT void rtc_mem_type_free(void *address)
 static void tell_announced(struct visit *v, const struct handler *h)
 {
     for (uint32_t i = 0;; i++) {
-        events_lock(); /* not over the callback */
+        turns_lock(); /* not over the callback */
         bool more = i < known.made;
         union rtc_event e = more ? known.all[i].event : (union rtc_event){0};
-        events_unlock();
+        turns_unlock();
         if (!more)
             return;
         if (e.mem_type.size || e.mem_type.address)

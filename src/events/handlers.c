@@ -1,18 +1,5 @@
 /*
- * handlers.c - who is told of events.
- *
- * The handlers are a table that never changes: registering publishes a new one.  An event holds no
- * lock while it visits them; it counts itself among the visitors of the current *turn*, on one of
- * two counters.  Whoever unregisters publishes the new table, begins the next turn (newcomers use
- * the other counter and find the new table), and waits until nobody of the last turn is left.  So a
- * stream of events keeps nobody waiting for ever, and a visitor never waits at all.
- *
- *      turn 6: inside[0] = 3     new table, turn := 7     inside[0] = 2, 1, 0: the old table is free
- *              inside[1] = 0                              inside[1] counts who came since
- *
- * The counters and the writers' lock lie in a page that the kernel wipes at a fork (also at one
- * that nobody tells us of): other threads' visits and changes do not exist in a child.  A visit
- * that goes on there - its callback forked - sees by the era that it is not counted.
+ * handlers.c - who is told of events: a table that is only replaced (core/turns.c).
  */
 #include "events_priv.h"
 
@@ -20,27 +7,14 @@
 #include <string.h>
 
 struct handlers {
+    struct turn_table table;
     uint32_t count;
-    size_t bytes;
-    struct handlers *retired; /* list of those that visitors may still look at */
     struct handler handler[];
 };
 
-struct gate {
-    _Atomic uint64_t era; /* 0: a new page */
-    _Atomic uint64_t turn;
-    _Atomic uint32_t inside[2];
-    _Atomic uint32_t awaited; /* somebody waits for one of them */
-    _Atomic uint32_t writer;  /* locks: 0 free, 1 held, 2 held and waited for */
-    _Atomic uint32_t existing;
-};
-
 static struct {
-    _Atomic(struct gate *) gate;
-    _Atomic(const struct handlers *) table;
-    _Atomic uint64_t eras;
-    /* under the writers' lock */
-    struct handlers *retired;
+    _Atomic(struct handlers *) table;
+    /* while nobody else changes anything */
     uint32_t installed, external;
     bool disabled, configured;
 } events;
@@ -49,105 +23,21 @@ _Atomic uint32_t events_armed;
 
 static __thread struct visit *visiting; /* the innermost */
 
-/* ---- the page ------------------------------------------------------------------------------- */
-
-static struct gate wiped_by_hand; /* where the kernel does not do it */
-
-static COLD struct gate *make_gate(void)
-{
-    struct gate *made = os_map(PAGE_BYTES), *none = NULL;
-    if (os_failed(made))
-        made = &wiped_by_hand;
-    else if (os_wipe_on_fork(made, PAGE_BYTES)) {
-        os_unmap(made, PAGE_BYTES);
-        made = &wiped_by_hand;
-    }
-    if (atomic_compare_exchange_strong(&events.gate, &none, made))
-        return made;
-    if (made != &wiped_by_hand)
-        os_unmap(made, PAGE_BYTES);
-    return none;
-}
-
-static struct gate *gate(void)
-{
-    struct gate *g = atomic_load_explicit(&events.gate, memory_order_acquire);
-    return likely(g) ? g : make_gate();
-}
-
-static void wipe(void)
-{
-    memset(&wiped_by_hand, 0, sizeof wiped_by_hand);
-}
-
 void events_constructed(void)
 {
     struct object library;
     if (loader_find((uintptr_t)&events_constructed, &library))
         os_note_own((const void *)library.start, library.end - library.start);
-    if (gate() == &wiped_by_hand)
-        NEXT(register_atfork)(NULL, NULL, wipe, NULL);
     heap_constructed();
-}
-
-static uint64_t era_of(struct gate *g)
-{
-    uint64_t era = atomic_load_explicit(&g->era, memory_order_relaxed);
-    if (unlikely(!era)) {
-        uint64_t next = atomic_fetch_add(&events.eras, 1) + 1;
-        if (atomic_compare_exchange_strong(&g->era, &era, next))
-            era = next;
-    }
-    return era;
-}
-
-static void lock(_Atomic uint32_t *word)
-{
-    uint32_t free = 0;
-    if (atomic_compare_exchange_strong(word, &free, 1))
-        return;
-    while (atomic_exchange(word, 2))
-        os_wait(word, 2, 0, false);
-}
-
-static void unlock(_Atomic uint32_t *word)
-{
-    if (atomic_exchange(word, 0) == 2)
-        os_wake(word, false);
-}
-
-void events_lock(void)
-{
-    lock(&gate()->existing);
-}
-
-void events_unlock(void)
-{
-    unlock(&gate()->existing);
 }
 
 /* ---- visits --------------------------------------------------------------------------------- */
 
-static void leave(struct gate *g, uint32_t side)
-{
-    if (atomic_fetch_sub(&g->inside[side], 1) == 1 && unlikely(atomic_load(&g->awaited)))
-        os_wake(&g->inside[side], false);
-}
-
 void visit_begin(struct visit *v)
 {
-    struct gate *g = gate();
-    v->era = era_of(g);
-    v->running = NULL;
-    for (;;) {
-        uint64_t turn = atomic_load(&g->turn);
-        v->side = turn & 1;
-        atomic_fetch_add(&g->inside[v->side], 1); /* seq_cst: pairs with wait_for_visitors */
-        if (likely(atomic_load(&g->turn) == turn))
-            break;
-        leave(g, v->side);
-    }
+    turn_begin(&v->turn);
     const struct handlers *t = atomic_load(&events.table);
+    v->running = NULL;
     v->to = t ? t->handler : NULL;
     v->count = t ? t->count : 0;
     v->outer = visiting;
@@ -156,11 +46,8 @@ void visit_begin(struct visit *v)
 
 void visit_end(struct visit *v)
 {
-    struct gate *g = gate();
     visiting = v->outer;
-    if (unlikely(atomic_load_explicit(&g->era, memory_order_relaxed) != v->era))
-        return; /* a child: not counted here */
-    leave(g, v->side);
+    turn_end(&v->turn);
 }
 
 /* Its callback runs in this thread: for the call that it makes now it is deaf. */
@@ -194,43 +81,7 @@ void visit_tell(struct visit *v, uint32_t type, union rtc_event *e,
         visit_tell_one(v, &v->to[i], type, e);
 }
 
-bool handlers_are_running(void)
-{
-    return visiting != NULL;
-}
-
 /* ---- changes -------------------------------------------------------------------------------- */
-
-static int begin_change(void)
-{
-    if (visiting) /* it would wait for itself */
-        return -EDEADLK;
-    lock(&gate()->writer);
-    return 0;
-}
-
-static void end_change(void)
-{
-    unlock(&gate()->writer);
-}
-
-/* Nobody who began before sees anything but the present table when this returns. */
-static void wait_for_visitors(void)
-{
-    struct gate *g = gate();
-    uint64_t turn = atomic_fetch_add(&g->turn, 1);
-    _Atomic uint32_t *inside = &g->inside[turn & 1];
-    uint32_t some;
-    atomic_store(&g->awaited, 1);
-    while ((some = atomic_load(inside)))
-        os_wait(inside, some, 0, false);
-    atomic_store(&g->awaited, 0);
-    while (events.retired) {
-        struct handlers *old = events.retired;
-        events.retired = old->retired;
-        os_unmap(old, old->bytes);
-    }
-}
 
 /* The native events that lead to these. */
 static uint32_t natives_of(uint32_t set)
@@ -257,12 +108,7 @@ static void arm(void)
 /* NULL: no memory.  To be filled and published. */
 static struct handlers *new_table(uint32_t room)
 {
-    size_t bytes = align_up(sizeof(struct handlers) + room * sizeof(struct handler), PAGE_BYTES);
-    struct handlers *t = os_map(bytes);
-    if (os_failed(t))
-        return NULL;
-    t->bytes = bytes;
-    return t;
+    return turns_new_table(sizeof(struct handlers) + room * sizeof(struct handler));
 }
 
 static const struct handlers *present(void)
@@ -274,16 +120,9 @@ static const struct handlers *present(void)
 
 static void publish(struct handlers *t)
 {
-    union { /* it was made writable, by new_table */
-        const struct handlers *published;
-        struct handlers *ours;
-    } old = {.published = atomic_load(&events.table)};
-    atomic_store(&events.table, t);
+    struct handlers *old = atomic_exchange(&events.table, t);
     arm();
-    if (!old.ours)
-        return;
-    old.ours->retired = events.retired;
-    events.retired = old.ours;
+    turns_retire(old ? &old->table : NULL);
 }
 
 /* Behind those of its priority. */
@@ -318,7 +157,7 @@ static int take_out(const struct handler *gone)
             t->handler[t->count++] = h;
     }
     publish(t);
-    wait_for_visitors();
+    turns_wait();
     return 0;
 }
 
@@ -327,7 +166,7 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
     struct handler h = {set & ~EVENTS_FLAGS, priority, callback, arg};
     if (h.events & ~EVENTS_ALL || (h.events && !callback))
         return -EINVAL;
-    int err = begin_change();
+    int err = turns_begin_change();
     if (err)
         return err;
     if (h.events && events.disabled)
@@ -344,7 +183,7 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
     }
     struct visit v;
     visit_begin(&v); /* before anybody can unregister it */
-    end_change();
+    turns_end_change();
     if (!err && set & RTC_EVENT_FLAG_EXISTING_ALLOC)
         existing_tell(&v, &h);
     visit_end(&v);
@@ -354,11 +193,11 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
 EXPORT int rtc_event_unset_handler(unsigned set, rtc_event_callback callback, void *arg)
 {
     struct handler gone = {set & ~EVENTS_FLAGS, 0, callback, arg};
-    int err = begin_change();
+    int err = turns_begin_change();
     if (err)
         return err;
     err = take_out(&gone);
-    end_change();
+    turns_end_change();
     return err;
 }
 
@@ -366,11 +205,11 @@ static int change_external(uint32_t add_these, uint32_t take_these)
 {
     if ((add_these | take_these) & ~EVENTS_ALL)
         return -EINVAL;
-    int err = begin_change();
+    int err = turns_begin_change();
     if (err)
         return err;
     events.external = (events.external | add_these) & ~take_these;
-    end_change();
+    turns_end_change();
     return 0;
 }
 
@@ -388,28 +227,28 @@ EXPORT int rtc_event_init(const struct rtc_event_options *options)
 {
     if (options && options->size != sizeof *options)
         return -EINVAL;
-    int err = begin_change();
+    int err = turns_begin_change();
     if (err)
         return err;
     if (!events.configured && options)
         events.disabled = !options->enable;
     events.configured = true;
-    end_change();
+    turns_end_change();
     return 0;
 }
 
 uint32_t handlers_installed(uint32_t set)
 {
-    lock(&gate()->writer);
+    turns_look();
     uint32_t both = set & events.installed;
-    end_change();
+    turns_end_change();
     return both;
 }
 
 uint32_t handlers_external(uint32_t set)
 {
-    lock(&gate()->writer);
+    turns_look();
     uint32_t both = set & events.external;
-    end_change();
+    turns_end_change();
     return both;
 }

@@ -203,7 +203,7 @@ EXPORT int rtc_event_test(unsigned events, unsigned *missing)
 {
     if (events & ~EVENTS_ALL)
         return -EINVAL;
-    if (handlers_are_running())
+    if (turns_inside())
         return -EDEADLK;
     return test(handlers_installed(events & ~EVENTS_MEM_TYPE), missing);
 }
@@ -212,7 +212,7 @@ EXPORT int rtc_event_test_external(unsigned events, unsigned *missing)
 {
     if (events & ~EVENTS_ALL)
         return -EINVAL;
-    if (handlers_are_running())
+    if (turns_inside())
         return -EDEADLK;
     return test(handlers_external(events & ~EVENTS_MEM_TYPE), missing);
 }

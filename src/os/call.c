@@ -144,6 +144,22 @@ void os_wake(_Atomic uint32_t *word, bool shared)
     CALL3(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
+/* 0 free, 1 held, 2 held and waited for. */
+void os_lock(_Atomic uint32_t *word)
+{
+    uint32_t free = 0;
+    if (atomic_compare_exchange_strong(word, &free, 1))
+        return;
+    while (atomic_exchange(word, 2))
+        os_wait(word, 2, 0, false);
+}
+
+void os_unlock(_Atomic uint32_t *word)
+{
+    if (atomic_exchange(word, 0) == 2)
+        os_wake(word, false);
+}
+
 static bool foreign_pids;
 
 void os_pids_are_foreign(bool foreign)

@@ -172,3 +172,19 @@ int os_wipe_on_fork(void *at, size_t bytes)
         os_lack(OS_WIPEONFORK);
     return err;
 }
+
+COLD void *os_make_wiped_page(_Atomic(void *) *place, void *instead)
+{
+    void *made = os_map(PAGE_BYTES), *none = NULL;
+    if (os_failed(made))
+        made = instead;
+    else if (os_wipe_on_fork(made, PAGE_BYTES)) {
+        os_unmap(made, PAGE_BYTES);
+        made = instead;
+    }
+    if (atomic_compare_exchange_strong(place, &none, made))
+        return made;
+    if (made != instead)
+        os_unmap(made, PAGE_BYTES);
+    return none;
+}

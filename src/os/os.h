@@ -80,6 +80,18 @@ int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole 
 void os_huge(void *at, size_t bytes);
 void os_dont_dump(void *at, size_t bytes);
 int os_wipe_on_fork(void *at, size_t bytes);
+/*
+ * The page that the kernel wipes at a fork, made by the first who asks for that of this `place`.  Where it
+ * cannot be wiped, `instead`: zeros of the caller's own.
+ */
+void *os_make_wiped_page(_Atomic(void *) *place, void *instead);
+
+ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *place, void *instead)
+{
+    void *page = atomic_load_explicit(place, memory_order_acquire);
+    return likely(page) ? page : os_make_wiped_page(place, instead);
+}
+
 
 /* ---- processes, time, waiting --------------------------------------------------------------- */
 
@@ -109,6 +121,9 @@ bool os_jumps_on_alternate_stack(uintptr_t target);
 /* Sleeps while *word == value, at most ns (0 = for ever); shared = across processes. */
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared);
 void os_wake(_Atomic uint32_t *word, bool shared);
+/* A mutex of one word, 0 at first: where base's locks are not for, as what it guards is told by no section. */
+void os_lock(_Atomic uint32_t *word);
+void os_unlock(_Atomic uint32_t *word);
 /* A full barrier in every thread of this process; false: not available, fence on each entry. */
 bool os_barrier_ready(void);
 void os_barrier(void);
