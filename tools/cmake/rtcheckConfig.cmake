@@ -2,7 +2,7 @@
 #
 # Sets what CTest goes by, in the cache, where CTest looks; what somebody has set there stays, but for
 # the valgrind that CTest finds by itself.  A test that rtcheck has something to say against fails,
-# with 23; RTCHECK_COMMAND_OPTIONS are added for all.  rtcheck::annotations has the header rtcheck/check.h.
+# with 23; RTCHECK_COMMAND_OPTIONS are added for all.  rtcheck::annotations has the headers rtcheck/*.h.
 get_filename_component(rtcheck_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(rtcheck_COMMAND "${rtcheck_PREFIX}/bin/rtcheck")
 
