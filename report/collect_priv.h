@@ -29,6 +29,8 @@ bool image_seems_alive(const struct report *r, const struct image *image);
 void images_mark_needed(struct report *r);
 /* Do both speak of one process?  Of those in namespaces of their own, as far as can be told. */
 bool image_is_of_process(const struct image *a, const struct image *b);
+/* Is there a later image of the same process?  exec has thrown this one away. */
+bool image_has_successor(const struct image *image);
 /* The image it shares old records, stacks and modules with, or NULL. */
 struct image *image_elder(const struct report *r, const struct image *image);
 /* Absorbed images that no other's stacks refer to: to r->done, without their maps. */
@@ -41,6 +43,10 @@ void image_free(struct image *image);
 
 /* ---- read.c ------------------------------------------------------------------------------- */
 
+/* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
+bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy);
+/* Does it belong to the image with this number, as the tables were when they were read? */
+bool area_is_of(const struct report *r, uint32_t area, uint32_t number);
 /* Reads all of an image's areas: what it had in use. */
 void image_collect(struct report *r, struct image *image);
 /* Notes what is wrong with areas of images that are not known: their first may be what is bad. */

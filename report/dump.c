@@ -203,9 +203,9 @@ static void dump_threads(const struct segment *s, FILE *out)
         if (t->tid == 0)
             continue;
         fprintf(out,
-                "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu name=", t->number,
+                "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu inherited=%llu/%llu name=", t->number,
                 t->tid, t->gone ? " gone" : "", ull(t->allocs), ull(t->frees), ull(t->alloc_bytes),
-                ull(t->free_bytes));
+                ull(t->free_bytes), ull(t->inherited_blocks), ull(t->inherited_bytes));
         text_put(out, t->name);
         fputc('\n', out);
     }

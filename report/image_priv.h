@@ -128,6 +128,8 @@ struct image {
     struct thread *threads;
     uint32_t thread_count;
 
+    struct rows *rows; /* print_now.c's; NULL: there are none */
+
     UT_hash_handle hh; /* by number */
 };
 

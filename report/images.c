@@ -309,8 +309,7 @@ bool image_is_of_process(const struct image *a, const struct image *b)
     return a->pid == b->pid && a->pid_known == b->pid_known;
 }
 
-/* A later image of the same process: exec has thrown the earlier one away. */
-static bool has_successor(const struct image *image)
+bool image_has_successor(const struct image *image)
 {
     for (const struct image *later = image->hh.next; later; later = later->hh.next)
         if (image_is_of_process(later, image) && later->how == IMAGE_EXEC)
@@ -352,7 +351,7 @@ static bool is_gone(const struct report *r, const struct image *image)
     if (is_witnessed_now(r, image))
         return false;
     return image->pid_known &&
-           (pid_is_gone(image->pid) || (image->end_how == END_EXEC && has_successor(image)));
+           (pid_is_gone(image->pid) || (image->end_how == END_EXEC && image_has_successor(image)));
 }
 
 void images_mark_gone(struct report *r)
@@ -466,5 +465,6 @@ void image_free(struct image *image)
     free(image->exe);
     free(image->argv);
     free(image->name);
+    free(image->rows);
     free(image);
 }

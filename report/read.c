@@ -506,9 +506,7 @@ static void note_bad(struct report *r, uint32_t area, uint32_t image, struct ver
     r->bad[r->bad_count++] = (struct bad_area){area, image, wrong.what, wrong.offset};
 }
 
-/* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
-static bool read_good_area(struct report *r, const struct image *image, uint32_t area,
-                           struct area_copy *copy)
+bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy)
 {
     struct verify_error wrong = {"area cannot be read", area_offset(r->view.run, area)};
 
@@ -525,7 +523,7 @@ static bool read_good_area(struct report *r, const struct image *image, uint32_t
     return false;
 }
 
-static bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
+bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
 {
     uint64_t owner =
         atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed);

@@ -233,6 +233,23 @@ bool report_print_one(struct report *r, const char *id, FILE *out, const struct 
 bool report_print_events(struct report *r, uint32_t pid, FILE *out);
 
 /*
+ * The variables of processes while they run: a row for each that has not had its last one.  Of process `pid`
+ * and those that come from it; 0: of all.  Called again and again, without report_collect.
+ */
+struct stat_options {
+    uint32_t pid;
+    bool json; /* an object a line, instead of a row of a table */
+};
+
+struct stat_sum {
+    uint32_t seen;    /* processes that had a row, or nothing is known of yet */
+    uint32_t running; /* of them */
+};
+
+void report_stat_heading(FILE *out); /* of the table */
+struct stat_sum report_stat(struct report *r, const struct stat_options *how, FILE *out);
+
+/*
  * A suppression for the one error or leak with this id; false: there is none, or its stack is not known.
  * After report_collect.
  */

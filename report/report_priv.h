@@ -23,6 +23,7 @@
  *   progress.c  a line for somebody who waits
  *   print_maps.c  --mappings
  *   print_events.c  what processes have mapped
+ *   now.c, print_now.c  variables of a run that goes on
  *   words.c     names of things, and amounts
  *   print_*.c   sentences
  *   findings.c, formats_priv.h  the same for others' formats, each in a print_*.c of its own

@@ -16,6 +16,7 @@ static const struct {
     {"events", cmd_events},
     {"show", cmd_show},
     {"selftest", cmd_selftest},
+    {"stat", cmd_stat},
     {"suppress", cmd_suppress},
 };
 

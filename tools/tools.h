@@ -62,6 +62,7 @@ int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
 int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
 int cmd_events(int argc, char **argv); /* rtcheck events FILE|PID */
 int cmd_selftest(int argc, char **argv); /* rtcheck selftest --events [-v] */
+int cmd_stat(int argc, char **argv); /* rtcheck stat [-I MS] [-n COUNT] [--json] FILE|PID */
 int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
 int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */
 int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */
@@ -215,6 +216,12 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
  */
 int find_run(const struct options *o, char *path, size_t room, FILE *out,
              char err[TOOLS_ERROR_BYTES]);
+
+/* ---- find_process.c ---------------------------------------------------------------------- */
+
+/* The path by which the run file of a process that runs can be opened; -ESRCH: err says why there is none. */
+int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
+bool is_pid(const char *word); /* digits alone: else it is a file */
 
 /* ---- state_dir.c ------------------------------------------------------------------------- */
 

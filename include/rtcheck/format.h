@@ -42,7 +42,7 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 5u
+#define RTC_VERSION_MINOR 6u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
@@ -429,7 +429,9 @@ struct thread_record {
     _Atomic uint64_t alloc_bytes;
     _Atomic uint64_t free_bytes;
     uint64_t control_block; /* lies in, or just above, the thread's stack; 0: main's; minor version 2 */
-    uint64_t reserved[7];
+    /* of a forked child's first one: what its process had in use then, which no thread of it allocated; minor version 6 */
+    uint64_t inherited_blocks, inherited_bytes;
+    uint64_t reserved[5];
 };
 
 struct module_record {

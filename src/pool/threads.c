@@ -26,6 +26,7 @@ static struct {
     _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
     struct thread_totals past;    /* of threads that are over, and of what was before a fork */
     struct thread_totals at_fork; /* of all */
+    bool heir; /* the next record says what was inherited */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
 
 /* Counters of threads that have no place in the file. */
@@ -55,6 +56,17 @@ static uintptr_t control_block(void)
 }
 
 /* Caller holds the lock. */
+static void note_inherited(struct thread_record *r)
+{
+    const struct thread_totals *was = &threads.at_fork;
+    if (!threads.heir)
+        return;
+    threads.heir = false;
+    r->inherited_blocks = was->allocs - was->frees;
+    r->inherited_bytes = was->alloc_bytes - was->free_bytes;
+}
+
+/* Caller holds the lock. */
 static struct thread_record *record_take(uint32_t *number)
 {
     if (threads.next_number >= BLOCK_THREAD_MASK) {
@@ -76,6 +88,7 @@ static struct thread_record *record_take(uint32_t *number)
     r->number = next;
     os_thread_name(r->name);
     r->control_block = control_block();
+    note_inherited(r);
     atomic_store_explicit(&r->tid, os_tid(), memory_order_relaxed);
     atomic_store_explicit(&threads.chunk->count, place + 1, memory_order_release);
     return r;
@@ -334,6 +347,7 @@ struct thread *threads_limbo_take(void)
         lock_take(&threads.lock);
         struct thread_record *r = record_take(&t->number);
         lock_drop(&threads.lock);
+        atomic_store_explicit(&r->gone, 1, memory_order_relaxed); /* no thread, but what ended ones do yet */
         t->record = r;
         t->tid = 1; /* never spare */
         link(t);
@@ -367,6 +381,7 @@ struct thread *threads_after_fork(struct thread *t)
     threads.chunk = NULL;
     threads.spare_count = 0;
     threads.past = threads.at_fork;
+    threads.heir = true;
     memset(&uncounted, 0, sizeof uncounted);
     struct thread *others = NULL, *next;
     for (struct thread *each = threads_first(); each; each = next) {

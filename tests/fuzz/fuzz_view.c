@@ -277,6 +277,26 @@ static void save(int fd)
     unlink(path);
 }
 
+/* Rows of variables, twice: those of what has ended come once. */
+static void look(int fd, bool as_json)
+{
+    struct stat_options how = {.json = as_json};
+    struct report *r = open_report(fd);
+    struct printed p;
+    FILE *out;
+
+    for (int i = 0; r && i < 2; i++) {
+        out = print_begin(&p);
+        struct stat_sum sum = report_stat(r, &how, out);
+        fflush(out);
+        must(sum.running <= sum.seen, "who runs was seen");
+        must(!as_json || p.bytes == 0 || output_is_json_lines(p.text, p.bytes), "each row is JSON");
+        print_end(&p, out);
+    }
+    if (r)
+        report_close(r);
+}
+
 /* As a program that waits for it would have it; of a file that stays as it is. */
 static void tell_checks(int fd)
 {
@@ -303,6 +323,7 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
     if (ask & ASK_FACTS) {
         ask_facts(r);
         tell_checks(fd);
+        look(fd, ask & ASK_MEMUSE);
     }
     damage = collect_and_print(r, ask);
     must(!is_final || damage == !is_good, "damage is told, and nothing else called damage");

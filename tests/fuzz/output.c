@@ -4,6 +4,7 @@
 #include "output.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -161,6 +162,21 @@ bool output_is_json(const char *text, size_t bytes)
         return false;
     skip_space(&j);
     return j.at == j.end;
+}
+
+bool output_is_json_lines(const char *text, size_t bytes)
+{
+    bool good = bytes == 0 || text[bytes - 1] == '\n';
+
+    while (good && bytes > 0) {
+        size_t n = (size_t)((const char *)memchr(text, '\n', bytes) - text);
+        char *line = strndup(text, n); /* with the NUL that is looked for */
+        good = line && output_is_json(line, n);
+        free(line);
+        text += n + 1;
+        bytes -= n + 1;
+    }
+    return good;
 }
 
 #pragma clang attribute pop

@@ -13,4 +13,7 @@ bool output_is_plain(const char *text, size_t bytes);
 /* One JSON value (RFC 8259), white space around it allowed, in good UTF-8. */
 bool output_is_json(const char *text, size_t bytes);
 
+/* One on each line. */
+bool output_is_json_lines(const char *text, size_t bytes);
+
 #endif

@@ -1,0 +1,230 @@
+/*
+ * now.c - the variables of a process while it runs, out of what it records anyhow.
+ *
+ * Its threads count calls and bytes, each in a record of its own that nobody stops for us.  Counters only
+ * grow: two readings of all of them that are the same make a moment, the one between them.  Where threads
+ * never rest long enough there is none; then frees are those of the reading before, so that no less is
+ * in use than was.  A thread that is between counting a block and counting its bytes is not seen: bytes may be
+ * off by a block for each thread.
+ *
+ * Everything else is of the time when its area was read.  What is in quarantine are the blocks whose records
+ * say so, all of which are looked at; of a forked child those that it has written since.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "now_priv.h"
+
+#define MOMENT_TRIES 32
+
+/* Where records of threads are in the file: out of areas that were verified. */
+struct chunk {
+    uint64_t offset;
+    uint32_t count;
+};
+
+struct chunks {
+    struct chunk *at;
+    uint32_t count;
+};
+
+struct sums {
+    uint64_t allocs, frees, alloc_bytes, free_bytes;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- counters ------------------------------------------------------------------------------ */
+
+static bool sums_read(const struct view *v, const struct chunks *c, struct sums *sums)
+{
+    struct thread_record record[THREAD_CHUNK];
+
+    *sums = (struct sums){0};
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (view_read(v, c->at[i].offset, record, c->at[i].count * sizeof record[0]))
+            return false;
+        for (uint32_t k = 0; k < c->at[i].count; k++) {
+            sums->allocs += atomic_load_explicit(&record[k].allocs, memory_order_relaxed);
+            sums->frees += atomic_load_explicit(&record[k].frees, memory_order_relaxed);
+            sums->alloc_bytes += atomic_load_explicit(&record[k].alloc_bytes, memory_order_relaxed);
+            sums->free_bytes += atomic_load_explicit(&record[k].free_bytes, memory_order_relaxed);
+        }
+    }
+    return true;
+}
+
+static bool sums_are_same(const struct sums *a, const struct sums *b)
+{
+    return a->allocs == b->allocs && a->frees == b->frees && a->alloc_bytes == b->alloc_bytes &&
+           a->free_bytes == b->free_bytes;
+}
+
+/* false: they cannot be read. */
+static bool counters_read(const struct view *v, const struct chunks *c, struct now *now)
+{
+    struct sums sums, before;
+
+    if (!sums_read(v, c, &sums))
+        return false;
+    before = sums;
+    for (int i = 0; i < MOMENT_TRIES && !now->is_moment; i++) {
+        before = sums;
+        if (!sums_read(v, c, &sums))
+            return false;
+        now->is_moment = sums_are_same(&before, &sums);
+    }
+    now->allocs = sums.allocs;
+    now->alloc_bytes = sums.alloc_bytes;
+    now->frees = before.frees;
+    now->free_bytes = before.free_bytes;
+    return true;
+}
+
+/* ---- segments ------------------------------------------------------------------------------ */
+
+static void threads_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    count = count < THREAD_CHUNK ? count : THREAD_CHUNK;
+    c->at = grow(c->at, c->count, sizeof *c->at);
+    c->at[c->count++] = (struct chunk){offset + sizeof *s, count};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct thread_record *t = segment_item(s, i);
+        now->threads += atomic_load_explicit(&t->tid, memory_order_relaxed) != 0 &&
+                        atomic_load_explicit(&t->gone, memory_order_relaxed) == 0;
+        now->inherited_blocks += t->inherited_blocks;
+        now->inherited_bytes += t->inherited_bytes;
+    }
+}
+
+static void quarantine_add(struct now *now, uint64_t word, uint64_t bytes)
+{
+    if (word_state(word) != BLOCK_FREED)
+        return;
+    now->quarantine_blocks++;
+    now->quarantine_bytes += bytes;
+}
+
+static void slab_take(const struct segment *s, struct now *now)
+{
+    for (uint32_t i = 0; i < s->capacity; i++) {
+        const struct block_record *b = segment_item(s, i);
+        uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+        quarantine_add(now, word, word_size(word));
+    }
+}
+
+static void large_take(const struct segment *s, struct now *now)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct large_record *l = segment_item(s, i);
+        if (!atomic_load_explicit(&l->superseded, memory_order_relaxed))
+            quarantine_add(now, atomic_load_explicit(&l->block.word, memory_order_relaxed),
+                           atomic_load_explicit(&l->request, memory_order_relaxed));
+    }
+}
+
+static void errors_count(const struct segment *s, struct now *now)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct error_record *e = segment_item(s, i);
+        if (atomic_load_explicit(&e->kind, memory_order_relaxed) != ERROR_NONE)
+            now->errors += atomic_load_explicit(&e->count, memory_order_relaxed);
+    }
+}
+
+static void map_take(const struct segment *s, struct now *now)
+{
+    const struct map_sum *sum = segment_item(s, 0);
+
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
+        return;
+    now->has_maps = true;
+    now->mapped_bytes = atomic_load_explicit(&sum->bytes, memory_order_relaxed);
+}
+
+static void segment_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
+{
+    if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        return;
+    if (s->kind == SEGMENT_THREADS)
+        threads_take(s, offset, c, now);
+    else if (s->kind == SEGMENT_SLAB)
+        slab_take(s, now);
+    else if (s->kind == SEGMENT_LARGE)
+        large_take(s, now);
+    else if (s->kind == SEGMENT_ERRORS)
+        errors_count(s, now);
+    else if (s->kind == SEGMENT_MAP_SUM)
+        map_take(s, now);
+}
+
+/* ---- an image ------------------------------------------------------------------------------ */
+
+static void header_take(struct image *image, const struct image_header *h, struct now *now)
+{
+    image_update(image, h);
+    now->peak_bytes = image->peak_bytes;
+    now->record_bytes = image->segment_bytes;
+    now->heap_bytes = atomic_load_explicit(&h->heap_bytes, memory_order_relaxed);
+    now->known = true;
+}
+
+static void area_take(struct report *r, struct image *image, uint32_t area, struct chunks *c, struct now *now)
+{
+    struct area_copy copy;
+    const struct segment *s;
+    uint64_t off = 0;
+
+    if (!read_good_area(r, image, area, &copy)) {
+        now->is_damaged = true;
+        return;
+    }
+    if (copy_image(&copy))
+        header_take(image, copy_image(&copy), now);
+    while ((s = copy_next_segment(&copy, &off)))
+        segment_take(s, area_offset(r->view.run, area) + off, c, now);
+    area_copy_drop(&copy);
+}
+
+/* In use is what was inherited and what it has allocated, less what it has freed. */
+static void use_count(const struct image *image, struct now *now)
+{
+    uint64_t blocks = now->inherited_blocks + now->allocs, bytes = now->inherited_bytes + now->alloc_bytes;
+    bool told = image->how != IMAGE_FORK || now->says_inherited;
+
+    now->use_known = told && image->how != IMAGE_FORK_UNSEEN;
+    now->blocks = blocks > now->frees ? blocks - now->frees : 0;
+    now->bytes = bytes > now->free_bytes ? bytes - now->free_bytes : 0;
+    if (now->use_known && now->peak_bytes < now->bytes)
+        now->peak_bytes = now->bytes; /* threads tell of it later */
+}
+
+bool now_read(struct report *r, struct image *image, struct now *now)
+{
+    struct chunks chunks = {0};
+
+    *now = (struct now){.time_ns = now_ns(), .says_inherited = r->view.run->version_minor >= 6};
+    for (uint32_t area = 1; area < view_area_end(&r->view); area++)
+        if (area_is_of(r, area, image->number))
+            area_take(r, image, area, &chunks, now);
+    now->known = now->known && counters_read(&r->view, &chunks, now);
+    if (image->state == IMAGE_ENDING && image->end_ns > image->start_ns)
+        now->time_ns = image->end_ns; /* nothing has changed since */
+    use_count(image, now);
+    free(chunks.at);
+    return now->known;
+}

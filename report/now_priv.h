@@ -1,0 +1,32 @@
+/*
+ * now_priv.h - the variables of a process while it runs: now.c, and print_now.c, which has rows of them.
+ */
+#ifndef NOW_PRIV_H
+#define NOW_PRIV_H
+
+#include "report_priv.h"
+
+struct now {
+    bool known;      /* else its areas are not in the file (any more) */
+    bool is_damaged; /* one of them could not be read: what was in it is missing */
+    bool is_moment;  /* the counters are of one moment */
+    bool use_known;  /* else blocks and bytes are not: an unseen fork */
+    bool says_inherited;
+    bool has_maps;   /* else it has not mapped anything by a call */
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    uint64_t allocs, frees, alloc_bytes, free_bytes; /* by itself */
+    uint64_t inherited_blocks, inherited_bytes;
+    uint64_t blocks, bytes; /* in use */
+    uint64_t peak_bytes;
+    uint64_t heap_bytes;    /* how far it has grown */
+    uint64_t record_bytes;
+    uint64_t quarantine_blocks, quarantine_bytes;
+    uint64_t mapped_bytes; /* by calls */
+    uint64_t errors;
+    uint32_t threads; /* that have allocated, and are not over */
+};
+
+/* As it is in the file now; what the image is called and how it ended is renewed.  false: nothing is known. */
+bool now_read(struct report *r, struct image *image, struct now *now);
+
+#endif

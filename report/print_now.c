@@ -1,0 +1,189 @@
+/*
+ * print_now.c - rows of variables, one for each process at each look: as a table, or an object a line.
+ *
+ * A process that has ended has one more row, with its last values, that says how it ended.  The time of a row
+ * is that of its values: what was taken out of the file since (absorb.c) was seen at the look before.
+ */
+#include <stdlib.h>
+
+#include "json_priv.h"
+#include "now_priv.h"
+
+/* What there is to know of the image's rows before this one. */
+struct rows {
+    struct now last; /* .known: there was one */
+    bool is_over;    /* its last was put */
+};
+
+/* ---- rates --------------------------------------------------------------------------------- */
+
+/* Calls a second since the row before, or the beginning. */
+struct rates {
+    uint64_t allocs, frees;
+};
+
+static uint64_t per_second(uint64_t now, uint64_t before, double seconds)
+{
+    return seconds > 0 && now > before ? (uint64_t)((double)(now - before) / seconds + 0.5) : 0;
+}
+
+static struct rates rates_of(const struct image *image, const struct now *now)
+{
+    const struct now *last = &image->rows->last;
+    uint64_t from = last->known ? last->time_ns : image->start_ns;
+    double seconds = now->time_ns > from ? (double)(now->time_ns - from) / 1e9 : 0;
+
+    return (struct rates){per_second(now->allocs, last->allocs, seconds),
+                          per_second(now->frees, last->frees, seconds)};
+}
+
+/* ---- as a table ---------------------------------------------------------------------------- */
+
+void report_stat_heading(FILE *out)
+{
+    fprintf(out, "%10s %7s %-6s %10s %10s %10s %10s %10s %10s %10s %10s %7s %10s %6s  %s\n", "seconds", "pid", "event",
+            "blocks", "bytes", "alloc/s", "free/s", "peak", "heap", "records", "quarantine", "threads", "mapped",
+            "errors", "program");
+}
+
+static void size_column(FILE *out, bool is_known, uint64_t bytes)
+{
+    fprintf(out, " %10s", is_known ? size_text(bytes).text : "n/a");
+}
+
+/* A "~" in front: not of one moment. */
+static void blocks_column(FILE *out, const struct now *now)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%s%llu", now->is_moment ? "" : "~", (unsigned long long)now->blocks);
+    fprintf(out, " %10s", now->use_known ? text : "n/a");
+}
+
+static double seconds_of(const struct report *r, const struct now *now)
+{
+    uint64_t start = r->view.run->start_ns;
+    return now->time_ns > start ? (double)(now->time_ns - start) / 1e9 : 0;
+}
+
+static void row_put(const struct report *r, const struct image *image, const struct now *now, const char *event,
+                    FILE *out)
+{
+    struct rates rates = rates_of(image, now);
+
+    fprintf(out, "%10.3f %7u %-6s", seconds_of(r, now), image->pid, event);
+    blocks_column(out, now);
+    size_column(out, now->use_known, now->bytes);
+    fprintf(out, " %10llu %10llu", (unsigned long long)rates.allocs, (unsigned long long)rates.frees);
+    size_column(out, true, now->peak_bytes);
+    size_column(out, true, now->heap_bytes);
+    size_column(out, true, now->record_bytes);
+    size_column(out, true, now->quarantine_bytes);
+    fprintf(out, " %7u", now->threads);
+    size_column(out, true, now->mapped_bytes);
+    fprintf(out, " %6llu  ", (unsigned long long)now->errors);
+    text_put(out, program_name(image));
+    fputs(now->is_damaged ? " (damaged: some of it is missing)\n" : "\n", out);
+}
+
+/* ---- as objects ---------------------------------------------------------------------------- */
+
+static void use_json(struct json *j, const char *name, bool is_known, uint64_t value)
+{
+    if (is_known)
+        put_number(j, name, value);
+    else
+        put_null(j, name);
+}
+
+static void values_json(struct json *j, const struct now *now)
+{
+    put_flag(j, "one_moment", now->is_moment);
+    put_flag(j, "damaged", now->is_damaged);
+    use_json(j, "blocks_live", now->use_known, now->blocks);
+    use_json(j, "bytes_live", now->use_known, now->bytes);
+    put_number(j, "bytes_peak", now->peak_bytes);
+    put_number(j, "alloc_calls", now->allocs);
+    put_number(j, "free_calls", now->frees);
+    put_number(j, "alloc_bytes", now->alloc_bytes);
+    put_number(j, "free_bytes", now->free_bytes);
+    put_number(j, "heap_bytes", now->heap_bytes);
+    put_number(j, "record_bytes", now->record_bytes);
+    put_number(j, "quarantine_blocks", now->quarantine_blocks);
+    put_number(j, "quarantine_bytes", now->quarantine_bytes);
+    put_number(j, "threads_live", now->threads);
+    put_number(j, "mapped_bytes", now->mapped_bytes);
+    put_number(j, "errors", now->errors);
+}
+
+static void object_put(const struct image *image, const struct now *now, const char *event, FILE *out)
+{
+    struct rates rates = rates_of(image, now);
+    struct json j = {.out = out, .depth = 3, .is_first = true}; /* as deep as all stands in one line */
+
+    open_object(&j, NULL);
+    put_time(&j, "time", now->time_ns);
+    put_number(&j, "pid", image->pid);
+    put_number(&j, "image", image->number);
+    put_text(&j, "program", program_name(image));
+    put_text(&j, "event", event);
+    values_json(&j, now);
+    put_number(&j, "allocs_per_second", rates.allocs);
+    put_number(&j, "frees_per_second", rates.frees);
+    close_object(&j);
+    fputc('\n', out);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* Is it this process, or does it come from it? */
+static bool is_of(const struct report *r, const struct image *image, uint32_t pid)
+{
+    while (image && pid != 0 && image->pid != pid)
+        image = image->parent ? image_of(r, image->parent) : NULL; /* a lower number each time */
+    return image != NULL;
+}
+
+/* false: it goes on. */
+static bool has_ended(const struct report *r, const struct image *image)
+{
+    return image_has_successor(image) || !image_seems_alive(r, image);
+}
+
+static void image_put(struct report *r, struct image *image, bool ended, const struct stat_options *how, FILE *out)
+{
+    struct now now;
+    bool known = now_read(r, image, &now);
+
+    if (!known && image->rows->last.known) /* taken out since: the last that was seen */
+        now = image->rows->last;
+    image->rows->is_over = ended;
+    if (!now.known || (!known && !ended))
+        return;
+    const char *event = !ended ? "tick" : image_has_successor(image) ? "exec" : end_name(r, image);
+    if (how->json)
+        object_put(image, &now, event, out);
+    else
+        row_put(r, image, &now, event, out);
+    image->rows->last = now;
+}
+
+struct stat_sum report_stat(struct report *r, const struct stat_options *how, FILE *out)
+{
+    struct stat_sum sum = {0};
+
+    (void)images_refresh(r); /* damaged tables: what was there before goes on */
+    for (struct image *image = r->images; image; image = image->hh.next) {
+        if (!is_of(r, image, how->pid))
+            continue;
+        if (!image->rows)
+            image->rows = must_have(calloc(1, sizeof *image->rows));
+        if (image->rows->is_over)
+            continue;
+        bool ended = has_ended(r, image);
+        image_put(r, image, ended, how, out);
+        sum.running += !ended;
+        sum.seen++;
+    }
+    return sum;
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+"""Variables of a program while it runs (rtcheck stat): after each step what the step must have changed, and no more."""
+# rtc-test: report/stat ci 60
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import clean_environment, main, must
+
+STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes', 'free_bytes', 'quarantine_blocks',
+         'quarantine_bytes', 'threads_live', 'mapped_bytes', 'errors')
+
+
+class Program:
+    """tests/report/steps.c, by the launcher or by hand."""
+
+    def __init__(self, stage, how='launcher', options=()):
+        self.stage = stage
+        self.room = stage.room()
+        program = stage.program('report/steps')
+        env = {**clean_environment(), 'XDG_STATE_HOME': self.room, 'RTCHECK_POOL_DIR': self.room}
+        if how == 'hand':
+            env['LD_PRELOAD'] = stage.library
+        command = [program] if how == 'hand' else [stage.rtcheck, '--log-file=' + self.room + '/log', *options, program]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
+        self.done()
+        self.pid = self.process.pid if how == 'hand' else self.child()
+
+    def child(self):
+        """The launcher's child whose program it is: not its keeper."""
+        found = subprocess.run(['pgrep', '-P', str(self.process.pid), '-x', 'steps'], capture_output=True, text=True)
+        must(len(found.stdout.split()) == 1, 'children', found.stdout)
+        return int(found.stdout)
+
+    def done(self):
+        must(self.process.stdout.readline() == b'done\n', 'a step was not done')
+
+    def step(self, letter):
+        self.process.stdin.write(letter.encode())
+        self.process.stdin.flush()
+        self.done()
+
+    def stat(self, *words):
+        """All rows of one look; of what runs."""
+        rows, status, err = stat(self.stage, '-n', '1', *words)
+        must(status == 0, 'status', status, err)
+        return rows
+
+    def look(self):
+        rows = [row for row in self.stat(str(self.pid)) if row['pid'] == self.pid and row['event'] == 'tick']
+        must(len(rows) == 1, 'rows', rows)
+        must(rows[0]['one_moment'] and not rows[0]['damaged'], rows[0])
+        return rows[0]
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(60)
+
+
+def stat(stage, *words):
+    run = subprocess.run([stage.rtcheck, 'stat', '--json', *words], env=clean_environment(), capture_output=True,
+                         text=True, timeout=50)
+    return [json.loads(line) for line in run.stdout.splitlines()], run.returncode, run.stderr
+
+
+def changes(before, after):
+    return {name: after[name] - before[name] for name in STATE if after[name] != before[name]}
+
+
+def steps(how):
+    def check(stage):
+        p = Program(stage, how)
+        now = p.look()
+        must(now['program'] == 'steps' and now['bytes_peak'] >= now['bytes_live'], now)
+        for letter, wanted in (
+                ('', {}),
+                ('a', {'blocks_live': 100, 'bytes_live': 100000, 'alloc_calls': 100, 'alloc_bytes': 100000}),
+                ('f', {'blocks_live': -40, 'bytes_live': -40000, 'free_calls': 40, 'free_bytes': 40000,
+                       'quarantine_blocks': 40, 'quarantine_bytes': 40000}),
+                ('m', {'mapped_bytes': 1 << 20}),
+                ('d', {'errors': 1})):
+            before = now
+            if letter:
+                p.step(letter)
+            now = p.look()
+            must(changes(before, now) == wanted, letter, changes(before, now), 'instead of', wanted)
+        p.step('t')
+        p.step('e')
+        must(p.look()['threads_live'] == now['threads_live'] + 2, 'two threads', p.look())
+        must(p.end() == 3, 'status')
+    return check
+
+
+def child(stage):
+    """A forked child has a row of its own, and begins with what it inherited."""
+    p = Program(stage)
+    p.step('a')
+    p.step('c')
+    parent = p.look()
+    rows = [row for row in p.stat(str(p.pid)) if row['pid'] != p.pid]
+    must(len(rows) == 1, 'children', rows)
+    must(parent['blocks_live'] - rows[0]['blocks_live'] == 10 and parent['bytes_live'] - rows[0]['bytes_live'] == 10000,
+         parent, rows)
+    must(rows[0]['free_calls'] == 10 and rows[0]['threads_live'] == 1, rows)
+    must(rows[0]['quarantine_blocks'] >= 10, 'in quarantine', rows)
+    alone = p.stat(str(rows[0]['pid']))
+    must([row['pid'] for row in alone] == [rows[0]['pid']], 'the child alone', alone)
+    os.kill(rows[0]['pid'], signal.SIGKILL)
+    rows = stat(stage, '-I', '10', '-n', '6', str(p.pid))[0]
+    events = [row['event'] for row in rows if row['pid'] != p.pid]
+    must(events.count('killed') == 1 and events[-1] == 'killed', 'one last row', events)
+    must([row['pid'] for row in rows].count(p.pid) == 6, 'the parent goes on', rows)
+    p.end()
+
+
+def ends(stage):
+    """Rows until the end, the last with the last values; a table has the same columns in each line."""
+    p = Program(stage)
+    p.step('a')
+    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '20', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    rows = [json.loads(watching.stdout.readline()) for _ in range(3)]
+    must([row['event'] for row in rows] == ['tick'] * 3, rows)
+    must(rows[2]['time'] > rows[1]['time'] and not changes(rows[1], rows[2]), rows)
+    p.end()
+    rest = [json.loads(line) for line in watching.communicate(timeout=50)[0].splitlines()]
+    must(watching.returncode == 0 and [row['event'] for row in rest].index('exit') == len(rest) - 1, rest)
+    must(rest[-1]['free_calls'] - rows[2]['free_calls'] >= 5, 'last values', rest[-1])
+
+
+def killed(stage):
+    p = Program(stage, 'hand')
+    watching = subprocess.Popen([stage.rtcheck, 'stat', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    heading, first = watching.stdout.readline().split(), watching.stdout.readline().split()
+    os.kill(p.pid, signal.SIGKILL)
+    p.process.wait(60)
+    last = watching.communicate(timeout=50)[0].splitlines()[-1].split()
+    must(heading[2] == 'event' and first[1:3] == [str(p.pid), 'tick'] and last[1:3] == [str(p.pid), 'killed'], first, last)
+    left = [p.room + '/' + name for name in os.listdir(p.room) if name.endswith('.pool')]
+    rows, status, err = stat(stage, *left)
+    must(status == 0 and [(row['pid'], row['event']) for row in rows] == [(p.pid, 'killed')], rows, err)
+
+
+def execs(stage):
+    p = Program(stage)
+    p.step('a')
+    p.step('x')
+    rows = p.stat(str(p.pid))
+    must([row['event'] for row in rows if row['pid'] == p.pid][-1] == 'tick' and rows[-1]['blocks_live'] < 100, rows)
+    must([row['event'] for row in rows[:-1]] in ([], ['exec']), rows)
+    p.end()
+
+
+def moments(stage):
+    """What is of one moment holds together: two threads have a block each, or not; else it is no less than what was."""
+    p = Program(stage)
+    p.step('p')
+    rows = stat(stage, '-I', '1', '-n', '300', str(p.pid))[0]
+    p.process.terminate()
+    p.process.wait(60)
+    moments = [row['blocks_live'] for row in rows if row['one_moment']]
+    must(len(rows) == 300 and rows[-1]['allocs_per_second'] > 0 and moments, 'rows', len(rows), len(moments))
+    must(max(moments) - min(moments) <= 2, 'blocks', min(moments), max(moments))
+    must(min(row['blocks_live'] for row in rows) >= min(moments), 'blocks of no moment', moments)
+    return '%d of %d rows are of one moment' % (len(moments), len(rows))
+
+
+def refusals(stage):
+    def refused(*words):
+        rows, status, err = stat(stage, *words)
+        must(status == 125 and not rows and err.count('\n') == 1, words, status, rows, err)
+        return err
+    dead = subprocess.Popen(['true'])
+    dead.wait()
+    must(refused(str(dead.pid)) == 'rtcheck: there is no process %d\n' % dead.pid, 'a process that ended')
+    must(refused('99999999999') == 'rtcheck: there is no process 99999999999\n', 'no number of a process')
+    must('has no run file' in refused(str(os.getpid())), 'a process without us')
+    some = stage.room() + '/some'
+    with open(some, 'w') as f:
+        f.write('of no meaning')
+    must('is not a run file' in refused(some), 'some file')
+    must('cannot be opened' in refused('/nowhere'), 'no file')
+    for words in ((), ('-I',), ('-I', '0', '1'), ('-n', 'x', '1'), ('-q', '1'), ('1', '2')):
+        must('usage: rtcheck stat' in refused(*words), words)
+
+
+if __name__ == '__main__':
+    main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('child', child), ('ends', ends),
+          ('killed', killed), ('execs', execs), ('moments', moments), ('refusals', refusals)])

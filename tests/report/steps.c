@@ -1,0 +1,143 @@
+/*
+ * steps.c - a program that does one thing for each letter on its standard input, and says "done".
+ *
+ * rtc-build: -pthread
+ *
+ *   a  allocates 100 blocks of 1000 bytes      f  frees 40 of them
+ *   t  starts two threads that allocate once   m  maps 1 MiB
+ *   d  frees a block twice                     c  forks a child that frees 10 inherited blocks
+ *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
+ *   e  starts a thread that allocates, and waits for its end
+ *   x  becomes itself again by exec
+ * At the end of the input it frees 5 blocks and ends with 3.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *block[100];
+static int steps[2]; /* threads and children have done theirs */
+static int end[2];   /* closed when all is over */
+
+static void free_blocks(int from, int count)
+{
+    for (int i = from; i < from + count; i++)
+        free(block[i]);
+}
+
+static void wait_for_end(void)
+{
+    char byte;
+    close(end[1]);
+    (void)!read(end[0], &byte, 1);
+}
+
+static void *wait_with_a_block(void *unused)
+{
+    char byte;
+    void *p = malloc(10);
+    (void)!write(steps[1], "", 1);
+    (void)!read(end[0], &byte, 1);
+    free(p);
+    return unused;
+}
+
+static void *allocate_and_free(void *unused)
+{
+    (void)!write(steps[1], "", 1);
+    for (;;) {
+        for (int i = 0; i < 1000; i++)
+            free(malloc(1000));
+        usleep(20);
+    }
+    return unused;
+}
+
+static void start_two(void *(*what)(void *))
+{
+    char byte;
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        if (pthread_create(&thread, NULL, what, NULL) != 0)
+            _exit(100);
+        (void)!read(steps[0], &byte, 1);
+    }
+}
+
+static void *allocate_once(void *unused)
+{
+    free(malloc(10));
+    return unused;
+}
+
+static void start_and_join(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, allocate_once, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        _exit(100);
+}
+
+static void start_child(void)
+{
+    char byte;
+    if (fork() == 0) {
+        free_blocks(50, 10);
+        (void)!write(steps[1], "", 1);
+        wait_for_end();
+        _exit(0);
+    }
+    (void)!read(steps[0], &byte, 1);
+}
+
+static void step(char letter, char **argv)
+{
+    switch (letter) {
+    case 'a':
+        for (int i = 0; i < 100; i++)
+            block[i] = malloc(1000);
+        break;
+    case 'f':
+        free_blocks(0, 40);
+        break;
+    case 't':
+        start_two(wait_with_a_block);
+        break;
+    case 'e':
+        start_and_join();
+        break;
+    case 'p':
+        start_two(allocate_and_free);
+        break;
+    case 'm':
+        (void)!mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        break;
+    case 'd':
+        free(block[0]);
+        break;
+    case 'c':
+        start_child();
+        break;
+    case 'x':
+        execv("/proc/self/exe", argv);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    char letter;
+    (void)argc;
+    if (pipe(steps) != 0 || pipe(end) != 0)
+        return 100;
+    do {
+        if (write(1, "done\n", 5) != 5 || read(0, &letter, 1) != 1)
+            break;
+        step(letter, argv);
+    } while (1);
+    free_blocks(40, 5);
+    close(end[1]);
+    while (wait(NULL) > 0)
+        ;
+    return 3;
+}

@@ -1,0 +1,154 @@
+/*
+ * cmd_stat.c - `rtcheck stat FILE|PID`: the variables of processes while they run, again and again.
+ *
+ * Nobody is stopped or asked: all of it stands in the run file.  Of a process, it and those that come from
+ * it, until it ends; of a file, all of the run, until none runs.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools.h"
+
+#define MS_MAX 86400000u
+
+struct stat_asked {
+    struct stat_options how;
+    uint64_t interval_ms;
+    uint64_t count; /* looks; 0: until the end */
+    const char *word;
+};
+
+static int complain(const char *err)
+{
+    fprintf(stderr, "rtcheck: %s\n", err);
+    return STATUS_SETUP;
+}
+
+/* ---- when to look -------------------------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Waits for the next look; true: the process behind `fd` (-1: none) has ended before. */
+static bool wait_until(uint64_t deadline_ms, int fd)
+{
+    struct pollfd process = {.fd = fd, .events = POLLIN};
+
+    for (;;) {
+        uint64_t now = now_ms();
+        int n = poll(&process, 1, now < deadline_ms ? (int)(deadline_ms - now) : 0);
+        if (n > 0)
+            return true;
+        if (n == 0 && now_ms() >= deadline_ms)
+            return false;
+    }
+}
+
+/* Looks of an even distance; one that took too long puts off the next alone. */
+static uint64_t next_look(uint64_t deadline_ms, uint64_t interval_ms)
+{
+    uint64_t now = now_ms(), next = deadline_ms + interval_ms;
+    return next > now ? next : now + interval_ms;
+}
+
+/* ---- the rows ------------------------------------------------------------------------------ */
+
+/* `fd` tells when the process that was named ends; -1: none was, or nothing tells. */
+static int watch(struct report *r, const struct stat_asked *asked, int fd)
+{
+    uint64_t deadline_ms = now_ms(), looks = 0;
+    bool over = false, any = false;
+
+    if (!asked->how.json)
+        report_stat_heading(stdout);
+    do {
+        over = fd >= 0 && wait_until(now_ms(), fd);
+        struct stat_sum sum = report_stat(r, &asked->how, stdout);
+        if (fflush(stdout) != 0)
+            return complain("the rows cannot be written");
+        any |= sum.seen > 0;
+        over |= ++looks == asked->count || (fd < 0 && sum.running == 0);
+        deadline_ms = next_look(deadline_ms, asked->interval_ms);
+        if (!over)
+            wait_until(deadline_ms, fd);
+    } while (!over);
+    return any ? 0 : complain("the run file has nothing of this process");
+}
+
+static int watch_path(const char *path, const struct stat_asked *asked, int fd)
+{
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+
+    if (report_open(&r, path, err))
+        return complain(err);
+    int status = watch(r, asked, fd);
+    report_close(r);
+    return status;
+}
+
+static int watch_process(struct stat_asked *asked)
+{
+    char err[TOOLS_ERROR_BYTES], path[PATH_MAX];
+    unsigned long pid = strtoul(asked->word, NULL, 10);
+    int fd = pid > INT_MAX ? -1 : (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    int bad = pid > INT_MAX || (fd < 0 && errno == ESRCH) ? -ESRCH : 0;
+
+    if (bad)
+        fail(err, bad, "there is no process %.20s", asked->word);
+    else
+        bad = find_run_of_process(asked->word, path, sizeof path, err);
+    asked->how.pid = (uint32_t)pid;
+    int status = bad ? complain(err) : watch_path(path, asked, fd);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+/* ---- what is asked for --------------------------------------------------------------------- */
+
+static bool parse_number(const char *word, uint64_t max, uint64_t *out)
+{
+    if (!word || !is_pid(word) || strlen(word) > 9)
+        return false;
+    *out = strtoul(word, NULL, 10);
+    return *out > 0 && *out <= max;
+}
+
+static bool parse(int argc, char **argv, struct stat_asked *asked)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            asked->how.json = true;
+        else if (strcmp(argv[i], "-I") == 0 && parse_number(argv[i + 1], MS_MAX, &asked->interval_ms))
+            i++;
+        else if (strcmp(argv[i], "-n") == 0 && parse_number(argv[i + 1], UINT32_MAX, &asked->count))
+            i++;
+        else if (argv[i][0] != '-' && !asked->word)
+            asked->word = argv[i];
+        else
+            return false;
+    }
+    return asked->word != NULL;
+}
+
+int cmd_stat(int argc, char **argv)
+{
+    struct stat_asked asked = {.interval_ms = 1000};
+
+    if (!parse(argc, argv, &asked)) {
+        fputs("usage: rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n", stderr);
+        return STATUS_SETUP;
+    }
+    return is_pid(asked.word) ? watch_process(&asked) : watch_path(asked.word, &asked, -1);
+}

@@ -1,0 +1,102 @@
+/*
+ * find_process.c - the run file of a process that runs.
+ *
+ * A process says in its own maps which run file it has.  One without a name is the launcher's: it is opened
+ * through a descriptor of whoever has it.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "tools.h"
+
+struct mapped_file {
+    dev_t device;
+    ino_t inode;
+    char path[PATH_MAX];
+};
+
+/* A line of its maps that is about a run file, by its name. */
+static bool parse_line(const char *line, struct mapped_file *file)
+{
+    unsigned major_number, minor_number;
+    unsigned long inode;
+    int at = 0;
+
+    if (sscanf(line, "%*x-%*x %*s %*x %x:%x %lu %n", &major_number, &minor_number, &inode, &at) != 3 || at == 0)
+        return false;
+    file->device = makedev(major_number, minor_number);
+    file->inode = inode;
+    snprintf(file->path, sizeof file->path, "%s", line + at);
+    file->path[strcspn(file->path, "\n")] = '\0';
+    const char *base = strrchr(file->path, '/');
+    return base && (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
+                    (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
+}
+
+static bool file_of_process(const char *pid, struct mapped_file *file)
+{
+    char path[64], line[PATH_MAX + 128];
+    bool found = false;
+
+    snprintf(path, sizeof path, "/proc/%s/maps", pid);
+    FILE *maps = fopen(path, "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = parse_line(line, file);
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* A descriptor of this process that is the file; its path, which opens it. */
+static bool descriptor_of(const char *pid, struct mapped_file *file)
+{
+    char folder[64];
+    struct dirent *entry;
+    struct stat st;
+    bool found = false;
+
+    snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
+    DIR *dir = opendir(folder);
+    while (dir && !found && (entry = readdir(dir))) {
+        snprintf(file->path, sizeof file->path, "%s/%.20s", folder, entry->d_name);
+        found = stat(file->path, &st) == 0 && st.st_ino == file->inode && st.st_dev == file->device;
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static bool descriptor_of_anybody(struct mapped_file *file)
+{
+    struct dirent *entry;
+    bool found = false;
+    DIR *dir = opendir("/proc");
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = isdigit((unsigned char)entry->d_name[0]) && descriptor_of(entry->d_name, file);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS_ERROR_BYTES])
+{
+    struct mapped_file file;
+
+    if (!file_of_process(pid, &file))
+        return fail(err, -ESRCH, "process %.20s has no run file, or may not be asked", pid);
+    if (strncmp(file.path, "/memfd:", 7) == 0 && !descriptor_of_anybody(&file))
+        return fail(err, -ESRCH, "the launcher of process %.20s cannot be found", pid);
+    snprintf(path, room, "%s", file.path);
+    return 0;
+}
+
+bool is_pid(const char *word)
+{
+    return *word && word[strspn(word, "0123456789")] == '\0';
+}
