@@ -307,6 +307,8 @@ static void dump_mappings(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct map_region *m = segment_item(s, i);
+        if (m->start == 0 && m->end == 0)
+            continue; /* an empty place */
         fprintf(out, "   mapping %u [0x%llx,0x%llx) rights=%u%s offset=0x%llx device=0x%llx inode=%llu %s", i,
                 ull(m->start), ull(m->end), m->protection, m->shared ? " shared" : "", ull(m->offset),
                 ull(m->device), ull(m->inode), NAME(origins, m->origin));

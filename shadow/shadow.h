@@ -330,10 +330,12 @@ bool verify_area(const void *area, uint64_t bytes, const struct run_header *run,
 #define MAP_LEAF_REGIONS 32u
 
 struct map_leaf {
+    uint8_t order[MAP_LEAF_REGIONS]; /* places of its ranges, by address */
     uint32_t count;
-    uint32_t next_free;
+    uint32_t used;    /* bit n: a range is in place n */
+    uint32_t changed; /* bit n: place n is not as it was when that was asked last */
     uint32_t next_changed; /* 0: it is not in the list */
-    uint32_t changed_from; /* those before are as they were */
+    uint32_t next_free;
     struct map_region region[MAP_LEAF_REGIONS];
 };
 
@@ -344,8 +346,11 @@ struct maps {
     uint32_t room, made, leaves; /* leaves: all that fit, that were ever used, that are */
     uint32_t free;
     uint32_t changed;
-    uint32_t last_leaf, last_region; /* in order: what was looked for last, and where is looked first */
+    struct map_spot {
+        uint32_t k, i; /* the i-th range of the k-th leaf */
+    } last; /* what was looked for last, and where is looked first */
     uint32_t count; /* of ranges */
+    uint64_t called_bytes; /* in those that are MAP_CALLED */
 };
 
 /* Storage, the caller's, that is enough for so many ranges; aligned as for uint64_t. */
@@ -364,10 +369,10 @@ bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protecti
 const struct map_region *maps_find(struct maps *m, uint64_t at);
 
 /*
- * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, from its *from-th
- * range on; 0: there is none.  One that is empty now is in use no more.
+ * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, and which of its
+ * places have; 0: there is none.  One that is empty now is in use no more.
  */
-uint32_t maps_next_changed(struct maps *m, uint32_t *from);
+uint32_t maps_next_changed(struct maps *m, uint32_t *places);
 
 /* In order, apart, and joined: what must hold at any time. */
 bool maps_is_valid(const struct maps *m);

@@ -283,7 +283,7 @@ enum segment_kind {
     SEGMENT_CHECK_ROOTS = 11,
     SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
     SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 5 */
-    SEGMENT_MAPPINGS = 14, /* map_regions; index = leaf number; epoch odd: being changed; minor version 5 */
+    SEGMENT_MAPPINGS = 14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
     SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
     SEGMENT_KIND_COUNT

@@ -291,23 +291,38 @@ static void ask(uint64_t start, uint64_t end)
 
 /* ---- the copy ----------------------------------------------------------------------------------- */
 
-static void copy_leaf(uint32_t number, uint32_t from)
+/* NULL: it is in use no more, or there is no room. */
+static struct segment *copy_of(uint32_t number, uint32_t *places)
 {
-    const struct map_leaf *l = &map.maps.leaf[number];
     struct segment *s = map.copy[number];
-    if (!s && l->count) {
-        from = 0;
-        s = segment_take(SEGMENT_MAPPINGS, MAP_LEAF_REGIONS, sizeof l->region[0], number);
+    if (s || !map.maps.leaf[number].count)
+        return s;
+    s = segment_take(SEGMENT_MAPPINGS, MAP_LEAF_REGIONS, sizeof(struct map_region), number);
+    if (!s)
+        return NULL;
+    atomic_store_explicit(&s->count, MAP_LEAF_REGIONS, memory_order_relaxed); /* of which many are empty */
+    *places = UINT32_MAX;
+    return s;
+}
+
+static void copy_places(struct map_region *to, const struct map_leaf *l, uint32_t places)
+{
+    static const struct map_region none;
+    for (; places; places &= places - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(places);
+        to[i] = l->used >> i & 1 ? l->region[i] : none;
     }
+}
+
+static void copy_leaf(uint32_t number, uint32_t places)
+{
+    struct segment *s = copy_of(number, &places);
     if (!s)
         return;
     uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
     atomic_store_explicit(&s->epoch, epoch + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    if (from < l->count)
-        memcpy((struct map_region *)segment_items(s) + from, l->region + from,
-               (l->count - from) * sizeof l->region[0]);
-    atomic_store_explicit(&s->count, l->count, memory_order_release);
+    copy_places(segment_items(s), &map.maps.leaf[number], places);
     atomic_store_explicit(&s->epoch, epoch + 2, memory_order_release);
     if (!map.copy[number])
         segment_publish(s);
@@ -316,9 +331,9 @@ static void copy_leaf(uint32_t number, uint32_t from)
 
 static void copy_changed(void)
 {
-    uint32_t number, from;
-    while ((number = maps_next_changed(&map.maps, &from)))
-        copy_leaf(number - 1, from);
+    uint32_t number, places;
+    while ((number = maps_next_changed(&map.maps, &places)))
+        copy_leaf(number - 1, places);
 }
 
 static void take_sum(uint32_t flags)
@@ -374,7 +389,7 @@ static void begin_again(void)
         memset(map.copy, 0, map.maps.made * sizeof map.copy[0]);
     add_bytes(bytes_called(0, ADDRESSES_END, NULL));
     for (uint32_t i = 0; i < map.maps.made; i++)
-        copy_leaf(i, 0);
+        copy_leaf(i, UINT32_MAX);
 }
 
 static bool take_lock(void)
