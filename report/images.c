@@ -253,11 +253,23 @@ static const struct image *older_of_pid(const struct image *images, uint32_t pid
     return found;
 }
 
-/* What exec runs does not always know whose child it is: posix_spawn's has never been an image. */
-static const struct image *spawner_of(const struct report *r, const struct image *image)
+/* The last image before this one that has this process id. */
+static const struct image *last_of_pid(const struct report *r, uint32_t pid, const struct image *image)
 {
-    const struct image *found = older_of_pid(r->images, image->ppid, image->number);
-    return found ? found : older_of_pid(r->done, image->ppid, image->number);
+    const struct image *found = older_of_pid(r->images, pid, image->number);
+    return found ? found : older_of_pid(r->done, pid, image->number);
+}
+
+/*
+ * What exec runs does not always know whose child it is: posix_spawn's has never been an image.  And
+ * who comes late does not find all: the image before it may have been taken out of the file since.
+ */
+static const struct image *likely_parent(const struct report *r, const struct image *image)
+{
+    const struct image *parent = image->parent ? image_of(r, image->parent) : NULL;
+    if (!parent && image->parent && image->how == IMAGE_EXEC)
+        parent = last_of_pid(r, image->pid, image);
+    return parent ? parent : last_of_pid(r, image->ppid, image);
 }
 
 /*
@@ -266,7 +278,7 @@ static const struct image *spawner_of(const struct report *r, const struct image
  */
 static bool pid_is_known(const struct report *r, const struct image *image)
 {
-    const struct image *parent = image->parent ? image_of(r, image->parent) : spawner_of(r, image);
+    const struct image *parent = likely_parent(r, image);
 
     if (image->how == IMAGE_ROOT)
         return true;

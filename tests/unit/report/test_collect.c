@@ -138,6 +138,26 @@ static void test_main_image(void **state)
     finish(r, &b);
 }
 
+/* Images in between were taken out of the file before anybody looked. */
+static void test_parent_that_is_not_there(void **state)
+{
+    struct build b = build_begin();
+    struct report *r;
+
+    (void)state;
+    build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    build_image(&b, 5, 4, 100, IMAGE_EXEC);
+    build_image(&b, 7, 6, 5, IMAGE_FORK); /* of a process whose ids mean nothing here, and */
+    build_image(&b, 9, 8, 5, IMAGE_EXEC); /* what it became */
+    r = collected(&b);
+    assert_true(image(r, 1)->succeeded);
+    assert_true(image(r, 5)->pid_known);
+    assert_false(image(r, 7)->pid_known);
+    assert_false(image(r, 9)->pid_known);
+    assert_true(image(r, 7)->succeeded);
+    finish(r, &b);
+}
+
 static void test_mad_tables(void **state)
 {
     struct build b = build_begin();
@@ -244,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_builds_are_told_apart),
         cmocka_unit_test(test_exec_throws_away),
         cmocka_unit_test(test_main_image),
+        cmocka_unit_test(test_parent_that_is_not_there),
         cmocka_unit_test(test_mad_tables),
         cmocka_unit_test(test_equal_names_are_told_apart),
         cmocka_unit_test(test_taken_back_by_others),
