@@ -1,0 +1,210 @@
+/*
+ * mapped_kernel.c - the map of what is mapped, compared with what the kernel has, and mended.
+ *
+ * libc and the loader map for themselves where nobody sees it, and anybody may by raw system calls: so
+ * the map is compared with what the kernel has whenever it is to be relied on.  What is more there than
+ * in the map may be on its way into it, by a call that is being made: then nothing is said.
+ */
+#include "mapped_priv.h"
+
+#include <errno.h>
+
+struct comparison {
+    uint64_t start, end;
+    enum map_origin origin; /* of what is more there */
+    bool counts;
+    bool unsure; /* there is more: it may be on its way */
+    uint64_t begun; /* when it was asked: no call was being made; 0: one was */
+    uint64_t differences;
+    uintptr_t object;   /* that was counted last */
+    uint64_t guard_end; /* of the last range without rights */
+};
+
+static bool is_certain(struct comparison *c)
+{
+    bool quiet = c->begun && atomic_load(&map.begun) + 1 == c->begun;
+    c->unsure |= !quiet;
+    return quiet || !c->counts;
+}
+
+static void tell(struct comparison *c, _Atomic uint64_t *counter)
+{
+    if (!c->counts)
+        return;
+    c->differences++;
+    map_count(counter, 1);
+}
+
+/* By whom?  A stack that libc makes is two ranges, a guard and what it guards. */
+static void tell_more(struct comparison *c, const struct map_region *r)
+{
+    struct object o;
+    if (!c->counts)
+        return;
+    if (loader_find(r->start, &o)) {
+        if (o.start != c->object)
+            tell(c, &map.sum->behind_objects);
+        c->object = o.start;
+    } else if (!threads_on_stack(r->start, r->end, r->start).number)
+        tell(c, &map.sum->behind_others);
+    else if (c->guard_end != r->start)
+        tell(c, &map.sum->behind_stacks);
+    else {
+        map_count(&map.sum->behind_others, -1ull);
+        map_count(&map.sum->behind_stacks, 1);
+    }
+    c->guard_end = r->protection ? 0 : r->end;
+}
+
+/* It is not in the map. */
+static void find_more(struct comparison *c, const struct map_region *kernels)
+{
+    if (!is_certain(c))
+        return;
+    tell_more(c, kernels);
+    map_put(kernels);
+}
+
+/* Both have something there.  What nobody has looked at yet is what the kernel says that it is. */
+static void find_both(struct comparison *c, const struct map_region *kernels, const struct map_region *ours)
+{
+    struct map_region r = *ours;
+    map_clip(&r, kernels->start, kernels->end);
+    bool look = r.device == MAP_FILE_UNKNOWN && (!r.inode || r.inode == kernels->inode || !region_is_file(kernels));
+    if (look) {
+        r.inode = kernels->inode;
+        r.device = kernels->device;
+        r.offset = region_is_file(kernels) ? r.offset : 0;
+    }
+    bool same = r.shared == kernels->shared && r.inode == kernels->inode && r.device == kernels->device &&
+                r.offset == kernels->offset;
+    if (same && r.protection == kernels->protection) {
+        if (look)
+            map_put(&r);
+        return;
+    }
+    if (!is_certain(c))
+        return;
+    tell(c, &map.sum->behind_changed);
+    r.protection = kernels->protection;
+    map_put(same ? &r : kernels);
+}
+
+static void find_gone(struct comparison *c, uint64_t start, uint64_t end)
+{
+    const struct map_region *r;
+    bool any = false;
+    for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
+        tell(c, &map.sum->behind_gone);
+        any = true;
+    }
+    if (any)
+        map_take_out(start, end, NULL);
+}
+
+static void look_at(struct comparison *c, const struct map_region *kernels)
+{
+    struct map_region piece;
+    for (uint64_t at = kernels->start; at < kernels->end; at = piece.end) {
+        const struct map_region *r = maps_find(&map.maps, at);
+        piece = *kernels;
+        map_clip(&piece, at, !r ? kernels->end : r->start > at ? r->start : r->end);
+        if (r && r->start <= at)
+            find_both(c, &piece, r);
+        else
+            find_more(c, &piece);
+    }
+}
+
+/* What shared memory has for a name differs from what /dev/zero has, which is anonymous but for its name. */
+static struct map_region region_of_mapping(const struct comparison *c, const struct mapping *m)
+{
+    bool file = (m->inode || m->major || m->minor) && (m->shared || !text_equal(m->path, "/dev/zero"));
+    return (struct map_region){
+        .start = m->start,
+        .end = m->end,
+        .offset = file ? m->offset : 0,
+        .inode = file ? m->inode : 0,
+        .device = file ? (uint64_t)m->major << 32 | m->minor : 0,
+        .protection = (uint8_t)m->protection,
+        .shared = m->shared,
+        .origin = (uint8_t)c->origin,
+        .mark = (uint8_t)hints_mark_now(),
+    };
+}
+
+/* The pieces of a mapping that are none of ours; *at: so far it was looked. */
+static void look_at_theirs(struct comparison *c, const struct mapping *m, uint64_t *at)
+{
+    struct map_region whole = region_of_mapping(c, m), piece;
+    uintptr_t own, own_end;
+    map_clip(&whole, c->start, c->end);
+    for (uint64_t from = whole.start; from < whole.end; from = own_end) {
+        os_next_own(from, &own, &own_end);
+        piece = whole;
+        if (!map_clip(&piece, from, own))
+            continue;
+        find_gone(c, *at, piece.start);
+        look_at(c, &piece);
+        *at = piece.end;
+    }
+}
+
+/* Main's stack grows by itself, and is not looked at. */
+static bool is_looked_at(const struct mapping *m)
+{
+    return m->start < ADDRESSES_END && !text_equal(m->path, "[stack]");
+}
+
+static int compare(struct comparison *c)
+{
+    struct mappings all;
+    struct mapping m;
+    uint64_t at = c->start;
+    uint64_t ended = atomic_load(&map.ended), begun = atomic_load(&map.begun);
+    c->begun = begun <= ended ? begun + 1 : 0;
+    int err = os_mappings_open(&all);
+    if (err)
+        return err;
+    while (os_mappings_next(&all, &m) && m.start < c->end)
+        if (m.end > c->start && is_looked_at(&m))
+            look_at_theirs(c, &m, &at);
+    os_mappings_close(&all);
+    find_gone(c, at, c->end);
+    return 0;
+}
+
+int map_read_all(void)
+{
+    struct comparison c = {.end = ADDRESSES_END, .origin = MAP_EXISTED};
+    return compare(&c);
+}
+
+void map_ask(uint64_t start, uint64_t end)
+{
+    struct comparison c = {.start = start, .end = end, .origin = MAP_BEHIND};
+    compare(&c);
+}
+
+/* ---- on request --------------------------------------------------------------------------------- */
+
+long mapped_compare(void)
+{
+    struct section s;
+    struct comparison c = {.end = ADDRESSES_END, .origin = MAP_BEHIND, .counts = true};
+    if (!atomic_load(&map.ready))
+        return 0;
+    if (!map_enter(&s))
+        return -EAGAIN; /* nothing was compared */
+    int err = compare(&c);
+    if (!err)
+        map_count(&map.sum->compared, 1);
+    map_leave(&s);
+    return err ? err : c.unsure ? -EAGAIN : (long)c.differences;
+}
+
+void mapped_settle(void)
+{
+    if (mapped_compare() >= 0 && atomic_load(&map.ready))
+        map.sum->flags |= MAP_SUM_COMPARED;
+}

@@ -1,0 +1,67 @@
+/*
+ * mapped_priv.h - what the files of the map of what is mapped share.
+ *
+ *   mapped.c         the map, and what each call does to it
+ *   mapped_copy.c    its copy in the run file
+ *   mapped_kernel.c  what the kernel says, compared with it
+ */
+#ifndef MAPPED_PRIV_H
+#define MAPPED_PRIV_H
+
+#include "core.h"
+
+#define ADDRESSES_END (1ull << 47) /* above are the kernel's */
+
+struct map {
+    struct lock lock;
+    struct maps maps;
+    _Atomic bool ready;
+    uint32_t image; /* whose part of the run file has the copy */
+    uint32_t calls; /* numbers given out */
+    struct segment **copy; /* of each leaf */
+    struct map_sum *sum;
+    _Atomic uint64_t begun, ended; /* calls; between the two the kernel may have what the map has not */
+    _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
+};
+
+extern struct map map;
+
+/* Under the lock; readers outside see one value or the other. */
+static inline uint64_t map_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed) + n;
+    atomic_store_explicit(counter, now, memory_order_relaxed);
+    return now;
+}
+
+static inline bool region_is_file(const struct map_region *r)
+{
+    return r->inode || r->device;
+}
+
+/* All below: under the lock. */
+
+/* What of r is in [start, end); false: nothing. */
+bool map_clip(struct map_region *r, uint64_t start, uint64_t end);
+void map_put(const struct map_region *r);
+/* `c`: that takes it out, or NULL. */
+void map_take_out(uint64_t start, uint64_t end, struct mapped_call *c);
+/* Inside a section, with the lock and a map that is of this image; false: not now. */
+bool map_enter(struct section *s);
+void map_leave(struct section *s);
+
+/* ---- mapped_copy.c ------------------------------------------------------------------------------ */
+
+void map_copy_changed(void);
+void map_copy_all(void);
+/* A new one, in this image's part of the run file. */
+void map_take_sum(uint32_t flags);
+
+/* ---- mapped_kernel.c ---------------------------------------------------------------------------- */
+
+/* At first: the map becomes what the kernel says.  0 or -errno. */
+int map_read_all(void);
+/* The range becomes that. */
+void map_ask(uint64_t start, uint64_t end);
+
+#endif
