@@ -85,6 +85,8 @@ struct thread {
     uint8_t after;          /* AFTER_*: what is to be done behind the section */
     uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
     uint32_t ignoring;      /* depth of calls that ask for it */
+    /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
+    _Atomic uint64_t maps_begun, maps_ended;
     struct thread *next;    /* list of all, or of the free ones */
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];

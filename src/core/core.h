@@ -408,10 +408,16 @@ void hints_after_fork(void);
 
 /* A call on its way; on the caller's stack. */
 struct mapped_call {
-    bool known; /* else it interrupted us: nothing is done, and a comparison will find out */
-    bool more;  /* than there is room for went */
-    uint32_t stack, thread;
+    const struct entry *at; /* where the program made it, while it is made; NULL: not to be told */
+    struct thread *t;       /* that makes it, from its beginning on; NULL: nothing is done */
+    bool tried;  /* to begin; where it interrupted us that fails, and a comparison will find out */
+    bool more;   /* than there is room for went */
+    bool unmaps;  /* it is to be counted as one that does, when it takes; and: it was */
+    bool counted;
+    bool whole;  /* all that it takes was in the map, as far as is known */
+    bool old;    /* that may be the stack of a thread: there was none since when it was mapped */
     uint32_t count;
+    uint64_t around, around_end; /* what the first of it was a part of */
     struct map_region kept[MAPPED_KEPT]; /* what it takes away */
 };
 
@@ -422,17 +428,42 @@ struct mapped_move {
 };
 
 /*
- * Around each call that changes what is mapped: begin, take before it is made, one of new to protected
+ * Around each call that changes what is mapped: at, begin or take before it is made, one of new to protected
  * after it, end.  All take whole pages; nothing is done for an empty range.  errno stays as it is.
  */
-void mapped_begin(struct mapped_call *c, const struct entry *at);
-void mapped_end(struct mapped_call *c);
+ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
+{
+    c->at = at;
+    c->t = NULL;
+    c->tried = c->more = c->unmaps = c->counted = c->old = false;
+    c->whole = true;
+    c->count = 0;
+}
+
+/* Before the kernel does anything. */
+void mapped_begin(struct mapped_call *c);
+/* The same, and takes out what is about to go. */
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end);
+void mapped_end_shared(struct thread *t);
+
+ALWAYS_INLINE void mapped_end(struct mapped_call *c)
+{
+    if (unlikely(!c->t))
+        return;
+    if (unlikely(c->t->limbo)) {
+        mapped_end_shared(c->t);
+        return;
+    }
+    uint64_t n = atomic_load_explicit(&c->t->maps_ended, memory_order_relaxed);
+    atomic_store_explicit(&c->t->maps_ended, n + 1, memory_order_release); /* pairs with look_for_calls */
+}
+
 /* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
 void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end, uint64_t at);
 /* Where, and what it is: the rest of *what is said here. */
 void mapped_new(struct mapped_call *c, const struct map_region *what);
-void mapped_gone(struct mapped_call *c); /* something was unmapped */
+/* Something was unmapped, or it was to be (c->unmaps, when it took), and was not. */
+void mapped_gone(struct mapped_call *c, bool gone);
 /* What was taken of this range is there as it was. */
 void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end);
 void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
@@ -440,8 +471,6 @@ void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
 void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end);
 /* From `start` to the first hole. */
 void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int protection);
-/* Is all of it in the map? */
-bool mapped_is_whole(uint64_t start, uint64_t end);
 /* The range around an address. */
 bool mapped_find(uint64_t at, struct map_region *out);
 /*
@@ -462,8 +491,18 @@ void marks_after_fork(void);
 
 /* ---- unmap.c: what is not to be unmapped ------------------------------------------------------------------ */
 
-/* Tells it, when [start, end) is about to be.  true: some of it is ours, and is to stay. */
-bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end);
+/* Tells it, when [start, end), which c has taken, is about to be.  true: some of it is ours, and is to stay. */
+bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end);
+
+ALWAYS_INLINE bool unmap_is_heap(uintptr_t start, uintptr_t end)
+{
+    return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) && end > heap.base;
+}
+
+ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
+{
+    return unlikely(!c->whole || c->old || unmap_is_heap(start, end)) && unmap_look(c, start, end);
+}
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
 

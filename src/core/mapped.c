@@ -40,48 +40,45 @@ bool map_clip(struct map_region *r, uint64_t start, uint64_t end)
     return r->start < r->end;
 }
 
-static void add_bytes(uint64_t bytes)
-{
-    uint64_t now = map_count(&map.sum->bytes, bytes);
-    if (now > atomic_load_explicit(&map.sum->peak_bytes, memory_order_relaxed))
-        atomic_store_explicit(&map.sum->peak_bytes, now, memory_order_relaxed);
-}
-
-/* Bytes of what calls have mapped there; NULL, or where to keep what lies there. */
-static uint64_t bytes_called(uint64_t start, uint64_t end, struct mapped_call *c)
+/* What c takes: kept, so far as there is room, and what is said of it. */
+static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     const struct map_region *r;
-    uint64_t bytes = 0;
-    for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        struct map_region piece = *r;
-        if (!map_clip(&piece, start, end))
+    uint64_t at = start;
+    for (; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
+        if (!c->count) {
+            c->around = r->start;
+            c->around_end = r->end;
+        }
+        c->whole &= r->start <= at;
+        c->old |= threads_born() != map.born || r->call <= map.born_calls;
+        c->more |= c->count == MAPPED_KEPT;
+        if (c->more)
             continue;
-        bytes += piece.origin == MAP_CALLED ? piece.end - piece.start : 0;
-        if (c && c->count < MAPPED_KEPT)
-            c->kept[c->count++] = piece;
-        else if (c)
-            c->more = true;
+        c->kept[c->count] = *r;
+        map_clip(&c->kept[c->count++], start, end);
     }
-    return bytes;
+    c->whole &= at >= end;
 }
 
-/* `c`: that takes it out. */
-void map_take_out(uint64_t start, uint64_t end, struct mapped_call *c)
+void map_take_out(uint64_t start, uint64_t end)
 {
-    uint64_t bytes = bytes_called(start, end, c);
-    if (maps_remove(&map.maps, start, end))
-        add_bytes(-bytes);
-    else
+    if (unlikely(!maps_remove(&map.maps, start, end)))
         map.sum->flags |= MAP_SUM_FULL;
 }
 
 void map_put(const struct map_region *r)
 {
-    uint64_t before = bytes_called(r->start, r->end, NULL);
-    if (maps_put(&map.maps, r))
-        add_bytes((r->origin == MAP_CALLED ? r->end - r->start : 0) - before);
-    else
+    if (unlikely(!maps_put(&map.maps, r)))
         map.sum->flags |= MAP_SUM_FULL;
+}
+
+static void note_bytes(void)
+{
+    uint64_t bytes = map.maps.called_bytes;
+    atomic_store_explicit(&map.sum->bytes, bytes, memory_order_relaxed);
+    if (bytes > atomic_load_explicit(&map.sum->peak_bytes, memory_order_relaxed))
+        atomic_store_explicit(&map.sum->peak_bytes, bytes, memory_order_relaxed);
 }
 
 /* ---- beginning ---------------------------------------------------------------------------------- */
@@ -108,7 +105,7 @@ static void begin(void)
     else
         memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
     map_take_sum(0);
-    map.image = image()->image;
+    map.image = image();
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
     atomic_store(&map.ready, true);
@@ -117,9 +114,9 @@ static void begin(void)
 /* In a forked child: the copy was its parent's. */
 static void begin_again(void)
 {
-    map.image = image()->image;
+    map.image = image();
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
-    add_bytes(bytes_called(0, ADDRESSES_END, NULL));
+    note_bytes();
     map_copy_all();
 }
 
@@ -132,27 +129,43 @@ static bool take_lock(void)
     return taken;
 }
 
-bool map_enter(struct section *s)
+/* Inside a section.  false: it cannot be had now. */
+static bool take_map(void)
 {
-    if (!section_begin(s))
-        return false;
-    if (!take_lock()) {
+    if (unlikely(!take_lock())) {
         if (atomic_load(&map.ready))
             atomic_fetch_add(&map.sum->unseen, 1);
-        section_end(s);
         return false;
     }
-    if (!atomic_load(&map.ready))
+    if (unlikely(!atomic_load_explicit(&map.ready, memory_order_relaxed)))
         begin();
-    else if (map.image != image()->image)
+    else if (unlikely(map.image != image()))
         begin_again();
     return true;
 }
 
+static void give_map(void)
+{
+    if (map.maps.changed) {
+        note_bytes();
+        map_copy_changed();
+    }
+    lock_drop(&map.lock);
+}
+
+bool map_enter(struct section *s)
+{
+    if (!section_begin(s))
+        return false;
+    if (take_map())
+        return true;
+    section_end(s);
+    return false;
+}
+
 void map_leave(struct section *s)
 {
-    map_copy_changed();
-    lock_drop(&map.lock);
+    give_map();
     section_end(s);
 }
 
@@ -165,49 +178,77 @@ void mapped_after_fork(void)
     }
     lock_reset(&map.lock);
     atomic_store(&map.held_up, false);
-    atomic_store(&map.ended, atomic_load(&map.begun));
 }
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-void mapped_begin(struct mapped_call *c, const struct entry *at)
+/* In its section.  What the kernel then does is behind it: pairs with look_for_calls. */
+static void begin_call(struct mapped_call *c, struct thread *t)
 {
-    struct section s;
-    c->count = 0;
-    c->more = false;
-    c->known = section_begin(&s);
-    if (!c->known) {
-        if (s.kind == SECTION_HANDLER && atomic_load(&map.ready))
-            atomic_fetch_add(&map.sum->unseen, 1);
+    c->t = t;
+    if (unlikely(t->limbo)) { /* several threads' */
+        atomic_fetch_add(&t->maps_begun, 1);
         return;
     }
-    atomic_fetch_add(&map.begun, 1); /* before the kernel does anything: pairs with is_certain */
-    c->stack = at ? stack_put(s.t, at) : 0;
-    c->thread = s.t->number;
-    section_end(&s);
-    if (likely(atomic_load(&map.ready)))
-        return;
-    if (map_enter(&s)) {
-        map_leave(&s);
-    } else { /* no map to speak of */
-        mapped_end(c);
-        c->known = false;
-    }
+    uint64_t n = atomic_load_explicit(&t->maps_begun, memory_order_relaxed);
+    atomic_store_explicit(&t->maps_begun, n + 1, memory_order_release);
 }
 
-void mapped_end(struct mapped_call *c)
+void mapped_end_shared(struct thread *t)
 {
-    if (c->known)
-        atomic_fetch_add(&map.ended, 1);
+    atomic_fetch_add(&t->maps_ended, 1);
+}
+
+/* Begins the call, in a section that stays; false: it does not begin. */
+static bool open_call(struct mapped_call *c, struct section *s)
+{
+    if (c->tried)
+        return c->t && section_begin(s);
+    c->tried = true;
+    if (unlikely(!section_begin(s))) {
+        if (s->kind == SECTION_HANDLER && atomic_load(&map.ready))
+            atomic_fetch_add(&map.sum->unseen, 1);
+        return false;
+    }
+    begin_call(c, s->t);
+    return true;
+}
+
+/* There is no map to speak of. */
+static void give_up(struct mapped_call *c)
+{
+    mapped_end(c);
+    c->t = NULL;
+}
+
+void mapped_begin(struct mapped_call *c)
+{
+    struct section s;
+    if (c->tried || !open_call(c, &s))
+        return;
+    if (likely(atomic_load_explicit(&map.ready, memory_order_relaxed)))
+        ;
+    else if (take_map())
+        give_map();
+    else
+        give_up(c);
+    section_end(&s);
 }
 
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
-    if (!c->known || start >= end || !map_enter(&s))
+    if (start >= end || !open_call(c, &s))
         return;
-    map_take_out(start, end, c);
-    map_leave(&s);
+    if (likely(take_map())) {
+        keep(c, start, end);
+        map_take_out(start, end);
+        map_count(&map.sum->unmapped, c->unmaps);
+        c->counted = c->unmaps;
+        give_map();
+    } else if (!atomic_load(&map.ready))
+        give_up(c);
+    section_end(&s);
 }
 
 static bool belongs(const struct map_region *r, const struct map_region *first, uint64_t at, uint64_t bytes)
@@ -220,7 +261,7 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
 {
     struct section s;
     const struct map_region *first, *r;
-    if (!c->known || start >= end || !map_enter(&s))
+    if (!c->t || start >= end || !map_enter(&s))
         return;
     first = maps_find(&map.maps, start);
     struct map_region whose = first ? *first : (struct map_region){0};
@@ -229,38 +270,50 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
         from = own.end;
         if (!belongs(&own, &whose, at, end - at))
             continue;
-        map_take_out(own.start, own.end, c);
+        keep(c, own.start, own.end);
+        map_take_out(own.start, own.end);
     }
     map_leave(&s);
 }
 
+/* The stack is taken before the lock: it may need the depot's. */
 void mapped_new(struct mapped_call *c, const struct map_region *what)
 {
     struct section s;
     struct map_region r = *what;
-    if (!c->known || r.start >= r.end || !map_enter(&s))
+    if (!c->t || r.start >= r.end || !section_begin(&s))
         return;
-    bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
-    r.call = crowded ? 0 : ++map.calls;
-    r.stack = c->stack;
-    r.thread = crowded ? 0 : c->thread;
-    r.origin = MAP_CALLED;
-    r.mark = (uint8_t)hints_mark_now();
-    map_put(&r);
-    map_count(&map.sum->mapped, 1);
-    map_leave(&s);
+    r.stack = c->at ? stack_put(s.t, c->at) : 0;
+    if (likely(take_map())) {
+        bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
+        if (unlikely(threads_born() != map.born)) {
+            map.born = threads_born();
+            map.born_calls = map.calls;
+        }
+        r.call = crowded ? 0 : ++map.calls;
+        r.thread = crowded ? 0 : s.t->number;
+        r.origin = MAP_CALLED;
+        r.mark = (uint8_t)hints_mark_now();
+        map_put(&r);
+        map_count(&map.sum->mapped, 1);
+        give_map();
+    }
+    section_end(&s);
 }
 
-void mapped_gone(struct mapped_call *c)
+void mapped_gone(struct mapped_call *c, bool gone)
 {
-    if (c->known)
-        atomic_fetch_add(&map.sum->unmapped, 1);
+    struct section s;
+    if (!c->t || c->counted == gone || !map_enter(&s))
+        return;
+    map_count(&map.sum->unmapped, gone ? 1 : -1ull);
+    map_leave(&s);
 }
 
 void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
-    if (!c->known || start >= end || !map_enter(&s))
+    if (!c->t || start >= end || !map_enter(&s))
         return;
     for (uint32_t i = 0; i < c->count; i++) {
         struct map_region r = c->kept[i];
@@ -292,7 +345,7 @@ static void put_moved(const struct mapped_move *m, struct map_region r)
 void mapped_moved(struct mapped_call *c, const struct mapped_move *m)
 {
     struct section s;
-    if (!c->known || !map_enter(&s))
+    if (!c->t || !map_enter(&s))
         return;
     for (uint32_t i = 0; i < c->count; i++)
         if (c->kept[i].start < m->from || c->kept[i].start >= m->from_end)
@@ -310,23 +363,10 @@ void mapped_moved(struct mapped_call *c, const struct mapped_move *m)
 void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
-    if (!c->known || start >= end || !map_enter(&s))
+    if (!c->t || start >= end || !map_enter(&s))
         return;
     map_ask(start, end);
     map_leave(&s);
-}
-
-bool mapped_is_whole(uint64_t start, uint64_t end)
-{
-    struct section s;
-    const struct map_region *r;
-    uint64_t at = start;
-    if (!map_enter(&s))
-        return true;
-    while (at < end && (r = maps_find(&map.maps, at)) && r->start <= at)
-        at = r->end;
-    map_leave(&s);
-    return at >= end;
 }
 
 bool mapped_find(uint64_t at, struct map_region *out)
@@ -347,7 +387,7 @@ void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int p
     struct section s;
     const struct map_region *r;
     uint64_t at = start;
-    if (!c->known || start >= end || !map_enter(&s))
+    if (!c->t || start >= end || !map_enter(&s))
         return;
     while (at < end && (r = maps_find(&map.maps, at)) && r->start <= at)
         at = r->end < end ? r->end : end;

@@ -14,15 +14,33 @@ struct comparison {
     enum map_origin origin; /* of what is more there */
     bool counts;
     bool unsure; /* there is more: it may be on its way */
-    uint64_t begun; /* when it was asked: no call was being made; 0: one was */
+    uint64_t begun; /* look_for_calls, when it was asked */
     uint64_t differences;
     uintptr_t object;   /* that was counted last */
     uint64_t guard_end; /* of the last range without rights */
 };
 
+/*
+ * How many calls have begun, + 1; 0: one is being made, and the kernel may have what the map has not.  Who is seen
+ * outside of one and has begun none since is outside still.  (What a call did to the kernel's list was done
+ * behind its beginning: who sees it there sees that it has begun.)
+ */
+static uint64_t look_for_calls(void)
+{
+    uint64_t all = 1;
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        uint64_t ended = atomic_load_explicit(&t->maps_ended, memory_order_acquire); /* with mapped_end */
+        uint64_t begun = atomic_load_explicit(&t->maps_begun, memory_order_acquire);
+        if (begun != ended && t->tid) /* else it has left one for good */
+            return 0;
+        all += begun;
+    }
+    return all;
+}
+
 static bool is_certain(struct comparison *c)
 {
-    bool quiet = c->begun && atomic_load(&map.begun) + 1 == c->begun;
+    bool quiet = c->begun && look_for_calls() == c->begun;
     c->unsure |= !quiet;
     return quiet || !c->counts;
 }
@@ -99,7 +117,7 @@ static void find_gone(struct comparison *c, uint64_t start, uint64_t end)
         any = true;
     }
     if (any)
-        map_take_out(start, end, NULL);
+        map_take_out(start, end);
 }
 
 static void look_at(struct comparison *c, const struct map_region *kernels)
@@ -161,8 +179,7 @@ static int compare(struct comparison *c)
     struct mappings all;
     struct mapping m;
     uint64_t at = c->start;
-    uint64_t ended = atomic_load(&map.ended), begun = atomic_load(&map.begun);
-    c->begun = begun <= ended ? begun + 1 : 0;
+    c->begun = look_for_calls();
     int err = os_mappings_open(&all);
     if (err)
         return err;

@@ -16,11 +16,11 @@ struct map {
     struct lock lock;
     struct maps maps;
     _Atomic bool ready;
-    uint32_t image; /* whose part of the run file has the copy */
+    const struct image_header *image; /* whose part of the run file has the copy */
     uint32_t calls; /* numbers given out */
+    uint32_t born, born_calls; /* threads there were, and calls when the last one was new */
     struct segment **copy; /* of each leaf */
     struct map_sum *sum;
-    _Atomic uint64_t begun, ended; /* calls; between the two the kernel may have what the map has not */
     _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
 };
 
@@ -44,8 +44,7 @@ static inline bool region_is_file(const struct map_region *r)
 /* What of r is in [start, end); false: nothing. */
 bool map_clip(struct map_region *r, uint64_t start, uint64_t end);
 void map_put(const struct map_region *r);
-/* `c`: that takes it out, or NULL. */
-void map_take_out(uint64_t start, uint64_t end, struct mapped_call *c);
+void map_take_out(uint64_t start, uint64_t end);
 /* Inside a section, with the lock and a map that is of this image; false: not now. */
 bool map_enter(struct section *s);
 void map_leave(struct section *s);

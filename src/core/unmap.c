@@ -16,22 +16,15 @@
 #define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 
-static bool is_heap(uintptr_t start, uintptr_t end)
-{
-    return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) && end > heap.base;
-}
-
 /* Its control block lies in it, or in the mapping that it is a part of. */
-static bool is_stack(uintptr_t start, uintptr_t end, bool whole, struct error_record *region)
+static bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end, struct error_record *region)
 {
-    struct mapping m = {.start = start, .end = end};
-    struct map_region r;
-    if (threads_alive() < 2 || (whole && threads_alive() > THREADS_LOOKED_AT))
+    struct mapping m = {.start = c->around, .end = c->around_end};
+    if (threads_alive() < 2 || (c->whole && threads_alive() > THREADS_LOOKED_AT))
         return false;
-    if (whole ? !mapped_find(start, &r) : os_mapping_of(start, &m) != 1)
+    if (!c->whole && os_mapping_of(start, &m) != 1)
         return false;
-    struct thread_fact fact = whole ? threads_on_stack(r.start, r.end > end ? r.end : end, start)
-                                    : threads_on_stack(m.start, m.end > end ? m.end : end, start);
+    struct thread_fact fact = threads_on_stack(m.start, m.end > end ? m.end : end, start);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     region->region = REGION_STACK_OTHER;
     region->region_thread = fact.number;
@@ -67,25 +60,24 @@ static void tell(const struct mapped_call *c, uintptr_t start, uintptr_t end, co
     if (!section_begin(&s))
         return;
     struct found f = pool_find((const void *)start);
-    struct error_call call = {.t = s.t, .go = s.go, .op = OP(MUNMAP, MALLOC), .stack = c->stack};
+    struct error_call call = {.t = s.t, .go = s.go, .op = OP(MUNMAP, MALLOC), .stack = stack_put(s.t, c->at)};
     error_unmap(&call, start, end - start, region->region == REGION_HEAP ? &f : NULL, region);
     section_end(&s);
 }
 
-bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
+COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 {
     struct error_record region = {.region = REGION_HEAP};
     uintptr_t own, own_end;
-    if (!c->known || start >= end || end > ADDRESSES_END)
+    if (!c->t || start >= end || end > ADDRESSES_END)
         return false;
-    bool whole = mapped_is_whole(start, end);
-    if (!whole)
+    if (!c->whole)
         os_next_own(start, &own, &own_end);
-    bool ours = !whole && own < end;
-    if (is_heap(start, end))
+    bool ours = !c->whole && own < end;
+    if (unmap_is_heap(start, end))
         tell(c, start, end, &region);
-    else if (is_stack(start, end, whole, &region) ||
-             (!whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
+    else if (is_stack(c, start, end, &region) ||
+             (!c->whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
         tell(c, start, end, &region);
     return ours;
 }

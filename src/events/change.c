@@ -66,20 +66,18 @@ struct change {
     struct mapped_call map;
 };
 
-static void begin(struct change *c, struct origin o)
+ALWAYS_INLINE void begin(struct change *c, struct origin o)
 {
     c->told = o.told;
-    if (o.told)
+    mapped_at(&c->map, o.at);
+    if (unlikely(o.told))
         visit_begin(&c->visit);
-    else
-        c->visit = (struct visit){0}; /* to nobody */
-    mapped_begin(&c->map, o.at);
 }
 
-static void end(struct change *c)
+ALWAYS_INLINE void end(struct change *c)
 {
     mapped_end(&c->map);
-    if (c->told)
+    if (unlikely(c->told))
         visit_end(&c->visit);
 }
 
@@ -91,18 +89,24 @@ static void tell_range(struct visit *v, uint32_t type, struct range r)
     }
 }
 
-static void mapped(struct change *c, struct range r)
+ALWAYS_INLINE void tell(struct change *c, uint32_t type, struct range r)
 {
-    tell_range(&c->visit, RTC_EVENT_VM_MAPPED, r);
+    if (unlikely(c->told))
+        tell_range(&c->visit, type, r);
 }
 
-static void unmapped(struct change *c, struct range r)
+ALWAYS_INLINE void mapped(struct change *c, struct range r)
 {
-    tell_range(&c->visit, RTC_EVENT_VM_UNMAPPED, r);
+    tell(c, RTC_EVENT_VM_MAPPED, r);
+}
+
+ALWAYS_INLINE void unmapped(struct change *c, struct range r)
+{
+    tell(c, RTC_EVENT_VM_UNMAPPED, r);
 }
 
 /* The same of what will not be mapped any more. */
-static void going(struct change *c, struct range r)
+ALWAYS_INLINE void going(struct change *c, struct range r)
 {
     unmapped(c, r);
     mapped_take(&c->map, r.start, r.end);
@@ -110,7 +114,7 @@ static void going(struct change *c, struct range r)
 
 static void cancelled(struct change *c, struct range r)
 {
-    tell_range(&c->visit, RTC_EVENT_VM_CANCELLED, r);
+    tell(c, RTC_EVENT_VM_CANCELLED, r);
     mapped_stay(&c->map, r.start, r.end);
 }
 
@@ -192,7 +196,7 @@ static int protect_call(const union rtc_event *e)
                                                       e->mprotect.prot, e->mprotect.pkey);
 }
 
-void *pointer_call(uint32_t type, const union rtc_event *e)
+ALWAYS_INLINE void *call_for_pointer(uint32_t type, const union rtc_event *e)
 {
     switch (type) {
     case RTC_EVENT_MMAP:
@@ -206,7 +210,12 @@ void *pointer_call(uint32_t type, const union rtc_event *e)
     }
 }
 
-static int status_call(uint32_t type, const union rtc_event *e)
+void *pointer_call(uint32_t type, const union rtc_event *e)
+{
+    return call_for_pointer(type, e);
+}
+
+ALWAYS_INLINE int status_call(uint32_t type, const union rtc_event *e)
 {
     switch (type) {
     case RTC_EVENT_MUNMAP: return NEXT(munmap)(e->munmap.address, e->munmap.size);
@@ -228,18 +237,27 @@ static int status_call(uint32_t type, const union rtc_event *e)
     (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK)
 
 /* Results begin every member: they are reached through the first of each kind. */
-static void original(uint32_t type, union rtc_event *e)
+ALWAYS_INLINE void call(uint32_t type, union rtc_event *e)
 {
     if (type & POINTER_RESULTS) {
         if (e->mmap.result == INVALID_POINTER)
-            e->mmap.result = pointer_call(type, e);
+            e->mmap.result = call_for_pointer(type, e);
     } else if (e->munmap.result == -1)
         e->munmap.result = status_call(type, e);
 }
 
-static void make_call(struct change *c, uint32_t type, union rtc_event *e)
+static void original(uint32_t type, union rtc_event *e)
 {
-    visit_tell(&c->visit, type, e, original);
+    call(type, e);
+}
+
+/* Of a type that the compiler knows. */
+ALWAYS_INLINE void make_call(struct change *c, uint32_t type, union rtc_event *e)
+{
+    if (unlikely(c->told))
+        visit_tell(&c->visit, type, e, original);
+    else
+        call(type, e);
 }
 
 /* ---- mmap, munmap, mremap ---------------------------------------------------------------------- */
@@ -276,7 +294,9 @@ void *change_map(struct origin o, union rtc_event *e)
     bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && address;
     struct range over = replaces ? range_in((uintptr_t)address, size, page_unit(flags)) : nothing;
     begin(&c, o);
-    going(&c, over);
+    if (replaces)
+        going(&c, over);
+    mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_MMAP, e);
     if (e->mmap.result != INVALID_POINTER) {
         struct map_region r = region_of_event(e);
@@ -303,15 +323,14 @@ int change_unmap(struct origin o, void *address, size_t size)
     union rtc_event e = {.munmap = {-1, address, size}};
     struct range gone = range_of(address, size);
     begin(&c, o);
-    bool ours = unmap_has_ours(&c.map, gone.start, gone.end);
+    c.map.unmaps = true;
     going(&c, gone);
-    if (ours)
+    if (unmap_has_ours(&c.map, gone.start, gone.end))
         unmap_around_ours(&e, gone);
     make_call(&c, RTC_EVENT_MUNMAP, &e);
-    if (e.munmap.result == -1)
+    if (unlikely(e.munmap.result == -1))
         stayed(&c, gone);
-    else
-        mapped_gone(&c.map);
+    mapped_gone(&c.map, e.munmap.result != -1);
     end(&c);
     return e.munmap.result;
 }
@@ -356,8 +375,7 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
                 bool is_old = is_in(&old, at + apart, &stop);
                 stop = stop - apart < there.piece[i].end && stop != UINTPTR_MAX ? stop - apart
                                                                               : there.piece[i].end;
-                tell_range(&c->visit, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED,
-                           (struct range){at, stop});
+                tell(c, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED, (struct range){at, stop});
             }
 }
 
@@ -404,6 +422,7 @@ void *change_remap(struct origin o, union rtc_event *e)
     begin(&c, o);
     going(&c, from);
     going(&c, over);
+    mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_MREMAP, e);
     if (e->mremap.result == INVALID_POINTER) {
         failed_to_move(&c, from, over);
@@ -444,6 +463,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : nothing;
     begin(&c, o);
     going(&c, over);
+    mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_SHMAT, &e);
     if (e.shmat.result != INVALID_POINTER) {
         struct map_region r = attached(&e, bytes);
@@ -463,12 +483,13 @@ int change_detach(struct origin o, const void *shmaddr)
     struct range gone = attachment_of((uintptr_t)shmaddr);
     begin(&c, o);
     unmapped(&c, gone);
+    mapped_begin(&c.map);
     mapped_take_attachment(&c.map, gone.start, gone.end, (uintptr_t)shmaddr);
     make_call(&c, RTC_EVENT_SHMDT, &e);
     if (e.shmdt.result == -1)
         stayed(&c, gone);
     else
-        mapped_gone(&c.map);
+        mapped_gone(&c.map, true);
     end(&c);
     return e.shmdt.result;
 }
@@ -490,12 +511,13 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     struct range gone = after < before && after >= os_break_start() ? between(after, before) : nothing;
     begin(&c, o);
     going(&c, gone);
+    mapped_begin(&c.map);
     make_call(&c, type, e);
     uintptr_t now = current_break();
     if (gone.start < gone.end) {
         stayed(&c, between(after, now));
         if (now < before)
-            mapped_gone(&c.map);
+            mapped_gone(&c.map, true);
     } else {
         struct range come = between(before, now);
         struct map_region r = {.start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
@@ -542,7 +564,8 @@ EXPORT int rtc_madvise(void *addr, size_t length, int advice)
     struct change c;
     union rtc_event e = {.madvise = {-1, addr, length, advice}};
     struct range gone = discards(advice) ? range_of(addr, length) : nothing;
-    c.map.known = false; /* it stays mapped */
+    c.told = true;
+    mapped_at(&c.map, NULL); /* and is not begun: it stays mapped */
     visit_begin(&c.visit);
     unmapped(&c, gone);
     make_call(&c, RTC_EVENT_MADVISE, &e);
@@ -572,6 +595,7 @@ int change_file_pages(struct origin o, union rtc_event *e)
                               align_down(e->remap_file_pages.size, PAGE_BYTES));
     begin(&c, o);
     unmapped(&c, r);
+    mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_REMAP_FILE_PAGES, e);
     if (e->remap_file_pages.result == -1)
         stayed(&c, r);
@@ -588,6 +612,7 @@ int change_rights(struct origin o, union rtc_event *e)
 {
     struct change c;
     begin(&c, o);
+    mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_MPROTECT, e);
     struct range r = range_of(e->mprotect.address, e->mprotect.size);
     if (!e->mprotect.result || errno == ENOMEM)

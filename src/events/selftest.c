@@ -220,7 +220,8 @@ EXPORT int rtc_event_test_external(unsigned events, unsigned *missing)
 EXPORT long rtc_event_compare(void)
 {
     struct mapped_call c;
-    mapped_begin(&c, NULL); /* from now on there is a map */
+    mapped_at(&c, NULL);
+    mapped_begin(&c); /* from now on there is a map */
     mapped_end(&c);
     return mapped_compare();
 }

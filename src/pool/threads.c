@@ -19,7 +19,7 @@ static struct {
     struct thread *_Atomic all;
     struct thread *spare; /* never used yet */
     uint32_t spare_count;
-    _Atomic uint32_t alive;
+    _Atomic uint32_t alive, born; /* that there are, that there ever were */
     uint32_t next_number; /* last given out */
     struct segment *chunk;
     struct thread limbo;
@@ -40,6 +40,11 @@ struct thread *threads_first(void)
 uint32_t threads_alive(void)
 {
     return atomic_load_explicit(&threads.alive, memory_order_relaxed);
+}
+
+uint32_t threads_born(void)
+{
+    return atomic_load_explicit(&threads.born, memory_order_relaxed);
 }
 
 uint32_t threads_next_number(void)
@@ -130,6 +135,7 @@ struct thread *threads_register(void)
         if (!listed) /* only now: who walks the list looks at records */
             link(t);
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&threads.born, 1, memory_order_relaxed);
     }
     lock_drop(&threads.lock);
     self = t;
