@@ -25,23 +25,8 @@
 
 /* Where a number comes from.  Those before SOURCE_CLOCKS are perf events. */
 enum source {
-    SOURCE_NONE,
-    SOURCE_SOFTWARE,
-    SOURCE_HARDWARE,
-    SOURCE_PMU,
-    SOURCE_TRACEPOINT,
-    SOURCE_THREAD_CLOCK,
-    SOURCE_PROCESS_CLOCK,
-    SOURCE_MONOTONIC,
-    SOURCE_FAULTS,
-    SOURCE_MINOR_FAULTS,
-    SOURCE_MAJOR_FAULTS,
-    SOURCE_SWITCHES,
-    SOURCE_VOLUNTARY,
-    SOURCE_INVOLUNTARY,
-    SOURCE_USER_TIME,
-    SOURCE_SYSTEM_TIME,
-    SOURCE_WAIT_TIME,
+#define SOURCE(id, text) SOURCE_##id,
+#include "rtcheck/counters.def"
     SOURCE_COUNT
 };
 #define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
@@ -56,7 +41,11 @@ struct event {
 };
 
 /* What is known of a counter.  Never a number of one that was not read. */
-enum reading_why { WHY_NOT_SAMPLED, WHY_NEVER_RAN, WHY_OTHER_THREAD, WHY_NOT_READ, WHY_OPERAND, WHY_COUNT };
+enum reading_why {
+#define WHY(id, text) WHY_##id,
+#include "rtcheck/counters.def"
+    WHY_COUNT
+};
 
 struct reading {
     bool known, scaled;
@@ -282,6 +271,13 @@ bool has_overflown(const struct request *r);
 
 /* ---- words.c -------------------------------------------------------------------------------------- */
 
+enum refusal {
+#define REFUSAL(id, text) REFUSAL_##id,
+#include "rtcheck/counters.def"
+    REFUSAL_COUNT
+};
+
+const char *refusal_words(enum refusal refusal);
 const char *source_name(enum source source);
 const char *why_name(enum reading_why why);
 /* Tells why the kernel refused to open a counter; the -errno that the program gets. */

@@ -11,53 +11,13 @@ struct known {
     struct event event;
 };
 
-#define SOFTWARE(word, number, ...)                                                        \
-    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}}
-#define HARDWARE(word, number)                                                             \
-    {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}}
-#define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}}
-
 static const struct known known[] = {
-    SOFTWARE("task-clock", TASK_CLOCK, .instead = SOURCE_THREAD_CLOCK, .in_both = true),
-    SOFTWARE("cpu-clock", CPU_CLOCK, .instead = SOURCE_THREAD_CLOCK, .in_both = true),
-    SOFTWARE("page-faults", PAGE_FAULTS, .instead = SOURCE_FAULTS),
-    SOFTWARE("faults", PAGE_FAULTS, .instead = SOURCE_FAULTS),
-    SOFTWARE("minor-faults", PAGE_FAULTS_MIN, .instead = SOURCE_MINOR_FAULTS),
-    SOFTWARE("major-faults", PAGE_FAULTS_MAJ, .instead = SOURCE_MAJOR_FAULTS),
-    SOFTWARE("context-switches", CONTEXT_SWITCHES, .instead = SOURCE_SWITCHES, .in_kernel_only = true),
-    SOFTWARE("cs", CONTEXT_SWITCHES, .instead = SOURCE_SWITCHES, .in_kernel_only = true),
-    SOFTWARE("cpu-migrations", CPU_MIGRATIONS, .in_kernel_only = true),
-    SOFTWARE("migrations", CPU_MIGRATIONS, .in_kernel_only = true),
-    SOFTWARE("alignment-faults", ALIGNMENT_FAULTS, ),
-    SOFTWARE("emulation-faults", EMULATION_FAULTS, ),
-    SOFTWARE("dummy", DUMMY, ),
-    HARDWARE("cycles", CPU_CYCLES),
-    HARDWARE("cpu-cycles", CPU_CYCLES),
-    HARDWARE("instructions", INSTRUCTIONS),
-    HARDWARE("cache-references", CACHE_REFERENCES),
-    HARDWARE("cache-misses", CACHE_MISSES),
-    HARDWARE("branches", BRANCH_INSTRUCTIONS),
-    HARDWARE("branch-instructions", BRANCH_INSTRUCTIONS),
-    HARDWARE("branch-misses", BRANCH_MISSES),
-    HARDWARE("bus-cycles", BUS_CYCLES),
-    HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND),
-    HARDWARE("stalled-cycles-backend", STALLED_CYCLES_BACKEND),
-    HARDWARE("ref-cycles", REF_CPU_CYCLES),
-    HARDWARE("PAPI_tot_cyc", CPU_CYCLES),
-    HARDWARE("PAPI_tot_ins", INSTRUCTIONS),
-    HARDWARE("PAPI_br_ins", BRANCH_INSTRUCTIONS),
-    HARDWARE("PAPI_br_msp", BRANCH_MISSES),
-    HARDWARE("PAPI_ref_cyc", REF_CPU_CYCLES),
-    CLOCK("clock:thread", THREAD_CLOCK),
-    CLOCK("clock:process", PROCESS_CLOCK),
-    CLOCK("clock:monotonic", MONOTONIC),
-    CLOCK("rusage:minor-faults", MINOR_FAULTS),
-    CLOCK("rusage:major-faults", MAJOR_FAULTS),
-    CLOCK("rusage:voluntary-switches", VOLUNTARY),
-    CLOCK("rusage:involuntary-switches", INVOLUNTARY),
-    CLOCK("rusage:user-time", USER_TIME),
-    CLOCK("rusage:system-time", SYSTEM_TIME),
-    CLOCK("schedstat:wait-time", WAIT_TIME),
+#define SOFTWARE(word, number, ...)                                                                 \
+    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}},
+#define HARDWARE(word, number) \
+    {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}},
+#define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}},
+#include "rtcheck/counters.def"
 };
 
 static bool find(const char *name, struct event *e)
@@ -75,21 +35,18 @@ static bool find(const char *name, struct event *e)
 static const struct {
     const char *name;
     uint32_t id;
-} cache[] = {{"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
-             {"LLC", PERF_COUNT_HW_CACHE_LL},        {"dTLB", PERF_COUNT_HW_CACHE_DTLB},
-             {"iTLB", PERF_COUNT_HW_CACHE_ITLB},     {"branch", PERF_COUNT_HW_CACHE_BPU},
-             {"node", PERF_COUNT_HW_CACHE_NODE}};
+} cache[] = {
+#define CACHE(name, id) {name, PERF_COUNT_HW_CACHE_##id},
+#include "rtcheck/counters.def"
+};
 
 static const struct {
     const char *name;
     uint32_t id, result;
 } operation[] = {
-    {"-loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"-load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
-    {"-stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"-store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
-    {"-prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"-prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+#define OPERATION(name, operation, result) \
+    {name, PERF_COUNT_HW_CACHE_OP_##operation, PERF_COUNT_HW_CACHE_RESULT_##result},
+#include "rtcheck/counters.def"
 };
 
 static bool find_operation(uint32_t id, const char *name, struct event *e)

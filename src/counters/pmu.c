@@ -11,6 +11,7 @@
  * a folder of tracefs with a number in it.
  */
 #include "counters_priv.h"
+#include "rtcheck/terms.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -75,37 +76,6 @@ static uint64_t *field_of(struct event *e, const char **format)
     return NULL;
 }
 
-static uint64_t bits(uint64_t from, uint64_t to)
-{
-    return (to == 63 ? 0 : 1ull << (to + 1)) - (1ull << from);
-}
-
-/* Puts the lowest bits of *value into [from, to] of the field. */
-static void place(uint64_t *field, uint64_t from, uint64_t to, uint64_t *value)
-{
-    *field &= ~bits(from, to);
-    *field |= *value << from & bits(from, to);
-    *value = to - from == 63 ? 0 : *value >> (to - from + 1);
-}
-
-/* What is left of the value when all ranges are full; UINT64_MAX: this is no format. */
-static uint64_t place_all(uint64_t *field, const char *ranges, uint64_t value)
-{
-    for (;;) {
-        uint64_t from, to;
-        if (!text_parse_decimal(&ranges, &from))
-            return UINT64_MAX;
-        to = from;
-        if (*ranges == '-' && (ranges++, !text_parse_decimal(&ranges, &to)))
-            return UINT64_MAX;
-        if (from > to || to > 63)
-            return UINT64_MAX;
-        place(field, from, to, &value);
-        if (*ranges++ != ',')
-            return value;
-    }
-}
-
 static int out_of_range(struct call *c, const char *name)
 {
     struct text *w = call_because(c, RTC_CPC_ATTRIBUTE_OUT_OF_RANGE, "");
@@ -129,7 +99,7 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
     uint64_t *field = field_of(&changed, &format);
     if (!field)
         return attribute_is_unknown(c, name);
-    if (place_all(field, format, value))
+    if (format_place(field, format, value))
         return out_of_range(c, name);
     *e = changed;
     return 0;
@@ -182,7 +152,7 @@ static int take_terms(struct call *c, const char *pmu, char *terms, struct event
 
 static int no_sandbox(struct call *c)
 {
-    text_put(call_because(c, RTC_CPC_UNAVAILABLE, ""), "n/a: the program has entered a sandbox");
+    text_put(call_because(c, RTC_CPC_UNAVAILABLE, ""), refusal_words(REFUSAL_SANDBOX));
     return -ECANCELED;
 }
 
@@ -208,7 +178,7 @@ int pmu_event(struct call *c, const char *name, struct event *e)
         return event_is_unknown(c, name, "not of the form PMU/EVENT/: ");
     terms[room - 1] = '\0';
     if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME || !parse_number(type_of(pmu, type), &number))
-        return event_is_unknown(c, pmu, "n/a: there is no PMU of this name: ");
+        return event_is_unknown(c, pmu, refusal_words(REFUSAL_NO_PMU_NAME));
     *e = (struct event){SOURCE_PMU, .type = (uint32_t)number};
     return take_terms(c, pmu, terms, e, true);
 }
@@ -220,10 +190,10 @@ static int no_tracepoint(struct call *c, const char *name)
     struct stat found;
     int err = os_stat("/sys/kernel/tracing/events", &found);
     if (err == -ENOENT)
-        return event_is_unknown(c, name, "n/a: tracefs is not mounted, for: ");
+        return event_is_unknown(c, name, refusal_words(REFUSAL_NO_TRACEFS));
     if (!err)
         return event_is_unknown(c, name, "there is no tracepoint of this name: ");
-    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""), "n/a: tracepoints may not be read, for: ");
+    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""), refusal_words(REFUSAL_TRACEPOINTS));
     text_put(&c->words, name);
     return -EACCES;
 }

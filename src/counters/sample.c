@@ -108,14 +108,14 @@ static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
 {
     const struct request *r = &set->request[leader];
     if (os_sandboxed())
-        return gone(c, r, "n/a: the program has entered a sandbox");
+        return gone(c, r, refusal_words(REFUSAL_SANDBOX));
     if (!is_open(r))
         return gone(c, r, "n/a: the program has closed its descriptor");
     long got = os_perf_read(r->fd, words, (GROUP_HEADER + RTC_CPC_REQUESTS_MAX) * sizeof *words);
     if (got == 0)
         return gone(c, r, "n/a: it is pinned, and somebody else has the counters");
     if (got < 0)
-        return gone(c, r, "n/a: it could not be read");
+        return gone(c, r, why_name(WHY_NOT_READ));
     if (set->alone) { /* value, enabled, running */
         words[GROUP_HEADER] = words[0];
         words[0] = 1;
