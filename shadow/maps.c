@@ -22,6 +22,7 @@
 
 #include <string.h>
 
+#define unlikely(x) __builtin_expect(!!(x), 0)
 #define LEAF_HALF (MAP_LEAF_REGIONS / 2)
 #define ALL_PLACES UINT32_MAX
 
@@ -124,10 +125,6 @@ static struct map_spot before_spot(const struct maps *m, struct map_spot p)
     return p.k ? (struct map_spot){p.k - 1, leaf_at(m, p.k - 1)->count - 1} : (struct map_spot){m->leaves, 0};
 }
 
-static struct map_spot behind_spot(const struct maps *m, struct map_spot p)
-{
-    return p.i + 1 < leaf_at(m, p.k)->count ? (struct map_spot){p.k, p.i + 1} : (struct map_spot){p.k + 1, 0};
-}
 
 /* ---- changes, for a copy ---------------------------------------------------------------------- */
 
@@ -262,7 +259,7 @@ static uint64_t called_bytes(const struct map_region *r)
 }
 
 /* In front of the range at p: where it is then. */
-static struct map_spot insert(struct maps *m, struct map_spot p, const struct map_region *r)
+static inline void insert(struct maps *m, struct map_spot p, const struct map_region *r)
 {
     if (p.k == m->leaves && p.k > 0) {
         p.k--;
@@ -279,7 +276,7 @@ static struct map_spot insert(struct maps *m, struct map_spot p, const struct ma
     put_in_leaf(m, m->order[p.k], p.i, r);
     m->count++;
     m->called_bytes += called_bytes(r);
-    return m->last = p;
+    m->last = p;
 }
 
 static void erase(struct maps *m, struct map_spot p)
@@ -389,6 +386,17 @@ static bool has_room_to_take(struct maps *m, uint64_t start, uint64_t end)
            has_leaves(m, 1);
 }
 
+bool maps_take(struct maps *m, uint64_t start, uint64_t end, struct map_region *out)
+{
+    struct map_spot p = spot_of(m, start);
+    const struct map_region *r = region_at(m, p);
+    if (!r || r->start != start || r->end != end)
+        return false;
+    *out = *r;
+    erase(m, p);
+    return true;
+}
+
 bool maps_remove(struct maps *m, uint64_t start, uint64_t end)
 {
     if (start >= end)
@@ -406,18 +414,19 @@ bool maps_put(struct maps *m, const struct map_region *r)
     if (!has_leaves(m, 2)) /* a cut and a new range: each may halve a leaf */
         return false;
     struct map_spot p = spot_of(m, r->start);
-    const struct map_region *there = region_at(m, p);
-    if (there && there->start < r->end) {
+    const struct map_region *behind = region_at(m, p), *before;
+    if (behind && behind->start < r->end) {
         take_out(m, r->start, r->end);
         p = spot_of(m, r->start);
+        behind = region_at(m, p);
     }
-    p = insert(m, p, r);
-    there = region_at(m, behind_spot(m, p));
-    if (there && continues(r, there)) {
-        join_at(m, behind_spot(m, p));
-        p = spot_of(m, r->start);
-    }
-    join_at(m, p);
+    before = region_at(m, before_spot(m, p));
+    bool joins_before = before && continues(before, r), joins_behind = behind && continues(r, behind);
+    insert(m, p, r);
+    if (unlikely(joins_behind))
+        join(m, r->end);
+    if (unlikely(joins_before))
+        join(m, r->start);
     return true;
 }
 

@@ -365,6 +365,9 @@ bool maps_put(struct maps *m, const struct map_region *r);
 bool maps_remove(struct maps *m, uint64_t start, uint64_t end);
 bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protection);
 
+/* Takes out the range from `start` to `end`, if there is one that is just that: *out. */
+bool maps_take(struct maps *m, uint64_t start, uint64_t end, struct map_region *out);
+
 /* The first range that ends above `at`; NULL: there is none.  Valid until the next change. */
 const struct map_region *maps_find(struct maps *m, uint64_t at);
 

@@ -144,10 +144,40 @@ bool lock_try(struct lock *l); /* false: somebody has it */
 /* false: nobody has dropped it for `ns` (below a second): a handler of the program's may keep its holder from that. */
 bool lock_take_within(struct lock *l, uint32_t ns);
 void lock_drop(struct lock *l);
+void lock_wake(struct lock *l); /* who waits for it, in the kernel */
 /* In a forked child, where the holder does not exist. */
 void lock_reset(struct lock *l);
 /* Drops what this thread holds: its section was left by siglongjmp. */
 void locks_abandon(void);
+
+/*
+ * The same two in line, for the only lock that a thread holds.  false: it is not free, or not the only one, and
+ * lock_take is to be asked.
+ */
+ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
+{
+    uint32_t free = 0;
+    struct thread *t = self;
+    if (unlikely(!t || t->locks) ||
+        unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire,
+                                                          memory_order_relaxed)))
+        return false; /* pairs with the exchange in lock_drop_only, and that in lock_drop */
+    t->held[0] = l;
+    t->locks = 1;
+    return true;
+}
+
+ALWAYS_INLINE void lock_drop_only(struct lock *l)
+{
+    struct thread *t = self;
+    if (unlikely(!t || t->locks != 1)) {
+        lock_drop(l);
+        return;
+    }
+    t->locks = 0;
+    if (unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2))
+        lock_wake(l);
+}
 
 /* ---- text --------------------------------------------------------------------------------- */
 

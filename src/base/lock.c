@@ -106,11 +106,16 @@ bool lock_try(struct lock *l)
     return true;
 }
 
+void lock_wake(struct lock *l)
+{
+    futex(&l->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
 void lock_drop(struct lock *l)
 {
     note_dropped(l);
     if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
-        futex(&l->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+        lock_wake(l);
 }
 
 void lock_reset(struct lock *l)

@@ -40,18 +40,23 @@ bool map_clip(struct map_region *r, uint64_t start, uint64_t end)
     return r->start < r->end;
 }
 
-/* What c takes: kept, so far as there is room, and what is said of it. */
+ALWAYS_INLINE void look_around(struct mapped_call *c, uint64_t start, uint64_t end, uint32_t call)
+{
+    if (!c->count) {
+        c->around = start;
+        c->around_end = end;
+    }
+    c->old |= call <= map.born_calls || threads_born() != map.born;
+}
+
+/* What c is about to take: kept, so far as there is room, and what is said of it. */
 static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     const struct map_region *r;
     uint64_t at = start;
     for (; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        if (!c->count) {
-            c->around = r->start;
-            c->around_end = r->end;
-        }
+        look_around(c, r->start, r->end, r->call);
         c->whole &= r->start <= at;
-        c->old |= threads_born() != map.born || r->call <= map.born_calls;
         c->more |= c->count == MAPPED_KEPT;
         if (c->more)
             continue;
@@ -59,6 +64,21 @@ static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
         map_clip(&c->kept[c->count++], start, end);
     }
     c->whole &= at >= end;
+}
+
+/* Mostly it is what one call has mapped, and often one of the last. */
+ALWAYS_INLINE void take(struct mapped_call *c, uint64_t start, uint64_t end)
+{
+    struct map_region *first = &c->kept[0];
+    if (likely(!c->count) && (young_take(start, end, first) || maps_take(&map.maps, start, end, first))) {
+        look_around(c, start, end, first->call);
+        c->count = 1;
+        return;
+    }
+    if (map.young)
+        young_settle();
+    keep(c, start, end);
+    map_take_out(start, end);
 }
 
 void map_take_out(uint64_t start, uint64_t end)
@@ -73,9 +93,9 @@ void map_put(const struct map_region *r)
         map.sum->flags |= MAP_SUM_FULL;
 }
 
-static void note_bytes(void)
+ALWAYS_INLINE void note_bytes(void)
 {
-    uint64_t bytes = map.maps.called_bytes;
+    uint64_t bytes = map.maps.called_bytes + map.young_bytes;
     atomic_store_explicit(&map.sum->bytes, bytes, memory_order_relaxed);
     if (bytes > atomic_load_explicit(&map.sum->peak_bytes, memory_order_relaxed))
         atomic_store_explicit(&map.sum->peak_bytes, bytes, memory_order_relaxed);
@@ -104,6 +124,7 @@ static void begin(void)
         maps_init(&map.maps, NULL, 0); /* there is room for nothing */
     else
         memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
+    young_forget();
     map_take_sum(0);
     map.image = image();
     if (!map_read_all())
@@ -118,6 +139,7 @@ static void begin_again(void)
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
     note_bytes();
     map_copy_all();
+    young_copy_again();
 }
 
 static bool take_lock(void)
@@ -129,38 +151,48 @@ static bool take_lock(void)
     return taken;
 }
 
-/* Inside a section.  false: it cannot be had now. */
-static bool take_map(void)
+static COLD bool take_map_slowly(bool taken)
 {
-    if (unlikely(!take_lock())) {
+    if (!taken && !take_lock()) {
         if (atomic_load(&map.ready))
             atomic_fetch_add(&map.sum->unseen, 1);
         return false;
     }
-    if (unlikely(!atomic_load_explicit(&map.ready, memory_order_relaxed)))
+    if (!atomic_load(&map.ready))
         begin();
-    else if (unlikely(map.image != image()))
+    else if (map.image != image())
         begin_again();
     return true;
 }
 
-static void give_map(void)
+/* Inside a section.  false: it cannot be had now. */
+ALWAYS_INLINE bool take_map(void)
 {
-    if (map.maps.changed) {
-        note_bytes();
+    bool taken = !atomic_load_explicit(&map.held_up, memory_order_relaxed) && lock_take_if_free(&map.lock);
+    if (likely(taken && atomic_load_explicit(&map.ready, memory_order_relaxed) && map.image == image()))
+        return true;
+    return take_map_slowly(taken);
+}
+
+ALWAYS_INLINE void give_map(void)
+{
+    note_bytes();
+    if (unlikely(map.maps.changed))
         map_copy_changed();
-    }
-    lock_drop(&map.lock);
+    lock_drop_only(&map.lock);
 }
 
 bool map_enter(struct section *s)
 {
     if (!section_begin(s))
         return false;
-    if (take_map())
-        return true;
-    section_end(s);
-    return false;
+    if (!take_map()) {
+        section_end(s);
+        return false;
+    }
+    if (map.young)
+        young_settle();
+    return true;
 }
 
 void map_leave(struct section *s)
@@ -183,7 +215,7 @@ void mapped_after_fork(void)
 /* ---- calls -------------------------------------------------------------------------------------- */
 
 /* In its section.  What the kernel then does is behind it: pairs with look_for_calls. */
-static void begin_call(struct mapped_call *c, struct thread *t)
+ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
 {
     c->t = t;
     if (unlikely(t->limbo)) { /* several threads' */
@@ -200,7 +232,7 @@ void mapped_end_shared(struct thread *t)
 }
 
 /* Begins the call, in a section that stays; false: it does not begin. */
-static bool open_call(struct mapped_call *c, struct section *s)
+ALWAYS_INLINE bool open_call(struct mapped_call *c, struct section *s)
 {
     if (c->tried)
         return c->t && section_begin(s);
@@ -221,12 +253,12 @@ static void give_up(struct mapped_call *c)
     c->t = NULL;
 }
 
-void mapped_begin(struct mapped_call *c)
+static COLD void begin_slowly(struct mapped_call *c)
 {
     struct section s;
     if (c->tried || !open_call(c, &s))
         return;
-    if (likely(atomic_load_explicit(&map.ready, memory_order_relaxed)))
+    if (atomic_load(&map.ready))
         ;
     else if (take_map())
         give_map();
@@ -235,14 +267,26 @@ void mapped_begin(struct mapped_call *c)
     section_end(&s);
 }
 
+/* Who only counts for himself needs no section. */
+void mapped_begin(struct mapped_call *c)
+{
+    struct thread *t = self;
+    if (unlikely(c->tried || !t || atomic_load_explicit(&t->crit, memory_order_relaxed) ||
+                 !atomic_load_explicit(&map.ready, memory_order_relaxed))) {
+        begin_slowly(c);
+        return;
+    }
+    c->tried = true;
+    begin_call(c, t);
+}
+
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
     if (start >= end || !open_call(c, &s))
         return;
     if (likely(take_map())) {
-        keep(c, start, end);
-        map_take_out(start, end);
+        take(c, start, end);
         map_count(&map.sum->unmapped, c->unmaps);
         c->counted = c->unmaps;
         give_map();
@@ -270,31 +314,38 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
         from = own.end;
         if (!belongs(&own, &whose, at, end - at))
             continue;
-        keep(c, own.start, own.end);
-        map_take_out(own.start, own.end);
+        take(c, own.start, own.end);
     }
     map_leave(&s);
 }
 
+static void put_new(const struct map_region *r)
+{
+    if (likely(young_add(r)))
+        return;
+    if (map.young)
+        young_settle();
+    map_put(r);
+}
+
 /* The stack is taken before the lock: it may need the depot's. */
-void mapped_new(struct mapped_call *c, const struct map_region *what)
+void mapped_new(struct mapped_call *c, struct map_region *r)
 {
     struct section s;
-    struct map_region r = *what;
-    if (!c->t || r.start >= r.end || !section_begin(&s))
+    if (!c->t || r->start >= r->end || !section_begin(&s))
         return;
-    r.stack = c->at ? stack_put(s.t, c->at) : 0;
+    r->stack = c->at ? stack_put(s.t, c->at) : 0;
     if (likely(take_map())) {
         bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
         if (unlikely(threads_born() != map.born)) {
             map.born = threads_born();
             map.born_calls = map.calls;
         }
-        r.call = crowded ? 0 : ++map.calls;
-        r.thread = crowded ? 0 : s.t->number;
-        r.origin = MAP_CALLED;
-        r.mark = (uint8_t)hints_mark_now();
-        map_put(&r);
+        r->call = crowded ? 0 : ++map.calls;
+        r->thread = crowded ? 0 : s.t->number;
+        r->origin = MAP_CALLED;
+        r->mark = (uint8_t)hints_mark_now();
+        put_new(r);
         map_count(&map.sum->mapped, 1);
         give_map();
     }

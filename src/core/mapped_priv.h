@@ -2,7 +2,8 @@
  * mapped_priv.h - what the files of the map of what is mapped share.
  *
  *   mapped.c         the map, and what each call does to it
- *   mapped_copy.c    its copy in the run file
+ *   mapped_young.c   what was mapped last
+ *   mapped_copy.c    their copy in the run file
  *   mapped_kernel.c  what the kernel says, compared with it
  */
 #ifndef MAPPED_PRIV_H
@@ -20,6 +21,9 @@ struct map {
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* threads there were, and calls when the last one was new */
     struct segment **copy; /* of each leaf */
+    struct segment *young_copy;
+    uint32_t young; /* bit n: there is one in place n, of mapped_young.c */
+    uint64_t young_bytes;
     struct map_sum *sum;
     _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
 };
@@ -45,13 +49,24 @@ static inline bool region_is_file(const struct map_region *r)
 bool map_clip(struct map_region *r, uint64_t start, uint64_t end);
 void map_put(const struct map_region *r);
 void map_take_out(uint64_t start, uint64_t end);
-/* Inside a section, with the lock and a map that is of this image; false: not now. */
+/* Inside a section, with the lock and a map that has everything, and is of this image; false: not now. */
 bool map_enter(struct section *s);
 void map_leave(struct section *s);
+
+/* ---- mapped_young.c ----------------------------------------------------------------------------- */
+
+#define MAP_YOUNG 4u
+
+bool young_add(const struct map_region *r); /* false: something lies there, as far as is known */
+bool young_take(uint64_t start, uint64_t end, struct map_region *out); /* false: none is just this */
+void young_settle(void); /* they go into the map */
+void young_copy_again(void);
+void young_forget(void);
 
 /* ---- mapped_copy.c ------------------------------------------------------------------------------ */
 
 void map_copy_changed(void);
+void map_copy_young(uint32_t place, const struct map_region *r); /* NULL: it is empty */
 void map_copy_all(void);
 /* A new one, in this image's part of the run file. */
 void map_take_sum(uint32_t flags);

@@ -271,7 +271,7 @@ static uint64_t page_unit(int flags)
 }
 
 /* Of a file nobody has looked at. */
-static struct map_region region_of_event(const union rtc_event *e)
+ALWAYS_INLINE struct map_region region_of_event(const union rtc_event *e)
 {
     struct range r = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
     bool shared = (e->mmap.flags & MAP_TYPE) != MAP_PRIVATE, anonymous = e->mmap.flags & MAP_ANONYMOUS;
@@ -288,20 +288,21 @@ static struct map_region region_of_event(const union rtc_event *e)
 void *change_map(struct origin o, union rtc_event *e)
 {
     struct change c;
-    void *address = e->mmap.address;
     size_t size = e->mmap.size;
     int flags = e->mmap.flags;
-    bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && address;
-    struct range over = replaces ? range_in((uintptr_t)address, size, page_unit(flags)) : nothing;
+    struct range over = nothing;
     begin(&c, o);
-    if (replaces)
+    if (flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && e->mmap.address) {
+        over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));
         going(&c, over);
+    }
     mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_MMAP, e);
     if (e->mmap.result != INVALID_POINTER) {
         struct map_region r = region_of_event(e);
         mapped_new(&c.map, &r);
-        mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
+        if (unlikely(c.told))
+            mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
     } else
         stayed(&c, over);
     end(&c);
@@ -527,8 +528,33 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     end(&c);
 }
 
+/* It was only asked for, and a handler has moved it. */
+static void moved_unasked(struct change *c, uintptr_t before, uintptr_t now)
+{
+    struct range come = between(before, now), gone = between(now, before);
+    mapped_begin(&c->map);
+    mapped_ask(&c->map, come.start, come.end);
+    mapped_ask(&c->map, gone.start, gone.end);
+    mapped(c, come);
+}
+
+/* The commonest call of them all, which changes nothing. */
+static void *look_at_break(struct origin o)
+{
+    struct change c;
+    union rtc_event e = {.sbrk = {INVALID_POINTER, 0}};
+    begin(&c, o);
+    make_call(&c, RTC_EVENT_SBRK, &e);
+    if (unlikely(e.sbrk.increment))
+        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break());
+    end(&c);
+    return e.sbrk.result;
+}
+
 void *change_break_by(struct origin o, intptr_t increment)
 {
+    if (!increment)
+        return look_at_break(o);
     union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
     uintptr_t now = current_break(), after = now + (uintptr_t)increment;
     bool wraps = increment > 0 ? after < now : after > now; /* refused */

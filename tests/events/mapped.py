@@ -39,7 +39,7 @@ def inherited(stage):
     must(run.status == 0 and maps(run) == [(1, 1)], maps(run))
     leak, = run.report.data['leaks']
     must(leak['process'] == [2], leak)
-    run = Run(stage, [stage.program('events/mapped'), 'inherited'], keep=True).wait()
+    run = Run(stage, [stage.program('events/mapped'), 'inherited'], how='hand', keep=True).wait()
     child = events(stage, run.pool_file()).split('process ')[2]
     must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most' in child, child)
 
