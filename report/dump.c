@@ -23,7 +23,7 @@ static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "thr
                                             "errors", "leaks", "roots", "leak_checks",
                                             "check_leaks", "check_roots", "texts", "recorded",
                                             "mappings", "map_sum",
-                                            "marks"};
+                                            "marks", "dispatched"};
 static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
@@ -338,6 +338,15 @@ static void dump_marks(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_dispatched(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct dispatch_record *d = segment_item(s, i);
+        fprintf(out, "   dispatched error=%d calls=%llu told=%llu uncovered=%llu call_ns=%u measured=%u\n", d->error,
+                ull(d->calls), ull(d->told), ull(d->uncovered), d->call_ns, d->measured);
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -370,6 +379,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_map_sum(s, out);
     else if (s->kind == SEGMENT_MARKS)
         dump_marks(s, out);
+    else if (s->kind == SEGMENT_DISPATCHED)
+        dump_dispatched(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

@@ -115,6 +115,8 @@ struct image {
     uint32_t mark_count;
     bool has_maps;       /* it made calls that map or unmap: */
     struct map_sum maps;
+    bool has_dispatched; /* events=all was asked for: */
+    struct dispatch_record dispatched;
     struct map_region *regions; /* by address; what cannot be is left out */
     uint32_t region_count;
     uint32_t *region_sites; /* of the calls that mapped them, or NO_SITE; NULL: nobody has asked */

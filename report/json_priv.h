@@ -61,6 +61,8 @@ void json_leak_check(struct json *j, const struct image *image);
 
 void json_mappings(struct json *j, const struct report *r);
 void json_marks(struct json *j, const struct image *image);
+/* "dispatched": {..}, of summary; nothing without events=all. */
+void json_dispatched(struct json *j, const struct report *r);
 /* What of each code leaked, in blocks or in bytes: of summary. */
 void json_leak_blocks(struct json *j, const struct report *r);
 void json_leak_bytes(struct json *j, const struct report *r);

@@ -98,6 +98,22 @@ struct map_totals {
 struct map_totals map_totals(const struct report *r);
 void maps_print(const struct report *r, const struct page *page);
 
+/* ---- print_dispatch.c ---------------------------------------------------------------------- */
+
+/* events=all */
+struct dispatch_totals {
+    uint64_t processes, without; /* of those asked for it: where there is no such thing, because of */
+    int32_t error;
+    uint64_t calls, told, uncovered, ns;
+    uint32_t measured;
+    bool cut; /* one was killed, and may have had more calls */
+};
+
+struct dispatch_totals dispatch_totals(const struct report *r);
+const char *dispatch_reason(int32_t error);
+uint64_t dispatch_call_ns(const struct dispatch_totals *t);
+void dispatch_print(const struct report *r, const struct page *page);
+
 /* ---- print_stack.c ------------------------------------------------------------------------- */
 
 #define STACK_INDENT 5

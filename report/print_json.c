@@ -220,6 +220,7 @@ static void print_summary(struct json *j, const struct report *r)
     put_number(j, "frees", t.frees);
     json_error_counts(j, r);
     json_mappings(j, r);
+    json_dispatched(j, r);
     if (peak > 0)
         put_number(j, "peak_bytes", peak);
     open_object(j, "bytes");

@@ -272,6 +272,15 @@ static char *feature_list(uint64_t mask)
     return must_have(list);
 }
 
+enum feature {
+#define FEATURE(id, name) FEATURE_##id,
+#include "rtcheck/features.def"
+#undef FEATURE
+};
+
+/* Nothing replaces it: a section of its own says so (print_dispatch.c). */
+#define NOT_REPLACED (1ull << FEATURE_USER_DISPATCH)
+
 static void note_machine(const struct report *r, struct notes *notes)
 {
     uint64_t lost = 0;
@@ -279,6 +288,7 @@ static void note_machine(const struct report *r, struct notes *notes)
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         lost |= image->lost_features;
+    lost &= ~NOT_REPLACED;
     if (lost == 0)
         return;
     list = feature_list(lost);

@@ -288,6 +288,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     baseline_print(r, page);
     use_print(r, main, page);
     maps_print(r, page);
+    dispatch_print(r, page);
     cost_print(r, page);
 }
 

@@ -350,6 +350,14 @@ static void read_map_sum(struct reading *rd, const struct segment *s)
     rd->image->has_maps = true;
 }
 
+static void read_dispatched(struct reading *rd, const struct segment *s)
+{
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
+        return;
+    memcpy((void *)&rd->image->dispatched, segment_item(s, 0), sizeof rd->image->dispatched);
+    rd->image->has_dispatched = true;
+}
+
 static void read_marks(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -495,6 +503,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_map_sum(rd, s);
     else if (s->kind == SEGMENT_MARKS)
         read_marks(rd, s);
+    else if (s->kind == SEGMENT_DISPATCHED)
+        read_dispatched(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)

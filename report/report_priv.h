@@ -22,6 +22,7 @@
  *   checks.c    leaks that it has looked for in mid-run
  *   progress.c  a line for somebody who waits
  *   print_maps.c  --mappings
+ *   print_dispatch.c  events=all
  *   print_events.c  what processes have mapped
  *   now.c, print_now.c  variables of a run that goes on
  *   words.c     names of things, and amounts

@@ -413,6 +413,7 @@ static const struct item_rule {
     [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_map},
     [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_map},
     [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_map},
+    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), verify_map},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 

@@ -55,4 +55,5 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     fork_when_begun(vigil_start);
     on_exit(ending, NULL);
     at_quick_exit(ending_quickly);
+    events_dispatch();
 }

@@ -386,7 +386,7 @@ static int report_check(const char *image, const char *path)
 static bool has_effect(const char *option)
 {
     static const char *const of_run[] = {"keep", "allow-unchecked", "trace-children", "witness", "strict-interior",
-                                         "heap", "heap-size", "freelist-vol", "frames", "on-error", "error-limit",
+                                         "heap", "heap-size", "events", "freelist-vol", "frames", "on-error", "error-limit",
                                          "malloc-fill", "free-fill"};
 
     return !option_is_among(option, of_run, countof(of_run));

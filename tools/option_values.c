@@ -70,6 +70,7 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 
 /* The words that some kinds are one of. */
 static const char *const words_of[] = {[KIND_HEAP] = "private|file",
+                                       [KIND_EVENTS] = "calls|all",
                                        [KIND_ON_ERROR] = "continue|stop|abort|debugger",
                                        [KIND_AT_EXIT] = "on|off|verbose",
                                        [KIND_GEN] = "no|yes|all",
@@ -157,6 +158,8 @@ const char *value_wish(int kind)
         return "a byte (0..255, 0x.., or no)";
     case KIND_HEAP:
         return "private or file";
+    case KIND_EVENTS:
+        return "calls or all";
     case KIND_FRAMES:
         return "a number from 0 to 64";
     case KIND_LIMIT:

@@ -156,7 +156,7 @@ static void print_option(FILE *out, const struct option_info *info)
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
         [KIND_PATHS] = "=FILE", [KIND_GEN] = "=WORD", [KIND_NUMBER] = "=N",
-        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_FRAMES] = "=N",
+        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_EVENTS] = "=calls|all", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
         [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",

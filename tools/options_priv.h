@@ -19,6 +19,7 @@ enum option_kind {
     KIND_NUMBER,
     KIND_BYTE,
     KIND_HEAP,
+    KIND_EVENTS,
     KIND_FRAMES,
     KIND_LIMIT,
     KIND_ON_ERROR,

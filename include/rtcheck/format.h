@@ -286,6 +286,7 @@ enum segment_kind {
     SEGMENT_MAPPINGS = 14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
     SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
+    SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 5 */
     SEGMENT_KIND_COUNT
 };
 
@@ -687,6 +688,18 @@ struct map_sum {
     uint64_t reserved[4];
 };
 
+/* What came of events=all. */
+struct dispatch_record {
+    int32_t error;    /* -errno: there is none here */
+    uint32_t call_ns; /* what a call costs more */
+    uint32_t measured; /* by so many, at start */
+    uint32_t reserved;
+    _Atomic uint64_t calls;     /* that were dispatched, when last written down */
+    _Atomic uint64_t told;      /* of them, those that change what is mapped and came by no function of ours */
+    _Atomic uint64_t uncovered; /* threads that went on without */
+    uint64_t reserved2[3];
+};
+
 /* How much there was when a mark began. */
 struct mark_record {
     uint32_t mark; /* as in block words */
@@ -737,6 +750,7 @@ static_assert(sizeof(((struct text_record *)0)->text) == TEXT_PIECE_BYTES + 1, "
 static_assert(sizeof(struct map_region) == 56, "on-file layout");
 static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 static_assert(sizeof(struct mark_record) == 48, "on-file layout");
+static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

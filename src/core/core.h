@@ -26,6 +26,7 @@ struct options {
     bool witness;
     bool keep;
     bool heap_in_file;
+    bool all_events; /* of every system call */
     uint64_t heap_bytes;
     uint32_t frames; /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
     char pool_dir[256];
@@ -482,6 +483,23 @@ long mapped_compare(void);
 void mapped_settle(void);
 void mapped_after_fork(void);
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
+
+/* ---- dispatched.c: what came of events=all ----------------------------------------------------------------- */
+
+struct dispatched {
+    _Atomic uint64_t calls;     /* of this process, or its thread's parent before the fork was seen */
+    _Atomic uint64_t told;      /* of them, those that change what is mapped and came by no function of ours */
+    _Atomic uint64_t uncovered; /* threads that go on without */
+};
+
+extern struct dispatched *dispatched;
+
+void dispatched_start(void); /* before there are any */
+/* err: there is none, and why; else what a call costs more, as `measured` calls have shown. */
+void dispatched_begin(int err, uint32_t ns, uint32_t measured);
+void dispatched_told(void);
+void dispatched_settle(void); /* writes down how many there were */
+void dispatched_after_fork(void);
 
 /* ---- marks.c -------------------------------------------------------------------------------------------- */
 

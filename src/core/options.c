@@ -131,6 +131,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_text(o->pool_dir, sizeof o->pool_dir, v);
     else if (key_is(key, n, "heap"))
         o->heap_in_file = value_is(v, "file") || (o->heap_in_file && !value_is(v, "private"));
+    else if (key_is(key, n, "events"))
+        o->all_events = value_is(v, "all") || (o->all_events && !value_is(v, "calls"));
     else if (key_is(key, n, "heap-size"))
         read_size(&o->heap_bytes, v);
     else if (key_is(key, n, "freelist-vol"))

@@ -56,6 +56,7 @@ static void after_fork(bool fresh)
     errors_after_fork();
     hints_after_fork();
     mapped_after_fork();
+    dispatched_after_fork();
     marks_after_fork();
 }
 

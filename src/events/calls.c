@@ -19,8 +19,8 @@
 
 /* ---- mappings ------------------------------------------------------------------------------- */
 
-#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event)})
-#define ORIGIN_TOLD ((struct origin){CALLER, true})
+#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false})
+#define ORIGIN_TOLD ((struct origin){CALLER, true, false})
 
 #define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
     &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
@@ -76,7 +76,7 @@ EXPORT void *rtc_mremap(void *address, size_t old_size, size_t new_size, int fla
 EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return pointer_call(RTC_EVENT_MREMAP, &e);
+    return MAKING(RTC_EVENT_MREMAP, pointer_call(RTC_EVENT_MREMAP, &e));
 }
 
 EXPORT int remap_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
@@ -169,7 +169,7 @@ EXPORT int pkey_mprotect(void *address, size_t size, int prot, int pkey)
 static int change_locks(enum rtc_event_lock_call call, const void *address, size_t size, int flags)
 {
     union rtc_event e = {.mlock = {-1, call, (void *)(uintptr_t)address, size, flags}};
-    return change_nothing(RTC_EVENT_MLOCK, &e);
+    return change_nothing((struct origin){.told = true}, RTC_EVENT_MLOCK, &e);
 }
 
 EXPORT int mlock(const void *address, size_t size)
@@ -214,35 +214,35 @@ EXPORT int msync(void *address, size_t size, int flags)
 
 EXPORT void *rtc_orig_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    return NEXT(mmap)(address, size, prot, flags, fd, offset);
+    return MAKING(RTC_EVENT_MMAP, NEXT(mmap)(address, size, prot, flags, fd, offset));
 }
 
 EXPORT int rtc_orig_munmap(void *address, size_t size)
 {
-    return NEXT(munmap)(address, size);
+    return MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)(address, size));
 }
 
 EXPORT void *rtc_orig_shmat(int shmid, const void *shmaddr, int shmflg)
 {
-    return NEXT(shmat)(shmid, shmaddr, shmflg);
+    return MAKING(RTC_EVENT_SHMAT, NEXT(shmat)(shmid, shmaddr, shmflg));
 }
 
 EXPORT int rtc_orig_shmdt(const void *shmaddr)
 {
-    return NEXT(shmdt)(shmaddr);
+    return MAKING(RTC_EVENT_SHMDT, NEXT(shmdt)(shmaddr));
 }
 
 EXPORT void *rtc_orig_sbrk(intptr_t increment)
 {
-    return NEXT(sbrk)(increment);
+    return MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(increment));
 }
 
 EXPORT int rtc_orig_brk(void *addr)
 {
-    return NEXT(brk)(addr);
+    return MAKING(RTC_EVENT_BRK, NEXT(brk)(addr));
 }
 
 EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
 {
-    return NEXT(madvise)(addr, length, advice);
+    return MAKING(RTC_EVENT_MADVISE, NEXT(madvise)(addr, length, advice));
 }

@@ -62,13 +62,14 @@ static struct range between(uintptr_t low, uintptr_t high)
 /* A call on its way: to who wants to hear of it, and into the map of what is mapped. */
 struct change {
     struct visit visit;
-    bool told;
+    bool told, raw;
     struct mapped_call map;
 };
 
 ALWAYS_INLINE void begin(struct change *c, struct origin o)
 {
     c->told = o.told;
+    c->raw = o.raw;
     mapped_at(&c->map, o.at);
     if (unlikely(o.told))
         visit_begin(&c->visit);
@@ -246,16 +247,37 @@ ALWAYS_INLINE void call(uint32_t type, union rtc_event *e)
         e->munmap.result = status_call(type, e);
 }
 
+static void original_raw(uint32_t type, union rtc_event *e)
+{
+    if (type & POINTER_RESULTS) {
+        if (e->mmap.result == INVALID_POINTER)
+            e->mmap.result = (void *)raw_call(type, e);
+    } else if (e->munmap.result == -1)
+        e->munmap.result = (int)raw_call(type, e);
+}
+
 static void original(uint32_t type, union rtc_event *e)
 {
+    struct making outer = making_begin(type);
     call(type, e);
+    making = outer;
+}
+
+/* With somebody to look at it. */
+static void make_watched(struct change *c, uint32_t type, union rtc_event *e)
+{
+    void (*how)(uint32_t, union rtc_event *) = c->raw ? original_raw : original;
+    if (c->told)
+        visit_tell(&c->visit, type, e, how);
+    else
+        how(type, e);
 }
 
 /* Of a type that the compiler knows. */
 ALWAYS_INLINE void make_call(struct change *c, uint32_t type, union rtc_event *e)
 {
-    if (unlikely(c->told))
-        visit_tell(&c->visit, type, e, original);
+    if (unlikely(c->told || dispatch_is_on))
+        make_watched(c, type, e);
     else
         call(type, e);
 }
@@ -314,7 +336,7 @@ static void unmap_around_ours(union rtc_event *e, struct range gone)
 {
     struct range piece;
     for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
-        NEXT(munmap)((void *)piece.start, piece.end - piece.start);
+        MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)((void *)piece.start, piece.end - piece.start));
     e->munmap.result = 0;
 }
 
@@ -497,9 +519,9 @@ int change_detach(struct origin o, const void *shmaddr)
 
 /* ---- the break ------------------------------------------------------------------------------------ */
 
-static uintptr_t current_break(void)
+static uintptr_t current_break(struct origin o)
 {
-    return (uintptr_t)NEXT(sbrk)(0);
+    return o.raw ? raw_break() : (uintptr_t)MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(0));
 }
 
 /*
@@ -514,7 +536,7 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     going(&c, gone);
     mapped_begin(&c.map);
     make_call(&c, type, e);
-    uintptr_t now = current_break();
+    uintptr_t now = current_break(o);
     if (gone.start < gone.end) {
         stayed(&c, between(after, now));
         if (now < before)
@@ -556,7 +578,7 @@ void *change_break_by(struct origin o, intptr_t increment)
     if (!increment)
         return look_at_break(o);
     union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
-    uintptr_t now = current_break(), after = now + (uintptr_t)increment;
+    uintptr_t now = current_break(o), after = now + (uintptr_t)increment;
     bool wraps = increment > 0 ? after < now : after > now; /* refused */
     move_break(o, RTC_EVENT_SBRK, &e, now, wraps ? now : after);
     return e.sbrk.result;
@@ -565,14 +587,14 @@ void *change_break_by(struct origin o, intptr_t increment)
 int change_break(struct origin o, void *addr)
 {
     union rtc_event e = {.brk = {-1, addr}};
-    uintptr_t now = current_break();
+    uintptr_t now = current_break(o);
     move_break(o, RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
     return e.brk.result;
 }
 
 /* ---- what stays mapped ---------------------------------------------------------------------------- */
 
-static bool discards(int advice)
+bool change_discards(int advice)
 {
     return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
            advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
@@ -585,12 +607,13 @@ static bool is_one_mapping(struct range r)
     return os_mapping_of(r.start, &m) == 1 && m.end >= r.end;
 }
 
-EXPORT int rtc_madvise(void *addr, size_t length, int advice)
+int change_advice(struct origin o, void *addr, size_t length, int advice)
 {
     struct change c;
     union rtc_event e = {.madvise = {-1, addr, length, advice}};
-    struct range gone = discards(advice) ? range_of(addr, length) : nothing;
+    struct range gone = change_discards(advice) ? range_of(addr, length) : nothing;
     c.told = true;
+    c.raw = o.raw;
     mapped_at(&c.map, NULL); /* and is not begun: it stays mapped */
     visit_begin(&c.visit);
     unmapped(&c, gone);
@@ -599,6 +622,11 @@ EXPORT int rtc_madvise(void *addr, size_t length, int advice)
         cancelled(&c, gone);
     visit_end(&c.visit);
     return e.madvise.result;
+}
+
+EXPORT int rtc_madvise(void *addr, size_t length, int advice)
+{
+    return change_advice((struct origin){.told = true}, addr, length, advice);
 }
 
 /* It is the same mapping, with other pages. */
@@ -647,11 +675,11 @@ int change_rights(struct origin o, union rtc_event *e)
     return e->mprotect.result;
 }
 
-int change_nothing(uint32_t type, union rtc_event *e)
+int change_nothing(struct origin o, uint32_t type, union rtc_event *e)
 {
     struct visit v;
     visit_begin(&v);
-    visit_tell(&v, type, e, original);
+    visit_tell(&v, type, e, o.raw ? original_raw : original);
     visit_end(&v);
     return e->munmap.result;
 }

@@ -9,5 +9,7 @@
 
 /* From our constructor. */
 void events_constructed(void);
+/* events=all: from now on, in all threads.  The last that our constructor does. */
+void events_dispatch(void);
 
 #endif

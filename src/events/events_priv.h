@@ -7,6 +7,7 @@
  *   heap.c       the heap that malloc is served from
  *   existing.c   what exists already
  *   selftest.c   do the calls of this program reach us?
+ *   dispatch*.c  events=all: every system call
  */
 #ifndef EVENTS_PRIV_H
 #define EVENTS_PRIV_H
@@ -81,6 +82,7 @@ uint32_t handlers_external(uint32_t events);
 struct origin {
     const struct entry *at;
     bool told;
+    bool raw; /* it was made to the kernel: it goes there, and is the kernel's brk if it is brk */
 };
 
 /* Events come filled in, the invalid result and all. */
@@ -93,10 +95,43 @@ void *change_break_by(struct origin o, intptr_t increment);
 int change_break(struct origin o, void *addr);
 int change_file_pages(struct origin o, union rtc_event *e);
 int change_rights(struct origin o, union rtc_event *e);
-int change_nothing(uint32_t type, union rtc_event *e); /* of what is mapped */
+int change_advice(struct origin o, void *addr, size_t length, int advice);
+bool change_discards(int advice);
+int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 /* The call alone: MMAP, MREMAP, SHMAT, SBRK. */
 void *pointer_call(uint32_t type, const union rtc_event *e);
+
+/* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
+
+extern bool dispatch_is_on;
+
+/* A function in front of libc is about to call the next one: what comes of that has been told. */
+struct making {
+    uint32_t type;
+    uintptr_t sp;
+};
+
+extern __thread struct making making;
+
+ALWAYS_INLINE struct making making_begin(uint32_t type)
+{
+    struct making outer = making;
+    making = (struct making){type, (uintptr_t)__builtin_frame_address(0)};
+    return outer;
+}
+
+#define MAKING(event, call)                                                                  \
+    __extension__({                                                                          \
+        struct making outer = making_begin(event);                                           \
+        __typeof__(call) result = (call);                                                    \
+        making = outer;                                                                      \
+        result;                                                                              \
+    })
+
+/* The call alone, without libc; -1 or a result, as a long. */
+long raw_call(uint32_t type, const union rtc_event *e);
+uintptr_t raw_break(void);
 
 /* ---- attachments.c ------------------------------------------------------------------------------ */
 

@@ -289,6 +289,7 @@ void leave_killed(const void *context)
     unwind_interrupted(context, &caller);
     errors_sweep();
     mapped_settle();
+    dispatched_settle();
     check_at_end(&caller, nothing);
     vigil_end();
     run_ring();
@@ -306,6 +307,7 @@ int leave_finish(enum image_end how, int status)
         return status; /* did nothing with memory since the fork: there is no image to end */
     errors_sweep();
     mapped_settle();
+    dispatched_settle();
     find_leaks(how, nothing);
     image_end(how, status);
     vigil_end();
@@ -322,6 +324,7 @@ void leave_replaced(const struct exec_call *call)
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
     mapped_settle();
+    dispatched_settle();
     bool lost = !call->hopeless && find_leaks(END_EXEC, held);
     image_end(END_EXEC, 0);
     vigil_end(); /* it would keep this memory */

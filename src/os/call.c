@@ -114,7 +114,7 @@ bool os_on_alternate_stack(void)
 
 void os_block_signals(struct os_signals *s)
 {
-    uint64_t all = ~0ull;
+    uint64_t all = OS_ALL_SIGNALS;
     s->blocked = !os_sandboxed() &&
                  CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &s->before, sizeof s->before) == 0;
 }
@@ -123,6 +123,11 @@ void os_restore_signals(const struct os_signals *s)
 {
     if (s->blocked)
         CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &s->before, NULL, sizeof s->before);
+}
+
+void os_block_more(uint64_t mask)
+{
+    CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof mask);
 }
 
 bool os_jumps_on_alternate_stack(uintptr_t target)

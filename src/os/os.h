@@ -112,6 +112,7 @@ struct os_signals {
 };
 void os_block_signals(struct os_signals *s);
 void os_restore_signals(const struct os_signals *s);
+void os_block_more(uint64_t mask); /* these, until a handler returns */
 /* The calling thread's alternate signal stack; false: it has none, or it cannot be asked. */
 bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
 /* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
@@ -276,6 +277,8 @@ enum os_thread_state os_thread_state(uint32_t tid);
 
 typedef void (*os_handler)(int signal, void *info, void *context); /* info: a siginfo_t */
 
+void os_signal_return(void); /* where handlers that the runtime has set return to; never called */
+
 /* Sets an action behind libc's back; what it was comes back by os_restore_action. */
 struct os_action {
     uint64_t handler, flags, restorer, mask; /* as the kernel has them */
@@ -290,5 +293,38 @@ os_handler os_handler_of(const struct os_action *action); /* NULL: default, or i
 bool os_is_default(const struct os_action *action);
 /* Sends a signal to one thread; `value` arrives in its siginfo, with SI_QUEUE. */
 int os_signal_thread(uint32_t tid, int signal, void *value);
+
+/* ---- every system call of a thread (dispatch.c) --------------------------------------------------------- */
+
+/*
+ * From now on each system call that the calling thread makes by an instruction outside of [start, start +
+ * bytes) becomes a SIGSYS, whose handler gets it undone; so do those of its children that share what it stands
+ * on (os_dispatch_pass).  `before`: what SIGSYS led to.  -errno: there is no such thing here; nothing has changed.
+ */
+int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before);
+int os_dispatch_arm(void);    /* the calling thread, too */
+void os_dispatch_disarm(void);
+void os_dispatch_on_stack(void); /* from now on the handler runs on alternate stacks, where there are any */
+uint64_t os_dispatch_missed(void); /* threads that could not be armed when they began */
+/* Is it one of those, made as programs for x86-64 do, or (*foreign) in another manner? */
+bool os_is_dispatched(const void *info, bool *foreign);
+
+/*
+ * In the handler: the call is made behind it, where it would have been, as far as the kernel and the program
+ * can tell: on its stack, with its signal mask.  false: it is one that cannot be made so.
+ */
+bool os_dispatch_pass(void *context);
+/* The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it points to. */
+#define OS_DISPATCH_DATA 48u
+void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
+/* It has been made: its result. */
+void os_dispatch_answer(void *context, long result);
+/* It is made once more, by a thread that is not armed any more. */
+void os_dispatch_repeat(void *context);
+void os_dispatch_call(const void *context, long *number, long argument[6]);
+uintptr_t os_dispatch_sp(const void *context);
+struct entry os_dispatch_entry(const void *context); /* as if it had called a function */
+/* A call that the program has made, for it. */
+long os_pass(long number, long a, long b, long c, long d, long e, long f);
 
 #endif

@@ -9,6 +9,7 @@
  * | noreplace   | Linux 4.17   | the address asked for is compared with the one given           |
  * | hugepage    | kernel config | small pages                                                   |
  * | dontdump    | Linux 3.4    | core dumps hold our metadata                                   |
+ * | user_dispatch | Linux 5.11 | events=all, which alone asks for it, is not available         |
  * | run_file    | -            | records are private: the program runs, nothing can be reported |
  * | quiesce     | -            | (tests only) a fork does not wait for other threads            |
  */

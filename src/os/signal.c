@@ -125,9 +125,9 @@ enum os_thread_state os_thread_state(uint32_t tid)
 #define SA_RESTORER 0x04000000
 
 /* What a handler returns to: unwinders know it by these very bytes. */
-void os_signal_return(void);
 __asm__(".text\n"
         ".type os_signal_return, @function\n"
+        ".globl os_signal_return\n"
         ".hidden os_signal_return\n"
         "os_signal_return:\n"
         "    movq $15, %rax\n" /* rt_sigreturn */
@@ -139,7 +139,7 @@ int os_take_signal(int signal, os_handler handler, int flags, struct os_action *
     struct os_action action = {.handler = (uintptr_t)handler,
                                .flags = (unsigned)flags | SA_SIGINFO | SA_RESTORER,
                                .restorer = (uintptr_t)os_signal_return,
-                               .mask = ~0ull};
+                               .mask = OS_ALL_SIGNALS};
     return (int)CALL4(SYS_rt_sigaction, signal, &action, before, sizeof action.mask);
 }
 

@@ -40,6 +40,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.witness == option_flag(o, "witness"), "witness is the same");
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
+    must(r.all_events == (strcmp(option_text(o, "events"), "all") == 0), "events is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
     must(r.error_limit == strtoul(option_text(o, "error-limit"), NULL, 10), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");

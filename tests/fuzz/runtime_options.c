@@ -28,6 +28,7 @@ struct options {
     bool witness;
     bool keep;
     bool heap_in_file;
+    bool all_events;
     uint64_t heap_bytes;
     uint32_t frames;
     char pool_dir[256];
@@ -60,6 +61,7 @@ struct runtime_options runtime_options_read(const char *text)
         .witness = o.witness,
         .keep = o.keep,
         .heap_in_file = o.heap_in_file,
+        .all_events = o.all_events,
         .heap_bytes = o.heap_bytes,
         .frames = o.frames,
         .on_error = o.on_error,

@@ -16,6 +16,7 @@ struct runtime_options {
     bool witness;
     bool keep;
     bool heap_in_file;
+    bool all_events;
     uint64_t heap_bytes;
     uint32_t frames;
     int on_error; /* place in the list of the words */

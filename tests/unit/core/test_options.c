@@ -42,6 +42,7 @@ static bool changes_nothing(const char *text)
            e.options.witness == initial.options.witness &&
            e.options.heap_in_file == initial.options.heap_in_file &&
            e.options.heap_bytes == initial.options.heap_bytes &&
+           e.options.all_events == initial.options.all_events &&
            e.options.frames == initial.options.frames &&
            e.options.error_limit == initial.options.error_limit &&
            e.options.on_error == initial.options.on_error &&
@@ -64,6 +65,7 @@ enum where { L, R };
 #define OTHER_NUMBER(initial) "21"
 #define OTHER_BYTE(initial) "17"
 #define OTHER_HEAP(initial) "file"
+#define OTHER_EVENTS(initial) "all"
 #define OTHER_FRAMES(initial) "17"
 #define OTHER_LIMIT(initial) "18"
 #define OTHER_ON_ERROR(initial) "stop"
@@ -204,6 +206,8 @@ static void paths(void **state)
     assert_in_range(strlen(e.options.pool_dir), 0, sizeof e.options.pool_dir - 1);
     assert_int_equal(e.options.heap_bytes, initial.options.heap_bytes);
     assert_int_equal(after_reading("heap=file").options.heap_in_file, true);
+    assert_int_equal(after_reading("events=all:events=some").options.all_events, true);
+    assert_int_equal(after_reading("events=all:events=calls").options.all_events, false);
     assert_int_equal(after_reading("heap=file:heap=private").options.heap_in_file, false);
 }
 
@@ -263,7 +267,7 @@ static void bad_values(void **state)
         "free_fill=-1", "free_fill=0x", "free_fill=", "free_fill=none", "free_fill=no1",
         "free_fill=99999999999999999999", "trace_children=maybe", "trace_children=noo",
         "trace_children=n", "trace_children=", "malloc_fill=yes", "freelist_vol=256q", "heap=files",
-        "heap=", "heap=privat", "heap", "pool_dir", "json='x:heap_size=5:heap=file", "heap_size='5 '",
+        "heap=", "heap=privat", "heap", "events", "events=", "events=al", "pool_dir", "json='x:heap_size=5:heap=file", "heap_size='5 '",
     };
     for (size_t i = 0; i < countof(texts); i++) {
         if (!changes_nothing(texts[i]))

@@ -1,0 +1,134 @@
+/*
+ * dispatch.c - events=all: every system call of every thread is looked at (os/dispatch.c says how).
+ *
+ * One that changes the address space is made here, and told as the functions in front of libc would
+ * (dispatch_feed.c); what those functions lead to themselves is not told again.  All others go on unchanged.
+ *
+ * Some cannot: then this thread is not looked at any more, which is counted.
+ *
+ *   a sandbox is entered             it may forbid what a handler returns by
+ *   int $0x80                        its numbers are those of another system
+ *   munmap of the stack it stands on there is no room for a handler afterwards
+ *   too many places that fork        there are tables of them
+ *
+ * The program may use SIGSYS: what is not ours is handed on to its handler (dispatch_signal.c).  It may not use
+ * syscall user dispatch itself: it finds a kernel without.
+ */
+#include "events_priv.h"
+#include "dispatch_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define SECCOMP_FILTERS 1 /* the first of its operations that only ask is 2 */
+#define MEASURED 64u
+#define MEASURED_TIMES 4u
+
+bool dispatch_is_on;
+
+static bool enters_sandbox(long number, const long a[6])
+{
+    return (number == SYS_seccomp && (unsigned long)a[0] <= SECCOMP_FILTERS) ||
+           (number == SYS_prctl && a[0] == PR_SET_SECCOMP);
+}
+
+static void look_away(void *context)
+{
+    atomic_fetch_add_explicit(&dispatched->uncovered, 1, memory_order_relaxed);
+    os_dispatch_disarm();
+    os_dispatch_repeat(context);
+}
+
+/* Calls that mean something here; false: all others. */
+static bool answer(long number, const long a[6], void *context)
+{
+    long result;
+    if (number == SYS_rt_sigaction && a[0] == SIGSYS)
+        result = dispatch_action(a);
+    else if (number == SYS_prctl && a[0] == PR_SET_SYSCALL_USER_DISPATCH)
+        result = -EINVAL;
+    else {
+        switch (dispatch_feed(number, a, context, &result)) {
+        case FEED_DONE: break;
+        case FEED_PASS: return false;
+        case FEED_LAST: look_away(context); return true;
+        }
+    }
+    os_dispatch_answer(context, result);
+    return true;
+}
+
+static void on_call(int signal, void *info, void *context)
+{
+    bool foreign;
+    long number, a[6];
+    if (!os_is_dispatched(info, &foreign)) {
+        dispatch_hand_on(signal, info, context);
+        return;
+    }
+    atomic_fetch_add_explicit(&dispatched->calls, 1, memory_order_relaxed);
+    os_dispatch_call(context, &number, a);
+    if (foreign || enters_sandbox(number, a))
+        look_away(context);
+    else if (!answer(number, a, context) && !os_dispatch_pass(context))
+        look_away(context);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------ */
+
+static uint64_t time_of(bool through)
+{
+    uint64_t least = UINT64_MAX;
+    for (unsigned t = 0; t < MEASURED_TIMES; t++) {
+        uint64_t begin = os_clock_ns();
+        for (unsigned i = 0; i < MEASURED; i++)
+            if (through)
+                NEXT(syscall)(SYS_getppid);
+            else
+                os_ppid();
+        uint64_t took = os_clock_ns() - begin;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* What a call costs more than without us. */
+static uint32_t measure(void)
+{
+    uint64_t without = time_of(false), with = time_of(true);
+    return with > without ? (uint32_t)((with - without) / MEASURED) : 0;
+}
+
+static void arm_other(uint32_t tid, void *self_tid)
+{
+    if (tid != *(const uint32_t *)self_tid)
+        dispatch_arm_thread(tid);
+}
+
+void events_dispatch(void)
+{
+    struct object ours;
+    struct mapped_call c;
+    uint32_t tid = os_tid();
+    if (!rt.options.all_events || !core_is_started())
+        return;
+    if (!loader_find((uintptr_t)events_dispatch, &ours)) {
+        dispatched_begin(-ENOENT, 0, 0);
+        return;
+    }
+    dispatched_start();
+    mapped_at(&c, NULL);
+    mapped_begin(&c); /* from now on there is a map */
+    mapped_end(&c);
+    dispatch_is_on = true;
+    int err = os_dispatch_start(on_call, ours.start, ours.end - ours.start, &dispatch_theirs);
+    dispatch_is_on = !err;
+    uint32_t ns = err ? 0 : measure();
+    atomic_store(&dispatched->calls, 0);
+    dispatched_begin(err, ns, err ? 0 : MEASURED * MEASURED_TIMES);
+    if (!err)
+        os_each_thread(arm_other, &tid);
+}

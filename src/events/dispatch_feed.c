@@ -1,0 +1,259 @@
+/*
+ * dispatch_feed.c - dispatched calls that change the address space, told as events.
+ *
+ * The functions in front of libc (calls.c) have told of theirs already when they come here: `making` says so.
+ * It is given up by the first call of its kind, and does not hold for a call from further out on the stack:
+ * then the function was left by siglongjmp.
+ *
+ * The stack of such a call begins behind the instruction that made it.  For the unwinder, which knows frames
+ * by the return address and the frame pointer that their callee has pushed, these two words are put where it would
+ * look, below the stack pointer, and what lay there is put back.
+ *
+ * What discards memory that we stand on - below the stack pointer a program may do that, or at its end - is told
+ * of and not made here.
+ */
+#include "dispatch_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define DEEP (256u << 10) /* what a function in front of libc needs of the stack, and what others put between */
+#define NEAR (4u << 10)  /* and what a handler of ours does */
+
+__thread struct making making;
+
+static bool is_made_by_ours(uint32_t type, uintptr_t sp)
+{
+    uint32_t made = making.type;
+    if (made == RTC_EVENT_SBRK)
+        made = RTC_EVENT_BRK;
+    if (made != type || making.sp - sp >= DEEP)
+        return false;
+    if (type != RTC_EVENT_BRK) /* libc's may ask before */
+        making.type = RTC_EVENT_NONE;
+    return true;
+}
+
+/* A thread without thread-local storage of its own cannot be told from the one that it was made by. */
+static bool is_itself(void)
+{
+    return !self || fork_is_child() || self->tid == os_tid();
+}
+
+/* ---- the calls, without libc ------------------------------------------------------------------------- */
+
+static uint32_t type_of(long number)
+{
+    switch (number) {
+    case SYS_mmap: return RTC_EVENT_MMAP;
+    case SYS_munmap: return RTC_EVENT_MUNMAP;
+    case SYS_mremap: return RTC_EVENT_MREMAP;
+    case SYS_shmat: return RTC_EVENT_SHMAT;
+    case SYS_shmdt: return RTC_EVENT_SHMDT;
+    case SYS_brk: return RTC_EVENT_BRK;
+    case SYS_madvise: return RTC_EVENT_MADVISE;
+    case SYS_mprotect:
+    case SYS_pkey_mprotect: return RTC_EVENT_MPROTECT;
+    case SYS_mlock:
+    case SYS_mlock2:
+    case SYS_munlock:
+    case SYS_mlockall:
+    case SYS_munlockall: return RTC_EVENT_MLOCK;
+    case SYS_msync: return RTC_EVENT_MSYNC;
+    case SYS_remap_file_pages: return RTC_EVENT_REMAP_FILE_PAGES;
+    default: return RTC_EVENT_NONE;
+    }
+}
+
+static long lock_call(const union rtc_event *e)
+{
+    long at = (long)e->mlock.address, bytes = (long)e->mlock.size, flags = e->mlock.flags;
+    switch (e->mlock.call) {
+    case RTC_EVENT_CALL_MLOCK: return os_pass(SYS_mlock, at, bytes, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MLOCK2: return os_pass(SYS_mlock2, at, bytes, flags, 0, 0, 0);
+    case RTC_EVENT_CALL_MUNLOCK: return os_pass(SYS_munlock, at, bytes, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MLOCKALL: return os_pass(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MUNLOCKALL: return os_pass(SYS_munlockall, 0, 0, 0, 0, 0, 0);
+    }
+    return -EINVAL; /* a handler's */
+}
+
+static long protect_call(const union rtc_event *e)
+{
+    long at = (long)e->mprotect.address, bytes = (long)e->mprotect.size;
+    return e->mprotect.pkey < 0 ? os_pass(SYS_mprotect, at, bytes, e->mprotect.prot, 0, 0, 0)
+                                : os_pass(SYS_pkey_mprotect, at, bytes, e->mprotect.prot, e->mprotect.pkey, 0, 0);
+}
+
+/* The kernel's gives the break that there is then. */
+static long break_call(const union rtc_event *e)
+{
+    long wanted = (long)e->brk.addr, now = os_pass(SYS_brk, wanted, 0, 0, 0, 0, 0);
+    return !wanted || now == wanted ? 0 : -ENOMEM;
+}
+
+static long call(uint32_t type, const union rtc_event *e)
+{
+    switch (type) {
+    case RTC_EVENT_MMAP:
+        return os_pass(SYS_mmap, (long)e->mmap.address, (long)e->mmap.size, e->mmap.prot, e->mmap.flags, e->mmap.fd,
+                       e->mmap.offset);
+    case RTC_EVENT_MUNMAP: return os_pass(SYS_munmap, (long)e->munmap.address, (long)e->munmap.size, 0, 0, 0, 0);
+    case RTC_EVENT_MREMAP:
+        return os_pass(SYS_mremap, (long)e->mremap.address, (long)e->mremap.old_size, (long)e->mremap.new_size,
+                       e->mremap.flags, (long)e->mremap.new_address, 0);
+    case RTC_EVENT_SHMAT: return os_pass(SYS_shmat, e->shmat.shmid, (long)e->shmat.shmaddr, e->shmat.shmflg, 0, 0, 0);
+    case RTC_EVENT_SHMDT: return os_pass(SYS_shmdt, (long)e->shmdt.shmaddr, 0, 0, 0, 0, 0);
+    case RTC_EVENT_BRK: return break_call(e);
+    case RTC_EVENT_MADVISE:
+        return os_pass(SYS_madvise, (long)e->madvise.addr, (long)e->madvise.length, e->madvise.advice, 0, 0, 0);
+    case RTC_EVENT_MPROTECT: return protect_call(e);
+    case RTC_EVENT_MLOCK: return lock_call(e);
+    case RTC_EVENT_MSYNC:
+        return os_pass(SYS_msync, (long)e->msync.address, (long)e->msync.size, e->msync.flags, 0, 0, 0);
+    default:
+        return os_pass(SYS_remap_file_pages, (long)e->remap_file_pages.address, (long)e->remap_file_pages.size,
+                       e->remap_file_pages.prot, (long)e->remap_file_pages.pgoff, e->remap_file_pages.flags, 0);
+    }
+}
+
+long raw_call(uint32_t type, const union rtc_event *e)
+{
+    long result = call(type, e);
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+uintptr_t raw_break(void)
+{
+    return (uintptr_t)os_pass(SYS_brk, 0, 0, 0, 0, 0, 0);
+}
+
+/* ---- what each means ------------------------------------------------------------------------------------ */
+
+static long of_pointer(const void *result)
+{
+    return result == MAP_FAILED ? -errno : (long)result;
+}
+
+static long of_status(int result)
+{
+    return result == -1 ? -errno : result;
+}
+
+static long feed_lock(struct origin o, long number, const long a[6])
+{
+    union rtc_event e = {.mlock = {-1, RTC_EVENT_CALL_MLOCK, (void *)a[0], (size_t)a[1], 0}};
+    if (number == SYS_mlock2) {
+        e.mlock.call = RTC_EVENT_CALL_MLOCK2;
+        e.mlock.flags = (int)a[2];
+    } else if (number == SYS_munlock)
+        e.mlock.call = RTC_EVENT_CALL_MUNLOCK;
+    else if (number != SYS_mlock) { /* of no range */
+        e.mlock.call = number == SYS_mlockall ? RTC_EVENT_CALL_MLOCKALL : RTC_EVENT_CALL_MUNLOCKALL;
+        e.mlock.flags = number == SYS_mlockall ? (int)a[0] : 0;
+        e.mlock.address = NULL;
+        e.mlock.size = 0;
+    }
+    return of_status(change_nothing(o, RTC_EVENT_MLOCK, &e));
+}
+
+static long feed(struct origin o, uint32_t type, long number, const long a[6])
+{
+    union rtc_event e;
+    switch (type) {
+    case RTC_EVENT_MMAP:
+        e = (union rtc_event){.mmap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]}};
+        return of_pointer(change_map(o, &e));
+    case RTC_EVENT_MUNMAP: return of_status(change_unmap(o, (void *)a[0], (size_t)a[1]));
+    case RTC_EVENT_MREMAP:
+        e = (union rtc_event){
+            .mremap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (size_t)a[2], (int)a[3], (void *)a[4]}};
+        return of_pointer(change_remap(o, &e));
+    case RTC_EVENT_SHMAT: return of_pointer(change_attach(o, (int)a[0], (const void *)a[1], (int)a[2]));
+    case RTC_EVENT_SHMDT: return of_status(change_detach(o, (const void *)a[0]));
+    case RTC_EVENT_BRK:
+        change_break(o, (void *)a[0]);
+        return (long)raw_break();
+    case RTC_EVENT_MADVISE: return of_status(change_advice(o, (void *)a[0], (size_t)a[1], (int)a[2]));
+    case RTC_EVENT_MPROTECT:
+        e = (union rtc_event){.mprotect = {-1, (void *)a[0], (size_t)a[1], (int)a[2],
+                                           number == SYS_mprotect ? -1 : (int)a[3]}};
+        return of_status(change_rights(o, &e));
+    case RTC_EVENT_MLOCK: return feed_lock(o, number, a);
+    case RTC_EVENT_MSYNC:
+        e = (union rtc_event){.msync = {-1, (void *)a[0], (size_t)a[1], (int)a[2]}};
+        return of_status(change_nothing(o, RTC_EVENT_MSYNC, &e));
+    default:
+        e = (union rtc_event){
+            .remap_file_pages = {-1, (void *)a[0], (size_t)a[1], (int)a[2], (size_t)a[3], (int)a[4]}};
+        return of_status(change_file_pages(o, &e));
+    }
+}
+
+/* ---- here ------------------------------------------------------------------------------------------------- */
+
+static bool takes_away(uint32_t type, const long a[6])
+{
+    return type == RTC_EVENT_MUNMAP || type == RTC_EVENT_MREMAP ||
+           (type == RTC_EVENT_MMAP && a[3] & MAP_FIXED) ||
+           (type == RTC_EVENT_MADVISE && change_discards((int)a[2])) ||
+           (type == RTC_EVENT_MPROTECT && !(a[2] & PROT_WRITE));
+}
+
+/* Would it take what we stand on, or will? */
+static bool is_under_us(const long a[6], uintptr_t sp)
+{
+    uintptr_t start = (uintptr_t)a[0], end = start + (uintptr_t)a[1];
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) - NEAR;
+    return (start < sp && end > here && here < sp) || (start < sp + 1 && end > sp);
+}
+
+static void tell_unmapped(const long a[6])
+{
+    struct mapped_call c;
+    mapped_at(&c, NULL);
+    c.unmaps = true;
+    mapped_take(&c, (uintptr_t)a[0], align_up((uintptr_t)a[0] + (uintptr_t)a[1], PAGE_BYTES));
+    mapped_gone(&c, true);
+    mapped_end(&c);
+}
+
+/* Its native event is not told: it has no result yet. */
+static enum fed feed_under_us(uint32_t type, const long a[6], uintptr_t sp)
+{
+    bool unmaps = type == RTC_EVENT_MUNMAP;
+    if ((unmaps || type == RTC_EVENT_MADVISE) && is_itself()) {
+        rtc_vm_munmap((void *)a[0], (size_t)a[1]);
+        if (unmaps)
+            tell_unmapped(a);
+    }
+    return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_PASS;
+}
+
+enum fed dispatch_feed(long number, const long a[6], void *context, long *result)
+{
+    uint32_t type = type_of(number);
+    uintptr_t sp = os_dispatch_sp(context);
+    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, sp))
+        return FEED_PASS;
+    if (takes_away(type, a) && is_under_us(a, sp))
+        return feed_under_us(type, a, sp);
+    if (!is_itself())
+        return FEED_PASS;
+    bool told = is_armed(type);
+    if (!told && (type & (RTC_EVENT_MADVISE | RTC_EVENT_MLOCK | RTC_EVENT_MSYNC)))
+        return FEED_PASS;
+    dispatched_told();
+    int saved = errno;
+    struct entry *at = (struct entry *)sp - 1, was = *at;
+    *at = os_dispatch_entry(context);
+    *result = feed((struct origin){at, told, true}, type, number, a);
+    *at = was;
+    errno = saved;
+    return FEED_DONE;
+}

@@ -1,0 +1,30 @@
+/*
+ * dispatch_priv.h - what the files of events=all share.
+ */
+#ifndef DISPATCH_PRIV_H
+#define DISPATCH_PRIV_H
+
+#include "events_priv.h"
+
+/* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
+
+enum fed {
+    FEED_PASS, /* it is to be made as it is */
+    FEED_DONE, /* it has been made */
+    FEED_LAST, /* as PASS, and then there is no stack to stand on */
+};
+
+enum fed dispatch_feed(long number, const long a[6], void *context, long *result);
+
+/* ---- dispatch_signal.c ---------------------------------------------------------------------------- */
+
+extern struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */
+
+/* rt_sigaction of SIGSYS: its result. */
+long dispatch_action(const long a[6]);
+/* A SIGSYS that is not of a dispatched call. */
+void dispatch_hand_on(int signal, void *info, void *context);
+/* Another thread, that was there before us, arms itself as soon as it does not keep SIGSYS out. */
+void dispatch_arm_thread(uint32_t tid);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * dispatch_signal.c - SIGSYS, which a program may use, too: for traps of a sandbox, or as any other signal.
+ *
+ * Ours is the only handler that the kernel knows; what the program sets is kept here, told when it asks, and
+ * done by us when a SIGSYS comes that is none of ours: mask and one-time handlers as the kernel has them, but
+ * not the stack, which is the one that the signal came on.
+ */
+#include "dispatch_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define SYS_SECCOMP 1
+
+struct os_action dispatch_theirs;
+
+static const int arm_yourself; /* by its address */
+
+void dispatch_arm_thread(uint32_t tid)
+{
+    os_signal_thread(tid, SIGSYS, (void *)(uintptr_t)&arm_yourself);
+}
+
+long dispatch_action(const long a[6])
+{
+    struct os_action wanted, before = dispatch_theirs;
+    if ((unsigned long)a[3] != sizeof wanted.mask)
+        return -EINVAL;
+    if (a[1]) {
+        memcpy(&wanted, (const void *)a[1], sizeof wanted);
+        dispatch_theirs = wanted;
+        if (wanted.flags & SA_ONSTACK) /* of a program whose stacks have no room for handlers */
+            os_dispatch_on_stack();
+    }
+    if (a[2])
+        memcpy((void *)a[2], &before, sizeof before);
+    return 0;
+}
+
+/* As if there was no handler. */
+static void end_by(int signal)
+{
+    static const struct os_action none;
+    os_restore_action(signal, &none);
+    os_signal_thread(os_tid(), signal, NULL);
+}
+
+static void hand_to(const struct os_action *action, int signal, void *info, void *context)
+{
+    ucontext_t *interrupted = context;
+    if (action->flags & SA_RESETHAND)
+        dispatch_theirs.handler = (uintptr_t)SIG_DFL;
+    os_block_more(action->mask & ~(1ull << (SIGSYS - 1)));
+    os_handler_of(action)(signal, info, context);
+    sigdelset(&interrupted->uc_sigmask, SIGSYS); /* it may have changed that */
+}
+
+void dispatch_hand_on(int signal, void *info, void *context)
+{
+    const siginfo_t *i = info;
+    struct os_action action = dispatch_theirs;
+    if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself)
+        os_dispatch_arm();
+    else if (os_handler_of(&action))
+        hand_to(&action, signal, info, context);
+    else if (os_is_default(&action) || i->si_code == SYS_SECCOMP) /* that cannot be ignored */
+        end_by(signal);
+}

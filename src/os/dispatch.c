@@ -1,0 +1,276 @@
+/*
+ * dispatch.c - every system call of a thread becomes a signal: Linux's syscall user dispatch.
+ *
+ * The kernel lets calls pass whose instruction lies in one range of addresses, and that is our library's code.
+ * Every other call it undoes, and sends SIGSYS.  The handler does not make the call in the program's place: as
+ * a handler it would make it with another mask, on another stack, and what the kernel gives back at its end is
+ * lost.  It lets the thread go on at one of a few lines of ours, which make the call where the kernel lets it pass
+ * and go on behind the program's own instruction:
+ *
+ *      program             handler                 ours
+ *      mov $0, %eax        rip = pass_call         syscall         <- the program's registers, stack, mask
+ *      syscall             rsp -= 136, under       pop %rcx           (rcx and r11 are the kernel's to spoil)
+ *      ...  <----------    which rip is kept       lea 128(%rsp), %rsp; jmp *%rcx
+ *
+ * So calls that wait, are interrupted and begun anew, that change the mask or the stacks of signals, or that
+ * never return are the kernel's business as ever.  What differs is where rip is kept for
+ *
+ *      clone with a stack, vfork    the child is on another stack, or spoils ours: in a table, of places that call
+ *      fork                         as above, in both; the child arms itself before it goes on
+ *      rt_sigreturn                 rsp has to be what it is: nowhere, it goes on elsewhere
+ *
+ * A thread or process that begins has no dispatch, nor has one after an exec.  Who shares its parent's memory for
+ * the time until an exec (vfork, posix_spawn) stays so; all others arm themselves.
+ *
+ * No selector is used (a byte by which a thread may switch this off for a moment, prctl(2)): it would be one more
+ * thing to be right after siglongjmp, vfork and in threads without thread-local storage of their own.
+ */
+#include "os.h"
+#include "os_dispatch.h"
+#include "os_priv.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_OFF 0
+#define PR_SYS_DISPATCH_ON 1
+#define SYS_USER_DISPATCH 2
+#define SA_RESTORER 0x04000000
+#define SIGNAL_CANCEL 32 /* libc's: a handler that is left by it would leave its event half told */
+
+struct siginfo_of_call {
+    int signal, error, code, unused;
+    const void *at;
+    int number;
+    uint32_t arch;
+};
+
+/* ---- the calls themselves ----------------------------------------------------------------------- */
+
+/* What a child arms itself with. */
+__attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
+__attribute__((used)) _Atomic uint64_t dispatch_missed;
+
+/* Places that make calls whose child has another stack, or ours: what a line of the two tables goes on at. */
+__attribute__((used)) _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
+
+/* In the child: with all registers but those of a system call as they are, and 128 bytes off the stack. */
+__asm__(".text\n"
+        ".type dispatch_begin, @function\n"
+        "dispatch_begin:\n"
+        "    pushq %rdi\n"
+        "    pushq %rsi\n"
+        "    pushq %rdx\n"
+        "    pushq %r10\n"
+        "    pushq %r8\n"
+        "    movl $59, %edi\n" /* PR_SET_SYSCALL_USER_DISPATCH */
+        "    movl $1, %esi\n"
+        "    movq dispatch_start(%rip), %rdx\n"
+        "    movq dispatch_bytes(%rip), %r10\n"
+        "    xorl %r8d, %r8d\n"
+        "    movl $157, %eax\n" /* prctl */
+        "    syscall\n"
+        "    testq %rax, %rax\n"
+        "    jz 1f\n"
+        "    lock incq dispatch_missed(%rip)\n"
+        "1:  popq %r8\n"
+        "    popq %r10\n"
+        "    popq %rdx\n"
+        "    popq %rsi\n"
+        "    popq %rdi\n"
+        "    xorl %eax, %eax\n" /* as the child finds it */
+        "    ret $128\n"
+        ".size dispatch_begin, .-dispatch_begin\n");
+
+/* The program's rip under 128 bytes that leaf functions may use. */
+#define GO_ON                                        \
+    "    popq %rcx\n"                                \
+    "    .cfi_def_cfa_offset 128\n"                  \
+    "    .cfi_register rip, rcx\n"                   \
+    "    leaq 128(%rsp), %rsp\n"                     \
+    "    .cfi_def_cfa_offset 0\n"                    \
+    "    jmp *%rcx\n"                                \
+    "    .cfi_endproc\n"
+
+#define KEPT_ON_STACK                                \
+    "    .cfi_startproc\n"                           \
+    "    .cfi_def_cfa rsp, 136\n"                    \
+    "    .cfi_offset rip, -136\n"
+
+__asm__(".type dispatch_call, @function\n"
+        ".hidden dispatch_call\n"
+        ".globl dispatch_call\n"
+        "dispatch_call:\n" KEPT_ON_STACK
+        "    syscall\n" GO_ON
+        ".size dispatch_call, .-dispatch_call\n"
+
+        ".type dispatch_fork, @function\n"
+        ".hidden dispatch_fork\n"
+        ".globl dispatch_fork\n"
+        "dispatch_fork:\n" KEPT_ON_STACK
+        "    syscall\n"
+        "    testq %rax, %rax\n"
+        "    jnz 1f\n"
+        "    leaq -128(%rsp), %rsp\n"
+        "    .cfi_adjust_cfa_offset 128\n"
+        "    call dispatch_begin\n"
+        "    .cfi_adjust_cfa_offset -128\n"
+        "1:\n" GO_ON
+        ".size dispatch_fork, .-dispatch_fork\n"
+
+        /* With other arguments: they are put back from struct dispatch_changed. */
+        ".type dispatch_change, @function\n"
+        ".hidden dispatch_change\n"
+        ".globl dispatch_change\n"
+        "dispatch_change:\n"
+        "    .cfi_startproc\n"
+        "    .cfi_def_cfa rsp, 232\n"
+        "    .cfi_offset rip, -232\n"
+        "    syscall\n"
+        "    movq 8(%rsp), %rdi\n"
+        "    movq 16(%rsp), %rsi\n"
+        "    movq 32(%rsp), %r10\n"
+        "    movq 40(%rsp), %r8\n"
+        "    movq 48(%rsp), %r9\n"
+        "    movq (%rsp), %rcx\n"
+        "    .cfi_register rip, rcx\n"
+        "    leaq 232(%rsp), %rsp\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    jmp *%rcx\n"
+        "    .cfi_endproc\n"
+        ".size dispatch_change, .-dispatch_change\n"
+
+        ".balign 16\n"
+        ".type dispatch_apart_lines, @function\n"
+        ".hidden dispatch_apart_lines\n"
+        ".globl dispatch_apart_lines\n"
+        "dispatch_apart_lines:\n"
+        ".set place, 0\n"
+        ".rept 64\n"
+        "    .balign 16\n"
+        "    syscall\n"
+        "    jmp *dispatch_apart+place(%rip)\n"
+        "    .set place, place+8\n"
+        ".endr\n"
+        ".size dispatch_apart_lines, .-dispatch_apart_lines\n"
+
+        ".balign 32\n"
+        ".type dispatch_arming_lines, @function\n"
+        ".hidden dispatch_arming_lines\n"
+        ".globl dispatch_arming_lines\n"
+        "dispatch_arming_lines:\n"
+        ".set place, 0\n"
+        ".rept 64\n"
+        "    .balign 32\n"
+        "    syscall\n"
+        "    testq %rax, %rax\n"
+        "    jnz 1f\n"
+        "    leaq -128(%rsp), %rsp\n"
+        "    call dispatch_begin\n"
+        "1:  jmp *dispatch_arming+place(%rip)\n"
+        "    .set place, place+8\n"
+        ".endr\n"
+        ".size dispatch_arming_lines, .-dispatch_arming_lines\n");
+
+static_assert(DISPATCH_PLACES == 64, "as many lines");
+static_assert(sizeof(struct dispatch_changed) + DISPATCH_RED_ZONE == 232, "as the line above has it");
+
+/* ---- arming --------------------------------------------------------------------------------------- */
+
+static int switch_dispatch(long how, uint64_t start, uint64_t bytes)
+{
+    return (int)os_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, how, (long)start, (long)bytes, 0, 0);
+}
+
+int os_dispatch_arm(void)
+{
+    uint64_t unblocked = 1ull << (SIGSYS - 1);
+    CALL4(SYS_rt_sigprocmask, SIG_UNBLOCK, &unblocked, NULL, sizeof unblocked);
+    return switch_dispatch(PR_SYS_DISPATCH_ON, dispatch_start, dispatch_bytes);
+}
+
+void os_dispatch_disarm(void)
+{
+    switch_dispatch(PR_SYS_DISPATCH_OFF, 0, 0);
+}
+
+uint64_t os_dispatch_missed(void)
+{
+    return atomic_load_explicit(&dispatch_missed, memory_order_relaxed);
+}
+
+static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER,
+                               .mask = 1ull << (SIGNAL_CANCEL - 1)};
+
+void os_dispatch_on_stack(void)
+{
+    ours.flags |= SA_ONSTACK;
+    os_restore_action(SIGSYS, &ours);
+}
+
+int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before)
+{
+    ours.handler = (uintptr_t)handler;
+    ours.restorer = (uintptr_t)os_signal_return;
+    int err = os_has(OS_USER_DISPATCH) ? (int)CALL4(SYS_rt_sigaction, SIGSYS, &ours, before, sizeof ours.mask)
+                                       : -ENOSYS;
+    if (err)
+        return err;
+    dispatch_start = start;
+    dispatch_bytes = bytes;
+    err = os_dispatch_arm();
+    if (!err)
+        return 0;
+    os_restore_action(SIGSYS, before);
+    os_lack(OS_USER_DISPATCH);
+    return err;
+}
+
+bool os_is_dispatched(const void *info, bool *foreign)
+{
+    const struct siginfo_of_call *i = info;
+    *foreign = i->code == SYS_USER_DISPATCH && i->arch != AUDIT_ARCH_X86_64;
+    return i->code == SYS_USER_DISPATCH;
+}
+
+/* ---- in the handler ------------------------------------------------------------------------------- */
+
+void os_dispatch_call(const void *context, long *number, long argument[6])
+{
+    static const uint8_t where[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    *number = r[REG_RAX];
+    for (unsigned i = 0; i < 6; i++)
+        argument[i] = r[where[i]];
+}
+
+uintptr_t os_dispatch_sp(const void *context)
+{
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+}
+
+struct entry os_dispatch_entry(const void *context)
+{
+    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    return (struct entry){(uintptr_t)r[REG_RBP], (uintptr_t)r[REG_RIP]};
+}
+
+long os_pass(long number, long a, long b, long c, long d, long e, long f)
+{
+    return os_call(number, a, b, c, d, e, f);
+}
+
+void os_dispatch_answer(void *context, long result)
+{
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = result;
+}
+
+void os_dispatch_repeat(void *context)
+{
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] -= 2; /* the length of syscall, and of int $0x80 */
+}

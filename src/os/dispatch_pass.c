@@ -1,0 +1,176 @@
+/*
+ * dispatch_pass.c - how each dispatched call is made: where a thread goes on, and how its child does.
+ *
+ * Nobody may block SIGSYS in an armed thread: the kernel ends a process that cannot be told of a dispatched call.
+ * So it is taken out of every mask on its way to the kernel.  The program's own memory stays as it is; it finds
+ * out when it asks what is blocked.
+ */
+#include "os_dispatch.h"
+#include "os_priv.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define SIGSYS_BIT (1ull << (SIGSYS - 1))
+
+#define CLEAR_SIGHAND 0x100000000ull
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* ---- going on --------------------------------------------------------------------------------------- */
+
+static greg_t *registers(void *context)
+{
+    return ((ucontext_t *)context)->uc_mcontext.gregs;
+}
+
+static bool go_on_at(void *context, void (*line)(void))
+{
+    greg_t *r = registers(context);
+    uint64_t rip = (uint64_t)r[REG_RIP];
+    r[REG_RSP] -= DISPATCH_RED_ZONE + (greg_t)sizeof rip;
+    memcpy((void *)(uintptr_t)r[REG_RSP], &rip, sizeof rip);
+    r[REG_RIP] = (greg_t)(uintptr_t)line;
+    return true;
+}
+
+void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes)
+{
+    static const uint8_t where[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+    greg_t *r = registers(context);
+    long number;
+    struct dispatch_changed c = {.rip = (uint64_t)r[REG_RIP]};
+    os_dispatch_call(context, &number, (long *)c.argument);
+    memcpy(c.data, data, bytes);
+    r[REG_RSP] -= DISPATCH_RED_ZONE + (greg_t)sizeof c;
+    struct dispatch_changed *at = (void *)(uintptr_t)r[REG_RSP];
+    memcpy(at, &c, sizeof c);
+    r[where[argument]] = (greg_t)(uintptr_t)at->data;
+    r[REG_RIP] = (greg_t)(uintptr_t)dispatch_change;
+}
+
+/* The line of this place; DISPATCH_PLACES: there are too many. */
+static uint32_t line_of(_Atomic uintptr_t place[DISPATCH_PLACES], uintptr_t rip)
+{
+    for (uint32_t i = 0; i < DISPATCH_PLACES; i++) {
+        uintptr_t there = 0;
+        if (atomic_compare_exchange_strong(&place[i], &there, rip) || there == rip)
+            return i;
+    }
+    return DISPATCH_PLACES;
+}
+
+static bool go_on_in_table(void *context, bool arms)
+{
+    greg_t *r = registers(context);
+    uint32_t line = line_of(arms ? dispatch_arming : dispatch_apart, (uintptr_t)r[REG_RIP]);
+    if (line == DISPATCH_PLACES)
+        return false;
+    r[REG_RIP] = (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_apart_lines[line]);
+    return true;
+}
+
+/* ---- forks and threads -------------------------------------------------------------------------------- */
+
+/* What the program points to; false: the kernel is to say what is wrong with it. */
+static bool look(long at, void *out, size_t bytes)
+{
+    if (!at)
+        return false;
+    if (os_sandboxed()) /* nobody else may look: the kernel itself would fail the call, we would fault */
+        memcpy(out, (const void *)at, bytes);
+    return os_sandboxed() || os_read_memory((uintptr_t)at, out, bytes) == (long)bytes;
+}
+
+static bool pass_clone(void *context, uint64_t flags, bool has_stack)
+{
+    bool shares = flags & CLONE_VM, arms = !(flags & CLEAR_SIGHAND) && !(shares && flags & CLONE_VFORK);
+    if (shares || has_stack)
+        return go_on_in_table(context, arms && !os_sandboxed());
+    return go_on_at(context, arms && !os_sandboxed() ? dispatch_fork : dispatch_call);
+}
+
+static bool pass_clone3(void *context, long arguments)
+{
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack;
+    } a = {0};
+    return look(arguments, &a, sizeof a) ? pass_clone(context, a.flags, a.stack != 0)
+                                         : go_on_at(context, dispatch_call);
+}
+
+/* ---- masks ------------------------------------------------------------------------------------------------ */
+
+/* Its mask lies at the stack pointer: a handler of the program's may have changed it. */
+static bool pass_return(void *context)
+{
+    greg_t *r = registers(context);
+    ucontext_t *to = (void *)(uintptr_t)r[REG_RSP];
+    sigdelset(&to->uc_sigmask, SIGSYS);
+    r[REG_RIP] = (greg_t)(uintptr_t)os_signal_return;
+    return true;
+}
+
+static bool pass_mask(void *context, unsigned argument, long at)
+{
+    uint64_t mask;
+    if (!look(at, &mask, sizeof mask) || !(mask & SIGSYS_BIT))
+        return go_on_at(context, dispatch_call);
+    mask &= ~SIGSYS_BIT;
+    os_dispatch_pass_changed(context, argument, &mask, sizeof mask);
+    return true;
+}
+
+/* pselect6, io_pgetevents: a mask and its size stand elsewhere. */
+static bool pass_far_mask(void *context, unsigned argument, long at)
+{
+    struct far_mask {
+        uint64_t at, bytes, mask;
+    } m;
+    if (!look(at, &m, 16) || !look((long)m.at, &m.mask, sizeof m.mask) || !(m.mask & SIGSYS_BIT))
+        return go_on_at(context, dispatch_call);
+    m.mask &= ~SIGSYS_BIT;
+    uintptr_t copy = os_dispatch_sp(context) - DISPATCH_RED_ZONE - OS_DISPATCH_DATA;
+    m.at = copy + offsetof(struct far_mask, mask);
+    os_dispatch_pass_changed(context, argument, &m, sizeof m);
+    return true;
+}
+
+static bool pass_action(void *context, long at)
+{
+    struct os_action action;
+    if (!look(at, &action, sizeof action) || !(action.mask & SIGSYS_BIT))
+        return go_on_at(context, dispatch_call);
+    action.mask &= ~SIGSYS_BIT;
+    os_dispatch_pass_changed(context, 1, &action, sizeof action);
+    return true;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------------- */
+
+bool os_dispatch_pass(void *context)
+{
+    long number, a[6];
+    os_dispatch_call(context, &number, a);
+    switch (number) {
+    case SYS_fork: return pass_clone(context, 0, false);
+    case SYS_vfork: return pass_clone(context, CLONE_VM | CLONE_VFORK, false);
+    case SYS_clone: return pass_clone(context, (uint32_t)a[0], a[1] != 0);
+    case SYS_clone3: return pass_clone3(context, a[0]);
+    case SYS_rt_sigreturn: return pass_return(context);
+    case SYS_rt_sigprocmask:
+        return a[0] == SIG_UNBLOCK ? go_on_at(context, dispatch_call) : pass_mask(context, 1, a[1]);
+    case SYS_rt_sigaction: return pass_action(context, a[1]);
+    case SYS_rt_sigsuspend: return pass_mask(context, 0, a[0]);
+    case SYS_ppoll: return pass_mask(context, 3, a[3]);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2: return pass_mask(context, 4, a[4]);
+    case SYS_pselect6:
+    case SYS_io_pgetevents: return pass_far_mask(context, 5, a[5]);
+    default: return go_on_at(context, dispatch_call);
+    }
+}

@@ -1,0 +1,28 @@
+/*
+ * os_dispatch.h - what the two files of dispatch share: the lines at which a thread goes on (dispatch.c), and
+ * what each call needs (dispatch_pass.c).
+ */
+#ifndef OS_DISPATCH_H
+#define OS_DISPATCH_H
+
+#include "os.h"
+
+#define DISPATCH_PLACES 64u
+#define DISPATCH_RED_ZONE 128u /* below its stack pointer a function may have what is its own */
+
+/* On the program's stack, below its red zone. */
+struct dispatch_changed {
+    uint64_t rip;
+    uint64_t argument[6]; /* as the program gave them */
+    uint8_t data[OS_DISPATCH_DATA];
+};
+
+extern _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
+
+void dispatch_call(void);
+void dispatch_fork(void);
+void dispatch_change(void);
+extern const char dispatch_apart_lines[DISPATCH_PLACES][16];
+extern const char dispatch_arming_lines[DISPATCH_PLACES][32];
+
+#endif

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""events=all: programs do what they do without (dispatch.c), and what it costs is said."""
+# rtc-test: events/dispatch ci 60
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must, run_plain
+
+ALL = ['events=all', 'leaks=no']
+
+
+def rows(stage, *names, **more):
+    run = Run(stage, [stage.program('events/dispatch'), *names], options=ALL, **more).wait()
+    return run, run.out.decode().split('\n')[:-1]
+
+
+def same(how):
+    def check(stage):
+        plain = run_plain(stage, [stage.program('events/dispatch')])
+        must(plain.status == 0 and b'wrong' not in plain.out and plain.out, plain.out)
+        run, said = rows(stage, how=how)
+        must(run.status == 0 and run.out == plain.out, [s for s in said if s[:2] != 'ok'], run.err.decode()[-1500:])
+        return '%d rows' % len(said)
+    return check
+
+
+def cost_is_said(stage):
+    run, _ = rows(stage, 'masked')
+    text = re.search(r'EVENTS +all: (at least )?(\d+) calls dispatched, ~(\d+) ns each, [\d.]+ ms together '
+                     r'\(measured at start, with (\d+) calls\)\n +(\d+) of them changed what is mapped', run.log)
+    must(text, run.log)
+    must(not text[1], text[0])
+    told = run.report.data['summary']['dispatched']
+    must(told['calls'] == int(text[2]) > 10 and told['call_ns'] == int(text[3]) > 50, told, text[0])
+    must(told['measured_calls'] == int(text[4]) and told['unavailable'] == 0 and 'reason' not in told, told)
+    return '~%s ns a call' % text[3]
+
+
+def not_available(stage):
+    run, said = rows(stage, 'masked', env={'RTCHECK_TEST_WITHOUT': 'user_dispatch'})
+    must(run.status == 0 and said == ['ok masked'], run.status, said)
+    must(re.search(r'EVENTS +all: not available: no syscall user dispatch in this kernel \(Linux 5.11\)\n', run.log),
+         run.log)
+    told = run.report.data['summary']['dispatched']
+    must(told['unavailable'] == told['processes'] and told['calls'] == 0 and 'call_ns' not in told, told)
+
+
+def off_by_default(stage):
+    run = Run(stage, [stage.program('events/dispatch'), 'masked']).wait()
+    must(run.status == 0 and 'EVENTS' not in run.log and 'dispatched' not in json.dumps(run.report.data), run.log)
+
+
+def uncovered_is_counted(stage):
+    """A thread that enters a sandbox, and one that comes from another system."""
+    for row in ('sandboxed', 'of_another_system', 'without_stack'):
+        run, said = rows(stage, row)
+        must(said == ['ok ' + row] and run.report.data['summary']['dispatched']['threads_uncovered'] == 1,
+             row, said, run.report.data['summary'])
+        must('1 thread was not watched any more' in run.log, run.log)
+
+
+if __name__ == '__main__':
+    main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
+          ('not_available', not_available), ('off_by_default', off_by_default),
+          ('uncovered_is_counted', uncovered_is_counted)])
