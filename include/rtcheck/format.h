@@ -432,7 +432,8 @@ struct thread_record {
     uint64_t control_block; /* lies in, or just above, the thread's stack; 0: main's; minor version 2 */
     /* of a forked child's first one: what its process had in use then, which no thread of it allocated; minor version 6 */
     uint64_t inherited_blocks, inherited_bytes;
-    uint64_t reserved[5];
+    _Atomic uint64_t reallocs; /* resizes, each of which is one of allocs and of frees; minor version 6 */
+    uint64_t reserved[4];
 };
 
 struct module_record {
@@ -629,7 +630,7 @@ struct root_record {
 struct leak_check_record {
     _Atomic uint32_t number; /* from 1 in each image; published last, 0 = being made */
     uint32_t result;         /* enum leak_check */
-    _Atomic uint32_t told;   /* by who tells it: 1, it is; the program need not wait any longer */
+    _Atomic uint32_t told;   /* by who tells it: 1 and how many of the leaks rules have hidden; 0: not yet */
     uint32_t flags;          /* LEAK_CHECK_* */
     uint32_t thread;         /* that asked */
     uint32_t threads_unheard; /* this and what follows as in the image header */

@@ -64,12 +64,38 @@ struct deferred {
     void *block[DEFERRED_SLOTS];
 };
 
+/* What a program may ask to be told of as it happens (core/heard.c). */
+enum heard_event {
+    HEARD_ALLOC_ERROR,
+    HEARD_BAD_FREE,
+    HEARD_SCAN_DONE,
+    HEARD_POOL_GROW,
+    HEARD_POOL_FULL,
+    HEARD_FORK_CHILD,
+    HEARD_THREAD_EXIT,
+    HEARD_REPORT,
+    HEARD_COUNT
+};
+
+struct heard_free {
+    uint64_t address;
+    uint32_t kind; /* enum error_kind */
+    uint32_t stack;
+};
+
+/* Of a thread: what is to be told behind its section. */
+struct heard_due {
+    uint32_t events; /* bit n: HEARD_n */
+    struct heard_free bad_free;
+};
+
 #define LOCKS_HELD_MAX 8u
 struct lock;
 
 struct thread {
     /*
-     * 0 outside; inside a critical section the stack pointer of its entry.  Written by the owner
+     * 0 outside; inside a critical section the stack pointer of its entry; an odd word: outside, and
+     * in a callback that must not allocate (crit_is_inside).  Written by the owner
      * with plain stores; pairs with the membarrier of a fork that waits for quiet.
      */
     _Atomic uintptr_t crit;
@@ -88,6 +114,8 @@ struct thread {
     /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
     _Atomic uint64_t maps_begun, maps_ended;
     struct thread *next;    /* list of all, or of the free ones */
+    uintptr_t callback;     /* what crit is in that callback: an odd word */
+    struct heard_due heard;
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
@@ -98,6 +126,37 @@ struct thread {
 #define AFTER_ERROR 2u /* an error was found: --on-error */
 #define AFTER_SIGNAL 4u /* a signal that ends the program has come: fatal.c */
 #define AFTER_NOTICE 8u /* the program wants to hear what the heap gives back, or got: notice.c */
+
+#define AFTER_HEARD 16u /* the program is to be told of something: heard.c */
+#define AFTER_CALLBACK 32u /* always, in a callback that must not allocate: crit becomes odd again */
+
+ALWAYS_INLINE bool crit_is_inside(uintptr_t crit)
+{
+    return crit && !(crit & 1);
+}
+
+ALWAYS_INLINE bool thread_is_inside(const struct thread *t)
+{
+    return crit_is_inside(atomic_load_explicit(&t->crit, memory_order_acquire)); /* pairs with section_end */
+}
+
+/* Events that somebody wants to be told of: bit n is HEARD_n. */
+extern _Atomic uint32_t heard_wanted;
+
+ALWAYS_INLINE bool heard_is_wanted(enum heard_event event)
+{
+    return unlikely(atomic_load_explicit(&heard_wanted, memory_order_relaxed) >> event & 1);
+}
+
+/* It happened in a section of this thread (NULL: not known): it is told behind it. */
+ALWAYS_INLINE bool heard_later(struct thread *t, enum heard_event event)
+{
+    if (!heard_is_wanted(event) || !t || t->limbo) /* its user is past its end: no place for callbacks */
+        return false;
+    t->heard.events |= 1u << event;
+    t->after |= AFTER_HEARD;
+    return true;
+}
 
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 

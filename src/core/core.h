@@ -95,6 +95,7 @@ enum section_kind {
     SECTION_NORMAL,
     SECTION_HANDLER, /* a signal handler that interrupted a section of its own thread */
     SECTION_BOOT,    /* nothing works yet */
+    SECTION_CALLBACK, /* a callback must not allocate */
 };
 
 /*
@@ -112,10 +113,11 @@ struct section {
 
 void stack_compare(void); /* stack_oracle.c */
 bool section_begin_slow(struct section *s);
+bool section_begin_to_allocate_slow(struct section *s, const struct entry *at);
 void section_end_slow(struct section *s);
 
-/* false: s->kind says what can still be done; no section_end then. */
-ALWAYS_INLINE bool section_begin(struct section *s)
+/* As nearly always. */
+ALWAYS_INLINE bool section_begin_quickly(struct section *s)
 {
     struct thread *t = self;
     if (likely(t && !atomic_load_explicit(&t->crit, memory_order_relaxed))) {
@@ -132,7 +134,19 @@ ALWAYS_INLINE bool section_begin(struct section *s)
             return true;
         atomic_store_explicit(&t->crit, 0, memory_order_release);
     }
-    return section_begin_slow(s);
+    return false;
+}
+
+/* false: s->kind says what can still be done; no section_end then. */
+ALWAYS_INLINE bool section_begin(struct section *s)
+{
+    return likely(section_begin_quickly(s)) || section_begin_slow(s);
+}
+
+/* The same for what gives a block to the program's call `at`: a callback may not have it. */
+ALWAYS_INLINE bool section_begin_to_allocate(struct section *s, const struct entry *at)
+{
+    return likely(section_begin_quickly(s)) || section_begin_to_allocate_slow(s, at);
 }
 
 ALWAYS_INLINE void section_end(struct section *s)
@@ -156,6 +170,53 @@ struct notice_to {
 void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
 /* Behind a section: tells of what is due, and does it. */
 void notice_give(void);
+
+/* ---- heard.c: what the program is told of as it happens ---------------------------------------------------- */
+
+/* What a search for leaks has found. */
+struct scan_sum {
+    uint64_t lost_blocks, lost_bytes, possible_blocks, possible_bytes;
+    bool at_end;
+};
+
+struct heard {
+    enum heard_event event;
+    union {
+        struct {
+            uint64_t bytes;
+            uint32_t stack;
+        } alloc_error;
+        struct heard_free bad_free;
+        struct scan_sum scan;
+    };
+};
+
+/* Who tells the program, once, before anything is wanted. */
+void heard_start(void (*tell)(const struct heard *h));
+/* Not in a section: tells of it, if somebody wants to hear.  errno stays as it is. */
+void heard_tell(const struct heard *h);
+struct heard_due heard_take(struct thread *t);
+void heard_give(const struct heard_due *due);
+
+/* Around a call of the program that must not allocate.  false: not by this thread, now. */
+struct callback {
+    struct thread *t;
+    uintptr_t outer;
+};
+bool callback_begin(struct callback *c);
+void callback_end(struct callback *c);
+
+ALWAYS_INLINE bool heard_in_callback(void)
+{
+    return self && self->after & AFTER_CALLBACK;
+}
+
+/* A search has been made, one at a time.  scan_last, false: none was, by this image, or one is being noted. */
+void scan_note(const struct scan_sum *sum);
+bool scan_last(struct scan_sum *out);
+/* How many of the leaks that one found rules have hidden, when it was told. */
+void scan_note_hidden(uint64_t leaks);
+bool scan_last_hidden(uint64_t *leaks);
 
 /* ---- turns.c: tables of whom to tell, read without a lock ------------------------------------------------ */
 
@@ -288,6 +349,7 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
                     uint64_t said);
 void error_damage(const struct error_call *call, const struct damage *d);
 void error_no_memory(const struct error_call *call, uint64_t bytes);
+uint64_t errors_no_memory(void); /* how often, in this image */
 /*
  * [start, start + bytes) is about to be unmapped, and is not to be: `region` says why, with what belongs
  * to it; REGION_HEAP: f is of the block at its start.
@@ -332,6 +394,8 @@ void *track_refuse(uint64_t request, uint32_t op, const struct entry *at);
 /* A free that a handler left to be done, with the stack it was made at. */
 void track_free_deferred(void *p, uint32_t stack, uint32_t op);
 size_t track_usable(const void *p);
+/* The stack that allocated the live block that p points into; 0: there is none, or it is not known. */
+uint32_t track_stack(const void *p);
 
 struct track_totals {
     uint64_t live_blocks, live_bytes, allocs, frees, heap_bytes, free_bytes;
@@ -483,6 +547,7 @@ long mapped_compare(void);
 void mapped_settle(void);
 void mapped_after_fork(void);
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
+bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
 
 /* ---- dispatched.c: what came of events=all ----------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ static struct {
     struct segment *chunk[CHUNKS_MAX];
     uint32_t count;
     uint16_t index[INDEX_SLOTS]; /* place + 1, by hash of the record's key */
+    _Atomic uint64_t no_memory;  /* how often */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
 static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX, "there is always a free one");
@@ -128,6 +129,7 @@ void errors_after_fork(void)
     memset(errors.index, 0, errors.count ? sizeof errors.index : 0);
     memset(errors.chunk, 0, sizeof errors.chunk);
     errors.count = 0;
+    atomic_store(&errors.no_memory, 0);
 }
 
 /* ---- what is told of all of them ------------------------------------------------------------------- */
@@ -199,6 +201,12 @@ static bool tell_found(struct error_record *e, const struct found *f, const void
     return true;
 }
 
+static void tell_free(const struct error_call *call, const void *p, enum error_kind kind)
+{
+    if (heard_later(call->t, HEARD_BAD_FREE))
+        call->t->heard.bad_free = (struct heard_free){(uintptr_t)p, kind, call->stack};
+}
+
 bool error_free(const struct error_call *call, const void *p, const struct found *f)
 {
     struct error_record e = draft(call, ERROR_BAF);
@@ -216,6 +224,8 @@ bool error_free(const struct error_call *call, const void *p, const struct found
                                                       [ERROR_MAF] = LOST_MISALIGNED,
                                                       [ERROR_FOREIGN] = LOST_FOREIGN};
     image_count(&image()->bad_frees[counter[e.kind]]);
+    if (!libcs)
+        tell_free(call, p, e.kind);
     if (count_one(&e))
         return libcs;
     if (libcs)
@@ -234,6 +244,7 @@ void error_recorded(const struct error_call *call, const void *p, enum verdict v
         [PTR_FOREIGN] = LOST_BAD, [PTR_START] = LOST_DUPLICATE, [PTR_INSIDE] = LOST_MISALIGNED};
     struct error_record e = draft(call, kinds[verdict]);
     image_count(&image()->bad_frees[counter[verdict]]);
+    tell_free(call, p, kinds[verdict]);
     if (count_one(&e))
         return;
     e.address = (uintptr_t)p;
@@ -252,6 +263,7 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
     struct error_record e = draft(call, ERROR_MIS);
     uint64_t now, stacks = 0;
     const struct block_record *b = pool_look(f, call->go);
+    tell_free(call, p, ERROR_MIS);
     if (count_one(&e))
         return;
     block_read(b, &now, &stacks);
@@ -283,8 +295,14 @@ void error_no_memory(const struct error_call *call, uint64_t bytes)
 {
     struct error_record e = draft(call, ERROR_OOM);
     e.bytes = bytes;
+    atomic_fetch_add_explicit(&errors.no_memory, 1, memory_order_relaxed);
     if (!count_one(&e))
         record(call, &e);
+}
+
+uint64_t errors_no_memory(void)
+{
+    return atomic_load_explicit(&errors.no_memory, memory_order_relaxed);
 }
 
 /* ---- memory that is unmapped ------------------------------------------------------------------------- */

@@ -45,8 +45,7 @@ static bool happens_again(int signal, const siginfo_t *info)
 static bool postpone(int signal)
 {
     struct thread *t = self;
-    if (!t || !atomic_load_explicit(&t->crit, memory_order_relaxed) ||
-        atomic_exchange(&postponed, signal))
+    if (!t || !thread_is_inside(t) || atomic_exchange(&postponed, signal))
         return false;
     fatal_stand_in(signal);
     t->after |= AFTER_SIGNAL;

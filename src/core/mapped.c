@@ -420,6 +420,21 @@ void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end)
     map_leave(&s);
 }
 
+bool mapped_live(uint64_t *ranges)
+{
+    struct section s;
+    const struct map_region *r;
+    *ranges = 0;
+    if (!atomic_load(&map.ready))
+        return true; /* no call has mapped anything yet */
+    if (!map_enter(&s))
+        return false;
+    for (uint64_t at = 0; (r = maps_find(&map.maps, at)); at = r->end)
+        *ranges += r->origin == MAP_CALLED;
+    map_leave(&s);
+    return true;
+}
+
 bool mapped_find(uint64_t at, struct map_region *out)
 {
     struct section s;

@@ -70,7 +70,10 @@ static struct old_block look_at_old(struct release r, size_t request, const stru
         return (struct old_block){.ok = true, .request = bootstrap_request(r.p)};
     struct section s;
     struct old_block old = {.ok = false};
-    if (!section_begin(&s)) { /* in a handler: what we may know without changing anything */
+    if (!section_begin_to_allocate(&s, at)) {
+        if (s.kind == SECTION_CALLBACK)
+            return old;
+        /* in a handler: what we may know without changing anything */
         old.request = track_usable(r.p);
         old.ok = old.request != 0;
         return old;
@@ -81,6 +84,8 @@ static struct old_block look_at_old(struct release r, size_t request, const stru
         old = resize_in_place(&s, &f, request, r);
     else
         old.libcs = lose(&s, r);
+    if (old.ok)
+        add(&s.t->record->reallocs, 1);
     section_end(&s);
     return old;
 }

@@ -5,6 +5,9 @@
  * signal handler and must not touch anything that it was changing - or was left by siglongjmp.
  * It was left when the frame that holds its struct is gone: we stand above it on the same stack,
  * or something else is written there by now.
+ *
+ * A callback that must not allocate runs outside of sections, and may enter them; but while it does not, its
+ * thread's crit is odd: what enters a section is led here, and what would allocate goes back.
  */
 #include "core.h"
 
@@ -54,7 +57,7 @@ COLD bool section_begin_slow(struct section *s)
     if (self_state & SELF_REGISTERING || (!self && self_state & SELF_IN_LIMBO) ||
         fork_is_beginning())
         return handler(s);
-    if (self && atomic_load_explicit(&self->crit, memory_order_relaxed)) {
+    if (self && thread_is_inside(self)) {
         if (!was_left(self, s))
             return handler(s);
         locks_abandon();
@@ -75,6 +78,14 @@ COLD bool section_begin_slow(struct section *s)
     return true;
 }
 
+COLD bool section_begin_to_allocate_slow(struct section *s, const struct entry *at)
+{
+    if (!heard_in_callback() || loader_called(at)) /* it would end the program if it got nothing */
+        return section_begin_slow(s);
+    s->kind = SECTION_CALLBACK;
+    return false;
+}
+
 /* Frees that a handler left for us; a handler may add while we work. */
 static void do_deferred(struct thread *t)
 {
@@ -93,13 +104,18 @@ COLD void section_end_slow(struct section *s)
     struct thread *t = s->t;
     bool error = t->after & AFTER_ERROR, signal = t->after & AFTER_SIGNAL;
     bool notice = t->after & AFTER_NOTICE;
-    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE);
+    struct heard_due heard = heard_take(t);
+    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE | AFTER_HEARD);
+    if (t->after & AFTER_CALLBACK)
+        atomic_store_explicit(&t->crit, t->callback, memory_order_relaxed);
     if (t->limbo)
         threads_limbo_drop();
     else
         do_deferred(t);
     if (notice)
         notice_give();
+    if (heard.events)
+        heard_give(&heard);
     if (error)
         errors_act();
     if (signal)
@@ -110,7 +126,7 @@ void section_leave_by_jump(uintptr_t target)
 {
     struct thread *t = self;
     uintptr_t entered = t ? atomic_load_explicit(&t->crit, memory_order_relaxed) : 0;
-    if (!entered || target <= entered || os_jumps_on_alternate_stack(target))
+    if (!crit_is_inside(entered) || target <= entered || os_jumps_on_alternate_stack(target))
         return;
     locks_abandon();
     atomic_store_explicit(&t->crit, 0, memory_order_release);

@@ -21,6 +21,7 @@ static void thread_end(void *rounds)
         return;
     }
     struct section s;
+    heard_tell(&(struct heard){.event = HEARD_THREAD_EXIT});
     if (!self || !section_begin(&s))
         return;
     struct thread *t = s.t;

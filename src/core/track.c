@@ -89,6 +89,8 @@ static void *alloc_in_handler(struct order *o)
 
 static COLD void *alloc_outside(const struct section *s, struct order *o)
 {
+    if (s->kind == SECTION_CALLBACK)
+        return NULL;
     if (s->kind == SECTION_HANDLER && core_is_started())
         return alloc_in_handler(o);
     void *p = bootstrap_take(o->request, o->align);
@@ -100,11 +102,14 @@ static COLD void *alloc_outside(const struct section *s, struct order *o)
 static COLD void *no_memory(uint64_t request, uint32_t op, const struct entry *at)
 {
     struct section s;
+    struct heard h = {.event = HEARD_ALLOC_ERROR, .alloc_error = {request, 0}};
     bool told = op_entry(op) == ENTRY_NONE || request == REQUEST_HOPELESS; /* or will be */
-    if (!told && section_begin(&s)) {
+    if (!told && !heard_in_callback() && section_begin(&s)) {
         struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
+        h.alloc_error.stack = call.stack;
         error_no_memory(&call, request);
         section_end(&s);
+        heard_tell(&h);
     }
     errno = ENOMEM;
     return NULL;
@@ -124,7 +129,7 @@ ALWAYS_INLINE void *alloc(struct order *o)
         return no_memory(o->request, o->op, o->at);
     struct section s;
     void *p;
-    if (likely(section_begin(&s))) {
+    if (likely(section_begin_to_allocate(&s, o->at))) {
         if (unlikely(loader_called(o->at))) {
             loader_allocates();
             o->flags |= BLOCK_FLAG_ROOT; /* it keeps pointers where nobody would look for them */
@@ -186,6 +191,19 @@ size_t track_usable(const void *p)
     if (f.verdict == PTR_FOREIGN && next.malloc_usable_size && region_is_libcs(p))
         return next.malloc_usable_size((void *)(uintptr_t)p);
     return bytes;
+}
+
+uint32_t track_stack(const void *p)
+{
+    struct section s;
+    uint64_t word, stacks = 0;
+    if (!section_begin(&s))
+        return 0;
+    struct found f = pool_find(p);
+    bool found = (f.verdict == PTR_START || f.verdict == PTR_INSIDE) && !slab_is_unrecorded(&f) &&
+                 block_read(pool_look(&f, s.go), &word, &stacks) && word_state(word) == BLOCK_LIVE;
+    section_end(&s);
+    return found ? (uint32_t)(stacks >> 32) : 0;
 }
 
 struct track_totals track_totals(void)

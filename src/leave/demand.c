@@ -41,6 +41,9 @@ static void tell(const struct leaks_now *now)
     } else {
         report_check_by_hand(now);
     }
+    uint32_t told = atomic_load_explicit(&now->record->told, memory_order_acquire);
+    if (told)
+        scan_note_hidden(told - 1);
     (void)marks_next();
 }
 
@@ -51,6 +54,14 @@ static bool find_caller(struct caller *out)
 {
     struct object us;
     return loader_find((uintptr_t)&find_caller, &us) && unwind_caller_of(us.start, us.end - us.start, out);
+}
+
+/* Whoever looks now may note something else in between: then that is told. */
+void leaks_hear(bool at_end)
+{
+    struct heard h = {.event = HEARD_SCAN_DONE};
+    if (heard_is_wanted(HEARD_SCAN_DONE) && scan_last(&h.scan) && h.scan.at_end == at_end)
+        heard_tell(&h);
 }
 
 bool leaks_on_demand(struct leaks_now *now)
@@ -69,6 +80,10 @@ bool leaks_on_demand(struct leaks_now *now)
         tell(now);
     leaks_told(now);
     leaks_done();
+    if (now->result == LEAKS_FOUND)
+        leaks_hear(false);
+    if (now->tell)
+        heard_tell(&(struct heard){.event = HEARD_REPORT});
     return true;
 }
 

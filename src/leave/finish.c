@@ -278,6 +278,7 @@ bool leave_check_early(void)
     bool lost = check_at_end(&caller, held);
     atomic_store(&checked_early, image()->image);
     vigil_end();
+    leaks_hear(true);
     return lost && !image()->threads_unheard;
 }
 
@@ -305,10 +306,16 @@ int leave_finish(enum image_end how, int status)
     static _Atomic bool reported;
     if (fork_is_child())
         return status; /* did nothing with memory since the fork: there is no image to end */
+    bool early = is_checked();
     errors_sweep();
     mapped_settle();
     dispatched_settle();
     find_leaks(how, nothing);
+    if (how == END_EXIT || how == END_QUICK_EXIT) { /* _exit is for handlers, too */
+        if (!early)
+            leaks_hear(true);
+        heard_tell(&(struct heard){.event = HEARD_REPORT});
+    }
     image_end(how, status);
     vigil_end();
     int asked = atomic_exchange(&reported, true) ? 0 : report_by_hand();

@@ -69,28 +69,15 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
 
 /* ---- is there anything to look for? -------------------------------------------------------------------- */
 
-static bool is_own(const struct block_record *b)
+static bool is_not_own(void *about, const struct found *f, const struct block_record *b)
 {
     uint64_t word, stacks;
+    (void)about, (void)f;
     (void)block_read(b, &word, &stacks);
-    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
+    return word_state(word) != BLOCK_LIVE || word_mark(word) == MARK_INHERITED;
 }
 
 bool heap_view_has_own_blocks(void)
 {
-    if (recorded_has_own())
-        return true;
-    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
-    for (const struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
-        uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);
-        uint32_t kind = owner_kind(owner);
-        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || fork_is_inherited(u))
-            continue;
-        if (kind == UNIT_LARGE && is_own(&((const struct large_record *)owner_pointer(owner))->block))
-            return true;
-        for (uint32_t slot = 0; is_slab(kind) && slot < size_class[kind - 1].slots; slot++)
-            if (is_own(segment_record(owner_pointer(owner), slot)))
-                return true;
-    }
-    return false;
+    return recorded_has_own() || !each_block(false, is_not_own, NULL);
 }

@@ -145,12 +145,12 @@ static bool has_allocated(void)
     return recorded_has_own();
 }
 
-static void add_up(struct leaks_now *now, const struct reach_scan *scan)
+static void add_up(struct check *c)
 {
     uint32_t count;
-    const struct leak_group *group = reach_groups(scan, &count);
+    const struct leak_group *group = reach_groups(c->scan, &count);
     for (uint32_t i = 0; i < count; i++) {
-        struct leaks_sum *sum = &now->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
+        struct leaks_sum *sum = &c->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
         sum->blocks += group[i].blocks;
         sum->bytes += group[i].bytes;
         sum->new_blocks += group[i].new_blocks;
@@ -161,8 +161,9 @@ static void add_up(struct leaks_now *now, const struct reach_scan *scan)
 /* Of a check that nobody is to tell only the sums are kept. */
 static bool keep_result(struct check *c)
 {
+    add_up(c);
     if (c->now)
-        add_up(c->now, c->scan);
+        memcpy(c->now->sum, c->sum, sizeof c->sum);
     return (c->now && !c->now->tell) || written_put(c);
 }
 
@@ -196,6 +197,19 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
     return marked && keep_result(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
 }
 
+/* With a thread that did not stop, what is lost may be in its registers: demand.c says so, too. */
+static void note_scan(const struct check *c)
+{
+    bool sure = !c->world.unheard;
+    struct scan_sum sum = {.at_end = !c->now};
+    for (enum reach i = REACH_INTERIOR; i <= REACH_LOST_BEHIND; i++) {
+        bool lost = sure && i >= REACH_LOST;
+        *(lost ? &sum.lost_blocks : &sum.possible_blocks) += c->sum[i].blocks;
+        *(lost ? &sum.lost_bytes : &sum.possible_bytes) += c->sum[i].bytes;
+    }
+    scan_note(&sum);
+}
+
 /* Into the image's header: the check at the end. */
 static void write_end(const struct check *c, enum leak_check result, uint64_t ns)
 {
@@ -216,6 +230,8 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
     c->to->image = image()->image;
     enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
     uint64_t ns = os_clock_ns() - begin;
+    if (result == LEAKS_FOUND)
+        note_scan(c);
     if (c->now) {
         c->now->result = result;
         c->now->unheard = c->world.unheard;
@@ -234,7 +250,7 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
 static bool someone_inside_runs(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && t->tid && atomic_load_explicit(&t->crit, memory_order_relaxed) &&
+        if (t != self && t->tid && thread_is_inside(t) &&
             os_thread_state(t->tid) == OS_THREAD_RUNS)
             return true;
     return false;

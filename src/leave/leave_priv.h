@@ -193,6 +193,7 @@ struct check {
     uint64_t looked_at, skipped;
     uint32_t root; /* that is being read */
     bool lost;     /* are there blocks that nobody can get at? */
+    struct leaks_sum sum[REACH_COUNT];
     struct leaks_now *now; /* NULL: it is the one at the end */
     struct written *to;    /* what it fills */
 };
@@ -212,6 +213,8 @@ void written_void(void);
 
 /* Looks, and has it told if that is asked for.  false: it may not, or not here. */
 bool leaks_on_demand(struct leaks_now *now);
+/* Tells the program of the search that was just made, if it wants to hear. */
+void leaks_hear(bool at_end);
 
 /* The image says goodbye itself. */
 void vigil_end(void);

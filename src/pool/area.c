@@ -131,6 +131,7 @@ void *area_append(uint32_t bytes)
         uint32_t index = area_claim_hard(), previous = mine.area;
         if (!index || !area_open(index, previous, mine.area_count))
             return NULL;
+        heard_later(self, HEARD_POOL_GROW);
     }
     if (!ready_to(mine.used + bytes))
         return NULL;
@@ -151,6 +152,13 @@ bool area_renew(void)
 {
     uint32_t previous = mine.area, index = previous ? area_claim_hard() : 0;
     return index && area_open(index, previous, mine.area_count ? mine.area_count : 1);
+}
+
+void area_room(uint64_t *bytes, uint64_t *used)
+{
+    uint64_t each = mine.area ? run_header()->area_bytes : 0;
+    *bytes = mine.area_count * each;
+    *used = each ? *bytes - each + mine.used : 0; /* what those before have left is used by nobody */
 }
 
 /* ---- forks ---------------------------------------------------------------------------------- */

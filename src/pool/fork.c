@@ -89,7 +89,7 @@ bool fork_tear(void)
 /* Does this fork interrupt a critical section of its own thread? */
 static bool is_inside(void)
 {
-    return self && atomic_load_explicit(&self->crit, memory_order_relaxed);
+    return self && thread_is_inside(self);
 }
 
 /*

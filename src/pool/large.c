@@ -165,6 +165,11 @@ static void leave(void)
     units_give(head, n, !held->released);
 }
 
+uint64_t large_quarantined(void)
+{
+    return __atomic_load_n(&large.held_bytes, __ATOMIC_RELAXED); /* of some recent moment */
+}
+
 bool large_is_filled(const struct unit *head)
 {
     return resident_bytes(note_of(head)->units) || heap_in_file();

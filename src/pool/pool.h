@@ -190,6 +190,15 @@ bool large_let_go(void);
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);
 
+/* ---- all blocks (each.c) ------------------------------------------------------------------------ */
+
+/*
+ * Calls visit with each block's record, whatever its state, while nobody writes; `inherited`: also with those that
+ * are an ancestor's.  Recorded ones are not among them.  false: visit said so, of the last one that it got.
+ */
+bool each_block(bool inherited, bool (*visit)(void *about, const struct found *f, const struct block_record *b),
+                void *about);
+
 /* ---- blocks that the program makes itself (recorded.c) ----------------------------------------- */
 
 struct recorded {
@@ -251,6 +260,8 @@ void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t req
 void quarantine_push_large(const struct found *f, void *block, uint64_t request);
 /* The thread ends: what it holds goes to the shared quarantine. */
 void quarantine_drain(struct thread *t, uint32_t go);
+/* Bytes that wait, of some recent moment; takes no lock. */
+uint64_t quarantine_waiting(void);
 
 /* ---- units (units.c) --------------------------------------------------------------------------- */
 
@@ -363,6 +374,8 @@ struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t
 void segment_publish(struct segment *s);
 /* Nobody alive needs it: its bytes may be used again. */
 void segment_vacate(struct segment *s);
+/* How much of the run file is this image's, and how much of that is in use; both 0 without one. */
+void segment_room(uint64_t *bytes, uint64_t *used);
 
 /* ---- forks (fork.c, copy.c, quiet.c) ------------------------------------------------------------- */
 
@@ -429,7 +442,7 @@ uint32_t threads_next_number(void);
 void threads_tell_balance(struct thread *t);
 /* What all threads of this image did so far, ended ones and, in a child, the parent's included. */
 struct thread_totals {
-    uint64_t allocs, frees, alloc_bytes, free_bytes;
+    uint64_t allocs, frees, reallocs, alloc_bytes, free_bytes;
 };
 
 /* Whose stack is it that `at` lies in, of those in a mapping? */

@@ -81,6 +81,9 @@ void *area_begin(uint32_t bytes);
 void *area_append(uint32_t bytes);
 /* Readers see what was appended. */
 void area_publish(void);
+void area_room(uint64_t *bytes, uint64_t *used); /* segment_room; the caller holds its lock */
+uint64_t threads_quarantined(void); /* quarantine_waiting, but for large blocks */
+uint64_t large_quarantined(void);
 /* It is empty, and anybody's. */
 void area_free(struct area_entry *e);
 /* In a forked child: what we have belongs to the parent. */

@@ -115,3 +115,8 @@ void quarantine_drain(struct thread *t, uint32_t go)
     q->bytes = 0;
     threads_limbo_drop();
 }
+
+uint64_t quarantine_waiting(void)
+{
+    return threads_quarantined() + large_quarantined();
+}

@@ -37,7 +37,7 @@ static bool wait_for_quiet(void)
 {
     uint64_t begin = 0;
     for (struct thread *t = threads_first(); t; t = t->next) {
-        while (t != self && atomic_load_explicit(&t->crit, memory_order_acquire)) {
+        while (t != self && thread_is_inside(t)) {
             uint64_t now = os_clock_ns();
             begin = begin ? begin : now;
             if (now - begin > QUIET_NS)

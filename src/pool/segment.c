@@ -36,6 +36,7 @@ static struct segment *private_segment(uint32_t bytes)
         return NULL;
     image_count(&image()->private_segments);
     image_flag(IMAGE_METADATA_PRIVATE);
+    heard_later(self, HEARD_POOL_FULL);
     return s;
 }
 
@@ -84,6 +85,13 @@ void segment_vacate(struct segment *s)
     atomic_store_explicit(&s->state, SEGMENT_VACANT, memory_order_release);
     if (segments.vacant_count < VACANT_MAX) /* else its bytes are lost: bounded by what was in use */
         segments.vacant[segments.vacant_count++] = s;
+    lock_drop(&segments.lock);
+}
+
+void segment_room(uint64_t *bytes, uint64_t *used)
+{
+    lock_take(&segments.lock);
+    area_room(bytes, used);
     lock_drop(&segments.lock);
 }
 

@@ -47,6 +47,14 @@ uint32_t threads_born(void)
     return atomic_load_explicit(&threads.born, memory_order_relaxed);
 }
 
+uint64_t threads_quarantined(void)
+{
+    uint64_t sum = 0;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        sum += __atomic_load_n(&t->quarantine.bytes, __ATOMIC_RELAXED); /* of the owner's some recent moment */
+    return sum;
+}
+
 uint32_t threads_next_number(void)
 {
     return threads.next_number + 1;
@@ -147,6 +155,7 @@ static void totals_add(struct thread_totals *sum, struct thread_record *r)
 {
     sum->allocs += atomic_load_explicit(&r->allocs, memory_order_relaxed);
     sum->frees += atomic_load_explicit(&r->frees, memory_order_relaxed);
+    sum->reallocs += atomic_load_explicit(&r->reallocs, memory_order_relaxed);
     sum->alloc_bytes += atomic_load_explicit(&r->alloc_bytes, memory_order_relaxed);
     sum->free_bytes += atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
 }
@@ -190,7 +199,7 @@ static bool is_same(const struct thread_totals *a, const struct thread_totals *b
 
 static bool is_at_rest(const struct thread *t)
 {
-    return !atomic_load_explicit(&t->crit, memory_order_acquire);
+    return !thread_is_inside(t);
 }
 
 /* false: somebody is counting. */
@@ -273,7 +282,7 @@ bool threads_inside(uint32_t number)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
         if (t->number == number && t != self && t->tid)
-            return atomic_load_explicit(&t->crit, memory_order_acquire) != 0; /* with section_end */
+            return thread_is_inside(t);
     return false;
 }
 
@@ -301,8 +310,7 @@ bool threads_all_outside(void)
 {
     bool mine = self_state & SELF_IN_LIMBO;
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && !(t->limbo && mine) &&
-            atomic_load_explicit(&t->crit, memory_order_acquire))
+        if (t != self && !(t->limbo && mine) && thread_is_inside(t))
             return false;
     return true;
 }
@@ -373,7 +381,7 @@ bool threads_outlive(void)
     lock_reset(&threads.lock);
     lock_reset(&threads.limbo_lock);
     for (struct thread *t = threads_first(); t; t = t->next) {
-        at_rest &= !atomic_load_explicit(&t->crit, memory_order_relaxed);
+        at_rest &= is_at_rest(t);
         atomic_store_explicit(&t->crit, 0, memory_order_relaxed);
         t->locks = 0;
     }
