@@ -84,7 +84,15 @@ static bool check_take(struct report *r, struct image *image, struct leak_check_
     return true;
 }
 
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, uint64_t *at,
+static uint32_t hidden_leaks(const struct report *r)
+{
+    uint32_t hidden = 0;
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        hidden += r->leaks[i].fate.suppressed_by != 0;
+    return hidden;
+}
+
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_told *told,
                        uint32_t room)
 {
     char err[REPORT_ERROR_BYTES];
@@ -103,19 +111,18 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
             findings_judge(r, how);
             report_hide_behind(r, how->leak_kinds | how->problem_kinds);
             check_print(r, image, &check, out, how);
-            at[count++] = place + offsetof(struct leak_check_record, told);
+            told[count++] = (struct check_told){place + offsetof(struct leak_check_record, told), 1 + hidden_leaks(r)};
         }
     report_close(r);
     return count;
 }
 
-void report_checks_done(int fd, const uint64_t *at, uint32_t count)
+void report_checks_done(int fd, const struct check_told *told, uint32_t count)
 {
-    const uint32_t told = 1;
     struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     for (uint32_t i = 0; i < count; i++)
-        if (pwrite(fd, &told, sizeof told, (off_t)at[i]) != sizeof told)
+        if (pwrite(fd, &told[i].value, sizeof told[i].value, (off_t)told[i].at) != sizeof told[i].value)
             continue; /* who waits for it does not do so for ever */
     if (run == MAP_FAILED)
         return;

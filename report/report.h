@@ -210,12 +210,16 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
 
 /*
  * Tells of the leak checks that programs of the run behind `fd` have made in mid-run and that nobody has
- * told yet: of image `only`, 0: of all.  How many, at most `room`; at[] names them for
+ * told yet: of image `only`, 0: of all.  How many, at most `room`; told[] names them for
  * report_checks_done, which lets these programs go on: when the text is out.
  */
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, uint64_t *at,
+struct check_told {
+    uint64_t at;    /* where that is to be written, and */
+    uint32_t value; /* what */
+};
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_told *told,
                        uint32_t room);
-void report_checks_done(int fd, const uint64_t *at, uint32_t count);
+void report_checks_done(int fd, const struct check_told *told, uint32_t count);
 
 /* The text report, in the format that is wanted; our own's last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);

@@ -344,7 +344,7 @@ static int tell_check(struct report *r, int fd, uint32_t image)
 {
     char err[TOOLS_ERROR_BYTES];
     struct options o;
-    uint64_t at[1];
+    struct check_told at[1];
     uint32_t count;
     struct judges judges = {0};
     FILE *out = NULL;

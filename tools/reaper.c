@@ -66,7 +66,7 @@ static void tell_live(struct reaper *r)
 static void tell_checks(struct reaper *r)
 {
     uint32_t asked = atomic_load(&r->file->run->checks_asked), count;
-    uint64_t at[CHECKS_AT_A_TIME];
+    struct check_told at[CHECKS_AT_A_TIME];
     if (asked == r->checks_asked)
         return;
     r->checks_asked = asked;

@@ -1,218 +1,263 @@
 /*
- * profile.c - variables of the heap, for the program.
+ * profile.c - profiles, and reading them.
  *
- * Nothing is counted for them: the counters of every thread are there for the report.  A snapshot is a
- * moment of all of them (threads.c); what is read is that, less what it was at the last reset.
+ * A profile is a cell of a chunk that stays mapped, so that a pointer to one that was closed can be told from
+ * one that is open.  What is read is what there is (profile_vars.c), less what it was at the last reset.
  */
-#include "counters.h"
-
-#define RTC_API EXPORT
-#include "rtcheck/profile.h"
+#include "profile_priv.h"
 
 #include <errno.h>
+#include <string.h>
 
-#define PROFILE_MARK 0x70726f66u
+enum profile_state { PROFILE_FREE, PROFILE_TAKEN, PROFILE_OPEN };
 
-enum variable {
-    ALLOC_CALLS = 1,
-    FREE_CALLS,
-    ALLOC_BYTES,
-    FREE_BYTES,
-    BLOCKS_LIVE,
-    BYTES_LIVE,
-    BYTES_PEAK,
-    HEAP_BYTES,
-    THREADS_LIVE,
-    VARIABLES
+#define CHUNK_BYTES (4 * PAGE_BYTES)
+
+struct chunk {
+    struct chunk *next;
+    struct rtc_profile cell[];
 };
 
-struct values {
-    uint64_t of[VARIABLES];
-};
+#define CELLS ((CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct rtc_profile))
 
-struct rtc_profile {
-    uint32_t mark;
-    uint32_t depth; /* of start_reads */
-    struct thread_record *thread; /* NULL: of the process */
-    uint32_t image; /* when it was opened */
-    void *context;
-    struct values at_reset, snapshot;
-};
+static _Atomic(struct chunk *) chunks;
 
-#define COUNTER(variable, text, words)                                                        \
-    [variable - 1] = {variable, RTC_PROFILE_PRIMITIVE, {RTC_PROFILE_UINT64}, RTC_PROFILE_COUNTER, 8, text, words}
-#define STATE(variable, text, words)                                                          \
-    [variable - 1] = {variable, RTC_PROFILE_PRIMITIVE, {RTC_PROFILE_UINT64}, 0, 8, text, words}
+/* ---- cells ---------------------------------------------------------------------------------------- */
 
-static const struct rtc_profile_desc variables[] = {
-    COUNTER(ALLOC_CALLS, "alloc_calls", "calls that gave a block"),
-    COUNTER(FREE_CALLS, "free_calls", "calls that took a block"),
-    COUNTER(ALLOC_BYTES, "alloc_bytes", "bytes asked for by calls that gave a block"),
-    COUNTER(FREE_BYTES, "free_bytes", "bytes of the blocks that were taken"),
-    STATE(BLOCKS_LIVE, "blocks_live", "blocks in use"),
-    STATE(BYTES_LIVE, "bytes_live", "bytes in use, as asked for"),
-    STATE(BYTES_PEAK, "bytes_peak", "most bytes that were in use at a time"),
-    STATE(HEAP_BYTES, "heap_bytes", "bytes of the heap, in use or free"),
-    STATE(THREADS_LIVE, "threads_live", "threads that have allocated, and are not over"),
-};
-static_assert(countof(variables) == VARIABLES - 1, "one descriptor each");
-
-static bool is_profile(const rtc_profile_t *p)
+bool profile_is_open(const rtc_profile_t *p)
 {
-    return p && p->mark == PROFILE_MARK;
+    for (struct chunk *c = atomic_load_explicit(&chunks, memory_order_acquire); c; c = c->next) {
+        uintptr_t off = (uintptr_t)p - (uintptr_t)c->cell; /* wraps for addresses below */
+        if (off < CELLS * sizeof *p)
+            return off % sizeof *p == 0 && atomic_load_explicit(&p->state, memory_order_acquire) == PROFILE_OPEN;
+    }
+    return false;
 }
 
-/* How many of the variables it has: the first ones. */
-static size_t count_of(const rtc_profile_t *p)
+static rtc_profile_t *take_of(struct chunk *c)
 {
-    return p->thread ? FREE_BYTES : countof(variables);
+    for (uint32_t i = 0; i < CELLS; i++) {
+        uint32_t vacant = PROFILE_FREE;
+        if (atomic_compare_exchange_strong(&c->cell[i].state, &vacant, PROFILE_TAKEN))
+            return &c->cell[i];
+    }
+    return NULL;
 }
 
-/* ---- values --------------------------------------------------------------------------------------- */
-
-static void counters_of(const struct thread_totals *sum, struct values *v)
+static rtc_profile_t *cell_take_any(void)
 {
-    v->of[ALLOC_CALLS] = sum->allocs;
-    v->of[FREE_CALLS] = sum->frees;
-    v->of[ALLOC_BYTES] = sum->alloc_bytes;
-    v->of[FREE_BYTES] = sum->free_bytes;
-}
-
-static int take_thread(const rtc_profile_t *p, struct values *v)
-{
-    struct thread_totals sum;
-    if (image()->image != p->image)
-        return -ESRCH;
-    if (!threads_record_at_once(p->thread, &sum))
-        return -EAGAIN;
-    counters_of(&sum, v);
-    return 0;
-}
-
-static int take_process(struct values *v)
-{
-    struct thread_totals sum;
-    uint64_t unused;
-    if (!threads_totals_at_once(&sum))
-        return -EAGAIN;
-    counters_of(&sum, v);
-    v->of[BLOCKS_LIVE] = sum.allocs - sum.frees;
-    v->of[BYTES_LIVE] = sum.alloc_bytes - sum.free_bytes;
-    uint64_t peak = atomic_load_explicit(&image()->peak_bytes, memory_order_relaxed);
-    v->of[BYTES_PEAK] = peak > v->of[BYTES_LIVE] ? peak : v->of[BYTES_LIVE];
-    heap_totals(&v->of[HEAP_BYTES], &unused);
-    v->of[THREADS_LIVE] = threads_alive();
-    return 0;
-}
-
-static int take(const rtc_profile_t *p, struct values *v)
-{
-    struct section s;
-    if (!section_begin(&s)) /* we are in a handler that interrupted one */
-        return -EAGAIN;
-    section_end(&s); /* a forked child is an image of its own now */
-    return p->thread ? take_thread(p, v) : take_process(v);
+    for (struct chunk *c = atomic_load_explicit(&chunks, memory_order_acquire); c; c = c->next) {
+        rtc_profile_t *p = take_of(c);
+        if (p)
+            return p;
+    }
+    struct chunk *more = os_map(CHUNK_BYTES);
+    if (os_failed(more))
+        return NULL;
+    rtc_profile_t *p = take_of(more);
+    more->next = atomic_load_explicit(&chunks, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&chunks, &more->next, more, memory_order_release,
+                                                  memory_order_relaxed))
+        ; /* pairs with profile_is_open */
+    return p;
 }
 
 /* ---- profiles ------------------------------------------------------------------------------------- */
 
-static int find_thread(uint64_t id, struct thread_record **record)
+/* Whom it is of; -EINVAL, -ENOSYS, -ESRCH. */
+static int find_object(enum rtc_profile_domain domain, uint64_t id, struct thread_record **thread)
 {
-    *record = threads_record_of(id ? (uint32_t)id : os_tid());
-    return *record ? 0 : -ESRCH;
+    *thread = NULL;
+    if (domain != RTC_PROFILE_PROCESS && domain != RTC_PROFILE_THREAD && domain != RTC_PROFILE_SITE)
+        return -ENOSYS;
+    if (id > UINT32_MAX || (domain == RTC_PROFILE_PROCESS && id) || (domain == RTC_PROFILE_SITE && !id))
+        return -EINVAL;
+    if (!core_is_started())
+        return -EAGAIN;
+    if (domain == RTC_PROFILE_SITE)
+        return id >> DEPOT_CHUNK_SHIFT < depot_next_chunk() ? 0 : -EINVAL;
+    if (domain == RTC_PROFILE_THREAD)
+        *thread = threads_record_of(id ? (uint32_t)id : os_tid());
+    return domain == RTC_PROFILE_THREAD && !*thread ? -ESRCH : 0;
 }
 
 EXPORT int rtc_profile_open(enum rtc_profile_domain domain, uint64_t id, uint64_t flags,
                             rtc_profile_t **profile, void *context)
 {
-    struct thread_record *thread = NULL;
-    if (domain != RTC_PROFILE_PROCESS && domain != RTC_PROFILE_THREAD)
-        return -ENOSYS;
-    if (!profile || flags || id > UINT32_MAX || (domain == RTC_PROFILE_PROCESS && id))
-        return -EINVAL;
-    if (!core_is_started())
-        return -EAGAIN;
-    int err = domain == RTC_PROFILE_THREAD ? find_thread(id, &thread) : 0;
+    struct thread_record *thread;
+    if (events_are_told())
+        return -EDEADLK;
+    int err = find_object(domain, id, &thread);
+    if (!err && (!profile || flags))
+        err = -EINVAL;
     if (err)
         return err;
-    rtc_profile_t *p = os_map(PAGE_BYTES);
-    if (os_failed(p))
+    rtc_profile_t *p = cell_take_any();
+    if (!p)
         return -ENOMEM;
+    p->domain = domain;
     p->thread = thread;
-    p->image = image()->image;
+    p->site = domain == RTC_PROFILE_SITE ? (uint32_t)id : 0;
     p->context = context;
-    p->mark = PROFILE_MARK;
+    p->reads.depth = 0;
+    atomic_store(&p->image, image()->image);
+    for (uint32_t i = 0; i < VARIABLES; i++)
+        atomic_store_explicit(&p->at_reset[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&p->state, PROFILE_OPEN, memory_order_release);
     *profile = p;
     return 0;
 }
 
 EXPORT int rtc_profile_close(rtc_profile_t *profile)
 {
-    if (!is_profile(profile))
+    uint32_t open = PROFILE_OPEN;
+    if (!profile_is_open(profile))
         return -EINVAL;
-    profile->mark = 0;
-    os_unmap(profile, PAGE_BYTES);
-    return 0;
+    int err = events_forget(profile);
+    if (!err && !atomic_compare_exchange_strong(&profile->state, &open, PROFILE_FREE))
+        err = -EINVAL; /* another thread was quicker */
+    return err;
 }
 
 EXPORT void *rtc_profile_context(rtc_profile_t *profile)
 {
-    return is_profile(profile) ? profile->context : NULL;
+    return profile_is_open(profile) ? profile->context : NULL;
+}
+
+EXPORT uint64_t rtc_profile_site_of(const void *p)
+{
+    return p ? track_stack(p) : 0;
+}
+
+/* ---- what is known -------------------------------------------------------------------------------- */
+
+/* A forked child counts errors and the like from 0. */
+static void adopt(rtc_profile_t *p)
+{
+    uint32_t now = image()->image;
+    if (p->domain != RTC_PROFILE_PROCESS || atomic_exchange(&p->image, now) == now)
+        return;
+    for (uint32_t id = 1; id < VARIABLES; id++)
+        if (variable_of(p, id)->of_image)
+            atomic_store_explicit(&p->at_reset[id], 0, memory_order_relaxed);
+}
+
+static int take(rtc_profile_t *p, uint32_t groups, struct values *v)
+{
+    memset(v, 0, sizeof *v);
+    int err = values_take(p, groups, v);
+    if (!err)
+        adopt(p);
+    return err;
+}
+
+/* Who reads now: the callback that runs here, or the profile's owner. */
+static struct reads *reads_of(rtc_profile_t *p)
+{
+    struct reads *told = events_reads(p);
+    return told ? told : &p->reads;
 }
 
 EXPORT int rtc_profile_reset(rtc_profile_t *profile, uint64_t flags)
 {
-    struct values now = {{0}};
-    if (!is_profile(profile) || flags)
+    struct values now;
+    if (!profile_is_open(profile) || flags)
         return -EINVAL;
-    int err = profile->depth ? -EBUSY : take(profile, &now);
-    if (err)
-        return err;
-    for (uint32_t i = 0; i < countof(variables); i++)
-        if (variables[i].flags & RTC_PROFILE_COUNTER)
-            profile->at_reset.of[variables[i].id] = now.of[variables[i].id];
-    return 0;
+    if (events_are_told())
+        return -EDEADLK;
+    int err = profile->reads.depth ? -EBUSY : take(profile, GROUPS_CHEAP, &now);
+    for (uint32_t id = 1; !err && id < VARIABLES; id++) {
+        const struct variable_facts *f = variable_of(profile, id);
+        if (f && f->desc.flags & RTC_PROFILE_COUNTER && now.of[id].known)
+            atomic_store_explicit(&profile->at_reset[id], now.of[id].value, memory_order_relaxed);
+    }
+    return err;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
 EXPORT ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
 {
-    if (!is_profile(profile) || !count)
+    if (!profile_is_open(profile) || !count)
         return -EINVAL;
-    size_t room = list ? *count : 0, there = count_of(profile), given = room < there ? room : there;
-    for (size_t i = 0; i < given; i++)
-        list[i] = variables[i];
+    if (events_are_told())
+        return -EDEADLK;
+    size_t room = list ? *count : 0, there = 0;
+    for (uint32_t id = 1; id < VARIABLES; id++) {
+        const struct variable_facts *f = variable_of(profile, id);
+        if (f && there < room)
+            list[there] = f->desc;
+        there += f != NULL;
+    }
     *count = there;
-    return (ssize_t)given;
+    return (ssize_t)(room < there ? room : there);
+}
+
+static int read_one(rtc_profile_t *p, const struct variable_facts *f, struct values *v)
+{
+    const struct reads *reads = reads_of(p);
+    if (reads->depth)
+        *v = reads->snapshot;
+    int err = reads->depth ? 0 : take(p, f->groups, v);
+    struct value *one = &v->of[f->desc.id];
+    if (!err && !one->known)
+        err = one->why ? one->why : -ENODATA;
+    if (!err)
+        one->value -= atomic_load_explicit(&p->at_reset[f->desc.id], memory_order_relaxed);
+    return err;
 }
 
 EXPORT int rtc_profile_read_u64(rtc_profile_t *profile, uint32_t id, uint64_t *value)
 {
-    struct values now;
-    if (!is_profile(profile) || !id || id > count_of(profile))
+    struct values v;
+    const struct variable_facts *f = profile_is_open(profile) ? variable_of(profile, id) : NULL;
+    if (!f || f->desc.datatype_sel != RTC_PROFILE_PRIMITIVE || !value)
         return -EINVAL;
-    int err = profile->depth ? 0 : take(profile, &now);
+    int err = read_one(profile, f, &v);
+    if (!err)
+        *value = v.of[id].value;
+    return err;
+}
+
+EXPORT int rtc_profile_read_data(rtc_profile_t *profile, uint32_t id, void *data, size_t *size)
+{
+    struct values v;
+    const struct variable_facts *f = profile_is_open(profile) ? variable_of(profile, id) : NULL;
+    if (!f || !size || (*size && !data))
+        return -EINVAL;
+    int err = read_one(profile, f, &v);
     if (err)
         return err;
-    *value = (profile->depth ? profile->snapshot.of[id] : now.of[id]) - profile->at_reset.of[id];
+    bool sites = f->desc.datatype_sel == RTC_PROFILE_DEFINED;
+    size_t room = *size, there = sites ? v.of[id].value * sizeof v.top[0] : sizeof v.of[id].value;
+    *size = there;
+    if (there > room)
+        return -ERANGE;
+    memcpy(data, sites ? (const void *)v.top : &v.of[id].value, there);
     return 0;
 }
 
 EXPORT int rtc_profile_start_reads(rtc_profile_t *profile, uint64_t flags)
 {
-    if (!is_profile(profile) || flags)
+    bool sites = flags & RTC_PROFILE_WITH_SITES;
+    if (!profile_is_open(profile) || flags & ~(uint64_t)RTC_PROFILE_WITH_SITES ||
+        (sites && profile->domain != RTC_PROFILE_PROCESS))
         return -EINVAL;
-    int err = profile->depth ? 0 : take(profile, &profile->snapshot);
+    struct reads *reads = reads_of(profile);
+    int err = 0;
+    if (!reads->depth)
+        err = take(profile, GROUPS_CHEAP | (sites ? GROUP_SITES : 0), &reads->snapshot);
+    else if (sites && !reads->snapshot.of[TOP_SITES].known)
+        err = -ENODATA;
     if (!err)
-        profile->depth++;
+        reads->depth++;
     return err;
 }
 
 EXPORT int rtc_profile_end_reads(rtc_profile_t *profile, uint64_t flags)
 {
-    if (!is_profile(profile) || flags || !profile->depth)
+    if (!profile_is_open(profile) || flags || !reads_of(profile)->depth)
         return -EINVAL;
-    profile->depth--;
+    reads_of(profile)->depth--;
     return 0;
 }

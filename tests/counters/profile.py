@@ -10,13 +10,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import SOURCE, main
 from contracts import absent, header, rows_hold
 
-ROWS = re.findall(r'{"(\w+)", row_', open(SOURCE + '/tests/counters/profile.c').read())
+ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
 
 
 def rows(how):
     def check(stage):
-        reads = str(stage.sample(1000, 200000))
-        return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--reads', reads], 1500), reads)
+        moments = str(stage.sample(1000, 200000))
+        return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--moments', moments], 1500), moments)
     return check
 
 

@@ -302,7 +302,7 @@ static void tell_checks(int fd)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE};
     struct printed p;
-    uint64_t at[4];
+    struct check_told at[4];
     FILE *out = print_begin(&p);
 
     report_checks(fd, 0, out, &how, at, 4);

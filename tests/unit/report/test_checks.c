@@ -47,7 +47,7 @@ static struct asked ask(struct build *b, uint32_t area, uint32_t number)
 }
 
 /* What is told of a file, which stays open; `at` as in report_checks. */
-static const char *told(int fd, uint32_t only, struct print_options how, uint64_t at[4], uint32_t *count)
+static const char *told(int fd, uint32_t only, struct print_options how, struct check_told at[4], uint32_t *count)
 {
     static char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -69,7 +69,7 @@ static void one(void **state)
     (void)state;
     struct build b = build_begin();
     uint32_t count;
-    uint64_t at[4];
+    struct check_told at[4];
     struct asked a = ask(&b, an_image(&b, 1), 7);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
     /* the check at the end and what is in use are not asked for */
@@ -93,7 +93,7 @@ static void let_go(void **state)
     struct asked a = ask(&b, an_image(&b, 1), 7), other = ask(&b, an_image(&b, 2), 3);
     struct run_header run;
     uint32_t count, told_word[2];
-    uint64_t at[4];
+    struct check_told at[4];
     off_t place[] = {(char *)&a.record->told - (char *)build_run(&b), (char *)&other.record->told - (char *)build_run(&b)};
     int fd = build_fd(&b);
 
@@ -117,7 +117,7 @@ static void words(void **state)
     struct asked a = ask(&b, an_image(&b, 1), 1), none = ask(&b, an_image(&b, 2), 2),
                  busy = ask(&b, an_image(&b, 3), 3);
     uint32_t count;
-    uint64_t at[4];
+    struct check_told at[4];
     build_leak(a.leaks, REACH_LOST, 1, 3, 48)->new_blocks = 1;
     build_leak(a.leaks, REACH_INTERIOR, 1, 1, 16)->new_blocks = 0;
     build_image_header(&b, a.area)->marks = 1;

@@ -1,0 +1,297 @@
+/*
+ * profile_events.c - what the program is told of as it happens.
+ *
+ * Callbacks are a table that is only replaced (core/turns.c); what happens comes from core/heard.c, in the thread that
+ * it happened to and with no lock held.  A callback's reads are its own: the profile's owner may be in the midst of his.
+ */
+#include "profile_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PROCESS (1u << RTC_PROFILE_PROCESS)
+#define THREAD (1u << RTC_PROFILE_THREAD)
+
+struct listener {
+    rtc_profile_t *profile;
+    enum heard_event event;
+    rtc_profile_callback callback;
+    void *context;
+};
+
+struct callbacks {
+    struct turn_table table;
+    uint32_t count;
+    struct listener listener[];
+};
+
+static _Atomic(struct callbacks *) callbacks;
+
+/* A callback that runs; on its caller's stack. */
+struct told {
+    struct told *outer;
+    const struct listener *listener;
+    struct reads reads;
+};
+
+static __thread struct told *telling; /* the innermost */
+
+/* ---- what there is to hear of ------------------------------------------------------------------------ */
+
+#define EVENT(id, where, kind, bytes, text, words) \
+    [HEARD_##id] = {{HEARD_##id + 1, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_##kind}, 0, bytes, text, words}, where}
+
+static const struct event_facts {
+    struct rtc_profile_desc desc;
+    uint32_t domains;
+} events[] = {
+    EVENT(ALLOC_ERROR, PROCESS | THREAD, ALLOC_ERROR, sizeof(struct rtc_profile_alloc_error), "alloc_error",
+          "an allocation failed for want of memory"),
+    EVENT(BAD_FREE, PROCESS | THREAD, BAD_FREE, sizeof(struct rtc_profile_bad_free), "bad_free",
+          "a free of no block, or by a function for others"),
+    EVENT(SCAN_DONE, PROCESS, SCAN, sizeof(struct rtc_profile_scan), "leak_scan_done", "a search for leaks was made"),
+    EVENT(POOL_GROW, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_grow",
+          "more of the run file has become this process'"),
+    EVENT(POOL_FULL, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_full", "the run file had no room"),
+    [HEARD_FORK_CHILD] = {{HEARD_FORK_CHILD + 1, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, 0, 8,
+                           "fork_child", "this is a forked child; its parent's pid"}, PROCESS},
+    EVENT(THREAD_EXIT, PROCESS | THREAD, THREAD_EXIT, sizeof(struct rtc_profile_thread_exit), "thread_exit",
+          "a thread is about to end"),
+    EVENT(REPORT, PROCESS, NO_DATA, 0, "report", "what was found has been told, or is next"),
+};
+static_assert(countof(events) == HEARD_COUNT, "one descriptor each");
+
+static bool has_event(const rtc_profile_t *p, uint32_t id)
+{
+    return id && id <= HEARD_COUNT && events[id - 1].domains >> p->domain & 1;
+}
+
+EXPORT ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
+{
+    if (!profile_is_open(profile) || !count)
+        return -EINVAL;
+    if (events_are_told())
+        return -EDEADLK;
+    size_t room = list ? *count : 0, there = 0;
+    for (uint32_t id = 1; id <= HEARD_COUNT; id++) {
+        if (has_event(profile, id) && there < room)
+            list[there] = events[id - 1].desc;
+        there += has_event(profile, id);
+    }
+    *count = there;
+    return (ssize_t)(room < there ? room : there);
+}
+
+/* ---- data -------------------------------------------------------------------------------------------- */
+
+union data {
+    struct rtc_profile_alloc_error alloc_error;
+    struct rtc_profile_bad_free bad_free;
+    struct rtc_profile_scan scan;
+    struct rtc_profile_pool pool;
+    struct rtc_profile_thread_exit thread_exit;
+    uint64_t parent;
+};
+
+static uint32_t kind_of(uint32_t error)
+{
+    return error == ERROR_BAF   ? RTC_PROFILE_BAF
+           : error == ERROR_DUF ? RTC_PROFILE_DUF
+           : error == ERROR_MAF ? RTC_PROFILE_MAF
+                                : RTC_PROFILE_MIS;
+}
+
+static void put_pool(struct rtc_profile_pool *to)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return;
+    segment_room(&to->size, &to->used);
+    section_end(&s);
+}
+
+static void put_thread(struct rtc_profile_thread_exit *to)
+{
+    const struct thread_record *r = self->record;
+    to->tid = self->tid;
+    to->alloc_calls = atomic_load_explicit(&r->allocs, memory_order_relaxed);
+    to->free_calls = atomic_load_explicit(&r->frees, memory_order_relaxed);
+    to->alloc_bytes = atomic_load_explicit(&r->alloc_bytes, memory_order_relaxed);
+    to->free_bytes = atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
+}
+
+static void put_scan(struct rtc_profile_scan *to, const struct scan_sum *from)
+{
+    *to = (struct rtc_profile_scan){from->lost_blocks, from->lost_bytes, from->possible_blocks,
+                                    from->possible_bytes, from->at_end};
+}
+
+static void put_data(union data *to, const struct heard *h)
+{
+    memset(to, 0, sizeof *to);
+    if (h->event == HEARD_ALLOC_ERROR)
+        to->alloc_error = (struct rtc_profile_alloc_error){h->alloc_error.bytes, h->alloc_error.stack};
+    if (h->event == HEARD_BAD_FREE)
+        to->bad_free = (struct rtc_profile_bad_free){h->bad_free.address, h->bad_free.stack,
+                                                     kind_of(h->bad_free.kind), 0};
+    if (h->event == HEARD_SCAN_DONE)
+        put_scan(&to->scan, &h->scan);
+    if (h->event == HEARD_POOL_GROW || h->event == HEARD_POOL_FULL)
+        put_pool(&to->pool);
+    if (h->event == HEARD_THREAD_EXIT)
+        put_thread(&to->thread_exit);
+    if (h->event == HEARD_FORK_CHILD)
+        to->parent = image()->ppid;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------------- */
+
+bool events_are_told(void)
+{
+    return telling != NULL;
+}
+
+struct reads *events_reads(const rtc_profile_t *p)
+{
+    for (struct told *t = telling; t; t = t->outer)
+        if (t->listener->profile == p)
+            return &t->reads;
+    return NULL;
+}
+
+/* It hears nothing of what it does itself. */
+static bool is_running(const struct listener *e)
+{
+    for (const struct told *t = telling; t; t = t->outer)
+        if (t->listener->profile == e->profile && t->listener->event == e->event)
+            return true;
+    return false;
+}
+
+static bool is_for(const struct listener *e, enum heard_event event)
+{
+    const rtc_profile_t *p = e->profile;
+    return e->event == event && !is_running(e) &&
+           (p->domain != RTC_PROFILE_THREAD || (p->thread == self->record && p->image == image()->image));
+}
+
+static void tell_one(const struct listener *e, const struct heard *h)
+{
+    struct told told = {.outer = telling, .listener = e};
+    struct rtc_profile_desc desc = events[h->event].desc;
+    union data data;
+    put_data(&data, h);
+    telling = &told;
+    e->callback(e->profile, &desc, desc.size ? &data : NULL, desc.size, e->context);
+    telling = told.outer;
+}
+
+static void tell(const struct heard *h)
+{
+    struct turn turn;
+    struct callback guard;
+    if (!callback_begin(&guard))
+        return;
+    turn_begin(&turn);
+    const struct callbacks *c = atomic_load(&callbacks);
+    for (uint32_t i = 0; c && i < c->count; i++)
+        if (is_for(&c->listener[i], h->event))
+            tell_one(&c->listener[i], h);
+    turn_end(&turn);
+    callback_end(&guard);
+}
+
+static void tell_child(void)
+{
+    heard_tell(&(struct heard){.event = HEARD_FORK_CHILD});
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------- */
+
+/* Behind all handlers that there are, as what they do in a child is done then. */
+static void listen(uint32_t id)
+{
+    static _Atomic bool to_forks;
+    heard_start(tell);
+    if (id == HEARD_FORK_CHILD + 1 && !atomic_exchange(&to_forks, true))
+        NEXT(register_atfork)(NULL, NULL, tell_child, NULL);
+}
+
+/* A handler that interrupts a change may want to make one, too. */
+static int begin_change(struct os_signals *s)
+{
+    if (turns_inside())
+        return -EDEADLK;
+    os_block_signals(s);
+    return turns_begin_change();
+}
+
+static void end_change(const struct os_signals *s)
+{
+    turns_end_change();
+    os_restore_signals(s);
+}
+
+static void publish(struct callbacks *t)
+{
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < t->count; i++)
+        wanted |= 1u << t->listener[i].event;
+    struct callbacks *old = atomic_exchange(&callbacks, t);
+    atomic_store(&heard_wanted, wanted);
+    turns_retire(old ? &old->table : NULL);
+}
+
+/* Takes those of a profile out, of one event or (0) of all, and puts one in unless that is NULL. */
+static int change(const rtc_profile_t *p, uint32_t id, const struct listener *one)
+{
+    const struct callbacks *before = atomic_load(&callbacks);
+    uint32_t count = before ? before->count : 0, kept = 0;
+    struct callbacks *t = turns_new_table(sizeof *t + (count + 1) * sizeof *one);
+    if (!t)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct listener *e = &before->listener[i];
+        if (e->profile != p || (id && e->event != id - 1))
+            t->listener[kept++] = *e;
+    }
+    t->count = kept;
+    if (one)
+        t->listener[t->count++] = *one;
+    publish(t);
+    if (kept < count)
+        turns_wait();
+    return 0;
+}
+
+EXPORT int rtc_profile_register_callback(rtc_profile_t *profile, uint32_t event_id, rtc_profile_callback callback,
+                                         void *context)
+{
+    if (!profile_is_open(profile) || !has_event(profile, event_id))
+        return -EINVAL;
+    struct listener one = {profile, (enum heard_event)(event_id - 1), callback, context};
+    if (!turns_inside() && callback)
+        listen(event_id);
+    struct os_signals signals;
+    int err = begin_change(&signals);
+    if (err)
+        return err;
+    err = change(profile, event_id, callback ? &one : NULL);
+    end_change(&signals);
+    return err;
+}
+
+int events_forget(rtc_profile_t *p)
+{
+    struct os_signals signals;
+    int err = begin_change(&signals);
+    if (err)
+        return err;
+    const struct callbacks *c = atomic_load(&callbacks);
+    bool some = false;
+    for (uint32_t i = 0; c && i < c->count; i++)
+        some |= c->listener[i].profile == p;
+    err = some ? change(p, 0, NULL) : 0;
+    end_change(&signals);
+    return err;
+}
