@@ -568,7 +568,7 @@ static void *look_at_break(struct origin o)
     begin(&c, o);
     make_call(&c, RTC_EVENT_SBRK, &e);
     if (unlikely(e.sbrk.increment))
-        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break());
+        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break(o));
     end(&c);
     return e.sbrk.result;
 }
