@@ -243,6 +243,7 @@ void report_close(struct report *r)
     rules_free(r->own_rules);
     free(r->bad);
     free(r->exits);
+    free(r->counters);
     view_close(&r->view);
     free(r);
 }

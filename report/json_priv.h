@@ -50,6 +50,11 @@ void json_variable_of_thread(struct json *j, struct report *r, const struct hold
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
 
+/* ---- print_counters.c ---------------------------------------------------------------------- */
+
+/* "counters": [..], where there are any. */
+void json_counters(struct json *j, const struct report *r);
+
 /* ---- print_json_leaks.c -------------------------------------------------------------------- */
 
 /* "leaks": [..] */

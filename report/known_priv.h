@@ -41,6 +41,8 @@ struct report {
     uint32_t bad_count;
     struct exit_fact *exits;
     uint32_t exit_count;
+    struct counter_row *counters;
+    uint32_t counter_count;
     struct run_tally absorbed; /* by this report */
 
     struct module *modules;

@@ -175,4 +175,8 @@ struct cost_sum cost_sum(const struct report *r);
 /* Why costs are not known. */
 const char *cost_reason(const struct report *r, bool killed);
 
+/* ---- print_counters.c ---------------------------------------------------------------------- */
+
+void counters_print(const struct report *r, const struct page *page);
+
 #endif

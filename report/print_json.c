@@ -449,6 +449,7 @@ void json_print(struct report *r, FILE *out, const struct print_options *how)
         print_record(&j, &records[i]);
     close_array(&j);
     json_cost(&j, r);
+    json_counters(&j, r);
     close_object(&j);
     fputc('\n', out);
     wanted_free(&w);

@@ -290,6 +290,7 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
     maps_print(r, page);
     dispatch_print(r, page);
     cost_print(r, page);
+    counters_print(r, page);
 }
 
 static void own_print(struct report *r, FILE *out, const struct print_options *how)

@@ -81,6 +81,27 @@ struct report_image_fact report_main_image(struct report *r);
  */
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage);
 
+/* What --counters has counted of the program, its threads and children.  Strings stay the caller's. */
+struct counter_reading {
+    bool known;  /* else there is no number */
+    bool scaled; /* an estimate: it had a counter for running_ns of enabled_ns */
+    uint64_t value;
+    uint64_t enabled_ns, running_ns; /* 0 of clocks */
+};
+
+struct counter_row {
+    const char *name;
+    const char *source; /* of the number */
+    const char *why;    /* unless it is known: "n/a: ..." */
+    bool is_time;       /* in nanoseconds */
+    bool user_alone;    /* the kernel's part may not be counted */
+    struct counter_reading reading;
+};
+
+void report_set_counters(struct report *r, const struct counter_row *rows, uint32_t count);
+/* The same where there is no report. */
+void report_print_counters(const struct counter_row *rows, uint32_t count, FILE *out);
+
 /* Kinds of leaks; bits of a set. */
 enum leak_kind {
     LEAK_DEFINITE = 1,  /* mel: nobody can get at it */

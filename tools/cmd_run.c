@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools.h"
@@ -36,6 +37,10 @@ struct run {
     struct started started;
     struct reaper reaper;
     struct judges judges;
+    struct counters *counters; /* NULL: none are asked for */
+    uint64_t begin_ns;         /* CLOCK_MONOTONIC: when it was let go */
+    struct counter_row counter_rows[COUNTERS_MAX];
+    unsigned counter_count;
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
     char log_path[PATH_MAX];
@@ -73,6 +78,12 @@ int print_version(void)
 }
 
 /* A log file whose name cannot be made up is a usage error: found before anything runs. */
+static int make_counters(struct run *r)
+{
+    const char *list = option_text(&r->options, "counters");
+    return *list ? counters_make(&r->counters, list, r->err) : 0;
+}
+
 static int check_log_name(struct run *r)
 {
     char path[PATH_MAX];
@@ -95,7 +106,7 @@ static int prepare(struct run *r)
     const char *lsan = getenv("LSAN_OPTIONS");
     if (lsan_options_take(&r->options, lsan, r->program.path, &r->lost, r->err) ||
         lsan_log_take(&r->options, lsan, r->err) ||
-        check_log_name(r) || judges_read(&r->options, &r->judges, r->err) ||
+        check_log_name(r) || make_counters(r) || judges_read(&r->options, &r->judges, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return complain(r, STATUS_SETUP);
     r->file.fd = -1;
@@ -132,6 +143,13 @@ static int open_log(struct run *r)
 
 /* ---- while it runs -------------------------------------------------------------------------- */
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Starts the program and waits for its end.  -errno: it never began. */
 static int run_program(struct run *r)
 {
@@ -152,6 +170,9 @@ static int run_program(struct run *r)
     if (bad)
         return bad;
     keeper_watch(&r->keeper, r->started.pid);
+    if (r->counters)
+        counters_open(r->counters, r->started.pid);
+    r->begin_ns = now_ns();
     start_go(&r->started);
     if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
         ask_for(r->report, &r->options);
@@ -163,6 +184,8 @@ static int run_program(struct run *r)
         reaper_start(&r->reaper, &r->lost);
     }
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);
+    if (r->counters)
+        r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);
     if (r->report && option_flag(&r->options, "witness"))
@@ -283,6 +306,8 @@ static void print_text(struct run *r, enum control control, const char *why)
     if (!how.quiet || control != CONTROL_GAINED)
         print_lost(&r->lost, out);
     print_lost(&r->unwritten, out);
+    if (*why && !how.deterministic)
+        report_print_counters(r->counter_rows, r->counter_count, out);
     if (*why)
         print_verdict(r, why, out);
     else
@@ -298,6 +323,7 @@ static enum control tell(struct run *r)
 {
     char why[TOOLS_ERROR_BYTES] = "";
     if (r->report) {
+        report_set_counters(r->report, r->counter_rows, r->counter_count);
         report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status, &r->usage);
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);
@@ -331,6 +357,7 @@ static int run_and_tell(struct run *r)
     int unstarted = bad ? 0 : start_error(&r->started);
     enum control control = bad || unstarted ? CONTROL_NONE : tell(r);
     keeper_end(&r->keeper);
+    counters_free(r->counters);
     run_file_close(&r->file);
     if (bad)
         return STATUS_SETUP;
@@ -346,6 +373,10 @@ int cmd_run(int argc, char **argv)
         return complain(&r, STATUS_SETUP);
     if (option_flag(&r.options, "help")) {
         options_print_help(stdout);
+        return 0;
+    }
+    if (strcmp(option_text(&r.options, "counters"), "help") == 0) {
+        counters_list();
         return 0;
     }
     if (option_flag(&r.options, "version"))

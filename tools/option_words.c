@@ -180,6 +180,7 @@ void options_print_help(FILE *out)
           "       rtcheck show [OPTION]... ID [FILE]\n"
           "       rtcheck suppress add ID [--file=FILE] [RUN]\n"
           "       rtcheck events FILE|PID\n"
+          "       rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n"
           "       rtcheck dump FILE\n"
           "       rtcheck selftest --events [-v]\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"

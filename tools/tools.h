@@ -379,6 +379,23 @@ int start_error(struct started *s);
 /* Absolute path of the runtime library that belongs to this launcher. */
 int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
+/* ---- counters.c: --counters ---------------------------------------------------------------- */
+
+#define COUNTERS_MAX 32
+
+struct counters; /* freed by counters_free, which takes NULL */
+
+/* A list of names, with commas.  -EINVAL: err names one that nobody knows. */
+int counters_make(struct counters **out, const char *list, char err[TOOLS_ERROR_BYTES]);
+/* On a process that has yet to become the program: they count from its exec on, its threads and children, too. */
+void counters_open(struct counters *all, pid_t pid);
+/* How many rows; their strings are the counters'.  What no perf event tells is in `usage`, after the end. */
+unsigned counters_read(const struct counters *all, const struct rusage *usage, uint64_t wall_ns,
+                       struct counter_row rows[COUNTERS_MAX]);
+void counters_free(struct counters *all);
+/* Every name there is, and whether it can be counted here: to stdout. */
+void counters_list(void);
+
 /* ---- reaper.c: the records of ended processes, while the run goes on ---------------------- */
 
 /* A thread; between reaper_start and reaper_end the report is its alone. */

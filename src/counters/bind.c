@@ -108,7 +108,7 @@ static int check_clock(struct opening *o, const struct request *r)
         if (notifies(&set->request[i]))
             return conflict(o->call, r, "a clock does not stop at another request's overflow", -EINVAL);
     const char *why = of_thread && set->target.flags & RTC_CPC_BIND_LWP_INHERIT ?
-                          "n/a: this clock tells of one thread only" : NULL;
+                          refusal_words(REFUSAL_ONE_THREAD) : NULL;
     if (!set->target.thread && r->source != SOURCE_MONOTONIC)
         why = "n/a: this clock tells of the calling thread and its process only";
     if (why)

@@ -37,9 +37,18 @@ SAID = {
 }
 
 
+def filled(said):
+    said = said.replace('LEVEL', open('/proc/sys/kernel/perf_event_paranoid').read().strip())
+    return said.replace('FILES', str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+
+
+def words_of(name):
+    """The same words by themselves."""
+    return filled(SAID[name]).split('%s: ')[1]
+
+
 def expected(name):
-    said = SAID[name].replace('LEVEL', open('/proc/sys/kernel/perf_event_paranoid').read().strip())
-    said = 'rtc_cpc_bind_curlwp ' + said.replace('FILES', str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+    said = 'rtc_cpc_bind_curlwp ' + filled(SAID[name])
     software = said.replace('no PMU', 'the kernel has no such event')
     in_kernel = software.replace('permitted', 'permitted in the kernel')
     if name[1:] in CLOCKS:

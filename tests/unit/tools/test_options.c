@@ -231,6 +231,7 @@ static const char *const confusable[] = {
     "mappings max-leaks ma",
     "mappings match ma",
     "mappings malloc-fill ma",
+    "counters color co",
     "rtc-biu-at-exit rtc-mel-at-exit rtc-",
     "leaks leak-check leak",
     "leaks leak-resolution leak",

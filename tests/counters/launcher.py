@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""rtcheck --counters: what a program, its threads and its children made the machine do, from outside."""
+# rtc-test: counters/launcher ci 60
+import errno
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from contract import CLOCKS, SAID, words_of
+from harness import Run, clean_environment, main, must
+
+
+def counted(stage, names, program='counters/faults', status=5, **more):
+    """The rows of the JSON report, by name; of a run that ends as it does alone."""
+    run = Run(stage, [stage.program(program)], options=['counters=' + names], **more).wait()
+    must(run.status == status, 'status', run.status, run.err)
+    rows = run.report.data['counters']
+    must([row['name'] for row in rows] == names.split(','), 'names', rows)
+    for row in rows:
+        known = row['value'] is not None
+        must(('source' in row) == known and ('why' in row) != known, 'a number and its source, or why not', row)
+    return {row['name']: row for row in rows}, run
+
+
+def everybody(stage):
+    """Each of four touches 1000 pages; nobody touches many more."""
+    rows, run = counted(stage, 'page-faults:u,page-faults,task-clock,clock:monotonic,rusage:minor-faults,dummy')
+    must(4000 <= rows['page-faults:u']['value'] <= 6500, rows)
+    must(rows['page-faults:u']['value'] <= rows['page-faults']['value'] <= 9000, rows)
+    must(4000 <= rows['rusage:minor-faults']['value'] and rows['rusage:minor-faults']['source'] == 'getrusage', rows)
+    must(0 < rows['task-clock']['value'] and rows['task-clock']['source'] == 'perf: software', rows)
+    must(rows['dummy']['value'] == 0 and rows['dummy']['enabled_ns'] > 0, 'a counter that counted nothing', rows)
+    must(rows['clock:monotonic']['value'] > 1000000, rows)
+    return '%d page faults' % rows['page-faults:u']['value']
+
+
+def text(stage):
+    """The same in the text, in front of the last line; not where nothing is to change from run to run."""
+    run = Run(stage, [stage.program('counters/faults')], options=['counters=faults:u,rusage:user-time,clock:thread'], files=False).wait()
+    lines = run.err.decode().splitlines()[-4:]
+    for line, wanted in zip(lines, (r'COUNTERS        faults:u                 {10}\d{4}     perf: software',
+                                    r'                rusage:user-time +\d+ ns  getrusage',
+                                    r'                clock:thread            n/a: this clock tells of one thread only',
+                                    r'rtcheck: in control; .*')):
+        must(re.fullmatch(wanted, line), repr(line), 'is not', wanted)
+    for options in (['counters=faults', 'deterministic'], []):
+        run = Run(stage, [stage.program('counters/faults')], options=options, files=False).wait()
+        must(b'COUNTERS' not in run.err, run.err)
+
+
+def reasons(stage):
+    """What perf_event_open refuses, in the words that a program gets; a clock where it tells the same, and never 0."""
+    for name in SAID:
+        scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
+        rows = counted(stage, 'instructions:u,minor-faults:u,page-faults,task-clock', wrap=scene)[0]
+        why = words_of(name)
+        software = why.replace('no PMU', 'the kernel has no such event')
+        must(rows['instructions:u']['why'] == why and rows['minor-faults:u']['why'] == software, name, rows)
+        for clock in ('page-faults', 'task-clock'):
+            row = rows[clock]
+            if name[1:] in CLOCKS:
+                must(row['value'] > 0 and row['source'] == 'getrusage', name, row)
+            else:
+                must(row['why'] == software, name, row, software)
+    return '%d errors' % len(SAID)
+
+
+def machine(stage):
+    """What this machine lacks is not known, and why."""
+    names = 'instructions,r1c2,LLC-load-misses,nothing/event=1,umask=2/,clock:thread,schedstat:wait-time'
+    run = Run(stage, [stage.program('counters/faults')], options=['counters=' + names]).wait()
+    rows = {row['name']: row for row in run.report.data['counters']}
+    must(rows['nothing/event=1,umask=2/']['why'] == 'n/a: there is no PMU of this name: nothing', rows)
+    must(rows['clock:thread']['why'] == rows['schedstat:wait-time']['why'] == 'n/a: this clock tells of one thread only', rows)
+    if not os.path.exists('/sys/bus/event_source/devices/cpu'):
+        must(all(rows[name]['why'] == 'n/a: no PMU' for name in ('instructions', 'r1c2', 'LLC-load-misses')), rows)
+
+
+def unchecked(stage):
+    """A program that cannot be checked can be counted."""
+    run = Run(stage, [stage.program('launcher/static')], options=['counters=faults', 'allow-unchecked'], files=False).wait()
+    must(re.search(r'\nCOUNTERS +faults +\d+ +perf: software(, user mode alone)?\nrtcheck: not in control', '\n' + run.err.decode()), run.err)
+
+
+def mistakes(stage):
+    """A name that nobody knows: nothing is run."""
+    for names, said in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
+                        ('cs:u', 'this happens in the kernel alone: cs:u'),
+                        ('faults,,cs', "option counters: no name of an event: ''"),
+                        ('msr/nothing/', 'the PMU msr has no event and no attribute of this name: nothing'),
+                        ('msr/event=x/', 'this is no number: x'),
+                        ('cpu/x', 'not of the form PMU/EVENT/: cpu/x'),
+                        (','.join(['faults'] * 33), 'option counters: more than 32 events')):
+        if 'msr' in names and not os.path.exists('/sys/bus/event_source/devices/msr'):
+            continue
+        run = Run(stage, ['echo', 'hello'], options=['counters=' + names], files=False).wait()
+        must((run.status, run.out, run.err.decode()) == (125, b'', 'rtcheck: %s\n' % said), names, run.status, run.err)
+    run = Run(stage, ['echo', 'hello'], options=['counters=nonsense'], env={'RTCHECK_TEST_WITHOUT': 'libpfm'}, files=False).wait()
+    must(run.err.endswith(b'; libpfm4, which knows those of processors, is not installed\n'), run.err)
+
+
+def names(stage):
+    """All names there are, each with its source or why not; and each can be asked for."""
+    done = subprocess.run([stage.rtcheck, '--counters=help'], env=clean_environment(), capture_output=True, text=True, timeout=50)
+    rows = dict(line.split(None, 1) for line in done.stdout.splitlines())
+    must(done.returncode == 0 and rows['task-clock'] == 'perf: software' and rows['clock:monotonic'].startswith('clock_gettime'), rows)
+    must('L1-dcache-loads' in rows and all(re.match('perf: |n/a: |getrusage|clock_gettime', words) for words in rows.values()), rows)
+    some = sorted(rows)[::len(rows) // 20 + 1]
+    counted(stage, ','.join(some))
+    return '%d names' % len(rows)
+
+
+if __name__ == '__main__':
+    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('unchecked', unchecked),
+          ('mistakes', mistakes), ('names', names)])

@@ -1,0 +1,113 @@
+/*
+ * counters_priv.h - what the files of --counters share.
+ *
+ *   counters.c       the list, from the program's start to its end
+ *   counter_names.c  from a name to what the kernel wants to hear
+ *   counter_pmu.c    the same of what it tells of in /sys
+ *   counter_pfm.c    and of what libpfm4 knows of processors
+ *   counter_why.c    why it refuses
+ *   perf.c           the system calls
+ */
+#ifndef COUNTERS_PRIV_H
+#define COUNTERS_PRIV_H
+
+#include "tools.h"
+
+struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
+
+enum source {
+#define SOURCE(id, text) SOURCE_##id,
+#include "rtcheck/counters.def"
+    SOURCE_COUNT
+};
+#define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
+
+enum refusal {
+#define REFUSAL(id, text) REFUSAL_##id,
+#include "rtcheck/counters.def"
+    REFUSAL_COUNT
+};
+
+enum reading_why {
+#define WHY(id, text) WHY_##id,
+#include "rtcheck/counters.def"
+    WHY_COUNT
+};
+
+/* As in the runtime. */
+struct event {
+    enum source source;
+    enum source instead;
+    bool in_kernel_only;
+    bool in_both;
+    uint32_t type;
+    uint64_t config, config1, config2;
+};
+
+#define COUNTER_NAME 128
+#define COUNTER_WHY 256
+
+struct counter {
+    char name[COUNTER_NAME]; /* as it was given */
+    struct event event;
+    bool user, kernel;       /* whose work counts */
+    bool user_alone;         /* the kernel's may not be counted */
+    char why[COUNTER_WHY];   /* it cannot be counted; "" = it can, or could */
+    int fd;                  /* -1: none */
+    int refused;             /* the -errno of that */
+};
+
+struct counters {
+    struct counter at[COUNTERS_MAX];
+    unsigned count;
+};
+
+/* ---- counter_names.c ------------------------------------------------------------------------- */
+
+/* `c` has its name.  0: its event is known, or why there is none here; -EINVAL: nobody knows such a name. */
+int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES]);
+/* Calls visit with each name of the tables. */
+void counter_each_name(void (*visit)(const char *name, void *about), void *about);
+const char *source_name(enum source source);
+
+/* ---- counter_pmu.c --------------------------------------------------------------------------- */
+
+/* "PMU/TERM,../", "SYSTEM:NAME"; as counter_resolve. */
+int counter_pmu(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]);
+int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]);
+void counter_each_pmu_name(void (*visit)(const char *name, void *about), void *about);
+
+/* ---- counter_pfm.c --------------------------------------------------------------------------- */
+
+enum pfm_answer { PFM_KNOWN, PFM_UNKNOWN, PFM_ABSENT };
+
+enum pfm_answer counter_pfm(struct counter *c, const char *name);
+void counter_each_pfm_name(void (*visit)(const char *name, void *about), void *about);
+
+/* ---- counter_why.c --------------------------------------------------------------------------- */
+
+const char *refusal_words(enum refusal refusal);
+const char *reading_words(enum reading_why why);
+/* Puts the reason of c->refused into c->why. */
+void counter_say_why(struct counter *c);
+
+/* ---- perf.c ---------------------------------------------------------------------------------- */
+
+struct counts {
+    uint64_t value, enabled, running;
+};
+
+/* A descriptor, or -errno. */
+int perf_open(const struct perf_event_attr *attr, pid_t pid, int cpu);
+/* false: it cannot be read. */
+bool perf_read(int fd, struct counts *counts);
+void perf_close(int fd);
+
+/* What is asked of the kernel for this counter: from the next exec on, or at once. */
+struct perf_event_attr counter_attr(const struct counter *c, bool on_exec);
+/* Opens it, in user mode alone where that is what may be counted; c->why where that cannot be. */
+void counter_open(struct counter *c, pid_t pid, bool on_exec);
+/* What it has counted, scaled to the time when it was to count. */
+struct counter_reading reading_of(const struct counts *counts);
+
+#endif
