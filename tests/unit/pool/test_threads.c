@@ -125,7 +125,7 @@ static void count_at_once(void)
     add_threads(1);
     struct thread *t = somebody_else();
     MUST(threads_totals_at_once(&before));
-    atomic_store(&t->crit, 1);
+    atomic_store(&t->crit, 16); /* where a section could be */
     atomic_fetch_add(&t->record->allocs, 1);
     MUST(!threads_totals_at_once(&sum) && !threads_record_at_once(t->record, &sum));
     MUST(go_page->epoch == fork_epoch()); /* nobody is left waiting */
