@@ -113,6 +113,7 @@ struct thread {
     uint32_t ignoring;      /* depth of calls that ask for it */
     /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
     _Atomic uint64_t maps_begun, maps_ended;
+    _Atomic uint64_t turn;  /* that it looks at tables since, + 1; 0: it does not (turns.c) */
     struct thread *next;    /* list of all, or of the free ones */
     uintptr_t callback;     /* what crit is in that callback: an odd word */
     struct heard_due heard;

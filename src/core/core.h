@@ -228,8 +228,10 @@ struct turn_table {
 
 /* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
 struct turn {
-    uint64_t era;
+    struct thread *noted; /* in this thread's struct; NULL: counted */
+    bool outermost;       /* of those of its thread: the others are neither */
     uint32_t side;
+    uint64_t era;
 };
 void turn_begin(struct turn *t);
 void turn_end(struct turn *t);

@@ -2,13 +2,15 @@
  * turns.c - tables of whom to tell, read without a lock while they are changed.
  *
  * A table never changes: who registers publishes a new one.  Whoever tells somebody holds no lock
- * meanwhile; he counts himself among the visitors of the current *turn*, on one of two counters.
- * Whoever unregisters publishes the new table, begins the next turn (newcomers use
- * the other counter and find the new table), and waits until nobody of the last turn is left.  So a
- * stream of events keeps nobody waiting for ever, and a visitor never waits at all.
+ * meanwhile, and makes no atomic change: he notes the present *turn* in his own thread's struct, and takes
+ * it back when he is through.  Whoever unregisters publishes the new table, begins the next turn, makes a barrier
+ * in all threads - who has noted no turn by then will find the new table - and waits until nobody's
+ * note is of the last turn or before.  So a stream of events keeps nobody waiting for ever, and a visitor
+ * never waits at all.
  *
- *      turn 6: inside[0] = 3     new table, turn := 7     inside[0] = 2, 1, 0: the old table is free
- *              inside[1] = 0                              inside[1] counts who came since
+ *      turn 6: notes 6 6 - 6     new table, turn := 7, barrier     - 6 7 -  ...  - - 7 7: the old table is free
+ *
+ * A thread without a struct, near its end, counts itself on one of two counters instead, by the turn.
  *
  * All tables of the runtime have their turns in common: else of two callbacks, told of different things, each
  * could wait for the other.
@@ -26,7 +28,8 @@ struct gate {
     _Atomic uint64_t era; /* 0: a new page */
     _Atomic uint64_t turn;
     _Atomic uint32_t inside[2];
-    _Atomic uint32_t awaited; /* somebody waits for one of them */
+    _Atomic uint32_t awaited; /* somebody waits for one of them, or for notes: */
+    _Atomic uint32_t taken_back; /* so many while somebody waited */
     _Atomic uint32_t writer, other; /* locks */
 };
 
@@ -42,9 +45,10 @@ static __thread uint32_t depth;
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-static struct gate *gate(void)
+static inline struct gate *gate(void)
 {
-    return os_wiped_page(&turns.gate, &wiped_by_hand);
+    void *made = atomic_load_explicit(&turns.gate, memory_order_acquire);
+    return likely(made) ? made : os_wiped_page(&turns.gate, &wiped_by_hand);
 }
 
 static void wipe(void)
@@ -87,7 +91,7 @@ static void leave(struct gate *g, uint32_t side)
         os_wake(&g->inside[side], false);
 }
 
-void turn_begin(struct turn *t)
+static COLD void begin_counted(struct turn *t)
 {
     struct gate *g = gate();
     t->era = era_of(g);
@@ -99,16 +103,69 @@ void turn_begin(struct turn *t)
             break;
         leave(g, t->side);
     }
-    depth++;
+}
+
+static COLD void end_counted(const struct turn *t)
+{
+    struct gate *g = gate();
+    if (atomic_load_explicit(&g->era, memory_order_relaxed) == t->era) /* else a child: not counted here */
+        leave(g, t->side);
+}
+
+/* Between a note and what is looked at then: pairs with the barrier in turns_wait. */
+ALWAYS_INLINE void fence(void)
+{
+    if (unlikely(fence_entries))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* A section makes one, unless it is too late for that. */
+static COLD struct thread *thread_of_this(void)
+{
+    struct section s;
+    if (section_begin(&s))
+        section_end(&s);
+    return self;
+}
+
+void turn_begin(struct turn *t)
+{
+    struct thread *me = likely(self) ? self : thread_of_this();
+    t->outermost = !depth++;
+    t->noted = me;
+    if (!t->outermost)
+        return;
+    if (unlikely(!me)) {
+        begin_counted(t);
+        return;
+    }
+    uint64_t turn = atomic_load_explicit(&gate()->turn, memory_order_relaxed);
+    atomic_store_explicit(&me->turn, turn + 1, memory_order_relaxed);
+    fence();
+}
+
+static COLD void wake_waiter(struct gate *g)
+{
+    atomic_fetch_add(&g->taken_back, 1);
+    os_wake(&g->taken_back, false);
 }
 
 void turn_end(struct turn *t)
 {
-    struct gate *g = gate();
     depth--;
-    if (unlikely(atomic_load_explicit(&g->era, memory_order_relaxed) != t->era))
-        return; /* a child: not counted here */
-    leave(g, t->side);
+    if (!t->outermost)
+        return;
+    if (unlikely(!t->noted)) {
+        end_counted(t);
+        return;
+    }
+    struct gate *g = gate();
+    atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
+    fence();
+    if (unlikely(atomic_load_explicit(&g->awaited, memory_order_relaxed)))
+        wake_waiter(g);
 }
 
 bool turns_inside(void)
@@ -154,6 +211,29 @@ void turns_retire(struct turn_table *old)
     turns.retired = old;
 }
 
+static bool is_noted(uint64_t turn)
+{
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        uint64_t noted = atomic_load(&t->turn);
+        if (noted && noted <= turn + 1 && t->tid)
+            return true;
+    }
+    return false;
+}
+
+static void wait_for_notes(struct gate *g, uint64_t turn)
+{
+    struct section s;
+    if (section_begin(&s)) /* in a child it leaves the list with this thread alone */
+        section_end(&s);
+    for (;;) {
+        uint32_t before = atomic_load(&g->taken_back);
+        if (!is_noted(turn))
+            return;
+        os_wait(&g->taken_back, before, 0, false);
+    }
+}
+
 void turns_wait(void)
 {
     struct gate *g = gate();
@@ -161,6 +241,8 @@ void turns_wait(void)
     _Atomic uint32_t *inside = &g->inside[turn & 1];
     uint32_t some;
     atomic_store(&g->awaited, 1);
+    os_barrier(); /* pairs with fence() */
+    wait_for_notes(g, turn);
     while ((some = atomic_load(inside)))
         os_wait(inside, some, 0, false);
     atomic_store(&g->awaited, 0);

@@ -82,18 +82,10 @@ ALWAYS_INLINE void end(struct change *c)
         visit_end(&c->visit);
 }
 
-static void tell_range(struct visit *v, uint32_t type, struct range r)
-{
-    for (uint32_t i = 0; i < v->count && r.start < r.end; i++) {
-        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
-        visit_tell_one(v, &v->to[i], type, &e);
-    }
-}
-
 ALWAYS_INLINE void tell(struct change *c, uint32_t type, struct range r)
 {
-    if (unlikely(c->told))
-        tell_range(&c->visit, type, r);
+    if (unlikely(c->told && r.start < r.end && c->visit.wanted & type))
+        visit_tell_range(&c->visit, type, r);
 }
 
 ALWAYS_INLINE void mapped(struct change *c, struct range r)
@@ -263,23 +255,19 @@ static void original(uint32_t type, union rtc_event *e)
     making = outer;
 }
 
-/* With somebody to look at it. */
-static void make_watched(struct change *c, uint32_t type, union rtc_event *e)
-{
-    void (*how)(uint32_t, union rtc_event *) = c->raw ? original_raw : original;
-    if (c->told)
-        visit_tell(&c->visit, type, e, how);
-    else
-        how(type, e);
-}
-
 /* Of a type that the compiler knows. */
 ALWAYS_INLINE void make_call(struct change *c, uint32_t type, union rtc_event *e)
 {
-    if (unlikely(c->told || dispatch_is_on))
-        make_watched(c, type, e);
-    else
+    if (unlikely(c->told))
+        visit_before(&c->visit, type, e);
+    if (likely(!dispatch_is_on))
         call(type, e);
+    else if (c->raw)
+        original_raw(type, e);
+    else
+        original(type, e);
+    if (unlikely(c->told))
+        visit_behind(&c->visit, type, e);
 }
 
 /* ---- mmap, munmap, mremap ---------------------------------------------------------------------- */
@@ -679,7 +667,12 @@ int change_nothing(struct origin o, uint32_t type, union rtc_event *e)
 {
     struct visit v;
     visit_begin(&v);
-    visit_tell(&v, type, e, o.raw ? original_raw : original);
+    visit_before(&v, type, e);
+    if (o.raw)
+        original_raw(type, e);
+    else
+        original(type, e);
+    visit_behind(&v, type, e);
     visit_end(&v);
     return e->munmap.result;
 }
@@ -694,7 +687,9 @@ int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
     struct visit v;
     visit_begin(&v);
     pthread_cleanup_push(visit_left, &v);
-    visit_tell(&v, type, e, original);
+    visit_before(&v, type, e);
+    call(type, e);
+    visit_behind(&v, type, e);
     pthread_cleanup_pop(1);
     return e->munmap.result;
 }
@@ -706,7 +701,8 @@ static void tell_as_given(uint32_t type, void *address, size_t size)
     struct visit v;
     uintptr_t start = (uintptr_t)address;
     visit_begin(&v);
-    tell_range(&v, type, (struct range){start, start + size});
+    if (start < start + size)
+        visit_tell_range(&v, type, (struct range){start, start + size});
     visit_end(&v);
 }
 

@@ -52,15 +52,31 @@ struct visit {
     struct visit *outer; /* the one whose callback made this call */
     const struct handler *to;
     uint32_t count;
+    uint32_t before, wanted; /* so many of them have a priority below 0; events, by any */
     const struct handler *running; /* now; NULL: none */
     struct turn turn;
 };
 
 void visit_begin(struct visit *v);
 void visit_end(struct visit *v);
-/* A native event to its handlers; `original` takes its turn as one of priority 0. */
-void visit_tell(struct visit *v, uint32_t type, union rtc_event *e,
-                void (*original)(uint32_t type, union rtc_event *e));
+/* From the first-th handler to before the end-th, those that want it and do not run. */
+void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e);
+/* A range that is VM_MAPPED or the like, to all of these. */
+void visit_tell_range(struct visit *v, uint32_t type, struct range r);
+
+/* A native event to its handlers: those that come before the call is made, and the others. */
+ALWAYS_INLINE void visit_before(struct visit *v, uint32_t type, union rtc_event *e)
+{
+    if (v->wanted & type)
+        visit_tell_some(v, 0, v->before, type, e);
+}
+
+ALWAYS_INLINE void visit_behind(struct visit *v, uint32_t type, union rtc_event *e)
+{
+    if (v->wanted & type)
+        visit_tell_some(v, v->before, v->count, type, e);
+}
+
 /* To this one alone, unless it is running. */
 void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
 

@@ -9,6 +9,8 @@
 struct handlers {
     struct turn_table table;
     uint32_t count;
+    uint32_t before; /* of those, at the front: with a priority below 0 */
+    uint32_t wanted; /* events, by any */
     struct handler handler[];
 };
 
@@ -40,6 +42,8 @@ void visit_begin(struct visit *v)
     v->running = NULL;
     v->to = t ? t->handler : NULL;
     v->count = t ? t->count : 0;
+    v->before = t ? t->before : 0;
+    v->wanted = t ? t->wanted : 0;
     v->outer = visiting;
     visiting = v;
 }
@@ -51,7 +55,7 @@ void visit_end(struct visit *v)
 }
 
 /* Its callback runs in this thread: for the call that it makes now it is deaf. */
-static bool is_running(const struct visit *v, const struct handler *h)
+static COLD bool is_running(const struct visit *v, const struct handler *h)
 {
     for (const struct visit *o = v; o; o = o->outer)
         if (o->running && o->running->callback == h->callback && o->running->arg == h->arg)
@@ -59,26 +63,38 @@ static bool is_running(const struct visit *v, const struct handler *h)
     return false;
 }
 
-void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
+ALWAYS_INLINE void tell(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
 {
-    if (!(h->events & type) || is_running(v, h))
+    if (!(h->events & type) || (unlikely(v->outer != NULL) && is_running(v->outer, h)))
         return;
-    int saved = errno;
     v->running = h;
     h->callback(type, e, h->arg);
     v->running = NULL;
+}
+
+void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
+{
+    int saved = errno;
+    tell(v, h, type, e);
     errno = saved;
 }
 
-void visit_tell(struct visit *v, uint32_t type, union rtc_event *e,
-                void (*original)(uint32_t type, union rtc_event *e))
+void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
 {
-    uint32_t i = 0;
-    for (; i < v->count && v->to[i].priority < 0; i++)
-        visit_tell_one(v, &v->to[i], type, e);
-    original(type, e);
-    for (; i < v->count; i++)
-        visit_tell_one(v, &v->to[i], type, e);
+    int saved = errno;
+    for (uint32_t i = first; i < end; i++)
+        tell(v, &v->to[i], type, e);
+    errno = saved;
+}
+
+void visit_tell_range(struct visit *v, uint32_t type, struct range r)
+{
+    int saved = errno;
+    for (uint32_t i = 0; i < v->count; i++) {
+        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
+        tell(v, &v->to[i], type, &e);
+    }
+    errno = saved;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
@@ -97,9 +113,7 @@ static uint32_t natives_of(uint32_t set)
 static void arm(void)
 {
     const struct handlers *t = atomic_load(&events.table);
-    uint32_t wanted = 0;
-    for (uint32_t i = 0; t && i < t->count; i++)
-        wanted |= t->handler[i].events;
+    uint32_t wanted = t ? t->wanted : 0;
     atomic_store(&events_armed, natives_of(wanted) & natives_of(events.installed));
     heap_constructed(); /* another's constructor may listen before ours has run */
     atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
@@ -120,6 +134,10 @@ static const struct handlers *present(void)
 
 static void publish(struct handlers *t)
 {
+    for (uint32_t i = 0; i < t->count; i++) {
+        t->before += t->handler[i].priority < 0;
+        t->wanted |= t->handler[i].events;
+    }
     struct handlers *old = atomic_exchange(&events.table, t);
     arm();
     turns_retire(old ? &old->table : NULL);

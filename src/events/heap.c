@@ -9,10 +9,7 @@ static void tell(uint32_t type, void *at, size_t bytes)
 {
     struct visit v;
     visit_begin(&v);
-    for (uint32_t i = 0; i < v.count; i++) {
-        union rtc_event e = {.vm_mapped = {at, bytes}};
-        visit_tell_one(&v, &v.to[i], type, &e);
-    }
+    visit_tell_range(&v, type, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
     visit_end(&v);
 }
 

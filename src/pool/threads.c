@@ -138,6 +138,8 @@ struct thread *threads_register(void)
     struct thread *t = struct_take();
     if (t) {
         bool listed = t->record != NULL;
+        atomic_store(&t->turn, 0); /* its last thread may have left in the middle */
+        atomic_store(&t->maps_ended, atomic_load(&t->maps_begun));
         t->tid = os_tid();
         t->record = record_take(&t->number);
         if (!listed) /* only now: who walks the list looks at records */
