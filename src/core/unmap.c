@@ -17,7 +17,7 @@
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 
 /* Its control block lies in it, or in the mapping that it is a part of. */
-static bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end, struct error_record *region)
+static COLD bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end, struct error_record *region)
 {
     struct mapping m = {.start = c->around, .end = c->around_end};
     if (threads_alive() < 2 || (c->whole && threads_alive() > THREADS_LOOKED_AT))
@@ -32,8 +32,8 @@ static bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end
            !(here >= start && here < end);
 }
 
-/* The first hole there; false: somebody has filled it by now. */
-static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
+/* The first hole there; false: somebody has filled it by now.  Not in line: its list is gone when that is told. */
+static COLD bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
 {
     struct mappings all;
     struct mapping m;

@@ -180,11 +180,14 @@ uintptr_t os_break_start(void);
 /* Bytes of a shared memory segment, whole pages; 0: it cannot be asked. */
 uint64_t os_shared_segment_bytes(int id);
 
-/* All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing. */
+/*
+ * All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing.  Small, for it lies on the
+ * stack, perhaps a handler's of 8 KiB.
+ */
 struct mappings {
     int fd;
     uint32_t at, end;
-    char piece[4096];
+    char piece[1024];
 };
 
 int os_mappings_open(struct mappings *all); /* -errno: they cannot be asked for */

@@ -6,6 +6,7 @@
  * rtc-build: -pthread -fno-optimize-sibling-calls
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,6 +52,22 @@ static void over_a_block(void)
     memset(block, 7, 1 << 20);
     must(munmap(page, 16 * PAGE) == 0 && page[PAGE] == 7);
     free(block);
+}
+
+static void unmap_twice(int signal)
+{
+    (void)signal;
+    twice();
+}
+
+/* As small as handlers' stacks often are, with nothing below: what is asked must fit. */
+static void twice_on_a_small_stack(void)
+{
+    char *at = mmap(NULL, 8 * PAGE, PROT_NONE, PLAIN, -1, 0);
+    stack_t stack = {.ss_sp = at + 4 * PAGE, .ss_size = 2 * PAGE};
+    struct sigaction action = {.sa_handler = unmap_twice, .sa_flags = SA_ONSTACK};
+    must(at != MAP_FAILED && mprotect(stack.ss_sp, stack.ss_size, READ_WRITE) == 0);
+    must(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0 && raise(SIGUSR1) == 0);
 }
 
 static pthread_barrier_t both;
@@ -170,7 +187,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
-        {"twice", twice}, {"too_long", too_long}, {"over_a_block", over_a_block},
+        {"twice", twice}, {"twice_on_a_small_stack", twice_on_a_small_stack}, {"too_long", too_long}, {"over_a_block", over_a_block},
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
         {"mapped_unseen", mapped_unseen}, {"several", several},
         {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},

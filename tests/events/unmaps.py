@@ -9,6 +9,7 @@ from harness import Run, main, must
 
 WRONG = {
     'twice': 'munmap of 16.0 KiB that is not mapped (warning)',
+    'twice_on_a_small_stack': 'munmap of 16.0 KiB that is not mapped (warning)',
     'too_long': 'munmap of 24.0 KiB that is not mapped at offset 16384 (warning)',
     'over_a_block': 'munmap of 64.0 KiB over a 1048576-byte block: left as it is (warning)',
     'stack_of_another': 'munmap of 8192 B on the stack of thread 2 (warning)',
