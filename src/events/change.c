@@ -319,13 +319,15 @@ void *change_map(struct origin o, union rtc_event *e)
     return e->mmap.result;
 }
 
-/* Performed, as by a handler. */
-static void unmap_around_ours(union rtc_event *e, struct range gone)
+/* Performed, as by a handler.  0, or why not all is gone. */
+static int unmap_around_ours(union rtc_event *e, struct range gone)
 {
     struct range piece;
-    for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
-        MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)((void *)piece.start, piece.end - piece.start));
     e->munmap.result = 0;
+    for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
+        if (MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)((void *)piece.start, piece.end - piece.start)) != 0)
+            return errno;
+    return 0;
 }
 
 int change_unmap(struct origin o, void *address, size_t size)
@@ -336,9 +338,12 @@ int change_unmap(struct origin o, void *address, size_t size)
     begin(&c, o);
     c.map.unmaps = true;
     going(&c, gone);
-    if (unmap_has_ours(&c.map, gone.start, gone.end))
-        unmap_around_ours(&e, gone);
+    int err = unmap_has_ours(&c.map, gone.start, gone.end) ? unmap_around_ours(&e, gone) : 0;
     make_call(&c, RTC_EVENT_MUNMAP, &e);
+    if (unlikely(err)) {
+        e.munmap.result = -1;
+        errno = err;
+    }
     if (unlikely(e.munmap.result == -1))
         stayed(&c, gone);
     mapped_gone(&c.map, e.munmap.result != -1);

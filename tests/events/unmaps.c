@@ -5,6 +5,8 @@
  *
  * rtc-build: -pthread -fno-optimize-sibling-calls
  */
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -169,16 +171,31 @@ static void refused(void)
     must(munmap(place + 1, PAGE) == -1 && munmap(place, 0) == -1);
 }
 
-/* What is behind our back lies in the hole by now: the runtime's table of handlers, if nothing else. */
-static void around_a_hole(void)
+/* 16 pages, a hole in which something of the runtime's lies: its table of handlers, if nothing else; 16 pages. */
+static char *make_hole(void)
 {
-    char *at = mmap(NULL, 256 * PAGE, PROT_NONE, PLAIN | MAP_NORESERVE, -1, 0);
+    char *at = mmap(NULL, 256 * PAGE, PROT_NONE, PLAIN | MAP_NORESERVE, -1, 0), *other = at;
     must(at != MAP_FAILED && munmap(at + 16 * PAGE, 224 * PAGE) == 0);
     while (!is_any_mapped(at + 16 * PAGE, 224 * PAGE))
-        must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, at++) == 0);
-    at = (char *)((uintptr_t)at & -PAGE);
-    must(munmap(at, 256 * PAGE) == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, other++) == 0);
+    return at;
+}
+
+static void around_a_hole(void)
+{
+    must(munmap(make_hole(), 256 * PAGE) == 0);
     must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > 0);
+}
+
+/* The piece behind it cannot be unmapped: that is what the program is told. */
+static void around_a_hole_refused(void)
+{
+    char *at = make_hole(), **refused = dlsym(RTLD_DEFAULT, "munmaps_refused");
+    unsigned char in_memory[16];
+    must(refused != NULL);
+    *refused = at + 255 * PAGE;
+    must(munmap(at, 256 * PAGE) == -1 && errno == ENOMEM);
+    must(mincore(at, PAGE, in_memory) == -1 && mincore(at + 240 * PAGE, 16 * PAGE, in_memory) == 0);
 }
 
 int main(int argc, char **argv)
@@ -191,7 +208,7 @@ int main(int argc, char **argv)
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
         {"mapped_unseen", mapped_unseen}, {"several", several},
         {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},
-        {"around_a_hole", around_a_hole},
+        {"around_a_hole", around_a_hole}, {"around_a_hole_refused", around_a_hole_refused},
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

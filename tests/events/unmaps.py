@@ -37,6 +37,12 @@ def right(name):
     return check
 
 
+def refused(stage):
+    behind = {'LD_PRELOAD': stage.program('events/munmaps.so')}
+    run = Run(stage, [stage.program('events/unmaps'), 'around_a_hole_refused'], env=behind).wait()
+    must(run.status == 0 and run.report.data['errors'] == [], run.status, run.report.data['errors'])
+
+
 def suppressed(stage):
     rules = stage.room() + '/rules'
     with open(rules, 'w') as f:
@@ -48,4 +54,4 @@ def suppressed(stage):
 
 if __name__ == '__main__':
     main([('wrong_' + n, wrong(n, s)) for n, s in WRONG.items()] + [('right_' + n, right(n)) for n in RIGHT] +
-         [('suppressed', suppressed)])
+         [('around_a_hole_refused', refused), ('suppressed', suppressed)])
