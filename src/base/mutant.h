@@ -1,5 +1,5 @@
 /*
- * mutant.h - runtimes that lack one check, built to prove that the tests would notice (tests/crimes).
+ * mutant.h - runtimes that lack one check, built to prove that the tests would notice (tests/crimes, counters).
  *
  * cmake -DRTC_MUTANT=NO_DUF makes one; MUTANT(NO_DUF) is true in it, and false everywhere else.
  */
@@ -19,6 +19,7 @@ enum mutant {
     MUTANT_NO_SWEEP,   /* the look at all blocks at the end */
     MUTANT_NO_OOM,     /* no memory */
     MUTANT_NO_REGION,  /* what an address is that is no block's */
+    MUTANT_NO_RECHECK, /* of a moment of all counters: was anybody counting meanwhile? (tests/counters) */
 };
 #define MUTANT_NAMED_(name) MUTANT_##name
 #define MUTANT_NAMED(name) MUTANT_NAMED_(name)

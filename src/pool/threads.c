@@ -7,6 +7,7 @@
  * A thread past the end of its thread-specific data still frees and allocates (libc does, for the
  * DTV and the stack): such threads share one struct, under a lock.
  */
+#include "mutant.h"
 #include "pool_priv.h"
 
 #include <string.h>
@@ -219,7 +220,8 @@ bool threads_totals_at_once(struct thread_totals *sum)
 {
     struct thread_totals again;
     for (uint32_t i = 0; i < TRIES; i++)
-        if (totals_if_all_rest(sum) && totals_if_all_rest(&again) && is_same(sum, &again))
+        if (totals_if_all_rest(sum) &&
+            (MUTANT(NO_RECHECK) || (totals_if_all_rest(&again) && is_same(sum, &again))))
             return true;
     if (!fork_stop_writers())
         return false;

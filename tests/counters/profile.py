@@ -4,22 +4,40 @@
 # rtc-test: counters/profile-full full 3600 --full
 import os
 import re
+import resource
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import SOURCE, main
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)) + folder for folder in ('/../stress', '/../crimes')]
+import mutant
+from harness import SOURCE, Run, main, must
 from contracts import absent, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
 
 
-def rows(how):
+def rows(how, most):
+    """Of each moment six variables are read: `most` makes ten million."""
     def check(stage):
-        moments = str(stage.sample(1000, 200000))
-        return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--moments', moments], 1500), moments)
+        moments = str(stage.sample(1000, most))
+        return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--moments', moments], 3500), moments)
     return check
 
 
+def without_recheck(stage):
+    """A runtime that does not look whether anybody was counting meanwhile tears a moment within 10 s
+    that it has the processors for."""
+    room = stage.room()
+    env = {'LD_PRELOAD': mutant.build(room, 'NO_RECHECK'), 'RTCHECK_POOL_DIR': room}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = Run(stage, [stage.program('counters/profile'), '--moments', str(1 << 40), 'one_moment'], how='plain',
+              env=env).wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / min(os.cpu_count(), 8)
+    must(run.out == b'wrong one_moment\n' and b'is_torn' in run.err and seconds < 10, run.out, run.err, seconds)
+    return 'torn after %.1f s' % seconds
+
+
 if __name__ == '__main__':
-    main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
+    main([('rows_by_hand', rows('hand', 1700000)), ('rows_by_launcher', rows('launcher', 1000)),
+          ('without_recheck', without_recheck),
           ('absent', absent('counters/profile')), ('header', header('profile.h'))])

@@ -76,7 +76,7 @@ void row_one_moment(void)
     start_all(thread, THREADS);
     uint64_t first = 0, others;
     for (uint64_t taken = 0; taken < moments;) {
-        rest = taken % 1000 < 500 ? 2000 : 0;
+        rest = taken % 1000 < 900 ? 20 * (unsigned)(taken % 32) : 0;
         int err = rtc_profile_start_reads(p, 0);
         must(err == 0 || err == -EAGAIN);
         if (err)
