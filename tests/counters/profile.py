@@ -13,6 +13,7 @@ from harness import SOURCE, Run, main, must
 from contracts import absent, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
+ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks')]  # in scenes of their own
 
 
 def rows(how, most):
@@ -21,6 +22,28 @@ def rows(how, most):
         moments = str(stage.sample(1000, most))
         return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--moments', moments], 3500), moments)
     return check
+
+
+def pool_full(stage):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
+
+    rows_hold(stage, 'counters/profile', ['pool_full'], 'hand', preexec_fn=limit)
+
+
+def hidden(stage):
+    """Of a search in mid-run: what rules hid is known to the program that asked."""
+    rules = stage.room() + '/rules'
+    with open(rules, 'w') as f:
+        f.write('leak:lose_two\n')
+    for how in 'hand', 'launcher':
+        rows_hold(stage, 'counters/profile', ['hidden_leaks'], how, options=['suppressions=' + rules])
+
+
+def without_wiping(stage):
+    """Where the kernel cannot wipe a page at a fork we do, in those that we hear of."""
+    rows = [r for r in ROWS if 'fork' in r or 'callback' in r]
+    return rows_hold(stage, 'counters/profile', rows, 'hand', env={'RTCHECK_TEST_WITHOUT': 'wipeonfork'})
 
 
 def without_recheck(stage):
@@ -39,5 +62,6 @@ def without_recheck(stage):
 
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand', 1700000)), ('rows_by_launcher', rows('launcher', 1000)),
+          ('pool_full', pool_full), ('hidden', hidden), ('without_wiping', without_wiping),
           ('without_recheck', without_recheck),
           ('absent', absent('counters/profile')), ('header', header('profile.h'))])

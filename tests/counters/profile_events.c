@@ -173,6 +173,17 @@ void row_pool_grow(void)
     must(told.pool.used <= told.pool.size && told.pool.used > size / 2);
 }
 
+/* Run where files may have a few MiB; the run goes on. */
+void row_pool_full(void)
+{
+    rtc_profile_t *p = open_process();
+    listen_to(p, "pool_full", take_note, &told);
+    fill_pool(1000000);
+    must(was_told(p, "pool_full") && told.pool.size >= told.pool.used && told.pool.size == read_var(p, "pool_size"));
+    listen_to(p, "pool_full", NULL, NULL);
+    fill_pool(100000);
+}
+
 void row_thread_exit(void)
 {
     pthread_t thread;

@@ -48,6 +48,21 @@ void row_searches(void)
     must(try_var(p, "suppressed") == -ENODATA); /* it was told to nobody */
 }
 
+__attribute__((noinline)) static void lose_two(void)
+{
+    for (unsigned i = 0; i < 2; i++)
+        must(malloc(60));
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Run with a rule that hides what lose_two loses: a leak, or two where something points to one of the blocks. */
+void row_hidden_leaks(void)
+{
+    rtc_profile_t *p = open_process();
+    lose_two();
+    must(rtc_check_leaks(0, NULL) >= 1 && read_var(p, "suppressed") - 1 <= 1);
+}
+
 /* ---- memory of ours ------------------------------------------------------------------------------- */
 
 void row_memory(void)

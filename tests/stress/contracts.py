@@ -10,8 +10,8 @@ COMPILERS = ('cc -std=c99 -x c', 'cc -std=c17 -x c', 'c++ -std=c++11 -x c++', 'c
 STRICT = ['-Wall', '-Wextra', '-Wpedantic', '-Werror']
 
 
-def rows_hold(stage, program, rows, how, args=(), seconds=120, env=None):
-    run = Run(stage, [stage.program(program), *args] + rows, how=how, env=env).wait(seconds)
+def rows_hold(stage, program, rows, how, args=(), seconds=120, **scene):
+    run = Run(stage, [stage.program(program), *args] + rows, how=how, **scene).wait(seconds)
     said = run.out.decode().split('\n')[:-1]
     must(said == ['ok ' + r for r in rows], 'rows:', sorted(set(said) ^ {'ok ' + r for r in rows}),
          run.err.decode()[-1000:])
