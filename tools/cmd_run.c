@@ -38,6 +38,7 @@ struct run {
     struct reaper reaper;
     struct judges judges;
     struct counters *counters; /* NULL: none are asked for */
+    struct tracker *tracker;   /* of their rows, the same */
     uint64_t begin_ns;         /* CLOCK_MONOTONIC: when it was let go */
     struct counter_row counter_rows[COUNTERS_MAX];
     unsigned counter_count;
@@ -81,6 +82,8 @@ int print_version(void)
 static int make_counters(struct run *r)
 {
     const char *list = option_text(&r->options, "counters");
+    if (!*list && option_is_given(&r->options, "interval"))
+        return fail(r->err, -EINVAL, "option interval: of what? (--counters=LIST)");
     return *list ? counters_make(&r->counters, list, r->err) : 0;
 }
 
@@ -150,6 +153,14 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void count_program(struct run *r)
+{
+    counters_open(r->counters, r->started.pid);
+    if (option_is_given(&r->options, "interval"))
+        r->tracker = tracker_start(r->counters, r->started.pid, option_number(&r->options, "interval", 0), r->log,
+                                   &r->unwritten);
+}
+
 /* Starts the program and waits for its end.  -errno: it never began. */
 static int run_program(struct run *r)
 {
@@ -171,7 +182,7 @@ static int run_program(struct run *r)
         return bad;
     keeper_watch(&r->keeper, r->started.pid);
     if (r->counters)
-        counters_open(r->counters, r->started.pid);
+        count_program(r);
     r->begin_ns = now_ns();
     start_go(&r->started);
     if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
@@ -184,6 +195,8 @@ static int run_program(struct run *r)
         reaper_start(&r->reaper, &r->lost);
     }
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);
+    if (r->tracker)
+        tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
         r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
     signals_after_program(&r->was);

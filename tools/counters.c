@@ -68,7 +68,7 @@ void counters_free(struct counters *all)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-struct perf_event_attr counter_attr(const struct counter *c, bool on_exec)
+struct perf_event_attr counter_attr(const struct counter *c, enum counting how)
 {
     return (struct perf_event_attr){
         .type = c->event.type,
@@ -76,9 +76,9 @@ struct perf_event_attr counter_attr(const struct counter *c, bool on_exec)
         .config = c->event.config,
         .config1 = c->event.config1,
         .config2 = c->event.config2,
-        .disabled = on_exec,
-        .enable_on_exec = on_exec,
-        .inherit = on_exec,
+        .disabled = how != COUNT_AT_ONCE,
+        .enable_on_exec = how != COUNT_AT_ONCE,
+        .inherit = how == COUNT_ALL_FROM_EXEC,
         .exclude_user = !c->event.in_both && !c->user,
         .exclude_kernel = c->event.in_both || !c->kernel, /* those of both tell of the kernel all the same */
         .exclude_hv = !c->user || !c->kernel,
@@ -91,9 +91,9 @@ static bool is_clock(const struct counter *c)
     return c->event.source >= SOURCE_CLOCKS;
 }
 
-void counter_open(struct counter *c, pid_t pid, bool on_exec)
+void counter_open(struct counter *c, pid_t pid, enum counting how)
 {
-    struct perf_event_attr attr = counter_attr(c, on_exec);
+    struct perf_event_attr attr = counter_attr(c, how);
     if (*c->why || is_clock(c))
         return;
     c->fd = perf_open(&attr, pid, -1);
@@ -113,7 +113,7 @@ void counter_open(struct counter *c, pid_t pid, bool on_exec)
 void counters_open(struct counters *all, pid_t pid)
 {
     for (unsigned i = 0; i < all->count; i++)
-        counter_open(&all->at[i], pid, true);
+        counter_open(&all->at[i], pid, COUNT_ALL_FROM_EXEC);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static void list_name(const char *name, void *about)
     snprintf(c.name, sizeof c.name, "%s", name);
     if (counter_resolve(&c, err) != 0)
         return;
-    counter_open(&c, 0, true);
+    counter_open(&c, 0, COUNT_ALL_FROM_EXEC);
     if (*c.why == '\0' && (c.event.source == SOURCE_THREAD_CLOCK || c.event.source == SOURCE_WAIT_TIME))
         snprintf(c.why, sizeof c.why, "%s", refusal_words(REFUSAL_ONE_THREAD));
     printf("%-34s %s%s\n", name, *c.why ? c.why : source_name(c.event.source), c.user_alone ? ", user mode alone" : "");

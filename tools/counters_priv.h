@@ -6,6 +6,7 @@
  *   counter_pmu.c    the same of what it tells of in /sys
  *   counter_pfm.c    and of what libpfm4 knows of processors
  *   counter_why.c    why it refuses
+ *   track.c          --interval: rows of threads and children, which rings.c hears of (track_priv.h)
  *   perf.c           the system calls
  */
 #ifndef COUNTERS_PRIV_H
@@ -103,10 +104,16 @@ int perf_open(const struct perf_event_attr *attr, pid_t pid, int cpu);
 bool perf_read(int fd, struct counts *counts);
 void perf_close(int fd);
 
-/* What is asked of the kernel for this counter: from the next exec on, or at once. */
-struct perf_event_attr counter_attr(const struct counter *c, bool on_exec);
+enum counting {
+    COUNT_ALL_FROM_EXEC, /* and what it makes */
+    COUNT_FROM_EXEC,     /* this thread alone */
+    COUNT_AT_ONCE,       /* the same, as it is */
+};
+
+/* What is asked of the kernel for this counter. */
+struct perf_event_attr counter_attr(const struct counter *c, enum counting how);
 /* Opens it, in user mode alone where that is what may be counted; c->why where that cannot be. */
-void counter_open(struct counter *c, pid_t pid, bool on_exec);
+void counter_open(struct counter *c, pid_t pid, enum counting how);
 /* What it has counted, scaled to the time when it was to count. */
 struct counter_reading reading_of(const struct counts *counts);
 

@@ -83,7 +83,7 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
     opterr = 0;
     for (;;) {
         const char *word = argv[optind ? optind : 1];
-        int c = getopt_long_only(argc, argv, "+:qh", longs, NULL);
+        int c = getopt_long_only(argc, argv, "+:qhT:", longs, NULL);
         int bad = 0;
         if (c == -1)
             break;
@@ -95,8 +95,10 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
             bad = word_set(o, option_index("quiet", 5), NULL, err);
         else if (c == 'h')
             bad = word_set(o, option_index("help", 4), NULL, err);
+        else if (c == 'T')
+            bad = word_set(o, option_index("interval", 8), optarg, err);
         else if (c == ':')
-            bad = word_set(o, (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
+            bad = word_set(o, optopt == 'T' ? option_index("interval", 8) : (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
         else
             bad = refuse_word(word, err);
         if (bad)

@@ -396,6 +396,18 @@ void counters_free(struct counters *all);
 /* Every name there is, and whether it can be counted here: to stdout. */
 void counters_list(void);
 
+/* ---- track.c: --interval ------------------------------------------------------------------- */
+
+struct tracker;
+
+/*
+ * Rows of the counters, which stay: for each thread and child when it begins, execs and ends, and each
+ * interval_ms (0: never) to `log`.  After counters_open.  NULL: there will be none, which `lost` says.
+ */
+struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
+                              struct lost *lost);
+void tracker_end(struct tracker *tracker, struct lost *lost);
+
 /* ---- reaper.c: the records of ended processes, while the run goes on ---------------------- */
 
 /* A thread; between reaper_start and reaper_end the report is its alone. */

@@ -385,6 +385,15 @@ static void single_letters(void **state)
     assert_int_equal(parse(&o, &rest, "-h", NULL, NULL), 0);
     assert_true(option_flag(&o, "help"));
     options_free(&o);
+    assert_int_equal(parse(&o, &rest, "-T", "250", NULL), 0);
+    assert_int_equal(option_number(&o, "interval", 0), 250);
+    options_free(&o);
+    assert_int_equal(parse(&o, &rest, "-T0", NULL, NULL), 0);
+    assert_true(option_is_given(&o, "interval") && option_number(&o, "interval", 7) == 0);
+    options_free(&o);
+    assert_int_equal(parse(&o, &rest, "-T", NULL, NULL), -EINVAL);
+    assert_non_null(strstr(err, "interval"));
+    options_free(&o);
 }
 
 static void defaults(void **state)

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""rtcheck --interval: a row for each thread and child when it begins, execs and ends, and between."""
+# rtc-test: counters/track ci 60
+import errno
+import os
+import select
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from contract import words_of
+from harness import Run, clean_environment, main, must
+
+EVENTS = 'page-faults:u,task-clock,instructions:u'
+
+
+class Row:
+    def __init__(self, line):
+        words = line.split()
+        self.time, self.pid, self.event = float(words[0]), int(words[1]), words[3]
+        self.tid = 0 if words[2] == '-' else int(words[2])
+        self.faults, self.clock, self.instructions = [None if w == 'n/a' else int(w) for w in words[4:]]
+        self.line = line
+
+
+class Program:
+    """tests/counters/waits.c under --interval, whose rows are read while it runs."""
+
+    def __init__(self, stage, *options, wrap=()):
+        self.process = subprocess.Popen(
+            [*wrap, stage.rtcheck, '--counters=' + EVENTS, *options, stage.program('counters/waits')],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
+        self.rows, self.rest, self.all = [], b'', []
+        self.done()
+
+    def done(self):
+        must(self.process.stdout.readline() == b'done\n', 'a step was not done')
+
+    def step(self, letter):
+        self.process.stdin.write(letter.encode())
+        self.process.stdin.flush()
+        self.done()
+
+    def take(self, text):
+        *lines, self.rest = (self.rest + text).split(b'\n')
+        for line in lines:
+            self.all.append(line.decode())
+            if line[:1] == b' ' and len(line.split()) == 7 and line.split()[1].isdigit():
+                self.rows.append(Row(line.decode()))
+
+    def until(self, event, tid=None):
+        """Reads on to the next row of this event that has not been waited for."""
+        end = time.monotonic() + 20
+        while True:
+            for i, row in enumerate(self.rows):
+                if row.event == event and tid in (None, row.tid):
+                    del self.rows[:i + 1]
+                    return row
+            ready = select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]
+            must(ready, 'no row', event, tid, 'in', self.all)
+            self.take(os.read(self.process.stderr.fileno(), 65536))
+
+    def end(self):
+        out, err = self.process.communicate(timeout=50)
+        self.take(err)
+        must(self.process.returncode == 5, 'status', self.process.returncode, self.all)
+        return self.rows
+
+
+def check_units(row):
+    must(row.instructions is None or os.path.exists('/sys/bus/event_source/devices/cpu'), 'no PMU', row.line)
+
+
+def lives(stage):
+    """Main, a thread, a child: each has its rows, and what it did is in its own alone."""
+    p = Program(stage, '-T', '0')
+    begin = p.until('exec')
+    must(begin.pid == begin.tid and begin.faults < 500, begin.line)
+    p.step('m')
+    p.step('t')
+    thread = p.until('init_lwp')
+    must(thread.pid == begin.pid and thread.tid != begin.tid and thread.faults < 100, thread.line)
+    p.step('g')
+    ended = p.until('fini_lwp')
+    must(ended.tid == thread.tid and 1000 <= ended.faults < 1500 and ended.clock > 0, ended.line)
+    p.step('c')
+    child = p.until('fork')
+    must(child.pid == child.tid != begin.pid and child.faults < 500, child.line)
+    p.step('g')
+    gone = p.until('exit')
+    must(gone.pid == child.pid and gone.tid == 0 and 1000 <= gone.faults < 2000, gone.line)
+    last = p.end()
+    must([(row.event, row.tid) for row in last] == [('fini_lwp', begin.tid), ('exit', 0)], [row.line for row in last])
+    must(1000 <= last[0].faults < 2500, 'main alone', last[0].line)
+    must(last[1].faults == last[0].faults + ended.faults, 'main and its thread', last[1].line)
+    total = [line for line in p.all if line.startswith('COUNTERS')][0].split()
+    must(total[1] == 'page-faults:u' and int(total[2]) >= last[1].faults + gone.faults, 'all of them', total)
+    for row in (begin, thread, ended, child, gone, *last):
+        check_units(row)
+    must(begin.time <= thread.time <= ended.time <= child.time <= gone.time <= last[1].time, 'times')
+
+
+def ticks(stage):
+    """Rows of everybody while nothing happens; what was done since is in the next; none with 0."""
+    p = Program(stage, '--interval=20')
+    main_tid = p.until('exec').tid
+    first = p.until('tick', main_tid)
+    p.step('t')
+    thread = p.until('init_lwp')
+    p.until('tick', thread.tid)
+    p.step('m')
+    before = p.until('tick', main_tid)
+    p.until('tick', main_tid)
+    after = p.until('tick', main_tid)
+    must(after.faults >= first.faults + 1000 and before.time < after.time, first.line, after.line)
+    must(p.until('tick', thread.tid).faults < 100, 'the other one did nothing')
+    p.step('g')
+    p.end()
+    p = Program(stage, '-T', '0')
+    p.step('m')
+    must([row.event for row in p.end()] == ['exec', 'fini_lwp', 'exit'], p.all)
+
+
+def execs(stage):
+    p = Program(stage, '-T0')
+    pid = p.until('exec').pid
+    p.step('m')
+    p.step('x')
+    again = p.until('exec')
+    must(again.pid == pid and again.faults >= 1000, 'counted on', again.line)
+    p.end()
+
+
+def short_lives(stage):
+    """Each thread has its rows, however short it lived; what is not known of one is n/a, never 0, and said."""
+    p = Program(stage, '-T', '0')
+    p.step('s')
+    rows = p.end()
+    begun = [row for row in rows if row.event == 'init_lwp']
+    ended = [row for row in rows if row.event == 'fini_lwp' and row.tid != row.pid]
+    must(len(begun) == 20 and [row.tid for row in ended] == [row.tid for row in begun], p.all)
+    missed = sum(row.clock is None for row in ended)
+    must(all(row.clock is None or row.clock > 0 or row.faults is not None for row in ended), p.all)
+    said = [line for line in p.all if 'had ended before they could be counted' in line]
+    must(bool(said) == bool(missed) and (not said or said[0].split()[3] == str(missed)), missed, said)
+    exit_row = rows[-1]
+    must((exit_row.faults is None) == bool(missed), 'a sum is of all', exit_row.line)
+    return '%d of 20 were missed' % missed
+
+
+def refused(stage):
+    """Where perf events are not to be had there are no rows, and why; the program runs on."""
+    for name in ('EPERM', 'ENOSYS', 'EACCES'):
+        p = Program(stage, '-T', '10', wrap=[stage.program('counters/refuse'), str(getattr(errno, name))])
+        must(p.end() == [], p.all)
+        must('rtcheck: note: --interval: no rows of threads: ' + words_of(name)[:110] in p.all, name, p.all)
+    run = Run(stage, ['true'], options=['interval=5'], files=False).wait()
+    must((run.status, run.err) == (125, b'rtcheck: option interval: of what? (--counters=LIST)\n'), run.status, run.err)
+
+
+if __name__ == '__main__':
+    main([('lives', lives), ('ticks', ticks), ('execs', execs), ('short_lives', short_lives), ('refused', refused)])

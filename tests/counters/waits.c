@@ -1,0 +1,110 @@
+/*
+ * waits.c - does one thing for each letter on its standard input, and says "done".
+ *
+ * rtc-build: -pthread
+ *
+ *   t  starts a thread, c forks a child: it waits until it is let go
+ *   g  lets go of who was started last, who touches 1000 pages, ends, and is waited for
+ *   m  touches 1000 pages itself
+ *   s  starts 20 threads, one after the other, that end at once
+ *   x  becomes itself again by exec
+ * Ends with 5 at the end of its input.
+ */
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGES = 1000, PAGE = 4096 };
+
+static int go[2];
+static pthread_t thread;
+static pid_t child; /* 0: it was a thread */
+
+static void touch(void)
+{
+    char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        _exit(100);
+    madvise(p, PAGES * PAGE, MADV_NOHUGEPAGE);
+    for (int i = 0; i < PAGES; i++)
+        p[i * PAGE] = 1;
+    munmap(p, PAGES * PAGE);
+}
+
+static void *wait_and_touch(void *unused)
+{
+    char byte;
+    if (read(go[0], &byte, 1) == 1)
+        touch();
+    return unused;
+}
+
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+static void start_thread(void *(*what)(void *))
+{
+    child = 0;
+    if (pthread_create(&thread, NULL, what, NULL) != 0)
+        _exit(100);
+}
+
+static void start_child(void)
+{
+    child = fork();
+    if (child == 0) {
+        wait_and_touch(NULL);
+        _exit(0);
+    }
+}
+
+static void let_go(void)
+{
+    if (write(go[1], "", 1) != 1)
+        _exit(100);
+    if (child)
+        waitpid(child, NULL, 0);
+    else
+        pthread_join(thread, NULL);
+}
+
+static void step(char letter, char **argv)
+{
+    switch (letter) {
+    case 't':
+        start_thread(wait_and_touch);
+        break;
+    case 'c':
+        start_child();
+        break;
+    case 'g':
+        let_go();
+        break;
+    case 'm':
+        touch();
+        break;
+    case 's':
+        for (int i = 0; i < 20; i++) {
+            start_thread(do_nothing);
+            pthread_join(thread, NULL);
+        }
+        break;
+    case 'x':
+        execv("/proc/self/exe", argv);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    char letter;
+    (void)argc;
+    if (pipe(go) != 0)
+        return 100;
+    while (write(1, "done\n", 5) == 5 && read(0, &letter, 1) == 1)
+        step(letter, argv);
+    return 5;
+}

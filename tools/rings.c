@@ -1,0 +1,194 @@
+/*
+ * rings.c - forks, execs and ends of a program's threads and children, as the kernel notes them.
+ *
+ * An event that counts nothing is opened on the program, inherited by all that it makes, for each processor,
+ * since a ring of an inherited event is one processor's.  In its ring is a record of each fork, exec and
+ * exit, with the time, by which the rings are put in one order.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "track_priv.h"
+
+#define RING_PAGES 8u /* a power of two: some 700 records */
+#define RECORD_MAX 256u
+
+struct ring {
+    int fd;
+    struct perf_event_mmap_page *head;
+    char *data;
+};
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int ring_open(struct ring *ring, pid_t pid, int cpu)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_DUMMY,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+        .inherit = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .comm = 1,
+        .comm_exec = 1,
+        .task = 1,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+        .watermark = 1, /* else records of this kind wake nobody */
+        .wakeup_watermark = 1,
+    };
+    ring->fd = perf_open(&attr, pid, cpu);
+    if (ring->fd < 0)
+        return ring->fd;
+    void *p = mmap(NULL, (1 + RING_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    if (p != MAP_FAILED) {
+        ring->head = p;
+        ring->data = (char *)p + page_bytes();
+        return 0;
+    }
+    int bad = -errno;
+    perf_close(ring->fd);
+    return bad;
+}
+
+int rings_open(struct rings *rings, pid_t pid)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    int bad = cpus > 0 ? 0 : -ENODEV;
+    *rings = (struct rings){.at = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof *rings->at)};
+    for (int cpu = 0; !bad && rings->at && cpu < cpus; cpu++) {
+        bad = ring_open(&rings->at[rings->count], pid, cpu);
+        rings->count += bad == 0;
+        bad = bad == -ENODEV ? 0 : bad; /* it is offline */
+    }
+    if (!rings->at || (!bad && rings->count == 0))
+        bad = -ENODEV;
+    if (bad)
+        rings_close(rings);
+    return bad;
+}
+
+void rings_close(struct rings *rings)
+{
+    for (unsigned i = 0; i < rings->count; i++) {
+        munmap(rings->at[i].head, (1 + RING_PAGES) * page_bytes());
+        perf_close(rings->at[i].fd);
+    }
+    free(rings->at);
+    free(rings->events);
+    *rings = (struct rings){0};
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static struct life_event *event_add(struct rings *rings)
+{
+    if (rings->event_count == rings->event_room) {
+        size_t room = rings->event_room ? 2 * rings->event_room : 64;
+        struct life_event *more = reallocarray(rings->events, room, sizeof *more);
+        if (!more)
+            return NULL;
+        rings->events = more;
+        rings->event_room = room;
+    }
+    return &rings->events[rings->event_count++];
+}
+
+/* A record of a fork or an exit: pid, that of the parent, tid, that of the parent, time. */
+struct task_words {
+    uint32_t pid, ppid, tid, ptid;
+    uint64_t time;
+};
+
+static void record_take(struct rings *rings, const char *record, const struct perf_event_header *head)
+{
+    struct life_event e = {0};
+    const char *body = record + sizeof *head;
+    struct task_words task;
+    uint32_t who[2];
+    memcpy(&task, body, sizeof task);
+    memcpy(who, body, sizeof who);
+    if (head->type == PERF_RECORD_FORK || head->type == PERF_RECORD_EXIT) {
+        e = (struct life_event){.what = head->type == PERF_RECORD_FORK ? LIFE_FORK : LIFE_EXIT,
+                                .pid = task.pid, .tid = task.tid, .parent = task.ppid, .time_ns = task.time};
+    } else if (head->type == PERF_RECORD_COMM && head->misc & PERF_RECORD_MISC_COMM_EXEC) {
+        e = (struct life_event){.what = LIFE_EXEC, .pid = who[0], .tid = who[1]};
+        memcpy(&e.time_ns, record + head->size - sizeof e.time_ns, sizeof e.time_ns); /* the last of its sample */
+    } else if (head->type == PERF_RECORD_LOST) {
+        e = (struct life_event){.what = LIFE_LOST};
+        memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* behind an id */
+        memcpy(&e.time_ns, record + head->size - sizeof e.time_ns, sizeof e.time_ns);
+    } else {
+        return;
+    }
+    struct life_event *room = event_add(rings);
+    if (room)
+        *room = e;
+}
+
+/* Out of the ring, which may go on at its beginning. */
+static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t bytes)
+{
+    size_t size = RING_PAGES * page_bytes(), at = from % size, first = bytes < size - at ? bytes : size - at;
+    memcpy(to, ring->data + at, first);
+    memcpy((char *)to + first, ring->data, bytes - first);
+}
+
+static void ring_drain(struct rings *rings, struct ring *ring)
+{
+    uint64_t head = atomic_load_explicit((_Atomic __u64 *)&ring->head->data_head, memory_order_acquire);
+    uint64_t tail = ring->head->data_tail;
+    while (tail < head) {
+        struct perf_event_header h;
+        char record[RECORD_MAX] = {0};
+        copy_out(ring, tail, &h, sizeof h);
+        if (h.size < sizeof h)
+            break;
+        if (h.size <= sizeof record) {
+            copy_out(ring, tail, record, h.size);
+            record_take(rings, record, &h);
+        }
+        tail += h.size;
+    }
+    atomic_store_explicit((_Atomic __u64 *)&ring->head->data_tail, head, memory_order_release);
+}
+
+static int by_time(const void *a_, const void *b_)
+{
+    const struct life_event *a = a_, *b = b_;
+    return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+void rings_drain(struct rings *rings)
+{
+    rings->event_count = 0;
+    for (unsigned i = 0; i < rings->count; i++)
+        ring_drain(rings, &rings->at[i]);
+    if (rings->event_count > 0)
+        qsort(rings->events, rings->event_count, sizeof *rings->events, by_time);
+}
+
+void rings_wait(const struct rings *rings, int fd, int ms)
+{
+    struct pollfd *all = calloc(rings->count + 1, sizeof *all);
+    if (!all)
+        return;
+    for (unsigned i = 0; i < rings->count; i++)
+        all[i] = (struct pollfd){.fd = rings->at[i].fd, .events = POLLIN};
+    all[rings->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+    poll(all, rings->count + 1, ms);
+    free(all);
+}

@@ -1,0 +1,349 @@
+/*
+ * track.c - --interval: rows of what each thread and child has counted, in the manner of cputrack.
+ *
+ * The time of a row is that of what it tells; its values are of a moment later, when we have heard of it.  A
+ * thread of the launcher hears of forks, execs and ends (rings.c) and opens the events of --counters on each
+ * thread when it hears of it: a moment after that has begun.  What it did before is in the sums at the end
+ * (counters.c) alone; of one that had ended by then nothing is known, and its row says so.  The program's first
+ * thread is counted from its exec on.
+ *
+ *    time     pid     tid  event     page-faults
+ *   0.001    4711    4711  exec                1
+ *   0.012    4711    4712  init_lwp            0
+ *   1.000    4711    4711  tick               74
+ *   1.000    4711    4712  tick             1003
+ *   1.204    4711    4712  fini_lwp         1004
+ *   1.210    4711       -  exit             1080     the sum of its threads
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "track_priv.h"
+
+#define VALUE_COLUMNS 14
+
+/* A sum of which a part may not be known. */
+struct value {
+    bool known;
+    uint64_t value;
+};
+
+struct lwp {
+    uint32_t pid, tid;
+    struct counter *counters; /* as many as there are events */
+};
+
+struct process {
+    uint32_t pid, threads;
+    struct value ended[COUNTERS_MAX]; /* of those that are over */
+};
+
+struct tracker {
+    pthread_t thread;
+    int stop; /* eventfd */
+    int log;
+    unsigned interval_ms; /* 0: no ticks */
+    uint64_t begin_ns;
+    const struct counters *counters;
+    struct rings rings;
+    struct lwp *lwps;
+    size_t lwp_count;
+    struct process *processes;
+    size_t process_count;
+    uint64_t missed; /* threads that had ended before they could be counted */
+    uint64_t refused; /* and those that could not be for another reason: */
+    char why[COUNTER_WHY];
+    uint64_t lost;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int column_of(const struct counter *c)
+{
+    int n = (int)strlen(c->name);
+    return n > VALUE_COLUMNS ? n : VALUE_COLUMNS;
+}
+
+static void heading_put(const struct tracker *t, FILE *out)
+{
+    fprintf(out, "%9s %7s %7s  %-8s", "time", "pid", "tid", "event");
+    for (unsigned i = 0; i < t->counters->count; i++)
+        fprintf(out, " %*s", column_of(&t->counters->at[i]), t->counters->at[i].name);
+    fputc('\n', out);
+}
+
+/* `tid` 0: the process as a whole. */
+static void row_put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_t tid, const char *event,
+                    const struct value *values, FILE *out)
+{
+    char thread[16] = "-";
+    if (tid)
+        snprintf(thread, sizeof thread, "%u", tid);
+    fprintf(out, "%9.3f %7u %7s  %-8s", time_ns > t->begin_ns ? (double)(time_ns - t->begin_ns) / 1e9 : 0, pid, thread,
+            event);
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        int column = column_of(&t->counters->at[i]);
+        if (values[i].known)
+            fprintf(out, " %*llu", column, (unsigned long long)values[i].value);
+        else
+            fprintf(out, " %*s", column, "n/a");
+    }
+    fputc('\n', out);
+}
+
+static void lwp_read(const struct tracker *t, const struct lwp *l, struct value values[COUNTERS_MAX])
+{
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        struct counts counts;
+        values[i] = (struct value){0};
+        if (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts))
+            continue;
+        struct counter_reading reading = reading_of(&counts);
+        /* one that has not run yet has counted nothing: unlike one that never got a counter */
+        values[i] = (struct value){reading.known || counts.enabled == 0, reading.value};
+    }
+}
+
+static void lwp_row(const struct tracker *t, const struct lwp *l, uint64_t time_ns, const char *event, FILE *out)
+{
+    struct value values[COUNTERS_MAX];
+    lwp_read(t, l, values);
+    row_put(t, time_ns, l->pid, l->tid, event, values, out);
+}
+
+/* ---- who there is ---------------------------------------------------------------------------- */
+
+static struct process *process_of(struct tracker *t, uint32_t pid)
+{
+    for (size_t i = 0; i < t->process_count; i++)
+        if (t->processes[i].pid == pid)
+            return &t->processes[i];
+    struct process *more = reallocarray(t->processes, t->process_count + 1, sizeof *more);
+    if (!more)
+        return NULL;
+    t->processes = more;
+    struct process *p = &t->processes[t->process_count++];
+    *p = (struct process){.pid = pid};
+    for (unsigned i = 0; i < COUNTERS_MAX; i++)
+        p->ended[i].known = true;
+    return p;
+}
+
+static struct lwp *lwp_of(struct tracker *t, uint32_t tid)
+{
+    for (size_t i = 0; i < t->lwp_count; i++)
+        if (t->lwps[i].tid == tid)
+            return &t->lwps[i];
+    return NULL;
+}
+
+/* Of a thread, as one: the last reason. */
+static void note_refusals(struct tracker *t, const struct counter *counters)
+{
+    int refused = 0;
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        if (counters[i].refused == 0)
+            continue;
+        refused = counters[i].refused;
+        if (refused != -ESRCH)
+            memcpy(t->why, counters[i].why, sizeof t->why);
+    }
+    t->missed += refused == -ESRCH;
+    t->refused += refused != 0 && refused != -ESRCH;
+}
+
+/* NULL: there is no memory for it. */
+static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum counting how)
+{
+    struct process *p = process_of(t, pid);
+    struct counter *counters = calloc(t->counters->count, sizeof *counters);
+    struct lwp *more = reallocarray(t->lwps, t->lwp_count + 1, sizeof *more);
+    t->lwps = more ? more : t->lwps;
+    if (!p || !counters || !more) {
+        free(counters);
+        return NULL;
+    }
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        counters[i] = t->counters->at[i];
+        counters[i].fd = -1;
+        counters[i].refused = 0;
+        if (t->counters->at[i].fd >= 0) /* else it is not to be had, which is told at the end */
+            counter_open(&counters[i], (pid_t)tid, how);
+    }
+    note_refusals(t, counters);
+    p->threads++;
+    t->lwps[t->lwp_count] = (struct lwp){pid, tid, counters};
+    return &t->lwps[t->lwp_count++];
+}
+
+static void lwp_drop(struct tracker *t, struct lwp *l)
+{
+    for (unsigned i = 0; i < t->counters->count; i++)
+        if (l->counters[i].fd >= 0)
+            perf_close(l->counters[i].fd);
+    free(l->counters);
+    *l = t->lwps[--t->lwp_count];
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static void on_exit_of(struct tracker *t, const struct life_event *e, FILE *out)
+{
+    struct lwp *l = lwp_of(t, e->tid);
+    struct process *p = l ? process_of(t, l->pid) : NULL;
+    struct value values[COUNTERS_MAX];
+    if (!p)
+        return;
+    lwp_read(t, l, values);
+    row_put(t, e->time_ns, l->pid, l->tid, "fini_lwp", values, out);
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        p->ended[i].known &= values[i].known;
+        p->ended[i].value += values[i].value;
+    }
+    lwp_drop(t, l);
+    if (--p->threads > 0)
+        return;
+    row_put(t, e->time_ns, p->pid, 0, "exit", p->ended, out);
+    *p = t->processes[--t->process_count];
+}
+
+static void on_event(struct tracker *t, const struct life_event *e, FILE *out)
+{
+    struct lwp *l = e->what == LIFE_EXEC ? lwp_of(t, e->tid) : NULL;
+    if (e->what == LIFE_FORK)
+        l = lwp_add(t, e->pid, e->tid, COUNT_AT_ONCE);
+    if (e->what == LIFE_EXIT)
+        on_exit_of(t, e, out);
+    else if (e->what == LIFE_LOST)
+        t->lost += e->lost;
+    else if (l)
+        lwp_row(t, l, e->time_ns, e->what == LIFE_EXEC ? "exec" : e->pid == e->parent ? "init_lwp" : "fork", out);
+}
+
+static void tick(struct tracker *t, FILE *out)
+{
+    uint64_t now = now_ns();
+    for (size_t i = 0; i < t->lwp_count; i++)
+        lwp_row(t, &t->lwps[i], now, "tick", out);
+}
+
+/* Writes the rows of all that has come. */
+static void look(struct tracker *t, bool ticks, bool first)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    if (first)
+        heading_put(t, out);
+    rings_drain(&t->rings);
+    for (size_t i = 0; i < t->rings.event_count; i++)
+        on_event(t, &t->rings.events[i], out);
+    if (ticks)
+        tick(t, out);
+    if (fclose(out) == 0 && bytes > 0 && t->log >= 0)
+        text_write(t->log, text, bytes);
+    free(text);
+}
+
+static bool is_told_to_stop(const struct tracker *t)
+{
+    struct pollfd stop = {.fd = t->stop, .events = POLLIN};
+    return poll(&stop, 1, 0) > 0;
+}
+
+static void *track(void *arg)
+{
+    struct tracker *t = arg;
+    uint64_t interval = (uint64_t)t->interval_ms * 1000000u, next = t->begin_ns + interval;
+    while (!is_told_to_stop(t)) {
+        uint64_t now = now_ns();
+        bool due = interval > 0 && now >= next;
+        look(t, due, false);
+        if (due)
+            next = next + interval > now ? next + interval : now + interval;
+        now = now_ns();
+        rings_wait(&t->rings, t->stop, interval == 0 ? -1 : next > now ? (int)((next - now) / 1000000u + 1) : 0);
+    }
+    return NULL;
+}
+
+/* ---- from start to end ----------------------------------------------------------------------- */
+
+static void tracker_free(struct tracker *t)
+{
+    while (t->lwp_count > 0)
+        lwp_drop(t, &t->lwps[0]);
+    rings_close(&t->rings);
+    free(t->lwps);
+    free(t->processes);
+    if (t->stop >= 0)
+        close(t->stop);
+    free(t);
+}
+
+static int begin(struct tracker *t)
+{
+    sigset_t all, was;
+    if (t->stop < 0)
+        return -errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* the signals are the main thread's */
+    int bad = -pthread_create(&t->thread, NULL, track, t);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    return bad;
+}
+
+struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
+                              struct lost *lost)
+{
+    struct tracker *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    *t = (struct tracker){.stop = eventfd(0, EFD_CLOEXEC), .log = log, .interval_ms = interval_ms,
+                          .begin_ns = now_ns(), .counters = counters};
+    int bad = rings_open(&t->rings, pid);
+    if (!bad && lwp_add(t, (uint32_t)pid, (uint32_t)pid, COUNT_FROM_EXEC))
+        look(t, false, true);
+    if (!bad)
+        bad = begin(t);
+    if (!bad)
+        return t;
+    struct counter why = {.event = {.source = SOURCE_SOFTWARE, .in_both = true}, .refused = bad};
+    counter_say_why(&why);
+    lost_add(lost, "--interval: no rows of threads: %.110s", why.why);
+    tracker_free(t);
+    return NULL;
+}
+
+void tracker_end(struct tracker *t, struct lost *lost)
+{
+    uint64_t one = 1;
+    (void)!write(t->stop, &one, sizeof one);
+    pthread_join(t->thread, NULL);
+    look(t, false, false);
+    if (t->missed > 0)
+        lost_add(lost, "--interval: %llu threads or children had ended before they could be counted",
+                 (unsigned long long)t->missed);
+    if (t->refused > 0)
+        lost_add(lost, "--interval: %llu threads or children could not be counted: %.80s", (unsigned long long)t->refused,
+                 t->why);
+    if (t->lost > 0)
+        lost_add(lost, "--interval: %llu forks, execs and ends were not seen: too many at a time",
+                 (unsigned long long)t->lost);
+    tracker_free(t);
+}

@@ -1,0 +1,35 @@
+/*
+ * track_priv.h - what track.c and rings.c share: what the kernel tells of a program's threads and children.
+ */
+#ifndef TRACK_PRIV_H
+#define TRACK_PRIV_H
+
+#include "counters_priv.h"
+
+enum life { LIFE_FORK, LIFE_EXEC, LIFE_EXIT, LIFE_LOST };
+
+struct life_event {
+    enum life what;
+    uint32_t pid, tid;
+    uint32_t parent;  /* FORK: the process that made it; its own: a thread */
+    uint64_t lost;    /* LOST: how many records had no room */
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+};
+
+struct ring;
+struct rings {
+    struct ring *at; /* of each processor */
+    unsigned count;
+    struct life_event *events;
+    size_t event_count, event_room;
+};
+
+/* Of `pid`, its threads and children to come.  -errno: the kernel tells nothing. */
+int rings_open(struct rings *rings, pid_t pid);
+void rings_close(struct rings *rings);
+/* Puts what has come since into .events, in order of time. */
+void rings_drain(struct rings *rings);
+/* Waits until something has come, or `fd` can be read, for at most `ms` (-1: any time). */
+void rings_wait(const struct rings *rings, int fd, int ms);
+
+#endif
