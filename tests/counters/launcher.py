@@ -8,8 +8,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../report')
 from contract import CLOCKS, SAID, words_of
 from harness import Run, clean_environment, main, must
+from validate_json import schema_complaints
 
 
 def counted(stage, names, program='counters/faults', status=5, **more):
@@ -17,6 +19,7 @@ def counted(stage, names, program='counters/faults', status=5, **more):
     run = Run(stage, [stage.program(program)], options=['counters=' + names], **more).wait()
     must(run.status == status, 'status', run.status, run.err)
     rows = run.report.data['counters']
+    must(not schema_complaints(run.report.data), schema_complaints(run.report.data))
     must([row['name'] for row in rows] == names.split(','), 'names', rows)
     for row in rows:
         known = row['value'] is not None
