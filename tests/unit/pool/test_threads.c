@@ -161,7 +161,7 @@ static void *count_on(void *unused)
     struct thread_record *r = self->record;
     counting = r;
     while (!enough) {
-        atomic_store(&self->crit, 1);
+        atomic_store(&self->crit, 16);
         if (go_page->epoch) {
             bump(&r->allocs, 1);
             bump(&r->alloc_bytes, 100);
