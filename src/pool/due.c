@@ -4,6 +4,10 @@
  * Freed runs of units and freed large blocks, each in a list by the number of its first unit.  Nobody finds
  * them elsewhere until the thread that left them here, or another, takes one, tells of it behind its
  * section (core/notice.c) and puts it back: a block into the quarantine, a run among the free ones.
+ *
+ * Who runs in a callback does not hear of what he frees there (it would have no end), but of all else that is
+ * due: so each remembers in whose callback it came (prev of its note: its list has one direction), and
+ * is taken out of the midst of a callback only by who left it there.
  */
 #include "pool_priv.h"
 
@@ -18,10 +22,17 @@ static struct {
     uint32_t runs;
 } due = {.lock = LOCK_INIT(RANK_DUE)};
 
+/* The thread that is in a callback, if this is one. */
+static uint32_t due_called_back(void)
+{
+    return self && atomic_load_explicit(&self->turn, memory_order_relaxed) ? self->number : 0;
+}
+
 static void add(uint32_t *list, struct unit *first)
 {
     lock_take(&due.lock);
     note_of(first)->next = *list;
+    note_of(first)->prev = due_called_back();
     *list = unit_number(first);
     lock_drop(&due.lock);
     notice_due();
@@ -37,17 +48,28 @@ void due_run(struct unit *first)
     add(&due.runs, first);
 }
 
+static struct unit *take_from(uint32_t *list, uint32_t by)
+{
+    for (; *list; list = &note_of(heap.unit + *list)->next) {
+        struct unit *first = heap.unit + *list;
+        if (by && note_of(first)->prev != by)
+            continue;
+        *list = note_of(first)->next;
+        return first;
+    }
+    return NULL;
+}
+
 bool heap_due_take(struct heap_due *d)
 {
+    uint32_t by = due_called_back();
     lock_take(&due.lock);
-    d->block = due.blocks;
-    uint32_t *list = d->block ? &due.blocks : &due.runs;
-    d->head = NULL;
-    if (*list) {
-        d->head = heap.unit + *list;
+    d->head = take_from(&due.blocks, by);
+    d->block = d->head;
+    if (!d->head)
+        d->head = take_from(&due.runs, by);
+    if (d->head)
         d->units = note_of(d->head)->units;
-        *list = note_of(d->head)->next;
-    }
     lock_drop(&due.lock);
     return d->head;
 }

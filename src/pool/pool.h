@@ -308,7 +308,7 @@ struct heap_due {
     uint64_t units;
     bool block; /* a freed block that waits in the quarantine of large ones; else a free run */
 };
-bool heap_due_take(struct heap_due *d); /* false: there is none */
+bool heap_due_take(struct heap_due *d); /* false: there is none; in a callback: none of its own */
 void heap_due_put(const struct heap_due *d, bool released);
 void due_after_fork(bool trusted);
 

@@ -205,3 +205,33 @@ void row_heap_allocating_callback(void)
     must(calls && calls < 10);
     must(rtc_event_unset_handler(~0u, allocate, (void *)&calls) == 0);
 }
+
+static char *given_up; /* by free_in_between, when the heap first grows */
+
+static void free_in_between(unsigned type, union rtc_event *e, void *arg)
+{
+    record(type, e, arg);
+    if (type == RTC_EVENT_VM_MAPPED) {
+        free(given_up);
+        given_up = NULL;
+    }
+}
+
+/*
+ * realloc makes the heap grow and frees the old block: who frees another one when he hears of the first is told
+ * of the second all the same.
+ */
+void row_heap_freeing_callback(void)
+{
+    char *block = malloc(BIG);
+    uintptr_t was = (uintptr_t)block;
+    given_up = malloc(BIG);
+    must(block && given_up);
+    memset(block, 7, BIG);
+    memset(given_up, 7, BIG);
+    must(rtc_event_set_handler(VM_EVENTS, 0, free_in_between, (void *)(uintptr_t)"frees") == 0);
+    block = realloc(block, 4 * BIG);
+    must(block && (uintptr_t)block != was && !given_up);
+    must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG));
+    must(rtc_event_unset_handler(~0u, free_in_between, (void *)(uintptr_t)"frees") == 0);
+}

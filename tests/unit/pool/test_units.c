@@ -467,6 +467,42 @@ static void due(void)
     MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
 }
 
+/* Is some due, and all of it in one of these? */
+static bool due_is_in(const struct unit *one, const struct unit *other, size_t n)
+{
+    struct heap_due d;
+    bool all = true, any = false;
+    for (; heap_due_take(&d); any = true) {
+        all &= (d.head >= one && d.head < one + n) || (d.head >= other && d.head < other + n);
+        heap_due_put(&d, false);
+    }
+    return all && any;
+}
+
+/* Who is called back takes what he frees there, and leaves the rest to be told to himself. */
+static void due_in_a_callback(void)
+{
+    static struct thread called_back = {.number = 7};
+    const size_t n = 512; /* so many that not all may stay dirty */
+    struct unit *run[8];
+    bool clean;
+    start();
+    heap_watched = true;
+    for (size_t i = 0; i < countof(run); i++) {
+        run[i] = units_take(n, 1, &clean);
+        MUST(run[i]);
+    }
+    self = &called_back;
+    for (size_t i = 0; i < countof(run); i += 2) {
+        called_back.turn = i >= 4;
+        units_give(run[i], n, true);
+    }
+    MUST(due_is_in(run[4], run[6], n));
+    called_back.turn = 0;
+    MUST(due_is_in(run[0], run[2], n));
+    self = NULL;
+}
+
 static void watched_gives_back(void)
 {
     heap_watched = true;
@@ -526,6 +562,7 @@ IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
 IN_CHILD(extremes)
 IN_CHILD(due)
+IN_CHILD(due_in_a_callback)
 IN_CHILD(watched_gives_back)
 IN_CHILD(watched_dirt_stays_small)
 #ifdef LIMITABLE
@@ -539,7 +576,7 @@ int main(void)
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
         cmocka_unit_test(test_due),        cmocka_unit_test(test_watched_gives_back),
-        cmocka_unit_test(test_watched_dirt_stays_small),
+        cmocka_unit_test(test_watched_dirt_stays_small), cmocka_unit_test(test_due_in_a_callback),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),
 #endif
