@@ -10,6 +10,7 @@
  * What BENCH_EVENTS says: SYSTEM-HOW.  SYSTEM: "rtcheck", or "ucm", UCX's libucm, whose own variables
  * say in which way it is told.  HOW: "one" handler of mapped and unmapped ranges; "none": one has been
  * there and is gone again, so that whatever was installed for it stays.
+ * BENCH_PROFILE, the name of an event: a profile of the process, with a callback for that.
  */
 void events_begin(void);
 /* Stops the program if a handler that is there was not called, or one that is gone was. */
