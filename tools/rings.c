@@ -3,7 +3,8 @@
  *
  * An event that counts nothing is opened on the program, inherited by all that it makes, for each processor,
  * since a ring of an inherited event is one processor's.  In its ring is a record of each fork, exec and
- * exit, with the time, by which the rings are put in one order.
+ * exit, with the time, by which the rings are put in one order.  Into the same rings go, at the end of each
+ * thread, the numbers of events that are inherited like it: all that it did, also before anybody had heard of it.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,11 +21,18 @@
 
 #define RING_PAGES 8u /* a power of two: some 700 records */
 #define RECORD_MAX 256u
+#define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 struct ring {
-    int fd;
+    int fd, cpu;
     struct perf_event_mmap_page *head;
     char *data;
+};
+
+struct counted {
+    int fd;
+    unsigned counter;
+    uint64_t id; /* as records have it */
 };
 
 static size_t page_bytes(void)
@@ -37,7 +46,7 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
         .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+        .sample_type = SAMPLE_TYPE,
         .inherit = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
@@ -50,6 +59,7 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
         .watermark = 1, /* else records of this kind wake nobody */
         .wakeup_watermark = 1,
     };
+    ring->cpu = cpu;
     ring->fd = perf_open(&attr, pid, cpu);
     if (ring->fd < 0)
         return ring->fd;
@@ -81,8 +91,42 @@ int rings_open(struct rings *rings, pid_t pid)
     return bad;
 }
 
+/* false: it is not to be had. */
+static bool count_one(struct rings *rings, const struct ring *ring, const struct counter *c, unsigned number, pid_t pid)
+{
+    struct counted *counted = &rings->counted[rings->counted_count];
+    struct perf_event_attr attr = counter_attr(c, COUNT_ALL_FROM_EXEC);
+    attr.inherit_stat = 1;
+    attr.read_format |= PERF_FORMAT_ID;
+    attr.sample_type = SAMPLE_TYPE;
+    attr.sample_id_all = 1;
+    attr.use_clockid = 1;
+    attr.clockid = CLOCK_MONOTONIC;
+    if (c->user_alone)
+        attr.exclude_kernel = attr.exclude_hv = 1;
+    *counted = (struct counted){.fd = perf_open(&attr, pid, ring->cpu), .counter = number};
+    if (counted->fd < 0)
+        return false;
+    rings->counted_count++;
+    return ioctl(counted->fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 &&
+           ioctl(counted->fd, PERF_EVENT_IOC_ID, &counted->id) == 0;
+}
+
+void rings_count(struct rings *rings, const struct counters *counters, pid_t pid)
+{
+    rings->counted = calloc((size_t)rings->count * counters->count + 1, sizeof *rings->counted);
+    for (unsigned i = 0; rings->counted && i < counters->count; i++) {
+        rings->tells[i] = counters->at[i].fd >= 0 && !test_without("inherit-stat");
+        for (unsigned k = 0; rings->tells[i] && k < rings->count; k++)
+            rings->tells[i] = count_one(rings, &rings->at[k], &counters->at[i], i, pid);
+    }
+}
+
 void rings_close(struct rings *rings)
 {
+    for (unsigned i = 0; i < rings->counted_count; i++)
+        perf_close(rings->counted[i].fd);
+    free(rings->counted);
     for (unsigned i = 0; i < rings->count; i++) {
         munmap(rings->at[i].head, (1 + RING_PAGES) * page_bytes());
         perf_close(rings->at[i].fd);
@@ -113,6 +157,34 @@ struct task_words {
     uint64_t time;
 };
 
+/* Of a thread that ends: pid, tid, and what read() would give. */
+struct read_words {
+    uint32_t pid, tid;
+    struct counts counts;
+    uint64_t id;
+};
+
+static bool read_take(const struct rings *rings, const char *body, struct life_event *e)
+{
+    struct read_words words;
+    memcpy(&words, body, sizeof words);
+    for (unsigned i = 0; i < rings->counted_count; i++)
+        if (rings->counted[i].id == words.id) {
+            *e = (struct life_event){.what = LIFE_COUNTED, .pid = words.pid, .tid = words.tid,
+                                     .counter = rings->counted[i].counter, .counts = words.counts};
+            return true;
+        }
+    return false;
+}
+
+/* The last of what stands behind each record of another kind. */
+static uint64_t time_of(const char *record, const struct perf_event_header *head)
+{
+    uint64_t time;
+    memcpy(&time, record + head->size - sizeof time, sizeof time);
+    return time;
+}
+
 static void record_take(struct rings *rings, const char *record, const struct perf_event_header *head)
 {
     struct life_event e = {0};
@@ -125,12 +197,12 @@ static void record_take(struct rings *rings, const char *record, const struct pe
         e = (struct life_event){.what = head->type == PERF_RECORD_FORK ? LIFE_FORK : LIFE_EXIT,
                                 .pid = task.pid, .tid = task.tid, .parent = task.ppid, .time_ns = task.time};
     } else if (head->type == PERF_RECORD_COMM && head->misc & PERF_RECORD_MISC_COMM_EXEC) {
-        e = (struct life_event){.what = LIFE_EXEC, .pid = who[0], .tid = who[1]};
-        memcpy(&e.time_ns, record + head->size - sizeof e.time_ns, sizeof e.time_ns); /* the last of its sample */
+        e = (struct life_event){.what = LIFE_EXEC, .pid = who[0], .tid = who[1], .time_ns = time_of(record, head)};
     } else if (head->type == PERF_RECORD_LOST) {
-        e = (struct life_event){.what = LIFE_LOST};
+        e = (struct life_event){.what = LIFE_LOST, .time_ns = time_of(record, head)};
         memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* behind an id */
-        memcpy(&e.time_ns, record + head->size - sizeof e.time_ns, sizeof e.time_ns);
+    } else if (head->type == PERF_RECORD_READ && read_take(rings, body, &e)) {
+        e.time_ns = time_of(record, head);
     } else {
         return;
     }

@@ -3,9 +3,9 @@
  *
  * The time of a row is that of what it tells; its values are of a moment later, when we have heard of it.  A
  * thread of the launcher hears of forks, execs and ends (rings.c) and opens the events of --counters on each
- * thread when it hears of it: a moment after that has begun.  What it did before is in the sums at the end
- * (counters.c) alone; of one that had ended by then nothing is known, and its row says so.  The program's first
- * thread is counted from its exec on.
+ * thread when it hears of it: a moment after that has begun, so that what a tick shows lacks a little.  At its
+ * end each thread tells itself all that it has counted.  The program's first one, which does not, is counted
+ * from its exec on.
  *
  *    time     pid     tid  event     page-faults
  *   0.001    4711    4711  exec                1
@@ -27,6 +27,7 @@
 #include "track_priv.h"
 
 #define VALUE_COLUMNS 14
+#define TELL_NS 20000000u /* a thread that has ended tells what it counted at once, or does not */
 
 /* A sum of which a part may not be known. */
 struct value {
@@ -36,7 +37,16 @@ struct value {
 
 struct lwp {
     uint32_t pid, tid;
-    struct counter *counters; /* as many as there are events */
+    uint64_t ended_ns;        /* 0: it goes on */
+    bool tells;               /* at its end, of what rings.tells says */
+    struct counter *counters; /* as many as there are events, as what follows */
+    struct told *told;
+};
+
+/* Of one counter, at the end: the sum of all processors. */
+struct told {
+    unsigned processors;
+    struct counts counts;
 };
 
 struct process {
@@ -104,12 +114,25 @@ static void row_put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uin
     fputc('\n', out);
 }
 
+static bool has_told(const struct tracker *t, const struct lwp *l, unsigned i)
+{
+    return l->told[i].processors == t->rings.count;
+}
+
+static bool has_told_all(const struct tracker *t, const struct lwp *l)
+{
+    for (unsigned i = 0; l->tells && i < t->counters->count; i++)
+        if (t->rings.tells[i] && !has_told(t, l, i))
+            return false;
+    return true;
+}
+
 static void lwp_read(const struct tracker *t, const struct lwp *l, struct value values[COUNTERS_MAX])
 {
     for (unsigned i = 0; i < t->counters->count; i++) {
-        struct counts counts;
+        struct counts counts = l->told[i].counts;
         values[i] = (struct value){0};
-        if (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts))
+        if (!has_told(t, l, i) && (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts)))
             continue;
         struct counter_reading reading = reading_of(&counts);
         /* one that has not run yet has counted nothing: unlike one that never got a counter */
@@ -142,24 +165,25 @@ static struct process *process_of(struct tracker *t, uint32_t pid)
     return p;
 }
 
-static struct lwp *lwp_of(struct tracker *t, uint32_t tid)
+/* A number may be another one's already while one that has ended waits to be told of. */
+static struct lwp *lwp_of(const struct tracker *t, uint32_t tid, bool ended)
 {
     for (size_t i = 0; i < t->lwp_count; i++)
-        if (t->lwps[i].tid == tid)
+        if (t->lwps[i].tid == tid && (t->lwps[i].ended_ns != 0) == ended)
             return &t->lwps[i];
     return NULL;
 }
 
-/* Of a thread, as one: the last reason. */
-static void note_refusals(struct tracker *t, const struct counter *counters)
+/* Of a thread that has ended, as one: the last reason. */
+static void note_refusals(struct tracker *t, const struct lwp *l)
 {
     int refused = 0;
     for (unsigned i = 0; i < t->counters->count; i++) {
-        if (counters[i].refused == 0)
+        if (l->counters[i].refused == 0 || has_told(t, l, i))
             continue;
-        refused = counters[i].refused;
+        refused = l->counters[i].refused;
         if (refused != -ESRCH)
-            memcpy(t->why, counters[i].why, sizeof t->why);
+            memcpy(t->why, l->counters[i].why, sizeof t->why);
     }
     t->missed += refused == -ESRCH;
     t->refused += refused != 0 && refused != -ESRCH;
@@ -170,10 +194,12 @@ static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum c
 {
     struct process *p = process_of(t, pid);
     struct counter *counters = calloc(t->counters->count, sizeof *counters);
+    struct told *told = calloc(t->counters->count, sizeof *told);
     struct lwp *more = reallocarray(t->lwps, t->lwp_count + 1, sizeof *more);
     t->lwps = more ? more : t->lwps;
-    if (!p || !counters || !more) {
+    if (!p || !counters || !told || !more) {
         free(counters);
+        free(told);
         return NULL;
     }
     for (unsigned i = 0; i < t->counters->count; i++) {
@@ -183,9 +209,9 @@ static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum c
         if (t->counters->at[i].fd >= 0) /* else it is not to be had, which is told at the end */
             counter_open(&counters[i], (pid_t)tid, how);
     }
-    note_refusals(t, counters);
     p->threads++;
-    t->lwps[t->lwp_count] = (struct lwp){pid, tid, counters};
+    t->lwps[t->lwp_count] = (struct lwp){.pid = pid, .tid = tid, .tells = how == COUNT_AT_ONCE, .counters = counters,
+                                         .told = told};
     return &t->lwps[t->lwp_count++];
 }
 
@@ -195,38 +221,75 @@ static void lwp_drop(struct tracker *t, struct lwp *l)
         if (l->counters[i].fd >= 0)
             perf_close(l->counters[i].fd);
     free(l->counters);
+    free(l->told);
     *l = t->lwps[--t->lwp_count];
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
 
-static void on_exit_of(struct tracker *t, const struct life_event *e, FILE *out)
+/* All of it is known, or will not be. */
+static void lwp_end(struct tracker *t, struct lwp *l, FILE *out)
 {
-    struct lwp *l = lwp_of(t, e->tid);
-    struct process *p = l ? process_of(t, l->pid) : NULL;
+    struct process *p = process_of(t, l->pid);
     struct value values[COUNTERS_MAX];
+    uint64_t time_ns = l->ended_ns;
+    lwp_read(t, l, values);
+    note_refusals(t, l);
+    row_put(t, time_ns, l->pid, l->tid, "fini_lwp", values, out);
+    lwp_drop(t, l);
     if (!p)
         return;
-    lwp_read(t, l, values);
-    row_put(t, e->time_ns, l->pid, l->tid, "fini_lwp", values, out);
     for (unsigned i = 0; i < t->counters->count; i++) {
         p->ended[i].known &= values[i].known;
         p->ended[i].value += values[i].value;
     }
-    lwp_drop(t, l);
     if (--p->threads > 0)
         return;
-    row_put(t, e->time_ns, p->pid, 0, "exit", p->ended, out);
+    row_put(t, time_ns, p->pid, 0, "exit", p->ended, out);
     *p = t->processes[--t->process_count];
+}
+
+/* In order of their ends.  `patient`: those that may tell more are left. */
+static void ended_put(struct tracker *t, bool patient, FILE *out)
+{
+    uint64_t now = now_ns();
+    struct lwp *next;
+    do {
+        next = NULL;
+        for (size_t i = 0; i < t->lwp_count; i++) {
+            struct lwp *l = &t->lwps[i];
+            bool is_over = l->ended_ns && (!patient || has_told_all(t, l) || now > l->ended_ns + TELL_NS);
+            if (is_over && (!next || l->ended_ns < next->ended_ns))
+                next = l;
+        }
+        if (next)
+            lwp_end(t, next, out);
+    } while (next);
+}
+
+/* Processors are not all told of at once; each has counted for as long as the thread ran, wherever. */
+static void take_told(const struct tracker *t, const struct life_event *e)
+{
+    struct lwp *l = lwp_of(t, e->tid, true);
+    if (!l)
+        return;
+    struct told *told = &l->told[e->counter];
+    told->processors++;
+    told->counts.value += e->counts.value;
+    told->counts.running += e->counts.running;
+    if (told->counts.enabled < e->counts.enabled)
+        told->counts.enabled = e->counts.enabled;
 }
 
 static void on_event(struct tracker *t, const struct life_event *e, FILE *out)
 {
-    struct lwp *l = e->what == LIFE_EXEC ? lwp_of(t, e->tid) : NULL;
+    struct lwp *l = e->what == LIFE_EXEC ? lwp_of(t, e->tid, false) : NULL;
     if (e->what == LIFE_FORK)
         l = lwp_add(t, e->pid, e->tid, COUNT_AT_ONCE);
-    if (e->what == LIFE_EXIT)
-        on_exit_of(t, e, out);
+    if (e->what == LIFE_EXIT && (l = lwp_of(t, e->tid, false)))
+        l->ended_ns = e->time_ns;
+    else if (e->what == LIFE_COUNTED)
+        take_told(t, e);
     else if (e->what == LIFE_LOST)
         t->lost += e->lost;
     else if (l)
@@ -237,23 +300,27 @@ static void tick(struct tracker *t, FILE *out)
 {
     uint64_t now = now_ns();
     for (size_t i = 0; i < t->lwp_count; i++)
-        lwp_row(t, &t->lwps[i], now, "tick", out);
+        if (!t->lwps[i].ended_ns)
+            lwp_row(t, &t->lwps[i], now, "tick", out);
 }
 
+enum look { LOOK_FIRST, LOOK_ONLY, LOOK_TICK, LOOK_LAST };
+
 /* Writes the rows of all that has come. */
-static void look(struct tracker *t, bool ticks, bool first)
+static void look(struct tracker *t, enum look what)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    if (first)
+    if (what == LOOK_FIRST)
         heading_put(t, out);
     rings_drain(&t->rings);
     for (size_t i = 0; i < t->rings.event_count; i++)
         on_event(t, &t->rings.events[i], out);
-    if (ticks)
+    ended_put(t, what != LOOK_LAST, out);
+    if (what == LOOK_TICK)
         tick(t, out);
     if (fclose(out) == 0 && bytes > 0 && t->log >= 0)
         text_write(t->log, text, bytes);
@@ -266,6 +333,16 @@ static bool is_told_to_stop(const struct tracker *t)
     return poll(&stop, 1, 0) > 0;
 }
 
+/* Until the next tick (0: there is none), or somebody who has ended has nothing more to tell. */
+static int patience_ms(const struct tracker *t, uint64_t next)
+{
+    uint64_t now = now_ns();
+    for (size_t i = 0; i < t->lwp_count; i++)
+        if (t->lwps[i].ended_ns && (next == 0 || t->lwps[i].ended_ns + TELL_NS < next))
+            next = t->lwps[i].ended_ns + TELL_NS;
+    return next == 0 ? -1 : next > now ? (int)((next - now) / 1000000u + 1) : 0;
+}
+
 static void *track(void *arg)
 {
     struct tracker *t = arg;
@@ -273,11 +350,10 @@ static void *track(void *arg)
     while (!is_told_to_stop(t)) {
         uint64_t now = now_ns();
         bool due = interval > 0 && now >= next;
-        look(t, due, false);
+        look(t, due ? LOOK_TICK : LOOK_ONLY);
         if (due)
             next = next + interval > now ? next + interval : now + interval;
-        now = now_ns();
-        rings_wait(&t->rings, t->stop, interval == 0 ? -1 : next > now ? (int)((next - now) / 1000000u + 1) : 0);
+        rings_wait(&t->rings, t->stop, patience_ms(t, interval ? next : 0));
     }
     return NULL;
 }
@@ -318,7 +394,9 @@ struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsign
                           .begin_ns = now_ns(), .counters = counters};
     int bad = rings_open(&t->rings, pid);
     if (!bad && lwp_add(t, (uint32_t)pid, (uint32_t)pid, COUNT_FROM_EXEC))
-        look(t, false, true);
+        rings_count(&t->rings, counters, pid);
+    if (!bad)
+        look(t, LOOK_FIRST);
     if (!bad)
         bad = begin(t);
     if (!bad)
@@ -335,13 +413,13 @@ void tracker_end(struct tracker *t, struct lost *lost)
     uint64_t one = 1;
     (void)!write(t->stop, &one, sizeof one);
     pthread_join(t->thread, NULL);
-    look(t, false, false);
+    look(t, LOOK_LAST);
     if (t->missed > 0)
         lost_add(lost, "--interval: %llu threads or children had ended before they could be counted",
                  (unsigned long long)t->missed);
     if (t->refused > 0)
-        lost_add(lost, "--interval: %llu threads or children could not be counted: %.80s", (unsigned long long)t->refused,
-                 t->why);
+        lost_add(lost, "--interval: %llu threads or children could not be counted: %.80s",
+                 (unsigned long long)t->refused, t->why);
     if (t->lost > 0)
         lost_add(lost, "--interval: %llu forks, execs and ends were not seen: too many at a time",
                  (unsigned long long)t->lost);

@@ -6,26 +6,37 @@
 
 #include "counters_priv.h"
 
-enum life { LIFE_FORK, LIFE_EXEC, LIFE_EXIT, LIFE_LOST };
+enum life { LIFE_FORK, LIFE_EXEC, LIFE_EXIT, LIFE_COUNTED, LIFE_LOST };
 
 struct life_event {
     enum life what;
     uint32_t pid, tid;
     uint32_t parent;  /* FORK: the process that made it; its own: a thread */
+    unsigned counter; /* COUNTED: what thread tid had counted of this in its life, on one processor */
+    struct counts counts;
     uint64_t lost;    /* LOST: how many records had no room */
     uint64_t time_ns; /* CLOCK_MONOTONIC */
 };
 
 struct ring;
+struct counted;
 struct rings {
     struct ring *at; /* of each processor */
     unsigned count;
+    struct counted *counted; /* on each processor; see rings_count */
+    unsigned counted_count;
+    bool tells[COUNTERS_MAX]; /* each end of a thread but the first comes with what it counted of this */
     struct life_event *events;
     size_t event_count, event_room;
 };
 
 /* Of `pid`, its threads and children to come.  -errno: the kernel tells nothing. */
 int rings_open(struct rings *rings, pid_t pid);
+/*
+ * Also what its threads and children to come have counted when they end.  The program's first thread must have
+ * an event that is not inherited: else the kernel may take those of two threads for the same, and exchange them.
+ */
+void rings_count(struct rings *rings, const struct counters *counters, pid_t pid);
 void rings_close(struct rings *rings);
 /* Puts what has come since into .events, in order of time. */
 void rings_drain(struct rings *rings);

@@ -6,7 +6,8 @@
  *   t  starts a thread, c forks a child: it waits until it is let go
  *   g  lets go of who was started last, who touches 1000 pages, ends, and is waited for
  *   m  touches 1000 pages itself
- *   s  starts 20 threads, one after the other, that end at once
+ *   s  starts 20 threads, one after the other, that touch 1000 pages and end
+ *   f  forks a child that does the same, and waits for it
  *   x  becomes itself again by exec
  * Ends with 5 at the end of its input.
  */
@@ -41,16 +42,25 @@ static void *wait_and_touch(void *unused)
     return unused;
 }
 
-static void *do_nothing(void *unused)
-{
-    return unused;
-}
-
 static void start_thread(void *(*what)(void *))
 {
     child = 0;
     if (pthread_create(&thread, NULL, what, NULL) != 0)
         _exit(100);
+}
+
+static void *just_touch(void *unused)
+{
+    touch();
+    return unused;
+}
+
+static void start_many(void)
+{
+    for (int i = 0; i < 20; i++) {
+        start_thread(just_touch);
+        pthread_join(thread, NULL);
+    }
 }
 
 static void start_child(void)
@@ -88,10 +98,15 @@ static void step(char letter, char **argv)
         touch();
         break;
     case 's':
-        for (int i = 0; i < 20; i++) {
-            start_thread(do_nothing);
-            pthread_join(thread, NULL);
+        start_many();
+        break;
+    case 'f':
+        child = fork();
+        if (child == 0) {
+            start_many();
+            _exit(0);
         }
+        waitpid(child, NULL, 0);
         break;
     case 'x':
         execv("/proc/self/exe", argv);
