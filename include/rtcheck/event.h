@@ -4,7 +4,8 @@
  * The contract is that of UCX's ucm (its names with rtc_event_ in place of ucm_), so that code written
  * for it carries over; where this one differs it says so.  Calls are seen because our library stands in
  * front of libc (LD_PRELOAD): no code is patched.  What libc does for itself (stacks of threads, its
- * own heap, loading of libraries) and raw system calls are not seen.  Mappings of the runtime itself
+ * own heap, loading of libraries) and raw system calls are not seen, but with the option events=all
+ * (rtc_event_dispatched says what it costs).  Mappings of the runtime itself
  * never make events, but for the heap that it serves malloc from: see below.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
@@ -213,7 +214,7 @@ typedef void (*rtc_event_callback)(unsigned type, union rtc_event *event, void *
  *
  *   EVENTS                      enable, below
  *   LOG_LEVEL                   no effect, because the runtime prints nothing
- *   MMAP_HOOK_MODE              no effect, because there is one way: symbols, at load time
+ *   MMAP_HOOK_MODE              no effect, because there is one way: symbols, at load time; and events=all
  *   BISTRO_FORCE_FAR_JUMP,
  *   BISTRO_GRACE_DURATION       no effect, because no code is patched
  *   MALLOC_HOOKS, MALLOC_RELOC,
@@ -290,6 +291,28 @@ RTC_API int rtc_event_test_external(unsigned events, unsigned *missing);
  * into the map.  Other negative values: the kernel cannot be asked, e.g. -EPERM in a sandbox.
  */
 RTC_API long rtc_event_compare(void);
+
+/*
+ * With the option events=all, every system call of every thread is looked at (by syscall user dispatch): those
+ * that change the address space and came by none of these functions lead to the same events.  libc's and the loader's
+ * own are among them, made while they hold locks: a callback must not load a library or begin a thread.  Such
+ * callbacks run in a signal handler.  brk(NULL) as a system call is not told; who unmaps the stack that he stands on
+ * is told of by VM_UNMAPPED alone.
+ */
+struct rtc_event_dispatched {
+    size_t size;      /* sizeof(struct rtc_event_dispatched), for later ones to grow */
+    uint64_t calls;   /* of this process, so far */
+    uint64_t told;    /* of them, those that change the address space and came by none of these functions */
+    uint64_t uncovered; /* threads that go on without, e.g. in a sandbox */
+    unsigned call_ns;   /* what one costs more, as `measured` calls at start have shown */
+    unsigned measured;
+};
+
+/*
+ * -ENODATA: events=all was not asked for.  -EINVAL: the size is not known.  Other negative values: there is no
+ * such thing here, and why: -ENOTSUP, no kernel for it (Linux 5.11); -EPERM, it is not allowed.
+ */
+RTC_API int rtc_event_dispatched(struct rtc_event_dispatched *out);
 
 /* The name of one event, as in the enumeration ("VM_MAPPED"); NULL: it is none.  Signal-safe. */
 RTC_API const char *rtc_event_name(unsigned event);

@@ -561,6 +561,13 @@ struct dispatched {
 
 extern struct dispatched *dispatched;
 
+struct dispatched_record {
+    bool asked; /* for events=all */
+    int error;
+    uint32_t call_ns, measured;
+};
+
+struct dispatched_record dispatched_known(void);
 void dispatched_start(void); /* before there are any */
 /* err: there is none, and why; else what a call costs more, as `measured` calls have shown. */
 void dispatched_begin(int err, uint32_t ns, uint32_t measured);

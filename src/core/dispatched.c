@@ -16,9 +16,7 @@ struct dispatched *dispatched = &wiped_by_hand;
 static struct {
     _Atomic(struct dispatch_record *) at; /* NULL: none yet, or no room */
     _Atomic uint32_t image; /* whose */
-    bool begun;
-    int error;
-    uint32_t call_ns, measured;
+    struct dispatched_record known;
 } record;
 
 /* In a section. */
@@ -28,9 +26,9 @@ static void make(void)
     struct dispatch_record *r = s ? segment_items(s) : NULL;
     if (!r)
         return;
-    r->error = record.error;
-    r->call_ns = record.call_ns;
-    r->measured = record.measured;
+    r->error = record.known.error;
+    r->call_ns = record.known.call_ns;
+    r->measured = record.known.measured;
     atomic_store(&record.at, r);
     atomic_store_explicit(&s->count, 1, memory_order_relaxed);
     segment_publish(s);
@@ -44,7 +42,7 @@ static void write_down(_Atomic uint64_t *to, uint64_t n)
 void dispatched_settle(void)
 {
     struct section s;
-    if (!record.begun || !section_begin(&s))
+    if (!record.known.asked || !section_begin(&s))
         return;
     if (atomic_exchange(&record.image, image()->image) != image()->image)
         make();
@@ -70,11 +68,13 @@ void dispatched_start(void)
 
 void dispatched_begin(int err, uint32_t ns, uint32_t measured)
 {
-    record.error = err;
-    record.call_ns = ns;
-    record.measured = measured;
-    record.begun = true;
+    record.known = (struct dispatched_record){true, err, ns, measured};
     dispatched_settle();
+}
+
+struct dispatched_record dispatched_known(void)
+{
+    return record.known;
 }
 
 void dispatched_told(void)

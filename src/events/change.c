@@ -512,9 +512,15 @@ int change_detach(struct origin o, const void *shmaddr)
 
 /* ---- the break ------------------------------------------------------------------------------------ */
 
-static uintptr_t current_break(struct origin o)
+/* As libc has it; who calls the kernel may have moved it behind its back. */
+static uintptr_t libcs_break(void)
 {
-    return o.raw ? raw_break() : (uintptr_t)MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(0));
+    return (uintptr_t)MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(0));
+}
+
+static uintptr_t current_break(void)
+{
+    return dispatch_is_on ? raw_break() : libcs_break();
 }
 
 /*
@@ -529,7 +535,7 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     going(&c, gone);
     mapped_begin(&c.map);
     make_call(&c, type, e);
-    uintptr_t now = current_break(o);
+    uintptr_t now = current_break();
     if (gone.start < gone.end) {
         stayed(&c, between(after, now));
         if (now < before)
@@ -561,7 +567,7 @@ static void *look_at_break(struct origin o)
     begin(&c, o);
     make_call(&c, RTC_EVENT_SBRK, &e);
     if (unlikely(e.sbrk.increment))
-        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break(o));
+        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break());
     end(&c);
     return e.sbrk.result;
 }
@@ -571,8 +577,8 @@ void *change_break_by(struct origin o, intptr_t increment)
     if (!increment)
         return look_at_break(o);
     union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
-    uintptr_t now = current_break(o), after = now + (uintptr_t)increment;
-    bool wraps = increment > 0 ? after < now : after > now; /* refused */
+    uintptr_t now = current_break(), from = libcs_break(), after = from + (uintptr_t)increment;
+    bool wraps = increment > 0 ? after < from : after > from; /* refused */
     move_break(o, RTC_EVENT_SBRK, &e, now, wraps ? now : after);
     return e.sbrk.result;
 }
@@ -580,7 +586,7 @@ void *change_break_by(struct origin o, intptr_t increment)
 int change_break(struct origin o, void *addr)
 {
     union rtc_event e = {.brk = {-1, addr}};
-    uintptr_t now = current_break(o);
+    uintptr_t now = current_break();
     move_break(o, RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
     return e.brk.result;
 }

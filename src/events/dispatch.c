@@ -132,3 +132,20 @@ void events_dispatch(void)
     if (!err)
         os_each_thread(arm_other, &tid);
 }
+
+EXPORT int rtc_event_dispatched(struct rtc_event_dispatched *out)
+{
+    struct dispatched_record known = dispatched_known();
+    if (out->size != sizeof *out)
+        return -EINVAL;
+    if (!known.asked)
+        return -ENODATA;
+    if (known.error)
+        return known.error == -EINVAL || known.error == -ENOSYS ? -ENOTSUP : known.error;
+    out->calls = atomic_load(&dispatched->calls);
+    out->told = atomic_load(&dispatched->told);
+    out->uncovered = atomic_load(&dispatched->uncovered) + os_dispatch_missed();
+    out->call_ns = known.call_ns;
+    out->measured = known.measured;
+    return 0;
+}

@@ -239,8 +239,8 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
 {
     uint32_t type = type_of(number);
     uintptr_t sp = os_dispatch_sp(context);
-    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, sp))
-        return FEED_PASS;
+    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, sp) || (type == RTC_EVENT_BRK && !a[0]))
+        return FEED_PASS; /* brk of nothing asks */
     if (takes_away(type, a) && is_under_us(a, sp))
         return feed_under_us(type, a, sp);
     if (!is_itself())

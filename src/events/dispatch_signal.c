@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <ucontext.h>
 
 #define SYS_SECCOMP 1
 
@@ -49,12 +48,11 @@ static void end_by(int signal)
 
 static void hand_to(const struct os_action *action, int signal, void *info, void *context)
 {
-    ucontext_t *interrupted = context;
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
     os_block_more(action->mask & ~(1ull << (SIGSYS - 1)));
     os_handler_of(action)(signal, info, context);
-    sigdelset(&interrupted->uc_sigmask, SIGSYS); /* it may have changed that */
+    os_dispatch_let_in(context); /* it may have changed what it goes on with */
 }
 
 void dispatch_hand_on(int signal, void *info, void *context)

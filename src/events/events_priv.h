@@ -98,7 +98,7 @@ uint32_t handlers_external(uint32_t events);
 struct origin {
     const struct entry *at;
     bool told;
-    bool raw; /* it was made to the kernel: it goes there, and is the kernel's brk if it is brk */
+    bool raw; /* it was made to the kernel, and goes there */
 };
 
 /* Events come filled in, the invalid result and all. */

@@ -105,12 +105,20 @@ static bool pass_clone3(void *context, long arguments)
 
 /* ---- masks ------------------------------------------------------------------------------------------------ */
 
+void os_dispatch_let_in(void *context)
+{
+    uint64_t mask;
+    void *at = &((ucontext_t *)context)->uc_sigmask;
+    memcpy(&mask, at, sizeof mask); /* the kernel's part of it */
+    mask &= ~SIGSYS_BIT;
+    memcpy(at, &mask, sizeof mask);
+}
+
 /* Its mask lies at the stack pointer: a handler of the program's may have changed it. */
 static bool pass_return(void *context)
 {
     greg_t *r = registers(context);
-    ucontext_t *to = (void *)(uintptr_t)r[REG_RSP];
-    sigdelset(&to->uc_sigmask, SIGSYS);
+    os_dispatch_let_in((void *)(uintptr_t)r[REG_RSP]);
     r[REG_RIP] = (greg_t)(uintptr_t)os_signal_return;
     return true;
 }

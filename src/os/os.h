@@ -325,6 +325,7 @@ void os_dispatch_answer(void *context, long result);
 /* It is made once more, by a thread that is not armed any more. */
 void os_dispatch_repeat(void *context);
 void os_dispatch_call(const void *context, long *number, long argument[6]);
+void os_dispatch_let_in(void *context); /* SIGSYS, where a handler returns to */
 uintptr_t os_dispatch_sp(const void *context);
 struct entry os_dispatch_entry(const void *context); /* as if it had called a function */
 /* A call that the program has made, for it. */

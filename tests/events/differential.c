@@ -1,13 +1,15 @@
 /*
  * differential.c - does what events tell agree with what the kernel has?
  *
- *     differential SEED OPERATIONS THREADS [EVERY]
+ *     differential SEED OPERATIONS THREADS [EVERY [behind]]
  *
  * Operations at random: every call, every flag, right ones and wrong ones, on an arena of each thread's
  * own and on what the kernel placed.  A map is kept from events alone (feed.c), and after EVERY
  * operations (1000), when all threads rest, compared with /proc/self/maps: range, rights, file,
  * offset.  The first difference ends the run, and says how to have it again; with one thread a smaller
  * EVERY then finds the operation (under `setarch -R`, so that the kernel places things where it did).
+ *
+ * `behind`: every other call goes to the kernel by itself, as nobody in front of libc can see it (behind.h).
  *
  * rtc-build: shadow +feed.c -pthread
  */
@@ -23,6 +25,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "behind.h"
 #include "rtcheck/event.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -386,6 +389,7 @@ int main(int argc, char **argv)
     uint64_t operations = argc > 2 ? strtoull(argv[2], NULL, 0) : 20000, done = 0, failed = 0;
     threads = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     every = argc > 4 ? strtoull(argv[4], NULL, 0) : 1000;
+    calls_behind = argc > 5;
     if (!rtc_event_set_handler || threads < 1 || threads > THREADS_MAX || !every)
         return 2;
     set_up(seed);
@@ -416,7 +420,8 @@ int main(int argc, char **argv)
     tear_down();
     printf("%u differences, %lu operations, %lu failed, %u ranges\n", differences, done, failed, feed_ranges());
     if (differences)
-        fprintf(stderr, "to have it again: differential %lu %lu %u %lu\n", seed, done, threads, every);
+        fprintf(stderr, "to have it again: differential %lu %lu %u %lu%s\n", seed, done, threads, every,
+                calls_behind ? " behind" : "");
     for (unsigned i = 0; differences && i < threads; i++)
         fprintf(stderr, "  last: %s\n", actor[i].last);
     return differences != 0;

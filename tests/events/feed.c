@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "rtcheck/event.h"
 
@@ -106,7 +108,7 @@ static void take_attachment(uint64_t from)
 
 static uint64_t current_break(void)
 {
-    return (uintptr_t)rtc_orig_sbrk(0);
+    return (uint64_t)syscall(SYS_brk, 0); /* libc has its own idea of it */
 }
 
 #define ANNOUNCED_MAX 4u

@@ -32,15 +32,39 @@ def verbose(stage):
     must(rows[len(CALLS):] == [(u, 'NOT covered; found by comparing') for u in UNSEEN], done.stdout)
 
 
-def overridden(stage):
-    """A library whose munmap comes before ours."""
+def everything(stage):
+    """events=all: all that is NOT covered without, and what it costs."""
+    done, rows = selftest(stage, '--events=all')
+    must((done.returncode, done.stderr) == (0, ''), done)
+    must(rows == [(c, 'covered') for c in CALLS + UNSEEN], done.stdout)
+    must(re.search(r'^events=all: \d+ calls dispatched, ~\d+ ns each \(measured at start, with \d+ calls\)$', done.stdout,
+                   re.M), done.stdout)
+
+
+def nothing_more(stage):
+    """A kernel without."""
+    done, rows = selftest(stage, '--events=all', RTCHECK_TEST_WITHOUT='user_dispatch')
+    must(done.returncode == 0, done)
+    must(rows[len(CALLS):] == [(u, 'NOT covered; found by comparing') for u in UNSEEN], done.stdout)
+    must('\nevents=all: not available: no syscall user dispatch in this kernel (Linux 5.11)\n' in done.stdout, done.stdout)
+
+
+def overriding(stage, options):
+    """A library whose munmap comes before ours: what is not covered."""
     library = stage.program('events/munmaps.so')
     env = {'LD_PRELOAD': '%s:%s' % (library, stage.library)}
     done = subprocess.run([stage.rtcheck, 'selftest', '--events', '--here'], capture_output=True, text=True, timeout=60,
-                          env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet', **env})
+                          env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet:' + options, **env})
     rows = re.findall(r'^  (.*?) {2,}(.*)$', done.stdout, re.M)
-    must(done.returncode == 1, done)
-    must([r for r in rows if r[1] != 'covered'] == [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')], done.stdout)
+    must(len(rows) == len(CALLS), done)
+    return done.returncode, [r for r in rows if r[1] != 'covered']
+
+
+def overridden(stage):
+    lacking = overriding(stage, 'events=calls')
+    must(lacking == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), lacking)
+    lacking = overriding(stage, 'events=all')
+    must(lacking == (0, []), lacking)
 
 
 def not_there(stage):
@@ -55,5 +79,6 @@ def misused(stage):
 
 
 if __name__ == '__main__':
-    main([('all_covered', all_covered), ('verbose', verbose), ('overridden', overridden), ('not_there', not_there),
+    main([('all_covered', all_covered), ('verbose', verbose), ('everything', everything),
+          ('nothing_more', nothing_more), ('overridden', overridden), ('not_there', not_there),
           ('misused', misused)])
