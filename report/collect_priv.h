@@ -14,6 +14,12 @@
  */
 size_t begun_before(const void *items, size_t count, size_t stride, uint64_t address);
 
+/* ---- own_share.c -------------------------------------------------------------------------- */
+
+void own_share_add(struct own_share *sum, const struct cost_record *c);
+/* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
+void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
+
 /* ---- images.c ----------------------------------------------------------------------------- */
 
 /* Reads the run's tables again and takes the headers of images that are new in them. */

@@ -23,7 +23,7 @@ static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "thr
                                             "errors", "leaks", "roots", "leak_checks",
                                             "check_leaks", "check_roots", "texts", "recorded",
                                             "mappings", "map_sum",
-                                            "marks", "dispatched"};
+                                            "marks", "dispatched", "costs"};
 static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
@@ -347,6 +347,33 @@ static void dump_dispatched(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_times(const char *name, const _Atomic uint64_t *times, FILE *out)
+{
+    fprintf(out, "   %s ticks:operations", name);
+    for (uint32_t i = 0; i < COST_TIMES; i++)
+        if (times[i] != 0)
+            fprintf(out, " %llu:%llu", ull(cost_time_least(i)), ull(times[i]));
+    fputc('\n', out);
+}
+
+static void dump_costs(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct cost_record *c = segment_item(s, i);
+        fprintf(out, "   costs every=%u clock_ticks=%u rate=%llu disturbed=%llu kernel_ticks=%llu stopped=%u\n", c->every,
+                c->clock_ticks, ull(c->rate), ull(c->disturbed), ull(c->kernel_ticks), c->stopped);
+        for (uint32_t k = 0; k < COST_WORK_COUNT; k++)
+            fprintf(out, "   cost %s timed=%llu operations=%llu ticks=%llu faults=%llu ns=%llu\n", cost_work_name(k),
+                    ull(c->work[k].timed), ull(c->work[k].operations), ull(c->work[k].ticks),
+                    ull(c->work[k].faults), ull(c->work[k].ns));
+        for (uint32_t k = 0; k < COST_OPERATION_COUNT; k++)
+            fprintf(out, "   cost whole %s timed=%llu operations=%llu ticks=%llu faults=%llu\n", cost_work_name(k),
+                    ull(c->whole[k].timed), ull(c->whole[k].operations), ull(c->whole[k].ticks), ull(c->whole[k].faults));
+        dump_times("allocations", c->alloc_times, out);
+        dump_times("frees", c->free_times, out);
+    }
+}
+
 static void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -381,6 +408,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_marks(s, out);
     else if (s->kind == SEGMENT_DISPATCHED)
         dump_dispatched(s, out);
+    else if (s->kind == SEGMENT_COSTS)
+        dump_costs(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

@@ -47,6 +47,8 @@ void json_thread(struct json *j, const char *name, const struct report *r, uint3
 void json_variable(struct json *j, struct report *r, const struct region *region);
 /* The same of what is a thread's own: in its frames or its thread-local storage. */
 void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h);
+/* ---- print_json_costs.c -------------------------------------------------------------------- */
+
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
 

@@ -13,6 +13,23 @@ struct exit_fact {
     struct costs costs;
 };
 
+/* Of what the runtime itself has cost, in all images that were read. */
+struct own_share {
+    uint32_t images;  /* that have told something; 0: nobody has */
+    uint32_t stopped; /* of them, those that entered a sandbox */
+    uint32_t every;
+    uint64_t disturbed;
+    double kernel_ns;
+    double ns_per_tick; /* 0: not known */
+    struct own_work {
+        double ns;
+        uint64_t timed, operations, faults;
+    } work[COST_WORK_COUNT];
+    uint64_t alloc_times[COST_TIMES], free_times[COST_TIMES]; /* see cost_record */
+    uint64_t blocks; /* in use in slabs; bytes of their records, and of their slots that they did not ask for: */
+    uint64_t record_bytes, around_bytes;
+};
+
 struct page;     /* below */
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
@@ -44,6 +61,7 @@ struct report {
     struct counter_row *counters;
     uint32_t counter_count;
     struct run_tally absorbed; /* by this report */
+    struct own_share own_share;
 
     struct module *modules;
     uint32_t module_count;

@@ -171,6 +171,19 @@ struct cost_sum {
 };
 
 struct cost_sum cost_sum(const struct report *r);
+#define COST_COLUMN 16
+
+/* What of it is ours: own_share.c. */
+bool own_share_is_known(const struct own_share *sum);
+const char *own_share_why(const struct own_share *sum); /* it is not */
+double own_share_ns(const struct own_share *sum);
+uint64_t own_share_faults(const struct own_share *sum);
+/* ns that so many percent of operations stay below, about. */
+double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
+double own_report_ns(void); /* that this process has needed so far */
+/* Lines of the text; nothing where nothing is known. */
+void own_share_print(const struct own_share *sum, const struct cost_sum *all, const struct page *page);
+
 #define COST_AT_DEATH "rusage at death"
 /* Why costs are not known. */
 const char *cost_reason(const struct report *r, bool killed);

@@ -7,8 +7,6 @@
  */
 #include "page_priv.h"
 
-#define COST_COLUMN 16
-
 /* The counters go on through an exec: of a process its last image says all. */
 static bool is_last_of_process(const struct image *image)
 {
@@ -159,4 +157,5 @@ void cost_print(const struct report *r, const struct page *page)
     unknown_put(r, &sum, page);
     ours_put(r, &sum, page);
     fputc('\n', page->out);
+    own_share_print(&r->own_share, &sum, page);
 }

@@ -1,5 +1,5 @@
 /*
- * print_json_errors.c - errors and costs in the JSON report.
+ * print_json_errors.c - errors in the JSON report.
  */
 #include <stdlib.h>
 
@@ -244,53 +244,4 @@ void json_error_counts(struct json *j, const struct report *r)
     by_code(j, "errors", times);
     by_code(j, "error_places", places);
     put_number(j, "errors_unrecorded", unrecorded);
-}
-
-/* ---- costs --------------------------------------------------------------------------------- */
-
-static void counter_object(struct json *j, const struct report *r, const struct cost_sum *sum,
-                           const char *name, uint32_t known, uint64_t value, const char *source)
-{
-    open_object(j, name);
-    if (known > 0) {
-        put_number(j, "value", value);
-        put_text(j, "source", sum->at_death ? COST_AT_DEATH : source);
-    } else {
-        put_null(j, "value");
-        put_text(j, "why", cost_reason(r, sum->killed));
-    }
-    put_number(j, "processes", known);
-    close_object(j);
-}
-
-void json_cost(struct json *j, const struct report *r)
-{
-    struct cost_sum sum = cost_sum(r);
-    const struct costs *c = &sum.of;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } usage[] = {
-        {"minor_faults", c->minor_faults},
-        {"major_faults", c->major_faults},
-        {"voluntary_switches", c->voluntary_switches},
-        {"involuntary_switches", c->involuntary_switches},
-        {"max_rss_bytes", c->max_rss_bytes},
-    };
-
-    open_object(j, "cost");
-    put_number(j, "processes", sum.processes);
-    open_object(j, "counters");
-    counter_object(j, r, &sum, "task_clock_ns", sum.with_clock, c->task_clock_ns, "clock_gettime");
-    for (size_t i = 0; i < countof(usage); i++)
-        counter_object(j, r, &sum, usage[i].name, sum.with_rusage, usage[i].value, "getrusage");
-    close_object(j);
-    open_object(j, "self");
-    if (sum.with_segments > 0)
-        put_number(j, "metadata_bytes", sum.segment_bytes);
-    else
-        put_null(j, "metadata_bytes");
-    json_leak_cost(j, &sum.leaks);
-    close_object(j);
-    close_object(j);
 }

@@ -99,6 +99,8 @@ struct part {
     struct count large; /* the one block of a large block's part */
     uint64_t allocs;
     uint64_t frees;
+    uint64_t blocks, around_bytes; /* of a slab's part: what its blocks in use did not ask for */
+    uint32_t record_bytes;
     UT_hash_handle hh;
 };
 
@@ -156,7 +158,7 @@ static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, 
     part->counts = NULL;
     part->count = 0;
     part->large = (struct count){0};
-    part->allocs = part->frees = 0;
+    part->allocs = part->frees = part->blocks = part->around_bytes = 0;
     part->epoch = epoch;
     return part;
 }
@@ -194,9 +196,13 @@ static void read_slab(struct reading *rd, const struct segment *s)
     for (uint32_t i = 0; i < s->capacity; i++) {
         const struct block_record *b = segment_item(s, i);
         uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-        if (is_own_live(word))
-            counts_add(&rd->scratch, alloc_stack(b), 1, word_size(word));
+        if (!is_own_live(word))
+            continue;
+        counts_add(&rd->scratch, alloc_stack(b), 1, word_size(word));
+        part->blocks++;
+        part->around_bytes += s->slot_bytes > word_size(word) ? s->slot_bytes - word_size(word) : 0;
     }
+    part->record_bytes = s->item_bytes;
     part_take_counts(part, &rd->scratch);
 }
 
@@ -369,6 +375,16 @@ static void read_marks(struct reading *rd, const struct segment *s)
     }
 }
 
+static void read_costs(struct reading *rd, const struct segment *s)
+{
+    struct cost_record c;
+
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
+        return;
+    memcpy((void *)&c, segment_item(s, 0), sizeof c);
+    own_share_add(&rd->report->own_share, &c);
+}
+
 static int by_start(const void *a_, const void *b_)
 {
     const struct map_region *a = a_, *b = b_;
@@ -505,6 +521,8 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_marks(rd, s);
     else if (s->kind == SEGMENT_DISPATCHED)
         read_dispatched(rd, s);
+    else if (s->kind == SEGMENT_COSTS)
+        read_costs(rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)
@@ -601,6 +619,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
             counts_add(all, part->large.stack, part->large.blocks, part->large.bytes);
         rd->image->allocs += part->allocs;
         rd->image->frees += part->frees;
+        own_share_add_blocks(&rd->report->own_share, part->blocks, part->record_bytes, part->around_bytes);
         HASH_DEL(rd->parts, part);
         free(part->counts);
         free(part);

@@ -23,6 +23,7 @@
  *   progress.c  a line for somebody who waits
  *   print_maps.c  --mappings
  *   print_dispatch.c  events=all
+ *   own_share.c  what of the costs is the runtime's own
  *   print_events.c  what processes have mapped
  *   now.c, print_now.c  variables of a run that goes on
  *   words.c     names of things, and amounts

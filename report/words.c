@@ -13,6 +13,13 @@ const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+const char *cost_work_name(uint32_t work)
+{
+    static const char *const names[] = {"allocate", "free", "resize", "unwind", "quarantine", "scan", "start"};
+    static_assert(countof(names) == COST_WORK_COUNT, "a name for each");
+    return work < countof(names) ? names[work] : "?";
+}
+
 const char *how_name(uint32_t how)
 {
     static const char *const names[] = {

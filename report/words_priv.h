@@ -46,6 +46,8 @@ const char *module_symbols_words(enum module_symbols symbols);
 const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
 
+const char *cost_work_name(uint32_t work); /* "allocate", .. */
+
 /* Name of bit n of lost_features; NULL: one that this rtcheck does not know. */
 const char *feature_name(unsigned n);
 

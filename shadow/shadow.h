@@ -32,6 +32,21 @@ struct run_shape {
 /* Fills *run (zeroed memory at the start of a new file), the magic last.  -EINVAL: shape is off. */
 int run_header_init(struct run_header *run, const struct run_shape *shape);
 
+/* The place of an operation that took so many ticks in cost_record's tables, and the least that is there. */
+static inline uint32_t cost_time_class(uint64_t ticks)
+{
+    if (ticks < 4)
+        return (uint32_t)ticks;
+    unsigned log2 = log2_floor(ticks);
+    uint32_t class = (log2 - 1) * 4 + (uint32_t)(ticks >> (log2 - 2) & 3);
+    return class < COST_TIMES ? class : COST_TIMES - 1;
+}
+
+static inline uint64_t cost_time_least(uint32_t class)
+{
+    return class < 4 ? class : (uint64_t)(4 + class % 4) << (class / 4 - 1);
+}
+
 /* Length of the file that a shape asks for. */
 uint64_t run_file_bytes(const struct run_shape *shape);
 

@@ -383,8 +383,8 @@ static bool verify_texts(const struct look *l, const struct segment *s)
     return true;
 }
 
-/* Of marks any number may be; of ranges a kill may leave one half written: who reads them leaves it out. */
-static bool verify_map(const struct look *l, const struct segment *s)
+/* Of marks and costs any number may be; of ranges a kill may leave one half written: who reads them leaves it out. */
+static bool verify_any(const struct look *l, const struct segment *s)
 {
     (void)l;
     (void)s;
@@ -410,10 +410,11 @@ static const struct item_rule {
     [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
     [SEGMENT_TEXTS] = {sizeof(struct text_record), verify_texts},
     [SEGMENT_RECORDED] = {sizeof(struct recorded_block), verify_recorded},
-    [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_map},
-    [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_map},
-    [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_map},
-    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), verify_map},
+    [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_any},
+    [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_any},
+    [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_any},
+    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), verify_any},
+    [SEGMENT_COSTS] = {sizeof(struct cost_record), verify_any},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 

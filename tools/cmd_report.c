@@ -386,8 +386,9 @@ static int report_check(const char *image, const char *path)
 static bool has_effect(const char *option)
 {
     static const char *const of_run[] = {"keep", "allow-unchecked", "trace-children", "witness", "strict-interior",
-                                         "heap", "heap-size", "events", "freelist-vol", "frames", "on-error", "error-limit",
-                                         "malloc-fill", "free-fill", "counters", "interval"};
+                                         "heap", "heap-size", "events", "freelist-vol", "frames", "cost-every",
+                                         "on-error", "error-limit", "malloc-fill", "free-fill", "counters",
+                                         "interval"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }

@@ -287,6 +287,7 @@ enum segment_kind {
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
     SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
     SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 5 */
+    SEGMENT_COSTS = 18,    /* one cost_record; minor version 5 */
     SEGMENT_KIND_COUNT
 };
 
@@ -712,6 +713,51 @@ struct mark_record {
     uint64_t mapped_bytes; /* by calls */
 };
 
+/* ---- our own share of the costs ------------------------------------------------------------ */
+
+/* What the runtime was doing. */
+enum cost_work {
+    COST_ALLOCATE = 0,
+    COST_FREE = 1,
+    COST_RESIZE = 2,     /* realloc, also what it allocates, copies and frees */
+    COST_OPERATION_COUNT = 3,
+    COST_UNWIND = 3,     /* the stacks of these */
+    COST_QUARANTINE = 4, /* blocks that are freed enter, others leave */
+    COST_SCAN = 5,       /* at the end or by request: damage, leaks, what is mapped */
+    COST_START = 6,
+    COST_WORK_COUNT
+};
+
+/*
+ * Some operations - of the first three - are timed and stand for others: ticks of the processor's clock,
+ * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.
+ */
+struct cost_done {
+    _Atomic uint64_t timed;
+    _Atomic uint64_t operations;
+    _Atomic uint64_t ticks;
+    _Atomic uint64_t faults; /* page faults in it */
+    _Atomic uint64_t ns;
+};
+
+/* How long operations took: a quarter of an octave each, of ticks. */
+#define COST_TIMES 112u
+
+struct cost_record {
+    uint32_t every;       /* one in so many is timed, in the end; 0: none */
+    uint32_t clock_ticks; /* that reading the clock takes: they are in nothing of this */
+    _Atomic uint64_t rate; /* ticks per ns, in 1 / 2^20; 0 = not known yet */
+    _Atomic uint64_t disturbed; /* were to be timed, and lost the processor: the next one stands for them */
+    _Atomic uint64_t kernel_ticks; /* of the ticks of whole operations, in system calls that were ours */
+    _Atomic uint32_t stopped; /* a sandbox was entered: since then nothing is timed */
+    uint32_t pad;
+    struct cost_done whole[COST_OPERATION_COUNT]; /* operations, from beginning to end */
+    struct cost_done work[COST_WORK_COUNT]; /* others of them, piece by piece: which part is what */
+    _Atomic uint64_t alloc_times[COST_TIMES]; /* operations, as above */
+    _Atomic uint64_t free_times[COST_TIMES];
+    uint64_t reserved[7];
+};
+
 /* ---- what there is to say in the program's own words -------------------------------------- */
 
 enum text_kind {
@@ -752,6 +798,7 @@ static_assert(sizeof(struct map_region) == 56, "on-file layout");
 static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 static_assert(sizeof(struct mark_record) == 48, "on-file layout");
 static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
+static_assert(sizeof(struct cost_record) == 2288, "on-file layout");
 
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 

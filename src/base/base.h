@@ -89,6 +89,27 @@ struct heard_due {
     struct heard_free bad_free;
 };
 
+/* What a thread has used. */
+struct cost_usage {
+    uint64_t faults, switches;
+};
+
+/* An operation that is being timed (core/costs.c). */
+struct cost_watch {
+    uint32_t step;     /* in the row of operations that are: 0: none is under way */
+    uint8_t operation; /* enum cost_work */
+    uint8_t work;      /* the same: what goes on of it */
+    bool pieces;       /* it is looked at piece by piece */
+    bool apart;        /* another operation goes on in the midst of it, and is none of it: */
+    uint8_t others;    /* how many of them there were */
+    uint64_t apart_since, phase_since;
+    uint64_t since;    /* when the work that goes on began */
+    int64_t ticks[COST_WORK_COUNT]; /* may be a little below 0: the clock has no such fine steps */
+    uint64_t kernel_ticks; /* of them */
+    uint64_t bytes;        /* that it may clear or copy */
+    struct cost_usage before;
+};
+
 #define LOCKS_HELD_MAX 8u
 struct lock;
 
@@ -100,6 +121,11 @@ struct thread {
      */
     _Atomic uintptr_t crit;
     struct thread_record *record; /* its counters, in the run file */
+    int32_t cost_left;      /* operations until one is timed; below 0: this one is to be */
+    uint32_t cost_weight;   /* for how many that stands; 0: the thread is new */
+    bool timed;             /* an operation is being timed */
+    bool stacks_plain;      /* stacks are taken, and nobody times that */
+    uint32_t cost_seed;
     uint32_t number;              /* as in block words */
     uint32_t tid;
     int64_t balance;        /* bytes allocated less bytes freed since it last told the image, */
@@ -117,6 +143,7 @@ struct thread {
     struct thread *next;    /* list of all, or of the free ones */
     uintptr_t callback;     /* what crit is in that callback: an odd word */
     struct heard_due heard;
+    struct cost_watch cost;
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;

@@ -28,6 +28,7 @@ struct options {
     bool heap_in_file;
     bool all_events; /* of every system call */
     uint64_t heap_bytes;
+    uint32_t cost_every; /* one in so many operations is timed; 0: none */
     uint32_t frames; /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
     char pool_dir[256];
 };
@@ -278,10 +279,52 @@ ALWAYS_INLINE bool loader_called(const struct entry *at)
 void loader_allocates(void);
 void loader_frees(const void *p);
 
+/* ---- costs.c: what of the run's costs is ours ----------------------------------------------------------- */
+
+extern uint32_t cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
+
+void costs_start(void);
+void costs_stop(void); /* the processor's clock is about to be forbidden */
+void costs_after_fork(void);
+
+/* Is the operation that begins one of those that are timed?  Each asks, once. */
+ALWAYS_INLINE bool cost_is_due(void)
+{
+    struct thread *t = self;
+    return t && unlikely(--t->cost_left < 0);
+}
+
+/* Then: around the same call, made again. */
+enum cost_call {
+    COST_IGNORED, /* it is not, after all */
+    COST_TIMED,
+    COST_COUNTED, /* its page faults are */
+    COST_APART, /* it is a handler's, in the midst of one that is timed */
+};
+
+enum cost_call cost_begin(enum cost_work work, uint64_t bytes); /* that it may clear or copy */
+void cost_end(enum cost_call call);
+
+/* Inside one: from here on it does `work`. */
+ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
+{
+    if (w->apart || !w->pieces)
+        return;
+    uint64_t now = os_ticks();
+    w->ticks[w->work] += (int64_t)(now - w->since - cost_clock_ticks);
+    w->work = work;
+    w->since = now;
+}
+
+/* Around what is rare or takes long, and is none of an operation's time.  ns of the thread's own clock. */
+uint64_t cost_phase_begin(void);
+void cost_phase_end(enum cost_work work, uint64_t since);
+
 /* ---- stack.c ------------------------------------------------------------------------------------------- */
 
 void stack_start(void);
 uint32_t stack_put_trace(struct traces *all, struct trace *t);
+uint32_t stack_put_aside(struct thread *t, const struct entry *at); /* none is wanted, or it is timed */
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
@@ -294,11 +337,8 @@ uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 #define stack_compare_walk(w, id) (id)
 #endif
 
-/* The number of this thread's stack at a call; 0: none.  Inside a section. */
-ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
+ALWAYS_INLINE uint32_t stack_put_plain(struct thread *t, const struct entry *at)
 {
-    if (unlikely(!rt.options.frames))
-        return 0;
     struct traces *all = &t->traces;
     struct trace *trace = trace_update(all, at, true);
     if (unlikely(!trace))
@@ -307,6 +347,12 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
     if (!last->id)
         last->id = stack_put_trace(all, trace);
     return stack_note_trace(trace, at, last->id);
+}
+
+/* The number of this thread's stack at a call; 0: none.  Inside a section. */
+ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
+{
+    return likely(t->stacks_plain) ? stack_put_plain(t, at) : stack_put_aside(t, at);
 }
 
 /* ---- errors.c, region.c: what the program did wrong ---------------------------------------------------- */

@@ -37,6 +37,17 @@ static inline void count_free(struct thread *t, uint64_t bytes)
         threads_tell_balance(t);
 }
 
+/* ---- what takes long by itself ----------------------------------------------------------------- */
+
+#define LONG_BYTES (256u << 10) /* cleared or copied in one go: timed each time */
+
+/* The next so many operations are parts of this one. */
+ALWAYS_INLINE void cost_skip(int32_t count)
+{
+    if (self && self->cost_left < INT32_MAX - count)
+        self->cost_left += count;
+}
+
 /* ---- a free or a resize under way ----------------------------------------------------------- */
 
 struct release {

@@ -119,6 +119,8 @@ static COLD bool free_large(struct section *s, struct release r)
     complain(s, r, was, request);
     if (word_state(was) == BLOCK_INHERITED) /* where it ended is not known: there is no redzone */
         redzone_put_large(&f, r.p, request);
+    if (s->t->timed)
+        cost_switch(&s->t->cost, COST_QUARANTINE);
     quarantine_push_large(&f, r.p, request);
     return false;
 }
@@ -145,6 +147,8 @@ ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct re
     if (unlikely(!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request) ||
                  !redzone_is_whole(r.p, f->slot, class, request)) && !inherited)
         complain(s, r, was, request);
+    if (unlikely(s->t->timed))
+        cost_switch(&s->t->cost, COST_QUARANTINE);
     quarantine_push(s->t, r.p, class, request, s->go);
     return false;
 }
@@ -175,8 +179,6 @@ ALWAYS_INLINE bool free_inside(struct section *s, struct found f, struct release
 ALWAYS_INLINE void release(struct release r, const struct entry *at)
 {
     struct section s;
-    if (!r.p)
-        return;
     if (unlikely(!section_begin(&s))) {
         free_outside(&s, r, at);
         return;
@@ -191,14 +193,36 @@ ALWAYS_INLINE void release(struct release r, const struct entry *at)
         next.free(r.p);
 }
 
+static COLD void release_timed(struct release r, const struct entry *at)
+{
+    enum cost_call call = cost_begin(COST_FREE, 0);
+    if (r.said == SIZE_NOT_SAID)
+        track_free(r.p, r.op, at);
+    else
+        track_free_sized(r.p, r.said, r.op, at);
+    cost_end(call);
+}
+
 void track_free(void *p, uint32_t op, const struct entry *at)
 {
-    release((struct release){.p = p, .op = op, .said = SIZE_NOT_SAID}, at);
+    struct release r = {.p = p, .op = op, .said = SIZE_NOT_SAID};
+    if (!p)
+        return;
+    if (cost_is_due())
+        release_timed(r, at);
+    else
+        release(r, at);
 }
 
 void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at)
 {
-    release((struct release){.p = p, .op = op, .said = said}, at);
+    struct release r = {.p = p, .op = op, .said = said};
+    if (!p)
+        return;
+    if (cost_is_due())
+        release_timed(r, at);
+    else
+        release(r, at);
 }
 
 void track_free_deferred(void *p, uint32_t stack, uint32_t op)

@@ -139,6 +139,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_size(&pool_knobs.quarantine_bytes, v);
     else if (key_is(key, n, "frames"))
         read_number(&o->frames, v, 0, RTC_STACK_FRAMES);
+    else if (key_is(key, n, "cost-every"))
+        read_number(&o->cost_every, v, 0, 1000000);
     else if (key_is(key, n, "error-limit"))
         read_number(&o->error_limit, v, 1, ERROR_LIMIT_MAX);
     else if (key_is(key, n, "on-error"))

@@ -90,8 +90,25 @@ static struct old_block look_at_old(struct release r, size_t request, const stru
     return old;
 }
 
+static COLD void copy_long(void *to, const void *from, size_t bytes)
+{
+    uint64_t since = cost_phase_begin();
+    memcpy(to, from, bytes);
+    cost_phase_end(COST_RESIZE, since);
+}
+
+static COLD void *realloc_timed(void *p, size_t request, uint32_t op, const struct entry *at)
+{
+    enum cost_call call = cost_begin(COST_RESIZE, request);
+    void *moved = track_realloc(p, request, op, at);
+    cost_end(call);
+    return moved;
+}
+
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at)
 {
+    if (cost_is_due())
+        return realloc_timed(p, request, op, at);
     struct release r = {.p = p, .op = op, .said = SIZE_NOT_SAID};
     if (unlikely(request > PTRDIFF_MAX))
         return track_refuse(request, op, at);
@@ -104,12 +121,17 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
     }
     if (old.done)
         return p;
+    cost_skip(2);
     void *moved = track_alloc(request, MIN_ALIGN, op, at);
     if (!moved)
         return NULL;
     if (unlikely(hints.ignoring))
         hints_ignore_moved(p, moved);
-    memcpy(moved, p, old.request < request ? old.request : request);
+    size_t bytes = old.request < request ? old.request : request;
+    if (unlikely(bytes >= LONG_BYTES))
+        copy_long(moved, p, bytes);
+    else
+        memcpy(moved, p, bytes);
     track_free(p, op, at);
     return moved;
 }

@@ -78,6 +78,21 @@ uint32_t stack_put_trace(struct traces *all, struct trace *t)
     return likely(id) ? id : put_lost(all, t);
 }
 
+COLD uint32_t stack_put_aside(struct thread *t, const struct entry *at)
+{
+    if (!rt.options.frames)
+        return 0;
+    if (!t->timed) {
+        t->stacks_plain = true;
+        return stack_put_plain(t, at);
+    }
+    uint8_t work = t->cost.work;
+    cost_switch(&t->cost, COST_UNWIND);
+    uint32_t id = stack_put_plain(t, at);
+    cost_switch(&t->cost, work);
+    return id;
+}
+
 /* A stack that cannot be kept, or nobody to keep it. */
 COLD uint32_t stack_put_walk(const struct entry *at, bool may_grow)
 {

@@ -13,7 +13,7 @@
 
 struct runtime rt = {.options = {
                          .trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true,
-                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000, .error_exitcode = -1}};
+                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .cost_every = 1000, .error_limit = 1000, .error_exitcode = -1}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;
@@ -58,6 +58,7 @@ static void after_fork(bool fresh)
     mapped_after_fork();
     dispatched_after_fork();
     marks_after_fork();
+    costs_after_fork();
 }
 
 /* Only the first image of a run can have its heap in the file: there is one heap in it. */
@@ -92,6 +93,7 @@ static void start(char **envp)
                  (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
     };
     image_start(&request);
+    costs_start();
     errors_start();
     fork_start(after_fork);
     freed_pattern_start();
@@ -110,7 +112,9 @@ COLD bool core_start(void)
     uint32_t not_yet = NOT_STARTED;
     if (!environ || !atomic_compare_exchange_strong(&state, &not_yet, STARTING))
         return false;
+    uint64_t since = cost_phase_begin();
     start(environ);
+    cost_phase_end(COST_START, since);
     atomic_store_explicit(&state, STARTED, memory_order_release);
     return true;
 }

@@ -143,8 +143,18 @@ ALWAYS_INLINE void *alloc(struct order *o)
     return likely(p) ? p : no_memory(o->request, o->op, o->at);
 }
 
+static COLD void *alloc_timed(size_t request, size_t align, uint32_t op, const struct entry *at)
+{
+    enum cost_call call = cost_begin(COST_ALLOCATE, 0);
+    void *p = track_alloc(request, align, op, at);
+    cost_end(call);
+    return p;
+}
+
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at)
 {
+    if (cost_is_due())
+        return alloc_timed(request, align, op, at);
     struct order o = {.request = request, .align = align, .op = op, .at = at};
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
@@ -152,11 +162,30 @@ void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry 
     return p;
 }
 
+static COLD void clear_long(void *p, size_t bytes)
+{
+    uint64_t since = cost_phase_begin();
+    memset(p, 0, bytes);
+    cost_phase_end(COST_ALLOCATE, since);
+}
+
+static COLD void *alloc_zeroed_timed(size_t request, uint32_t op, const struct entry *at)
+{
+    enum cost_call call = cost_begin(COST_ALLOCATE, request);
+    void *p = track_alloc_zeroed(request, op, at);
+    cost_end(call);
+    return p;
+}
+
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
 {
+    if (cost_is_due())
+        return alloc_zeroed_timed(request, op, at);
     struct order o = {.request = request, .align = MIN_ALIGN, .op = op, .at = at};
     void *p = alloc(&o);
-    if (p && !o.clean)
+    if (unlikely(request >= LONG_BYTES) && p && !o.clean)
+        clear_long(p, request);
+    else if (p && !o.clean)
         memset(p, 0, request);
     return p;
 }

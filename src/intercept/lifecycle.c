@@ -82,15 +82,18 @@ static long forking_call(long nr, const long a[6])
 static void note_sandbox(void)
 {
     fatal_withdraw();
+    costs_stop();
     fence_entries = true; /* before the barrier is given up */
     os_enter_sandbox();
     if (core_is_started() && !fork_is_child()) /* a child that is no image yet says it when it is */
         image_flag(IMAGE_SANDBOXED);
 }
 
-/* Orphans are the program's own from now on, and it may count them. */
-static void note_reaper(int option, long on)
+/* Orphans are the program's own from now on, and it may count them; or the processor's clock is forbidden. */
+static void note_option(int option, long on)
 {
+    if (option == PR_SET_TSC && on != PR_TSC_ENABLE)
+        costs_stop();
     if (option == PR_SET_CHILD_SUBREAPER && on && core_is_started() && run_header())
         atomic_store(&run_header()->adopts_orphans, 1);
 }
@@ -108,7 +111,7 @@ EXPORT long syscall(long nr, ...)
     if (nr == SYS_seccomp || (nr == SYS_prctl && a[0] == PR_SET_SECCOMP))
         note_sandbox();
     if (nr == SYS_prctl)
-        note_reaper((int)a[0], a[1]);
+        note_option((int)a[0], a[1]);
     return NEXT(syscall)(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -122,7 +125,7 @@ EXPORT int prctl(int option, ...)
     va_end(ap);
     if (option == PR_SET_SECCOMP)
         note_sandbox();
-    note_reaper(option, a[0]);
+    note_option(option, a[0]);
     return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 

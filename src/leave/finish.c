@@ -288,10 +288,12 @@ void leave_killed(const void *context)
 {
     struct caller caller;
     unwind_interrupted(context, &caller);
+    uint64_t since = cost_phase_begin();
     errors_sweep();
     mapped_settle();
     dispatched_settle();
     check_at_end(&caller, nothing);
+    cost_phase_end(COST_SCAN, since);
     vigil_end();
     run_ring();
 }
@@ -307,10 +309,12 @@ int leave_finish(enum image_end how, int status)
     if (fork_is_child())
         return status; /* did nothing with memory since the fork: there is no image to end */
     bool early = is_checked();
+    uint64_t since = cost_phase_begin();
     errors_sweep();
     mapped_settle();
     dispatched_settle();
     find_leaks(how, nothing);
+    cost_phase_end(COST_SCAN, since);
     if (how == END_EXIT || how == END_QUICK_EXIT) { /* _exit is for handlers, too */
         if (!early)
             leaks_hear(true);
@@ -330,9 +334,11 @@ void leave_replaced(const struct exec_call *call)
     const struct range held[HELD_MAX] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
+    uint64_t since = cost_phase_begin();
     mapped_settle();
     dispatched_settle();
     bool lost = !call->hopeless && find_leaks(END_EXEC, held);
+    cost_phase_end(COST_SCAN, since);
     image_end(END_EXEC, 0);
     vigil_end(); /* it would keep this memory */
     if (!rt.options.keep && !lost)

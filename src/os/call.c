@@ -27,6 +27,8 @@ long os_call(long nr, long a, long b, long c, long d, long e, long f)
 {
     if (unlikely(fail_at) && atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1 == fail_at)
         return -1; /* EPERM */
+    bool timed = self && self->timed;
+    uint64_t since = timed ? os_ticks() : 0;
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
@@ -35,6 +37,8 @@ long os_call(long nr, long a, long b, long c, long d, long e, long f)
                      : "+a"(result)
                      : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
+    if (unlikely(timed))
+        self->cost.kernel_ticks += os_ticks() - since;
     return result;
 }
 
@@ -82,6 +86,17 @@ uint64_t os_clock_ns(void)
 uint64_t os_cpu_clock_ns(void)
 {
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t os_own_cpu_clock_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+bool os_ticks_allowed(void)
+{
+    int how = 0;
+    return CALL2(SYS_prctl, 25 /* PR_GET_TSC */, &how) < 0 || how != 2 /* PR_TSC_SIGSEGV */;
 }
 
 uint64_t os_wall_clock_ns(void)

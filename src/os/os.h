@@ -156,6 +156,19 @@ bool os_is_traced(void);
 /* What the process has used; false: it cannot be asked. */
 bool os_usage(struct rusage *usage);
 uint64_t os_cpu_clock_ns(void); /* of all its threads */
+uint64_t os_own_cpu_clock_ns(void); /* of the calling thread */
+bool os_ticks_allowed(void); /* the kernel can forbid it to a process: reading would be its end */
+/* The processor's clock.  Not in a sandbox, of which one kind forbids it. */
+ALWAYS_INLINE uint64_t os_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+/* The same when all that was begun before is done: else what waits for memory looks as if it came later. */
+ALWAYS_INLINE uint64_t os_ticks_behind(void)
+{
+    __builtin_ia32_lfence();
+    return __builtin_ia32_rdtsc();
+}
 
 struct mapping {
     uintptr_t start, end;

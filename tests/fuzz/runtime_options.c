@@ -30,6 +30,7 @@ struct options {
     bool heap_in_file;
     bool all_events;
     uint64_t heap_bytes;
+    uint32_t cost_every;
     uint32_t frames;
     char pool_dir[256];
 };
@@ -46,7 +47,7 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .error_limit = 1000, .error_exitcode = -1};
+    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .cost_every = 1000, .error_limit = 1000, .error_exitcode = -1};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);
@@ -63,6 +64,7 @@ struct runtime_options runtime_options_read(const char *text)
         .heap_in_file = o.heap_in_file,
         .all_events = o.all_events,
         .heap_bytes = o.heap_bytes,
+        .cost_every = o.cost_every,
         .frames = o.frames,
         .on_error = o.on_error,
         .error_limit = o.error_limit,

@@ -18,6 +18,7 @@ struct runtime_options {
     bool heap_in_file;
     bool all_events;
     uint64_t heap_bytes;
+    uint32_t cost_every;
     uint32_t frames;
     int on_error; /* place in the list of the words */
     uint32_t error_limit;

@@ -73,6 +73,7 @@ USE = ("IN USE AT EXIT  97.8 KiB in 9 blocks; peak 120.6 KiB in one process\n"
        "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
        "     104 B in 7 blocks  prog+0x1010\n"
        "       9 B in 1 block   0x4242 in no known module\n")
+WHY_NO_SHARE = "nothing was timed: cost-every=0, or the program ended too early, or an older version wrote the file"
 COST = ("COST            task clock 12.346 ms (of 1 of 3 processes)\n"
         "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB"
         " (of 1 of 3 processes)\n"
@@ -302,7 +303,7 @@ def json_report():
     must(written["near"]["offset"] == 16 and "stack" not in written, written)
     classes = {e["rtc"]: e["class"] for e in report["errors"]}
     must(classes["oom"] == "warning" and classes["foreign"] == "note" and classes["mis"] == "error", classes)
-    must(report["cost"]["processes"] == 3 and report["cost"]["self"] == {"metadata_bytes": 98304}, report["cost"])
+    must(report["cost"]["processes"] == 3 and report["cost"]["self"] == {"metadata_bytes": 98304, "share": None, "share_why": WHY_NO_SHARE}, report["cost"])
     must(report["cost"]["counters"]["task_clock_ns"] ==
          {"value": 12345678, "source": "clock_gettime", "processes": 1}, report["cost"])
     must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")

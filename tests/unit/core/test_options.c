@@ -44,6 +44,7 @@ static bool changes_nothing(const char *text)
            e.options.heap_bytes == initial.options.heap_bytes &&
            e.options.all_events == initial.options.all_events &&
            e.options.frames == initial.options.frames &&
+           e.options.cost_every == initial.options.cost_every &&
            e.options.error_limit == initial.options.error_limit &&
            e.options.on_error == initial.options.on_error &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
@@ -135,6 +136,9 @@ static void errors(void **state)
         if (!changes_nothing(bad[i]))
             fail_msg("%s is taken", bad[i]);
     assert_int_equal(after_reading("error_limit=10000").options.error_limit, 10000);
+    assert_int_equal(after_reading("cost_every=7").options.cost_every, 7);
+    if (!changes_nothing("cost_every=1000001"))
+        fail_msg("cost_every=1000001 is taken");
     for (size_t i = 0; i < countof(word); i++) {
         char text[32];
         snprintf(text, sizeof text, "on_error=%s", word[i]);

@@ -255,6 +255,7 @@ static const char *const confusable[] = {
     "stale-suppressions strict-interior st",
     "match malloc-fill ma",
     "all allow-unchecked al",
+    "color cost-every co",
     "error-exitcode events e",
     "error-exitcode error-limit error-",
     "heap heap-size hea",

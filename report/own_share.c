@@ -1,0 +1,154 @@
+/*
+ * own_share.c - what of the costs is the runtime's own: sums of the records that images keep of it.
+ *
+ * Some operations are timed and stand for others, so all but scan and start are estimates; what was timed
+ * says how good they are.  Images that were read in mid-run are in the sum as well as those at the end.
+ */
+#include "page_priv.h"
+
+#include <time.h>
+
+static double signed_ticks(uint64_t ticks)
+{
+    return ticks < 1ull << 63 ? (double)ticks : 0; /* a little below 0: nothing */
+}
+
+void own_share_add(struct own_share *sum, const struct cost_record *c)
+{
+    double ns_per_tick = c->rate ? (double)(1 << 20) / (double)c->rate : 0, whole = 0, pieces = 0;
+
+    if (c->every == 0)
+        return;
+    sum->images++;
+    sum->every = c->every;
+    sum->stopped += c->stopped != 0;
+    sum->disturbed += c->disturbed;
+    sum->kernel_ns += (double)c->kernel_ticks * ns_per_tick;
+    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++)
+        whole += signed_ticks(c->whole[i].ticks) * ns_per_tick;
+    for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
+        pieces += signed_ticks(c->work[i].ticks);
+    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
+        sum->work[i].timed += c->whole[i].timed;
+        sum->work[i].operations += c->whole[i].operations;
+        sum->work[i].faults += c->whole[i].faults;
+    }
+    sum->ns_per_tick = c->rate ? ns_per_tick : sum->ns_per_tick;
+    for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
+        const struct cost_done *from = &c->work[i];
+        double part = pieces > 0 ? signed_ticks(from->ticks) / pieces : 0;
+        sum->work[i].ns += whole * part + (double)from->ns;
+    }
+    for (uint32_t i = 0; i < COST_TIMES; i++) {
+        sum->alloc_times[i] += c->alloc_times[i];
+        sum->free_times[i] += c->free_times[i];
+    }
+}
+
+void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes)
+{
+    sum->blocks += blocks;
+    sum->record_bytes += blocks * record_bytes;
+    sum->around_bytes += around_bytes;
+}
+
+bool own_share_is_known(const struct own_share *sum)
+{
+    return sum->images > 0 && sum->ns_per_tick > 0;
+}
+
+const char *own_share_why(const struct own_share *sum)
+{
+    if (sum->images == 0)
+        return "nothing was timed: cost-every=0, or the program ended too early, or an older version wrote the file";
+    return "the processor's clock was forbidden, or its rate not known when the program was killed";
+}
+
+double own_share_ns(const struct own_share *sum)
+{
+    double ns = 0;
+
+    for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
+        ns += sum->work[i].ns;
+    return ns;
+}
+
+uint64_t own_share_faults(const struct own_share *sum)
+{
+    return sum->work[COST_ALLOCATE].faults + sum->work[COST_FREE].faults + sum->work[COST_RESIZE].faults;
+}
+
+double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent)
+{
+    uint64_t all = 0, below = 0;
+    uint32_t i = 0;
+
+    for (uint32_t k = 0; k < COST_TIMES; k++)
+        all += times[k];
+    while (i + 1 < COST_TIMES && (below += times[i]) * 100 < all * percent)
+        i++;
+    return (double)(cost_time_least(i) + cost_time_least(i + 1)) / 2 * sum->ns_per_tick;
+}
+
+double own_report_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* ---- in words ------------------------------------------------------------------------------------ */
+
+static void works_put(const struct own_share *sum, const struct page *page)
+{
+    const char *between = ": ";
+
+    for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
+        if (sum->work[i].ns < 500)
+            continue;
+        fprintf(page->out, "%s%s %.3f", between, cost_work_name(i), sum->work[i].ns / 1e6);
+        between = ", ";
+    }
+    fprintf(page->out, "; report %.3f, beside it", own_report_ns() / 1e6);
+}
+
+static void times_put(const struct own_share *sum, const char *what, const uint64_t *times, const struct page *page)
+{
+    fprintf(page->out, "%s p50 %.0f ns, p99 %.0f ns", what, own_share_time(sum, times, 50),
+            own_share_time(sum, times, 99));
+}
+
+static void sources_put(const struct own_share *sum, const struct page *page)
+{
+    uint64_t timed = 0, operations = 0;
+
+    for (uint32_t i = COST_ALLOCATE; i <= COST_RESIZE; i++) {
+        timed += sum->work[i].timed;
+        operations += sum->work[i].operations;
+    }
+    fprintf(page->out, " (%llu of about %llu operations timed, by the processor's clock%s)", (unsigned long long)timed,
+            (unsigned long long)operations, sum->stopped ? ", until a sandbox was entered" : "");
+}
+
+void own_share_print(const struct own_share *sum, const struct cost_sum *all, const struct page *page)
+{
+    double ns = own_share_ns(sum);
+
+    if (!own_share_is_known(sum))
+        return;
+    fprintf(page->out, "%*sour share: %.3f ms", COST_COLUMN, "", ns / 1e6);
+    if (all->with_clock > 0 && all->of.task_clock_ns > 0)
+        fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
+    works_put(sum, page);
+    fprintf(page->out, "\n%*s", COST_COLUMN, "");
+    times_put(sum, "an allocation:", sum->alloc_times, page);
+    times_put(sum, "; a free:", sum->free_times, page);
+    sources_put(sum, page);
+    fprintf(page->out, "\n%*sin these: page faults about %llu, in our system calls %.3f ms", COST_COLUMN, "",
+            (unsigned long long)own_share_faults(sum), sum->kernel_ns / 1e6);
+    if (sum->blocks > 0)
+        fprintf(page->out, "; a block in use: %.0f B of record, %.1f B of redzone and rounding",
+                (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
+    fputc('\n', page->out);
+}

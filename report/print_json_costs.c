@@ -1,0 +1,111 @@
+/*
+ * print_json_costs.c - costs in the JSON report, and what of them is the runtime's own.
+ */
+#include "json_priv.h"
+
+static void counter_object(struct json *j, const struct report *r, const struct cost_sum *sum,
+                           const char *name, uint32_t known, uint64_t value, const char *source)
+{
+    open_object(j, name);
+    if (known > 0) {
+        put_number(j, "value", value);
+        put_text(j, "source", sum->at_death ? COST_AT_DEATH : source);
+    } else {
+        put_null(j, "value");
+        put_text(j, "why", cost_reason(r, sum->killed));
+    }
+    put_number(j, "processes", known);
+    close_object(j);
+}
+
+static uint64_t whole(double ns)
+{
+    return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
+}
+
+static void times_object(struct json *j, const char *name, const struct own_share *sum, const uint64_t *times)
+{
+    open_object(j, name);
+    put_number(j, "p50", whole(own_share_time(sum, times, 50)));
+    put_number(j, "p99", whole(own_share_time(sum, times, 99)));
+    close_object(j);
+}
+
+static void works_object(struct json *j, const struct own_share *sum)
+{
+    open_object(j, "work");
+    for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
+        const struct own_work *work = &sum->work[i];
+        open_object(j, cost_work_name(i));
+        put_number(j, "ns", whole(work->ns));
+        put_text(j, "source", i == COST_SCAN || i == COST_START ? "CPU clock" : "TSC, sampled");
+        if (work->timed > 0) {
+            put_number(j, "timed", work->timed);
+            put_number(j, "operations", work->operations);
+        }
+        close_object(j);
+    }
+    close_object(j);
+}
+
+/* "share": {..}, or null and why. */
+static void share_object(struct json *j, const struct own_share *sum)
+{
+    if (!own_share_is_known(sum)) {
+        put_null(j, "share");
+        put_text(j, "share_why", own_share_why(sum));
+        return;
+    }
+    open_object(j, "share");
+    put_number(j, "ns", whole(own_share_ns(sum)));
+    put_number(j, "report_ns", whole(own_report_ns()));
+    put_number(j, "kernel_ns", whole(sum->kernel_ns));
+    put_number(j, "faults", own_share_faults(sum));
+    put_number(j, "every", sum->every);
+    put_number(j, "disturbed", sum->disturbed);
+    put_flag(j, "sandboxed", sum->stopped > 0);
+    works_object(j, sum);
+    times_object(j, "alloc_ns", sum, sum->alloc_times);
+    times_object(j, "free_ns", sum, sum->free_times);
+    close_object(j);
+    if (sum->blocks == 0)
+        return;
+    open_object(j, "blocks_in_use");
+    put_number(j, "blocks", sum->blocks);
+    put_number(j, "record_bytes", sum->record_bytes);
+    put_number(j, "around_bytes", sum->around_bytes);
+    close_object(j);
+}
+
+void json_cost(struct json *j, const struct report *r)
+{
+    struct cost_sum sum = cost_sum(r);
+    const struct costs *c = &sum.of;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } usage[] = {
+        {"minor_faults", c->minor_faults},
+        {"major_faults", c->major_faults},
+        {"voluntary_switches", c->voluntary_switches},
+        {"involuntary_switches", c->involuntary_switches},
+        {"max_rss_bytes", c->max_rss_bytes},
+    };
+
+    open_object(j, "cost");
+    put_number(j, "processes", sum.processes);
+    open_object(j, "counters");
+    counter_object(j, r, &sum, "task_clock_ns", sum.with_clock, c->task_clock_ns, "clock_gettime");
+    for (size_t i = 0; i < countof(usage); i++)
+        counter_object(j, r, &sum, usage[i].name, sum.with_rusage, usage[i].value, "getrusage");
+    close_object(j);
+    open_object(j, "self");
+    if (sum.with_segments > 0)
+        put_number(j, "metadata_bytes", sum.segment_bytes);
+    else
+        put_null(j, "metadata_bytes");
+    json_leak_cost(j, &sum.leaks);
+    share_object(j, &r->own_share);
+    close_object(j);
+    close_object(j);
+}

@@ -1,0 +1,216 @@
+/*
+ * samples.c - where a process spends its time, by samples of its cpu-clock.
+ *
+ *     samples HERTZ LIBRARY PROGRAM [ARGUMENT...]
+ *
+ * Runs PROGRAM and prints how many samples there were of its process (its children are others), and of them
+ *
+ *     inside   those whose pc lies in LIBRARY,
+ *     called   those in a function of libc's or the loader's that was called from there: memset and the like,
+ *     kernel   those in the kernel, on behalf of one of these.
+ *
+ * What a function was called from is seen by what lies on top of its stack: these have small frames.
+ * Status 3: the kernel refuses to tell where it is itself, or all.
+ *
+ * rtc-build: -D_GNU_SOURCE
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RING_PAGES 256u
+#define STACK_BYTES 128u /* of what is on top of it */
+#define CPUS_MOST 256
+#define RANGES_MOST 64
+#define SP_AND_IP (1ull << 7 | 1ull << 8) /* PERF_REG_X86_SP, _IP */
+
+struct range {
+    uint64_t start, end;
+};
+
+static struct {
+    uint32_t pid;
+    const char *library;
+    struct range ours[RANGES_MOST], lower[RANGES_MOST]; /* libc, the loader, the kernel's own in the process */
+    unsigned ours_count, lower_count;
+    unsigned long all, inside, called, kernel, lost;
+} seen;
+
+static struct perf_event_mmap_page *ring[CPUS_MOST];
+static struct pollfd event[CPUS_MOST];
+
+static bool lies_in(const struct range *r, unsigned count, uint64_t at)
+{
+    while (count-- > 0)
+        if (at >= r[count].start && at < r[count].end)
+            return true;
+    return false;
+}
+
+/* ---- what the kernel writes ------------------------------------------------------------------- */
+
+struct mapped {
+    struct perf_event_header head;
+    uint32_t pid, tid;
+    uint64_t start, bytes, offset;
+    char path[];
+};
+
+static void take_mapping(const struct mapped *m)
+{
+    const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
+    struct range r = {m->start, m->start + m->bytes};
+    if (m->pid != seen.pid)
+        return;
+    if (strcmp(name, seen.library) == 0 && seen.ours_count < RANGES_MOST)
+        seen.ours[seen.ours_count++] = r;
+    else if ((strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 || name[0] == '[') &&
+             seen.lower_count < RANGES_MOST)
+        seen.lower[seen.lower_count++] = r;
+}
+
+struct sample {
+    struct perf_event_header head;
+    uint64_t ip;
+    uint32_t pid, tid;
+    uint64_t abi;
+    uint64_t sp, user_ip; /* where abi is not 0 */
+    uint64_t stack_bytes;
+    uint64_t stack[STACK_BYTES / 8];
+    uint64_t stack_given;
+};
+
+/* Is the innermost address of code on top of the stack one of ours? */
+static bool is_called(const struct sample *s)
+{
+    for (unsigned i = 0; i < s->stack_given / 8; i++)
+        if (lies_in(seen.ours, seen.ours_count, s->stack[i]))
+            return true;
+    return false;
+}
+
+static void take_sample(const struct sample *s)
+{
+    bool in_kernel = (s->head.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+    if (s->pid != seen.pid)
+        return;
+    seen.all++;
+    if (!s->abi)
+        return;
+    bool inside = lies_in(seen.ours, seen.ours_count, s->user_ip);
+    bool called = !inside && lies_in(seen.lower, seen.lower_count, s->user_ip) &&
+                  s->stack_bytes == STACK_BYTES && is_called(s);
+    if (in_kernel)
+        seen.kernel += inside || called;
+    else if (inside)
+        seen.inside++;
+    else
+        seen.called += called;
+}
+
+static void take(const struct perf_event_header *h)
+{
+    const uint64_t *words = (const uint64_t *)(h + 1);
+    if (h->type == PERF_RECORD_MMAP)
+        take_mapping((const struct mapped *)h);
+    else if (h->type == PERF_RECORD_SAMPLE)
+        take_sample((const struct sample *)h);
+    else if (h->type == PERF_RECORD_LOST)
+        seen.lost += words[1];
+}
+
+static void drain(struct perf_event_mmap_page *page)
+{
+    static char copy[1 << 16];
+    const char *data = (const char *)page + page->data_offset;
+    uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), at = page->data_tail;
+    while (at < end) {
+        struct perf_event_header h;
+        memcpy(&h, data + at % page->data_size, sizeof h);
+        for (uint64_t i = 0; i < h.size; i++) /* it may go on at the beginning */
+            copy[i] = data[(at + i) % page->data_size];
+        take((const struct perf_event_header *)copy);
+        at += h.size;
+    }
+    __atomic_store_n(&page->data_tail, at, __ATOMIC_RELEASE);
+}
+
+/* ---- the process ------------------------------------------------------------------------------ */
+
+static int open_events(unsigned hertz)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_CPU_CLOCK,
+                                   .sample_period = 1000000000 / hertz,
+                                   .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_REGS_USER |
+                                                  PERF_SAMPLE_STACK_USER,
+                                   .sample_regs_user = SP_AND_IP,
+                                   .sample_stack_user = STACK_BYTES,
+                                   .disabled = 1,
+                                   .enable_on_exec = 1,
+                                   .inherit = 1,
+                                   .mmap = 1,
+                                   .watermark = 1,
+                                   .wakeup_watermark = RING_PAGES * 4096 / 4};
+    int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    for (int cpu = 0; cpu < cpus && cpu < CPUS_MOST; cpu++) {
+        int fd = (int)syscall(SYS_perf_event_open, &attr, (int)seen.pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        void *p = fd < 0 ? MAP_FAILED
+                         : mmap(NULL, (RING_PAGES + 1) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED) {
+            perror("perf_event_open");
+            exit(3);
+        }
+        ring[cpu] = p;
+        event[cpu] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    return cpus;
+}
+
+static int start(char **argv, int go)
+{
+    int pid = fork();
+    char byte;
+    if (pid == 0) {
+        if (read(go, &byte, 1) != 1)
+            _exit(2);
+        execvp(argv[0], argv);
+        perror(argv[0]);
+        _exit(127);
+    }
+    return pid;
+}
+
+int main(int argc, char **argv)
+{
+    int go[2], status;
+    if (argc < 4 || pipe2(go, 0x80000 /* O_CLOEXEC */) != 0)
+        return 2;
+    seen.library = argv[2];
+    seen.pid = (uint32_t)start(argv + 3, go[0]);
+    close(go[0]);
+    int cpus = open_events((unsigned)atoi(argv[1]));
+    if (write(go[1], "", 1) != 1)
+        return 2;
+    while (waitpid((int)seen.pid, &status, WNOHANG) == 0) {
+        poll(event, (nfds_t)cpus, 50);
+        for (int cpu = 0; cpu < cpus; cpu++)
+            drain(ring[cpu]);
+    }
+    for (int cpu = 0; cpu < cpus; cpu++)
+        drain(ring[cpu]);
+    fprintf(stdout, "samples %lu inside %lu called %lu kernel %lu lost %lu status %d\n", seen.all, seen.inside,
+            seen.called, seen.kernel, seen.lost, status);
+    return 0;
+}
