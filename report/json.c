@@ -87,6 +87,12 @@ void put_number(struct json *j, const char *name, uint64_t value)
     fprintf(j->out, "%llu", (unsigned long long)value);
 }
 
+void put_real(struct json *j, const char *name, double value)
+{
+    begin(j, name);
+    fprintf(j->out, "%.6g", value);
+}
+
 void put_flag(struct json *j, const char *name, bool value)
 {
     begin(j, name);

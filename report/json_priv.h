@@ -21,6 +21,7 @@ void close_object(struct json *j);
 void close_array(struct json *j);
 void put_text(struct json *j, const char *name, const char *value);
 void put_number(struct json *j, const char *name, uint64_t value);
+void put_real(struct json *j, const char *name, double value); /* at least 0 */
 void put_flag(struct json *j, const char *name, bool value);
 void put_null(struct json *j, const char *name);
 void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
@@ -51,6 +52,8 @@ void json_variable_of_thread(struct json *j, struct report *r, const struct hold
 
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
+/* "measured": {..}, of cost, where something was; print_measured.c. */
+void json_measured(struct json *j, const struct measured *m);
 
 /* ---- print_counters.c ---------------------------------------------------------------------- */
 

@@ -62,6 +62,7 @@ struct report {
     uint32_t counter_count;
     struct run_tally absorbed; /* by this report */
     struct own_share own_share;
+    struct measured measured;
 
     struct module *modules;
     uint32_t module_count;

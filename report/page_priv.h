@@ -180,6 +180,7 @@ double own_share_ns(const struct own_share *sum);
 uint64_t own_share_faults(const struct own_share *sum);
 /* ns that so many percent of operations stay below, about. */
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
+void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
 /* Lines of the text; nothing where nothing is known. */
 void own_share_print(const struct own_share *sum, const struct cost_sum *all, const struct page *page);

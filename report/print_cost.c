@@ -158,4 +158,5 @@ void cost_print(const struct report *r, const struct page *page)
     ours_put(r, &sum, page);
     fputc('\n', page->out);
     own_share_print(&r->own_share, &sum, page);
+    measured_print(&r->measured, page);
 }

@@ -107,5 +107,6 @@ void json_cost(struct json *j, const struct report *r)
     json_leak_cost(j, &sum.leaks);
     share_object(j, &r->own_share);
     close_object(j);
+    json_measured(j, &r->measured);
     close_object(j);
 }

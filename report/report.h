@@ -242,6 +242,31 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
                        uint32_t room);
 void report_checks_done(int fd, const struct check_told *told, uint32_t count);
 
+/* What it costs with the runtime and without, of so many pairs of runs. */
+enum measured_what {
+    MEASURED_WALL, /* seconds */
+    MEASURED_CPU,  /* seconds */
+    MEASURED_RSS,  /* bytes, the most */
+    MEASURED_FAULTS,
+    MEASURED_COUNT
+};
+
+struct measured_value {
+    double with, without;             /* medians */
+    double ratio, low, high;          /* of each pair's ratio the median, and where that lies for sure, nearly */
+    double least_with, least_without; /* of all */
+};
+
+struct measured {
+    unsigned pairs; /* 0: nothing was measured */
+    unsigned otherwise, otherwise_without; /* runs that ended with another status than the one that is reported */
+    double sure;    /* how likely it is that the medians lie within their bounds */
+    struct measured_value of[MEASURED_COUNT];
+};
+
+/* It is told with the costs. */
+void report_set_measured(struct report *r, const struct measured *m);
+
 /* The text report, in the format that is wanted; our own's last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 

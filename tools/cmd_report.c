@@ -385,7 +385,7 @@ static int report_check(const char *image, const char *path)
 /* Nothing runs: what is about that is none of its own. */
 static bool has_effect(const char *option)
 {
-    static const char *const of_run[] = {"keep", "allow-unchecked", "trace-children", "witness", "strict-interior",
+    static const char *const of_run[] = {"keep", "measure", "allow-unchecked", "trace-children", "witness", "strict-interior",
                                          "heap", "heap-size", "events", "freelist-vol", "frames", "cost-every",
                                          "on-error", "error-limit", "malloc-fill", "free-fill", "counters",
                                          "interval"};

@@ -42,6 +42,7 @@ struct run {
     uint64_t begin_ns;         /* CLOCK_MONOTONIC: when it was let go */
     struct counter_row counter_rows[COUNTERS_MAX];
     unsigned counter_count;
+    struct measuring measuring;
     struct report *report; /* NULL: the run file could not be read, err says why */
     int log;               /* where the text goes; -1 = nowhere */
     char log_path[PATH_MAX];
@@ -124,6 +125,8 @@ static int prepare(struct run *r)
     }
     if (runtime_path(r->runtime, sizeof r->runtime, r->err))
         return complain(r, STATUS_SETUP);
+    if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
+        return complain(r, STATUS_SETUP);
     /* A limit of the machine is no reason to keep the program from running. */
     if (run_file_make(&r->file, &r->options, r->options_text, &r->lost, r->err))
         go_unchecked(r, r->err);
@@ -159,6 +162,18 @@ static void count_program(struct run *r)
     if (option_is_given(&r->options, "interval"))
         r->tracker = tracker_start(r->counters, r->started.pid, option_number(&r->options, "interval", 0), r->log,
                                    &r->unwritten);
+}
+
+/* Not of a program that did not come so far, or that somebody has ended. */
+static void measure_pairs(struct run *r, const struct start *start)
+{
+    char err[TOOLS_ERROR_BYTES];
+    if (WIFSIGNALED(r->wait_status) || WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) {
+        r->measuring.told.pairs = 0;
+        lost_add(&r->unwritten, "not measured: %s", WIFSIGNALED(r->wait_status) ? "the program was killed" : "it did not start");
+    } else if (measure(&r->measuring, start, &r->options, r->options_text, &r->keeper, r->wait_status, err)) {
+        lost_add(&r->unwritten, "measured %u times only: %.120s", r->measuring.told.pairs, err);
+    }
 }
 
 /* Starts the program and waits for its end.  -errno: it never began. */
@@ -199,6 +214,8 @@ static int run_program(struct run *r)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
         r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
+    if (r->measuring.told.pairs > 0 && !*r->unchecked)
+        measure_pairs(r, &start);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);
     if (r->report && option_flag(&r->options, "witness"))
@@ -337,6 +354,7 @@ static enum control tell(struct run *r)
     char why[TOOLS_ERROR_BYTES] = "";
     if (r->report) {
         report_set_counters(r->report, r->counter_rows, r->counter_count);
+        report_set_measured(r->report, &r->measuring.told);
         report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status, &r->usage);
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);

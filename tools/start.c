@@ -110,6 +110,14 @@ static void exec_by_shell(const struct start *s, char **env)
     syscall(SYS_execve, argv[0], argv, env);
 }
 
+static void drop_output(void)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (int to = 1; to <= 2 && fd >= 0; to++)
+        if (fds_was_open(to))
+            dup2(fd, to);
+}
+
 static void become_program(const struct start *s, int fd)
 {
     signals_give_back(s->was);
@@ -117,6 +125,8 @@ static void become_program(const struct start *s, int fd)
     if (recv(fd, &go, 1, 0) != 1)
         _exit(STATUS_SETUP); /* the launcher is gone */
     char **env = environ;
+    if (s->is_silent)
+        drop_output();
     if (s->runtime) {
         int handed = fds_hand_down(s->file->fd);
         env = make_environment(s, handed < 0 ? -1 : handed);

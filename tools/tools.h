@@ -360,6 +360,7 @@ struct start {
     const char *runtime; /* path of librtcheck.so; NULL: start it unchecked */
     const struct run_file *file;
     const struct signal_state *was;
+    bool is_silent; /* what it prints is dropped */
 };
 
 struct started {
@@ -375,6 +376,27 @@ struct started {
 int start_fork(const struct start *s, struct started *out, char err[TOOLS_ERROR_BYTES]);
 void start_go(const struct started *s);
 int start_error(struct started *s);
+
+/* ---- measure.c: --measure -------------------------------------------------------------------- */
+
+#define MEASURE_MOST 255u /* pairs: options.def */
+
+struct measuring {
+    struct measured told;
+    off_t input; /* where stdin is when a run begins; -1: it is not open, or cannot be set */
+};
+
+/*
+ * Before the first run: sees to it that all can read the same, so a pipe is read to its end here.
+ * -errno: they cannot.
+ */
+int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTES]);
+/*
+ * After it, which ended with `wait_status`: runs the pairs; `start` is as of the first run.  -errno: one
+ * could not be started; m->told is of those before.
+ */
+int measure(struct measuring *m, const struct start *start, const struct options *o, const char *options_text,
+            struct keeper *keeper, int wait_status, char err[TOOLS_ERROR_BYTES]);
 
 /* Absolute path of the runtime library that belongs to this launcher. */
 int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);

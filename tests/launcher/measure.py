@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""--measure=N: how often the program runs, what it reads and prints then, and what is told."""
+# rtc-test: launcher/measure ci 120
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import clean_environment, main, must
+
+# Adds a line to a log: is the runtime there, and what has it read?  Then prints, and ends with its argument.
+SCRIPT = r'''
+read -r line; rest=$(wc -l)
+echo "${LD_PRELOAD:+preloaded }$(grep -c librtcheck /proc/self/maps) $line $rest" >>"$0.log"
+echo out; echo err >&2
+[ "$(wc -l <"$0.log")" = "$2" ] && exit 9
+exit "$1"
+'''
+
+
+def script(stage, lines=('first', 'second', 'third')):
+    path = stage.room() + '/script'
+    with open(path, 'w') as f:
+        f.write('#!/bin/bash' + SCRIPT)
+    os.chmod(path, 0o755)
+    with open(path + '.in', 'w') as f:
+        f.writelines(line + '\n' for line in lines)
+    return path
+
+
+def measure(stage, path, *args, pairs=2, options=(), **popen):
+    told = path + '.json'
+    done = subprocess.run([stage.rtcheck, 'run', '--measure=%d' % pairs, '--json=' + told, *options, path, *args],
+                          capture_output=True, env=clean_environment(), text=True, timeout=100, **popen)
+    cost = json.load(open(told))['cost'] if os.path.exists(told) else {}
+    log = open(path + '.log').read().split('\n')[:-1] if os.path.exists(path + '.log') else []
+    return done, cost.get('measured'), log
+
+
+def from_file(stage):
+    """Five runs: three with the runtime; all read what the first one does, and only that one is heard."""
+    path = script(stage)
+    with open(path + '.in') as f:
+        f.readline()
+        os.lseek(f.fileno(), len('first\n'), os.SEEK_SET)
+        done, told, log = measure(stage, path, '3', '0', stdin=f)
+    must(done.returncode == 3 and done.stdout == 'out\n', done)
+    must(done.stderr.startswith('err\n') and done.stderr.count('err\n') == 1, done.stderr)
+    must(len(log) == 5 and all(line.endswith(' second 1') for line in log), log)
+    checked = ['0 second' not in line for line in log]
+    must(sum(checked) == 3 and checked[0], log)
+    must(sorted(checked[1:3]) == sorted(checked[3:5]) == [False, True] and checked[1:3] != checked[3:5], log)
+    must(told['pairs'] == 2 and abs(told['sure'] - 0.5) < 1e-9, told)
+    must(told['ended_otherwise'] == told['ended_otherwise_without'] == 0, told)
+    return 'x%.2f' % told['wall_ns']['ratio']
+
+
+def from_pipe(stage):
+    path = script(stage)
+    with subprocess.Popen(['cat', path + '.in'], stdout=subprocess.PIPE) as cat:
+        done, told, log = measure(stage, path, '0', '0', pairs=1, stdin=cat.stdout)
+    must(done.returncode == 0 and told['pairs'] == 1, done)
+    must(len(log) == 3 and all(line.endswith(' first 2') for line in log), log)
+
+
+def from_terminal(stage):
+    path = script(stage)
+    master, slave = os.openpty()
+    done, told, log = measure(stage, path, '0', '0', stdin=slave)
+    os.close(master)
+    os.close(slave)
+    must(done.returncode == 125 and 'stdin is a terminal' in done.stderr and not log, done, log)
+
+
+def otherwise(stage):
+    """The third run, which is one of the first pair, ends with 9: counted, and it changes nothing."""
+    path = script(stage)
+    done, told, log = measure(stage, path, '4', '3', pairs=3, stdin=subprocess.DEVNULL)
+    must(done.returncode == 4 and len(log) == 7, done, log)
+    must(told['ended_otherwise'] + told['ended_otherwise_without'] == 1, told)
+    must('ended otherwise' in done.stderr, done.stderr)
+
+
+def bounds(stage):
+    """By order statistics alone: of 6 pairs all of them are needed for 95 %, of 12 all but two at each end."""
+    path = script(stage)
+    done, told, log = measure(stage, path, '0', '0', pairs=6, stdin=subprocess.DEVNULL)
+    must(abs(told['sure'] - (1 - 2 / 2 ** 6)) < 1e-6, told)
+    for name in ('wall_ns', 'cpu_ns', 'max_rss_bytes', 'faults'):
+        v = told[name]
+        must(v['low'] <= v['ratio'] <= v['high'] and v['least_with'] <= v['with'] and v['least_without'] <= v['without'],
+             name, v)
+    done, told, log = measure(stage, script(stage), '0', '0', pairs=12, stdin=subprocess.DEVNULL)
+    must(abs(told['sure'] - (1 - 2 * (1 + 12 + 66) / 2 ** 12)) < 1e-6, told)
+    must(told['max_rss_bytes']['ratio'] > 1 and told['max_rss_bytes']['low'] > 0.5, told)
+
+
+def not_at_all(stage):
+    """Without the option nothing runs twice; a program that is killed is not run again."""
+    path = script(stage)
+    done, told, log = measure(stage, path, '0', '0', pairs=0, stdin=subprocess.DEVNULL)
+    must(told is None and len(log) == 1, told, log)
+    path = stage.room() + '/killed'
+    with open(path, 'w') as f:
+        f.write('#!/bin/sh\necho x >>"$0.log"\nkill -9 $$\n')
+    os.chmod(path, 0o755)
+    done, told, log = measure(stage, path, stdin=subprocess.DEVNULL)
+    must(done.returncode == -9 and told is None and len(log) == 1, done, log)
+    must('not measured: the program was killed' in done.stderr, done.stderr)
+
+
+main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, not_at_all)])
