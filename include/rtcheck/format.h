@@ -286,8 +286,8 @@ enum segment_kind {
     SEGMENT_MAPPINGS = 14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
     SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
-    SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 5 */
-    SEGMENT_COSTS = 18,    /* one cost_record; minor version 5 */
+    SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 6 */
+    SEGMENT_COSTS = 18,    /* one cost_record; minor version 6 */
     SEGMENT_KIND_COUNT
 };
 
