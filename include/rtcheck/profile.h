@@ -6,7 +6,7 @@
  * one differs it says so.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
- * runtime is not there.  Ask once, e.g. `if (rtc_profile_open)`.  A whole program: tests/examples/profile.c.
+ * runtime is not there.  Ask once, e.g. `if (rtc_profile_open)`.  Whole programs: tests/examples/profile.c, told.c.
  *
  * ints that are status return 0 or a negative errno value and leave errno alone.  Any thread may call any
  * function, and one profile is used by one thread at a time (callbacks are another matter: see there).

@@ -10,7 +10,7 @@ import sys
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)) + folder for folder in ('/../stress', '/../crimes')]
 import mutant
 from harness import SOURCE, Run, main, must
-from contracts import absent, header, rows_hold
+from contracts import absent, example, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
 ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks')]  # in scenes of their own
@@ -64,4 +64,6 @@ if __name__ == '__main__':
     main([('rows_by_hand', rows('hand', 1700000)), ('rows_by_launcher', rows('launcher', 1000)),
           ('pool_full', pool_full), ('hidden', hidden), ('without_wiping', without_wiping),
           ('without_recheck', without_recheck),
-          ('absent', absent('counters/profile')), ('header', header('profile.h'))])
+          ('absent', absent('counters/profile')), ('header', header('profile.h')),
+          ('example', example('profile', '100 blocks taken, 50 given back')),
+          ('example_told', example('told', 'closed'))])
