@@ -31,7 +31,7 @@ struct chunks {
 };
 
 struct sums {
-    uint64_t allocs, frees, alloc_bytes, free_bytes;
+    uint64_t allocs, frees, alloc_bytes, free_bytes, reallocs;
 };
 
 static uint64_t now_ns(void)
@@ -56,6 +56,7 @@ static bool sums_read(const struct view *v, const struct chunks *c, struct sums 
             sums->frees += atomic_load_explicit(&record[k].frees, memory_order_relaxed);
             sums->alloc_bytes += atomic_load_explicit(&record[k].alloc_bytes, memory_order_relaxed);
             sums->free_bytes += atomic_load_explicit(&record[k].free_bytes, memory_order_relaxed);
+            sums->reallocs += atomic_load_explicit(&record[k].reallocs, memory_order_relaxed);
         }
     }
     return true;
@@ -64,7 +65,7 @@ static bool sums_read(const struct view *v, const struct chunks *c, struct sums 
 static bool sums_are_same(const struct sums *a, const struct sums *b)
 {
     return a->allocs == b->allocs && a->frees == b->frees && a->alloc_bytes == b->alloc_bytes &&
-           a->free_bytes == b->free_bytes;
+           a->free_bytes == b->free_bytes && a->reallocs == b->reallocs;
 }
 
 /* false: they cannot be read. */
@@ -85,6 +86,7 @@ static bool counters_read(const struct view *v, const struct chunks *c, struct n
     now->alloc_bytes = sums.alloc_bytes;
     now->frees = before.frees;
     now->free_bytes = before.free_bytes;
+    now->reallocs = sums.reallocs;
     return true;
 }
 
@@ -119,7 +121,7 @@ static void slab_take(const struct segment *s, struct now *now)
     for (uint32_t i = 0; i < s->capacity; i++) {
         const struct block_record *b = segment_item(s, i);
         uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-        quarantine_add(now, word, word_size(word));
+        quarantine_add(now, word, s->slot_bytes);
     }
 }
 
@@ -131,7 +133,7 @@ static void large_take(const struct segment *s, struct now *now)
         const struct large_record *l = segment_item(s, i);
         if (!atomic_load_explicit(&l->superseded, memory_order_relaxed))
             quarantine_add(now, atomic_load_explicit(&l->block.word, memory_order_relaxed),
-                           atomic_load_explicit(&l->request, memory_order_relaxed));
+                           l->units << RTC_UNIT_SHIFT);
     }
 }
 
@@ -141,8 +143,10 @@ static void errors_count(const struct segment *s, struct now *now)
 
     for (uint32_t i = 0; i < count; i++) {
         const struct error_record *e = segment_item(s, i);
-        if (atomic_load_explicit(&e->kind, memory_order_relaxed) != ERROR_NONE)
-            now->errors += atomic_load_explicit(&e->count, memory_order_relaxed);
+        uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
+        uint64_t times = kind != ERROR_NONE ? atomic_load_explicit(&e->count, memory_order_relaxed) : 0;
+        now->errors += times;
+        now->oom += kind == ERROR_OOM ? times : 0;
     }
 }
 
@@ -154,6 +158,16 @@ static void map_take(const struct segment *s, struct now *now)
         return;
     now->has_maps = true;
     now->mapped_bytes = atomic_load_explicit(&sum->bytes, memory_order_relaxed);
+}
+
+static void ranges_count(const struct segment *s, struct now *now)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct map_region *m = segment_item(s, i);
+        now->maps += m->origin == MAP_CALLED && m->start < m->end;
+    }
 }
 
 static void segment_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
@@ -170,6 +184,8 @@ static void segment_take(const struct segment *s, uint64_t offset, struct chunks
         errors_count(s, now);
     else if (s->kind == SEGMENT_MAP_SUM)
         map_take(s, now);
+    else if (s->kind == SEGMENT_MAPPINGS)
+        ranges_count(s, now);
 }
 
 /* ---- an image ------------------------------------------------------------------------------ */
@@ -178,9 +194,28 @@ static void header_take(struct image *image, const struct image_header *h, struc
 {
     image_update(image, h);
     now->peak_bytes = image->peak_bytes;
-    now->record_bytes = image->segment_bytes;
+    now->shadow_bytes = image->segment_bytes + atomic_load_explicit(&h->pc_bytes, memory_order_relaxed);
+    now->baf = image->bad_frees[LOST_BAD];
+    now->duf = image->bad_frees[LOST_DUPLICATE];
+    now->maf = image->bad_frees[LOST_MISALIGNED];
+    now->dropped = image->errors_unrecorded;
+    now->leak_checks = image->leak_checks;
     now->heap_bytes = atomic_load_explicit(&h->heap_bytes, memory_order_relaxed);
     now->known = true;
+}
+
+/* Areas before the last one are full. */
+static void pool_add(const struct view *v, const struct area_head *head, struct now *now)
+{
+    uint64_t used = atomic_load_explicit(&head->used_bytes, memory_order_relaxed), each = v->run->area_bytes;
+
+    now->pool_bytes += each;
+    if (now->pool_bytes > each && head->ordinal < now->last_ordinal) {
+        now->pool_used += each;
+        return;
+    }
+    now->last_ordinal = head->ordinal;
+    now->pool_used = now->pool_bytes - each + (used < each ? used : each);
 }
 
 static void area_take(struct report *r, struct image *image, uint32_t area, struct chunks *c, struct now *now)
@@ -193,6 +228,7 @@ static void area_take(struct report *r, struct image *image, uint32_t area, stru
         now->is_damaged = true;
         return;
     }
+    pool_add(&r->view, copy_head(&copy), now);
     if (copy_image(&copy))
         header_take(image, copy_image(&copy), now);
     while ((s = copy_next_segment(&copy, &off)))

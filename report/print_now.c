@@ -41,8 +41,8 @@ static struct rates rates_of(const struct image *image, const struct now *now)
 
 void report_stat_heading(FILE *out)
 {
-    fprintf(out, "%10s %7s %-6s %10s %10s %10s %10s %10s %10s %10s %10s %7s %10s %6s  %s\n", "seconds", "pid", "event",
-            "blocks", "bytes", "alloc/s", "free/s", "peak", "heap", "records", "quarantine", "threads", "mapped",
+    fprintf(out, "%10s %7s %-6s %10s %10s %10s %10s %10s %10s %10s %10s %7s %6s %10s %6s  %s\n", "seconds", "pid", "event",
+            "blocks", "bytes", "alloc/s", "free/s", "peak", "heap", "records", "quarantine", "threads", "maps", "mapped",
             "errors", "program");
 }
 
@@ -77,9 +77,9 @@ static void row_put(const struct report *r, const struct image *image, const str
     fprintf(out, " %10llu %10llu", (unsigned long long)rates.allocs, (unsigned long long)rates.frees);
     size_column(out, true, now->peak_bytes);
     size_column(out, true, now->heap_bytes);
-    size_column(out, true, now->record_bytes);
+    size_column(out, true, now->shadow_bytes);
     size_column(out, true, now->quarantine_bytes);
-    fprintf(out, " %7u", now->threads);
+    fprintf(out, " %7u %6llu", now->threads, (unsigned long long)now->maps);
     size_column(out, true, now->mapped_bytes);
     fprintf(out, " %6llu  ", (unsigned long long)now->errors);
     text_put(out, program_name(image));
@@ -107,13 +107,23 @@ static void values_json(struct json *j, const struct now *now)
     put_number(j, "free_calls", now->frees);
     put_number(j, "alloc_bytes", now->alloc_bytes);
     put_number(j, "free_bytes", now->free_bytes);
+    put_number(j, "realloc_calls", now->reallocs);
     put_number(j, "heap_bytes", now->heap_bytes);
-    put_number(j, "record_bytes", now->record_bytes);
+    put_number(j, "shadow_bytes", now->shadow_bytes);
+    put_number(j, "pool_size", now->pool_bytes);
+    put_number(j, "pool_used", now->pool_used);
     put_number(j, "quarantine_blocks", now->quarantine_blocks);
     put_number(j, "quarantine_bytes", now->quarantine_bytes);
     put_number(j, "threads_live", now->threads);
+    put_number(j, "maps_live", now->maps);
     put_number(j, "mapped_bytes", now->mapped_bytes);
     put_number(j, "errors", now->errors);
+    put_number(j, "err_baf", now->baf);
+    put_number(j, "err_duf", now->duf);
+    put_number(j, "err_maf", now->maf);
+    put_number(j, "err_oom", now->oom);
+    put_number(j, "dropped", now->dropped);
+    put_number(j, "scan_count", now->leak_checks);
 }
 
 static void object_put(const struct image *image, const struct now *now, const char *event, FILE *out)

@@ -80,7 +80,7 @@ def steps(how):
                 ('', {}),
                 ('a', {'blocks_live': 100, 'bytes_live': 100000, 'alloc_calls': 100, 'alloc_bytes': 100000}),
                 ('f', {'blocks_live': -40, 'bytes_live': -40000, 'free_calls': 40, 'free_bytes': 40000,
-                       'quarantine_blocks': 40, 'quarantine_bytes': 40000}),
+                       'quarantine_blocks': 40, 'quarantine_bytes': 40960}),
                 ('m', {'mapped_bytes': 1 << 20}),
                 ('d', {'errors': 1})):
             before = now
@@ -92,6 +92,25 @@ def steps(how):
         p.step('e')
         must(p.look()['threads_live'] == now['threads_live'] + 2, 'two threads', p.look())
         must(p.end() == 3, 'status')
+    return check
+
+
+def as_the_program_has_it(how):
+    """Variables that a program has of itself (rtcheck/profile.h) have the same names and values from outside."""
+    def check(stage):
+        p = Program(stage, how)
+        for letter in 'afmmdto':
+            p.step(letter)
+        p.process.stdin.write(b'v')
+        p.process.stdin.flush()
+        inside = dict(line.decode().split() for line in iter(p.process.stdout.readline, b'done\n'))
+        now = p.look()
+        same = [name for name in inside if name in now]
+        wrong = {name: (inside[name], now[name]) for name in same if int(inside[name]) != now[name]}
+        must(not wrong, 'inside and outside', wrong)
+        must(len(same) >= 20 and now['err_duf'] == now['err_oom'] == now['realloc_calls'] == 1 and now['maps_live'] > 0, same, now)
+        p.end()
+        return '%d variables' % len(same)
     return check
 
 
@@ -188,5 +207,6 @@ def refusals(stage):
 
 
 if __name__ == '__main__':
-    main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('child', child), ('ends', ends),
+    main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
+          ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('ends', ends),
           ('killed', killed), ('execs', execs), ('moments', moments), ('refusals', refusals)])

@@ -9,13 +9,19 @@
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
  *   x  becomes itself again by exec
+ *   v  says all variables that it has of itself, by rtcheck/profile.h
+ *   o  asks for more memory than there is, and resizes a block
  * At the end of the input it frees 5 blocks and ends with 3.
  */
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "rtcheck/profile.h"
 
 static void *block[100];
 static int steps[2]; /* threads and children have done theirs */
@@ -91,6 +97,29 @@ static void start_child(void)
     (void)!read(steps[0], &byte, 1);
 }
 
+/* Nothing is allocated between reading and printing. */
+static void say_variables(void)
+{
+    static struct rtc_profile_desc list[64];
+    static uint64_t value[64];
+    static int bad[64];
+    static char text[8192];
+    size_t count = 64, used = 0;
+    rtc_profile_t *p;
+    if (rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL) != 0 || rtc_profile_query_vars(p, list, &count) < 0 ||
+        rtc_profile_start_reads(p, 0) != 0)
+        _exit(101);
+    for (size_t i = 0; i < count; i++)
+        bad[i] = rtc_profile_read_u64(p, list[i].id, &value[i]);
+    if (rtc_profile_end_reads(p, 0) != 0 || rtc_profile_close(p) != 0)
+        _exit(101);
+    for (size_t i = 0; i < count; i++)
+        if (bad[i] == 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %" PRIu64 "\n", list[i].name, value[i]);
+    if (write(1, text, used) != (ssize_t)used)
+        _exit(101);
+}
+
 static void step(char letter, char **argv)
 {
     switch (letter) {
@@ -118,6 +147,13 @@ static void step(char letter, char **argv)
         break;
     case 'c':
         start_child();
+        break;
+    case 'v':
+        say_variables();
+        break;
+    case 'o':
+        free(malloc((size_t)1 << 62));
+        free(realloc(malloc(10), 2000));
         break;
     case 'x':
         execv("/proc/self/exe", argv);
