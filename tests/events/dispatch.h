@@ -7,7 +7,8 @@
 #define DISPATCH_PROCESSES                                        \
     {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},               \
     {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack},         \
-    {"refused", refused}, {"of_another_system", of_another_system}, {"sandboxed", sandboxed},
+    {"refused", refused}, {"registers", registers}, {"of_another_system", of_another_system},          \
+    {"sandboxed", sandboxed},
 
 void forked(void);
 void vforked(void);
@@ -17,6 +18,7 @@ void replaced(void);
 void small_stacks(void);
 void without_stack(void);
 void refused(void);
+void registers(void);
 void of_another_system(void);
 void sandboxed(void);
 

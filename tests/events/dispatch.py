@@ -62,7 +62,36 @@ def uncovered_is_counted(stage):
         must('1 thread was not watched any more' in run.log, run.log)
 
 
+def told(stage):
+    """Each call once, whoever makes it."""
+    run = Run(stage, [stage.program('events/told')], options=ALL).wait()
+    must(run.status == 0 and run.out and b'wrong' not in run.out, run.out, run.err.decode()[-1500:])
+    plain = Run(stage, [stage.program('events/told'), 'once']).wait()
+    must(plain.out == b'wrong once\n', plain.out)
+    return '%d rows' % run.out.count(b'\n')
+
+
+def threads_that_were_there(stage):
+    """A library's thread, begun before the runtime's constructor ran."""
+    env = {'LD_PRELOAD': stage.program('events/early_thread.so')}
+    run = Run(stage, [stage.program('events/told'), 'early'], how='hand', options=ALL, env=env).wait()
+    must(run.status == 0, run.status, run.err.decode()[-1500:])
+
+
+def stacks(stage):
+    """Of a call that was dispatched, and of one that is made by a handler that interrupted one."""
+    run = Run(stage, [stage.program('events/told'), 'keeps'],
+              options=['events=all', 'show-leak-kinds=reachable,mapped']).wait()
+    must(run.status == 0, run.status, run.err)
+    found = {leak['bytes']: [f for frame in run.report.stacks[leak['stack']] for f in run.report.functions[frame]]
+             for leak in run.report.data['leaks']}
+    must({'map_by_system_call', 'main'} <= set(found.get(40960, [])), found.keys(), found.get(40960))
+    must({'allocate_in_handler', 'wait_in_read', 'main'} <= set(found.get(4242, [])), found.keys(), found.get(4242))
+    return ' <- '.join(found[4242])
+
+
 if __name__ == '__main__':
     main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
           ('not_available', not_available), ('off_by_default', off_by_default),
-          ('uncovered_is_counted', uncovered_is_counted)])
+          ('uncovered_is_counted', uncovered_is_counted), ('told', told),
+          ('threads_that_were_there', threads_that_were_there), ('stacks', stacks)])

@@ -202,6 +202,43 @@ void refused(void)
     assert(syscall(SYS_munmap, at, 8192) == 0 && errno == 77);
 }
 
+/* All that a system call leaves as it is: registers, and the 128 bytes below the stack pointer. */
+static long call_exactly(long number, long one, long two, long three, long four)
+{
+    long di = one, si = two, dx = three, near, far;
+    double x = 1.25;
+    register long r10 __asm__("r10") = four;
+    register long r8 __asm__("r8") = 888;
+    register long r9 __asm__("r9") = 999;
+    __asm__ volatile("subq $256, %%rsp\n movq $1234, -8(%%rsp)\n movq $5678, -16(%%rsp)\n movq $9012, -128(%%rsp)\n"
+                     "syscall\n"
+                     "movq -8(%%rsp), %7\n addq -16(%%rsp), %7\n movq -128(%%rsp), %8\n addq $256, %%rsp\n"
+                     : "+a"(number), "+D"(di), "+S"(si), "+d"(dx), "+r"(r10), "+r"(r8), "+r"(r9), "=&r"(near),
+                       "=&r"(far), "+x"(x)
+                     :
+                     : "rcx", "r11", "memory", "cc");
+    assert(di == one && si == two && dx == three && r10 == four && r8 == 888 && r9 == 999);
+    assert(near == 1234 + 5678 && far == 9012 && x == 1.25);
+    return number;
+}
+
+void registers(void)
+{
+    unsigned long all = -1ul, now = 0;
+    assert(call_exactly(SYS_mmap, 0, 8192, READ_WRITE, PLAIN) == -EINVAL); /* from 999 on */
+    long at = (long)mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    assert(call_exactly(SYS_mprotect, at, 8192, PROT_READ, 4) == 0);
+    assert(call_exactly(SYS_munmap, at, 8192, 3, 4) == 0);
+    assert(call_exactly(SYS_munmap, at + 1, 8192, 3, 4) == -EINVAL);
+    assert(call_exactly(SYS_getppid, 1, 2, 3, 4) == getppid());
+    assert(call_exactly(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&now, 8) == 0);
+    assert(call_exactly(SYS_rt_sigprocmask, SIG_SETMASK, (long)&now, 0, 8) == 0 && all == -1ul);
+    long pid = call_exactly(SYS_clone, SIGCHLD, 0, 0, 0);
+    if (pid == 0)
+        _exit(6);
+    assert(status_of((pid_t)pid) == 6 << 8);
+}
+
 /* The old way in: getpid is 20 there. */
 void of_another_system(void)
 {

@@ -1,0 +1,190 @@
+/*
+ * told.c - what handlers are told under events=all: each call once, in every thread and child.
+ *
+ *     told [ROW...]
+ *     told keeps       keeps a mapping that a system call has made, and a block of a handler's
+ *
+ * rtc-build: -pthread -fno-optimize-sibling-calls
+ */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "alone.h"
+#include "rtcheck/event.h"
+
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+#define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
+
+#define EVERY (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
+
+static _Atomic unsigned mapped, unmapped, came, gone, cancelled;
+
+static void note(unsigned type, union rtc_event *e, void *unused)
+{
+    (void)e, (void)unused;
+    mapped += type == RTC_EVENT_MMAP;
+    unmapped += type == RTC_EVENT_MUNMAP;
+    came += type == RTC_EVENT_VM_MAPPED;
+    gone += type == RTC_EVENT_VM_UNMAPPED;
+    cancelled += type == RTC_EVENT_VM_CANCELLED;
+}
+
+static void listen(void)
+{
+    assert(rtc_event_set_handler(EVERY, 0, note, NULL) == 0);
+}
+
+static bool are(unsigned calls, unsigned ranges)
+{
+    bool good = mapped == calls && unmapped == calls && came == ranges && gone == ranges && !cancelled;
+    mapped = unmapped = came = gone = cancelled = 0;
+    return good;
+}
+
+static void raw_pair(void)
+{
+    void *at = (void *)syscall(SYS_mmap, NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    assert(at != MAP_FAILED && syscall(SYS_munmap, at, 8192) == 0);
+}
+
+static void once(void)
+{
+    void *at = mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    assert(munmap(at, 8192) == 0 && are(1, 1));
+    raw_pair();
+    assert(are(1, 1));
+    at = rtc_mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    assert(rtc_munmap(at, 8192) == 0 && are(1, 1));
+    at = rtc_orig_mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    assert(rtc_orig_munmap(at, 8192) == 0 && are(0, 0));
+    raw_pair();
+    assert(are(1, 1));
+}
+
+/* A call that fails is told of, and what it was to take is still there. */
+static void refused(void)
+{
+    char *at = mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
+    mapped = came = 0;
+    assert(syscall(SYS_mmap, at, 4096, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == -1 && errno == EBADF);
+    assert(mapped == 1 && came == 0 && gone == 1 && cancelled == 1);
+}
+
+static int raw_pair_as_child(void)
+{
+    are(0, 0);
+    raw_pair();
+    return are(1, 1) ? 0 : 1;
+}
+
+static void in_children(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(raw_pair_as_child());
+    assert(waitpid(pid, &status, 0) == pid && status == 0);
+    pid = _Fork();
+    if (pid == 0)
+        _exit(raw_pair_as_child());
+    assert(waitpid(pid, &status, 0) == pid && status == 0);
+    pid = (pid_t)syscall(SYS_fork);
+    if (pid == 0)
+        _exit(raw_pair_as_child());
+    assert(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void *raw_pairs(void *unused)
+{
+    for (int i = 0; i < 100; i++)
+        raw_pair();
+    return unused;
+}
+
+static void in_threads(void)
+{
+    pthread_t thread[4];
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, malloc(1 << 16), 1 << 16);
+    assert(pthread_create(&thread[0], &attr, raw_pairs, NULL) == 0 && pthread_join(thread[0], NULL) == 0);
+    assert(are(100, 100)); /* but for stacks, which libc maps and keeps */
+    for (int i = 0; i < 4; i++)
+        assert(pthread_create(&thread[i], NULL, raw_pairs, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        assert(pthread_join(thread[i], NULL) == 0);
+    assert(unmapped >= 400 && mapped >= 400);
+}
+
+/* ---- with early_thread.so: a thread that was there before the runtime ----------------------------------- */
+
+void early_thread_raw_pair(void) __attribute__((weak));
+
+static void in_early_thread(void)
+{
+    if (!early_thread_raw_pair)
+        return;
+    early_thread_raw_pair();
+    assert(are(1, 1));
+}
+
+/* ---- what the report is to tell ----------------------------------------------------------------------- */
+
+static int pipes[2];
+void *volatile kept;
+
+__attribute__((noinline)) static void allocate_in_handler(int signal)
+{
+    (void)signal;
+    kept = malloc(4242);
+    assert(write(pipes[1], "x", 1) == 1);
+}
+
+__attribute__((noinline)) static int wait_in_read(void)
+{
+    char c = 0;
+    return read(pipes[0], &c, 1) == 1 && c == 'x';
+}
+
+__attribute__((noinline)) static void *map_by_system_call(void)
+{
+    void *at = (void *)syscall(SYS_mmap, NULL, 40960, READ_WRITE, PLAIN, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static int keep(void)
+{
+    struct itimerval soon = {.it_value = {0, 30000}};
+    struct sigaction action = {.sa_handler = allocate_in_handler, .sa_flags = SA_RESTART};
+    assert(pipe(pipes) == 0 && sigaction(SIGALRM, &action, NULL) == 0 && map_by_system_call());
+    assert(setitimer(ITIMER_REAL, &soon, NULL) == 0 && wait_in_read());
+    return 0;
+}
+
+static const struct row rows[] = {
+    {"once", once},
+    {"refused", refused},
+    {"in_children", in_children},
+    {"in_threads", in_threads},
+};
+
+static const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, listen};
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "keeps") == 0)
+        return keep();
+    if (argc > 1 && strcmp(argv[1], "early") == 0) { /* in this process: a fork has no such thread */
+        listen();
+        in_early_thread();
+        return early_thread_raw_pair ? 0 : 3;
+    }
+    return rows_run(&all, argc, argv);
+}
