@@ -36,7 +36,7 @@
 
 #define ROW 32u       /* operations in a row: the first is looked at for its page faults, */
 #define ROW_TIMED 16u /* the last are timed; between them the processor gets used to what is new in that */
-#define GROWTH 4u     /* with each row one that is timed stands for so many more */
+#define GROWTH 8u     /* with each row one that is timed stands for so many more */
 #define OTHERS_MOST 16u /* in the midst of one */
 #define KERNEL_MOST_NS 1000000u /* of one operation, of those that are timed */
 #define USER_MOST_NS 8000u      /* of one, and 1 for each byte that it clears or copies */
@@ -157,10 +157,6 @@ static void choose_next(struct thread *t)
 
 static bool row_begins(struct thread *t)
 {
-    if (!rt.options.cost_every || costs.stopped || os_sandboxed()) {
-        t->cost_left = INT32_MAX;
-        return false;
-    }
     if (fork_is_child()) { /* it becomes a process of its own in this operation */
         t->cost_left = 0;
         return false;
@@ -208,6 +204,10 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     if (t->timed && w->others++ < OTHERS_MOST)
         return begin_apart(t);
     t->timed = false;
+    if (!rt.options.cost_every || costs.stopped || os_sandboxed()) {
+        t->cost_left = INT32_MAX;
+        return COST_IGNORED;
+    }
     if (!w->step && !row_begins(t))
         return COST_IGNORED;
     w->operation = w->work = (uint8_t)work;
