@@ -93,12 +93,6 @@ uint64_t os_own_cpu_clock_ns(void)
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-bool os_ticks_allowed(void)
-{
-    int how = 0;
-    return CALL2(SYS_prctl, 25 /* PR_GET_TSC */, &how) < 0 || how != 2 /* PR_TSC_SIGSEGV */;
-}
-
 uint64_t os_wall_clock_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);

@@ -157,8 +157,7 @@ bool os_is_traced(void);
 bool os_usage(struct rusage *usage);
 uint64_t os_cpu_clock_ns(void); /* of all its threads */
 uint64_t os_own_cpu_clock_ns(void); /* of the calling thread */
-bool os_ticks_allowed(void); /* the kernel can forbid it to a process: reading would be its end */
-/* The processor's clock.  Not in a sandbox, of which one kind forbids it. */
+/* The processor's clock.  Not in a sandbox, of which one kind forbids it: reading is a process's end then. */
 ALWAYS_INLINE uint64_t os_ticks(void)
 {
     return __builtin_ia32_rdtsc();

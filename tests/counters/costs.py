@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Our own share of the costs in the report: of threads, of children, of who was killed, and where it cannot be had."""
+# rtc-test: counters/costs ci 120
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must
+
+PAIRS = 50000
+OPERATIONS = ('allocate', 'free')
+
+
+def run(stage, mode, options=(), how='launcher', status=0):
+    """cost.self, and what the log says."""
+    done = Run(stage, [stage.program('counters/busy'), mode], how=how, options=options).wait()
+    must(done.status == status, mode, done.status, done.err[-300:])
+    return done.report.data['cost']['self'], done.log
+
+
+def operations(self):
+    return [self['share']['work'][name].get('operations', 0) for name in OPERATIONS]
+
+
+def are_about(got, wanted, mode):
+    for n in got:
+        must(wanted * 0.75 < n < wanted * 1.25, mode, 'operations', got, 'instead of', wanted)
+
+
+def counted(stage):
+    """Of all threads and processes, by the launcher and by hand."""
+    for mode, times in (('plain', 2), ('threads', 6), ('forks', 6)):
+        self, log = run(stage, mode)
+        are_about(operations(self), times * PAIRS, mode)
+        must('our share: ' in log and 'p99' in log, log)
+    self, log = run(stage, 'plain', how='hand')
+    are_about(operations(self), 2 * PAIRS, 'by hand')
+    share = self['share']
+    must(share['ns'] == sum(w['ns'] for w in share['work'].values()) or
+         abs(share['ns'] - sum(w['ns'] for w in share['work'].values())) < 10, share)
+    must(0 < share['alloc_ns']['p50'] <= share['alloc_ns']['p99'], share)
+    must(all(share['work'][name]['ns'] > 0 for name in ('allocate', 'free', 'unwind', 'quarantine', 'scan', 'start')), share)
+    must(share['report_ns'] > 0, share)
+
+
+def killed(stage):
+    """What was done until then."""
+    self, log = run(stage, 'killed', status=-9)
+    are_about(operations(self), PAIRS, 'killed')
+    must(self['share']['work']['scan']['ns'] == 0, self)
+
+
+def forbidden(stage):
+    """The processor's clock may be forbidden: then nothing is timed, and nobody is ended by it."""
+    self, log = run(stage, 'forbidden')
+    are_about(operations(self), PAIRS, 'forbidden')
+    must(self['share']['sandboxed'] and 'until' in log, self, log)
+
+
+def switched_off(stage):
+    self, log = run(stage, 'plain', options=['cost-every=0'])
+    must(self['share'] is None and 'cost-every=0' in self['share_why'], self)
+    must('our share' not in log, log)
+
+
+main([(f.__name__, f) for f in (counted, killed, forbidden, switched_off)])
