@@ -19,7 +19,8 @@
  *     at a time.
  *   - times are in nanoseconds, of CLOCK_MONOTONIC.
  *   - the caller owns what it passes: strings and attributes are copied.  Handles, sets and buffers are
- *     the library's; pointers to them are dead after close and destroy.
+ *     the library's; pointers to them are dead after close and destroy (a handle that was closed is none,
+ *     until another one takes its place).
  *
  * Each counter is a descriptor of the process, closed on exec.  A program that closes descriptors that it
  * does not know loses its counters, and is told (EAGAIN); a number that became somebody else's file is

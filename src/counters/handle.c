@@ -2,7 +2,7 @@
  * handle.c - open and close, and the memory of what belongs to a handle.
  *
  * Handles, sets and buffers are not blocks of the program's heap: they would be leaks of its own.  They lie in
- * chunks of the handle, which go when it is closed.
+ * chunks of the handle, which go when it is closed; the handle itself stays for the next one.
  */
 #include "counters_priv.h"
 
@@ -18,6 +18,7 @@ struct chunk {
 };
 
 static struct cell *handles;
+static struct cell *closed; /* stay mapped, so that who closes one twice is told so; used again */
 
 bool is_handle(const rtc_cpc_t *cpc)
 {
@@ -126,10 +127,25 @@ static void describe(rtc_cpc_t *cpc)
 
 /* ---- open and close --------------------------------------------------------------------------- */
 
+static rtc_cpc_t *handle_room(void)
+{
+    struct os_signals signals;
+    room_lock(&signals);
+    rtc_cpc_t *cpc = (rtc_cpc_t *)(void *)closed;
+    if (cpc)
+        closed = closed->next;
+    room_unlock(&signals);
+    if (!cpc)
+        cpc = os_map(align_up(sizeof *cpc, PAGE_BYTES));
+    else
+        memset(cpc, 0, sizeof *cpc);
+    return os_failed(cpc) ? NULL : cpc;
+}
+
 static rtc_cpc_t *new_handle(void)
 {
-    rtc_cpc_t *cpc = os_map(align_up(sizeof *cpc, PAGE_BYTES));
-    if (os_failed(cpc))
+    rtc_cpc_t *cpc = handle_room();
+    if (!cpc)
         return NULL;
     cpc->signal = 29; /* SIGIO */
     cpc->lacks_software = probe(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
@@ -194,9 +210,9 @@ EXPORT int rtc_cpc_close(rtc_cpc_t *cpc)
     take_out(cpc);
     free_chunks(cpc->chunks);
     cpc->cell.kind = CELL_FREE;
-    call_end(&c, 0);
-    os_unmap(cpc, align_up(sizeof *cpc, PAGE_BYTES));
-    return 0;
+    cpc->cell.next = closed;
+    closed = &cpc->cell;
+    return call_end(&c, 0);
 }
 
 /* A set of the parent's: its descriptors count the parent. */

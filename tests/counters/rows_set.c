@@ -28,6 +28,8 @@ void row_close_ends_everything(void)
         }
         must(open_descriptors() == before + 20);
         must(rtc_cpc_close(cpc) == 0);
+        errno = 0;
+        must(rtc_cpc_close(cpc) == -1 && errno == EINVAL && !rtc_cpc_cciname(cpc));
     }
     must(open_descriptors() == before);
     must(rtc_cpc_close(NULL) == -1 && errno == EINVAL);
