@@ -102,8 +102,9 @@ void row_bad_free(void)
     free_badly(q + 16);
     must(was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_MAF);
     must(told.bad_free.address == (uintptr_t)q + 16 && told.bad_free.site);
+    errno = 5;
     free_badly(no_block + 2);
-    must(was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_BAF);
+    must(errno == 5 && was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_BAF);
     free(q);
     for (unsigned i = 0; i < 3; i++) { /* also where it is no new error */
         free_badly(q);

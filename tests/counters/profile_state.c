@@ -34,6 +34,26 @@ void row_errors(void)
     must(rtc_profile_reset(p, 0) == 0 && read_var(p, "err_duf") == 0);
 }
 
+/* Of a child: its own, also where they were reset before; its counts of allocations are its parent's. */
+void row_errors_in_children(void)
+{
+    rtc_profile_t *p = open_process();
+    char *q = malloc(100);
+    free_badly(q + 16);
+    free_badly(q + 16);
+    must(rtc_profile_reset(p, 0) == 0);
+    allocate(0, 3);
+    pid_t pid = fork();
+    if (pid == 0) {
+        must(read_var(p, "err_maf") == 0 && read_var(p, "alloc_calls") == 3 && read_var(p, "threads_seen") == 0);
+        free_badly(q + 16);
+        must(read_var(p, "err_maf") == 1 && read_var(p, "perf_task_clock_ns") < 1000000000);
+        _exit(0);
+    }
+    must_end_well(pid);
+    must(read_var(p, "err_maf") == 0);
+}
+
 /* What was lost is told by a search alone; before it nothing is known. */
 void row_searches(void)
 {

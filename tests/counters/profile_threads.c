@@ -95,14 +95,15 @@ void row_stability(void)
     pthread_t thread[4];
     rtc_profile_t *p = open_process();
     find_ids(p);
+    rest = 1000; /* else it is the moment that is waited for */
     start_all(thread, 4);
-    for (unsigned i = 0; i < 200;) {
+    for (unsigned i = 0; i < 30;) {
         int err = rtc_profile_start_reads(p, 0);
         must(err == 0 || err == -EAGAIN);
         if (err)
             continue;
         uint64_t allocs = value(p, ids.allocs), frees = value(p, ids.frees), others;
-        for (unsigned j = 0; j < 20; j++) {
+        for (unsigned j = 0; j < 4; j++) {
             sched_yield();
             must(value(p, ids.allocs) == allocs && value(p, ids.frees) == frees && !is_torn(p, &others));
         }
@@ -186,16 +187,48 @@ static void read_in_handler(int signal)
         known = known + 1;
 }
 
-void row_handlers(void)
+/* So often, in whatever the row does. */
+static void interrupt(void (*handler)(int))
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
     timer_t timer;
-    shared = open_process();
-    signal(SIGUSR1, read_in_handler);
+    signal(SIGUSR1, handler);
     must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
     must(timer_settime(timer, 0, &(struct itimerspec){{0, 200000}, {0, 200000}}, NULL) == 0);
+}
+
+void row_handlers(void)
+{
+    shared = open_process();
+    interrupt(read_in_handler);
     while (known + unknown < 300) {
         allocate(0, 16);
         release(0, 16);
+    }
+}
+
+static int hear_nothing(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size, (void)context;
+    return 0;
+}
+
+static void change_in_handler(int signal)
+{
+    rtc_profile_t *p = NULL;
+    (void)signal;
+    must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL) == 0);
+    must(rtc_profile_register_callback(p, 1, hear_nothing, NULL) == 0 && rtc_profile_close(p) == 0);
+    known = known + 1;
+}
+
+/* A handler that interrupts a change makes its own. */
+void row_handlers_change(void)
+{
+    shared = open_process();
+    interrupt(change_in_handler);
+    while (known < 300) {
+        must(rtc_profile_register_callback(shared, 1, hear_nothing, NULL) == 0);
+        must(rtc_profile_register_callback(shared, 1, NULL, NULL) == 0);
     }
 }
