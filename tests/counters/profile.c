@@ -74,6 +74,32 @@ void release(unsigned who, unsigned n)
         free(kept[who][i]);
 }
 
+void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context)
+{
+    must(rtc_profile_register_callback(p, event_of(p, event), callback, context) == 0);
+}
+
+int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+void free_badly(void *volatile p)
+{
+    free(p);
+}
+
+void *volatile freed;
+
+void free_twice(void)
+{
+    if (!freed)
+        free((freed = malloc(10)));
+    free_badly(freed);
+}
+
 static const struct row row[] = {
 #define ROW(name) {#name, row_##name},
 #include "profile.def"

@@ -38,4 +38,13 @@ int try_var(rtc_profile_t *p, const char *variable);       /* what the read says
 void allocate(unsigned who, unsigned n);
 void release(unsigned who, unsigned n);
 
+/* Must be accepted. */
+void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context);
+/* A callback: one more in the unsigned that is its context. */
+int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context);
+void free_badly(void *volatile p); /* what the compiler would warn of */
+/* A bad free, and before the first one a block. */
+void free_twice(void);
+extern void *volatile freed; /* by that */
+
 #endif

@@ -12,11 +12,6 @@
 
 /* ---- errors, searches ----------------------------------------------------------------------------- */
 
-static void free_badly(void *volatile p)
-{
-    free(p);
-}
-
 void row_errors(void)
 {
     rtc_profile_t *p = open_process();

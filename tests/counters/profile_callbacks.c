@@ -1,0 +1,201 @@
+/*
+ * profile_callbacks.c - rows of profile.def: what a callback may do, and what it may not.
+ */
+#include "profile.h"
+
+#include "rtcheck/event.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+static _Atomic unsigned told;
+
+/* ---- what a callback may do ----------------------------------------------------------------------- */
+
+static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)event, (void)param, (void)size;
+    uint64_t *allocs = context, sites;
+    size_t bytes = sizeof sites;
+    must(rtc_profile_read_u64(p, (uint32_t)allocs[0], &allocs[1]) == 0);
+    must(rtc_profile_start_reads(p, 0) == 0 && rtc_profile_start_reads(p, 0) == 0);
+    must(rtc_profile_read_u64(p, (uint32_t)allocs[0], &allocs[2]) == 0);
+    must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_end_reads(p, 0) == 0);
+    must(rtc_profile_end_reads(p, 0) == -EINVAL); /* what its owner has begun is not its own */
+    must(rtc_profile_read_data(p, (uint32_t)allocs[3], &sites, &bytes) == -ERANGE && bytes >= 24);
+    must(rtc_profile_context(p) == NULL && rtc_profile_site_of(freed) == 0);
+    told++;
+    return 0;
+}
+
+void row_callback_reads(void)
+{
+    rtc_profile_t *p = open_process();
+    uint64_t at[4] = {id_of(p, "alloc_calls"), 0, 0, id_of(p, "top_sites")};
+    listen_to(p, "bad_free", reads, at);
+    must(rtc_profile_start_reads(p, 0) == 0);
+    uint64_t before = read_var(p, "alloc_calls");
+    allocate(0, 10);
+    free_twice(); /* one block more */
+    must(told == 1 && at[1] == before + 11 && at[2] == before + 11);
+    must(read_var(p, "alloc_calls") == before && rtc_profile_end_reads(p, 0) == 0);
+}
+
+static void hears(unsigned type, union rtc_event *event, void *arg)
+{
+    (void)type, (void)event;
+    rtc_profile_t *p = arg;
+    must(rtc_profile_register_callback(p, 1, count_call, NULL) == -EDEADLK && rtc_profile_close(p) == -EDEADLK);
+    told++;
+}
+
+static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)param, (void)size, (void)context;
+    rtc_profile_t *other = NULL;
+    size_t count = 0;
+    must(rtc_profile_register_callback(p, event->id, count_call, NULL) == -EDEADLK);
+    must(rtc_profile_register_callback(p, event->id, NULL, NULL) == -EDEADLK);
+    must(rtc_profile_query_vars(p, NULL, &count) == -EDEADLK && rtc_profile_query_events(p, NULL, &count) == -EDEADLK);
+    must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &other, NULL) == -EDEADLK && !other);
+    must(rtc_profile_close(p) == -EDEADLK && rtc_profile_reset(p, 0) == -EDEADLK);
+    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == -EDEADLK);
+    told++;
+    return 0;
+}
+
+/* Errors, not deadlocks; also between callbacks of the two kinds. */
+void row_callback_limits(void)
+{
+    rtc_profile_t *p = open_process();
+    listen_to(p, "bad_free", is_refused, NULL);
+    free_twice();
+    must(told == 1);
+    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == 0);
+    must(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    must(told == 2 && rtc_event_unset_handler(RTC_EVENT_MMAP, hears, p) == 0);
+    must(rtc_profile_close(p) == 0);
+}
+
+static void *mine, *theirs;
+
+static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size, (void)context;
+    void *q = &q;
+    errno = 0;
+    must(!malloc(10) && errno == ENOMEM && !calloc(1, 10) && !aligned_alloc(64, 64));
+    must(posix_memalign(&q, 64, 64) == ENOMEM && !strdup("word"));
+    must(!realloc(NULL, 10) && !realloc(mine, 8) && !realloc(mine, 1 << 20));
+    free(theirs); /* that it may */
+    must(!malloc(10)); /* still */
+    free_badly(theirs); /* what it does wrong is not told to itself */
+    told++;
+    return 0;
+}
+
+void row_callback_allocates(void)
+{
+    rtc_profile_t *p = open_process();
+    mine = malloc(8);
+    theirs = malloc(20);
+    memcpy(mine, "as it is", 8);
+    listen_to(p, "bad_free", allocates, NULL);
+    unsigned errors = 0;
+    listen_to(p, "alloc_error", count_call, &errors); /* none of it is one */
+    uint64_t frees = read_var(p, "free_calls"), allocs = read_var(p, "alloc_calls");
+    must(rtc_profile_reset(open_process(), 0) == 0);
+    free_badly((char *)mine + 1);
+    must(told == 1 && errors == 0 && memcmp(mine, "as it is", 8) == 0);
+    must(read_var(p, "alloc_calls") == allocs && read_var(p, "free_calls") == frees + 1);
+    must(read_var(p, "err_duf") == 1 && read_var(p, "err_maf") == 1 && read_var(p, "err_oom") == 0);
+    must((mine = realloc(mine, 100))); /* it is over */
+    must(malloc(10));
+}
+
+static int frees_badly(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    unsigned *depth = context;
+    must(++*depth < 10 && !malloc(10));
+    free_twice();
+    must(!malloc(10));
+    return 0;
+}
+
+/* One callback's doing is told to the others. */
+void row_callbacks_within(void)
+{
+    unsigned first = 0, second = 0;
+    rtc_profile_t *p = open_process(), *q = open_process();
+    listen_to(p, "bad_free", frees_badly, &first);
+    listen_to(q, "bad_free", frees_badly, &second);
+    free_twice();
+    must(first == 2 && second == 2); /* each by the program, and by the other */
+    must(malloc(10));
+}
+
+static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)event, (void)param, (void)size;
+    *(pid_t *)context = fork();
+    must(!malloc(10) && read_var != NULL && rtc_profile_context(p) == NULL);
+    return 0;
+}
+
+/* On both sides it goes on behind the callback; in the child nobody is waited for who is not there. */
+void row_callback_forks(void)
+{
+    pid_t pid = -1;
+    rtc_profile_t *p = open_process();
+    listen_to(p, "bad_free", forks, &pid);
+    free_twice();
+    must(pid >= 0 && malloc(10));
+    must(rtc_profile_close(p) == 0);
+    if (pid == 0)
+        _exit(0);
+    must_end_well(pid);
+}
+
+/* ---- many at once --------------------------------------------------------------------------------- */
+
+static _Atomic unsigned long heard;
+static _Atomic bool over;
+
+static int counts(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    must(*(volatile unsigned *)context == 5 && !malloc(1));
+    heard++;
+    return 0;
+}
+
+static void *fail_often(void *unused)
+{
+    while (!over)
+        must(!malloc((size_t)1 << 50));
+    return unused;
+}
+
+/* While threads are told all the time callbacks come and go, and what they use with them. */
+void row_callbacks_come_and_go(void)
+{
+    pthread_t thread[4];
+    for (unsigned i = 0; i < 4; i++)
+        must(pthread_create(&thread[i], NULL, fail_often, NULL) == 0);
+    for (unsigned i = 0; i < 300; i++) {
+        unsigned *context = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        rtc_profile_t *p = open_process();
+        *context = 5;
+        unsigned long before = heard;
+        listen_to(p, "alloc_error", counts, context);
+        while (heard == before)
+            sched_yield();
+        must(rtc_profile_close(p) == 0);
+        must(munmap(context, 4096) == 0); /* a fault, if anybody is there still */
+    }
+    over = true;
+    for (unsigned i = 0; i < 4; i++)
+        must(pthread_join(thread[i], NULL) == 0);
+}
