@@ -116,7 +116,7 @@ struct rtc_profile_desc {
  *   bytes_peak        the most that was in use, up to 32 KiB for each thread
  *   heap_bytes        address space of the heap that is in use or was
  *   threads_live      threads that have allocated and are not over; threads_seen: all that have
- *   quarantine_bytes  of freed blocks that are not used again yet
+ *   quarantine_bytes  of the places of freed blocks that are not used again yet: what freelist-vol bounds
  *   shadow_bytes      of what is noted of blocks, stacks, return addresses
  *   meta_overhead_pct 100 * shadow_bytes / bytes_live
  *   pool_size, pool_used  of the run file, what is this process', and what of that is in use

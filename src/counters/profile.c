@@ -75,7 +75,7 @@ static int find_object(enum rtc_profile_domain domain, uint64_t id, struct threa
     if (!core_is_started())
         return -EAGAIN;
     if (domain == RTC_PROFILE_SITE)
-        return id >> DEPOT_CHUNK_SHIFT < depot_next_chunk() ? 0 : -EINVAL;
+        return depot_has((uint32_t)id) ? 0 : -EINVAL;
     if (domain == RTC_PROFILE_THREAD)
         *thread = threads_record_of(id ? (uint32_t)id : os_tid());
     return domain == RTC_PROFILE_THREAD && !*thread ? -ESRCH : 0;

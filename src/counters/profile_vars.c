@@ -85,11 +85,10 @@ static void put_counters(const struct thread_totals *sum, struct values *v)
 static void put_counts(const struct thread_totals *sum, struct values *v)
 {
     uint64_t live = sum->alloc_bytes - sum->free_bytes;
-    uint64_t peak = atomic_load_explicit(&image()->peak_bytes, memory_order_relaxed);
     put_counters(sum, v);
     set(v, BLOCKS_LIVE, sum->allocs - sum->frees);
     set(v, BYTES_LIVE, live);
-    set(v, BYTES_PEAK, peak > live ? peak : live);
+    set(v, BYTES_PEAK, threads_peak((int64_t)live)); /* who was told of one is never told of a lower one */
 }
 
 static void put_heap(struct values *v)

@@ -286,6 +286,12 @@ uint32_t depot_put_trace(struct trace *t, bool may_grow)
     return parent;
 }
 
+bool depot_has(uint32_t id)
+{
+    return is_ready(depot_chunk_of(id)) && depot_place_of(id) < DEPOT_CHUNK_NODES &&
+           atomic_load_explicit(&node_of(id)->pc, memory_order_acquire);
+}
+
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room)
 {
     uint32_t n = 0;

@@ -440,6 +440,8 @@ uint32_t threads_born(void); /* so many in all: changes when there is a new one 
 uint32_t threads_next_number(void);
 /* Adds a thread's balance to what the image has in use; its peak is in the image header. */
 void threads_tell_balance(struct thread *t);
+/* So many bytes are in use: the peak is that at least; what it is. */
+uint64_t threads_peak(int64_t in_use);
 /* What all threads of this image did so far, ended ones and, in a child, the parent's included. */
 struct thread_totals {
     uint64_t allocs, frees, reallocs, alloc_bytes, free_bytes;
@@ -489,6 +491,7 @@ uint32_t depot_put_trace(struct trace *t, bool may_grow);
 uint32_t depot_find_trace(const struct trace *t);
 /* The frames of a stack, innermost first; how many there are of them. */
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
+bool depot_has(uint32_t id); /* any number: is it one of a stack, or of what several begin with? */
 uint32_t depot_next_chunk(void);
 /* In a forked child; `fresh`: forget the parent's. */
 void depot_after_fork(bool fresh);

@@ -163,17 +163,22 @@ static void totals_add(struct thread_totals *sum, struct thread_record *r)
     sum->free_bytes += atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
 }
 
+uint64_t threads_peak(int64_t in_use)
+{
+    _Atomic uint64_t *peak = &image()->peak_bytes;
+    uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
+    while (in_use > (int64_t)seen &&
+           !atomic_compare_exchange_weak_explicit(peak, &seen, (uint64_t)in_use, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+    return in_use > (int64_t)seen ? (uint64_t)in_use : seen;
+}
+
 void threads_tell_balance(struct thread *t)
 {
     static _Atomic int64_t in_use;
     int64_t before = atomic_fetch_add_explicit(&in_use, t->balance, memory_order_relaxed);
-    int64_t high = before + t->high;
-    _Atomic uint64_t *peak = &image()->peak_bytes;
-    uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
-    while (high > (int64_t)seen &&
-           !atomic_compare_exchange_weak_explicit(peak, &seen, (uint64_t)high, memory_order_relaxed,
-                                                  memory_order_relaxed))
-        ;
+    (void)threads_peak(before + t->high);
     t->balance = t->high = 0;
 }
 

@@ -153,6 +153,17 @@ void row_counts(void)
     must(read_var(p, "threads_live") == 1);
 }
 
+/* It was, and so it stays. */
+void row_peak(void)
+{
+    rtc_profile_t *p = open_process();
+    void *volatile q = malloc(20000);
+    uint64_t peak = read_var(p, "bytes_peak");
+    must(peak >= 20000);
+    free(q);
+    must(read_var(p, "bytes_peak") == peak);
+}
+
 /* A resize is one of each. */
 void row_resizes(void)
 {

@@ -180,7 +180,10 @@ void row_site(void)
     rtc_profile_t *p = NULL;
     hold(0, 100, 1000);
     hold(1, 7, 300000);
-    must(rtc_profile_open(RTC_PROFILE_SITE, rtc_profile_site_of(held[0][0]), 0, &p, NULL) == 0);
+    uint64_t site = rtc_profile_site_of(held[0][0]);
+    for (uint64_t none = site + 1000; none <= UINT32_MAX; none = 2 * none + 1) /* all those that there are lie before it */
+        must(rtc_profile_open(RTC_PROFILE_SITE, none, 0, &p, NULL) == -EINVAL);
+    must(rtc_profile_open(RTC_PROFILE_SITE, site, 0, &p, NULL) == 0);
     must(read_var(p, "blocks_live") == 100 && read_var(p, "bytes_live") == 100 * 1000);
     for (unsigned i = 0; i < 40; i++)
         free(held[0][i]);
