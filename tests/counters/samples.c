@@ -178,13 +178,14 @@ static int open_events(unsigned hertz)
     return cpus;
 }
 
-static int start(char **argv, int go)
+static int start(char **argv, const int go[2])
 {
     int pid = fork();
     char byte;
     if (pid == 0) {
-        if (read(go, &byte, 1) != 1)
-            _exit(2);
+        close(go[1]);
+        if (read(go[0], &byte, 1) != 1)
+            _exit(2); /* nobody looks: the samples were refused */
         execvp(argv[0], argv);
         perror(argv[0]);
         _exit(127);
@@ -198,7 +199,7 @@ int main(int argc, char **argv)
     if (argc < 4 || pipe2(go, 0x80000 /* O_CLOEXEC */) != 0)
         return 2;
     seen.library = argv[2];
-    seen.pid = (uint32_t)start(argv + 3, go[0]);
+    seen.pid = (uint32_t)start(argv + 3, go);
     close(go[0]);
     int cpus = open_events((unsigned)atoi(argv[1]));
     if (write(go[1], "", 1) != 1)

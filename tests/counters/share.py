@@ -87,8 +87,11 @@ def one(stage):
 
 
 def many(stage):
-    """All whose share is large enough are near, most of them, five at least, very near."""
-    rows = workloads.loads(4)[:3] + list(workloads.programs(pathlib.Path(stage.room()), 1))
+    """
+    All whose share is large enough are near; of them five at least very near.  A load that waits for memory all
+    the time is not among them: what it waits for and what we wait for overlap, so both together take less.
+    """
+    rows = workloads.loads(4)[:2] + list(workloads.programs(pathlib.Path(stage.room()), 1))
     found = []
     for row in rows:
         found.append(compare(stage, row, 20000))
@@ -99,4 +102,4 @@ def many(stage):
     return '%d programs' % len(large)
 
 
-main([('many', many)] if '--full' in sys.argv else [('one', one)])
+main([('perf_samples', many if '--full' in sys.argv else one)])
