@@ -73,9 +73,13 @@ double own_share_ns(const struct own_share *sum)
     return ns;
 }
 
-uint64_t own_share_faults(const struct own_share *sum)
+/* Few are looked at, and stand for many: together they may seem more than there were. */
+uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all)
 {
-    return sum->work[COST_ALLOCATE].faults + sum->work[COST_FREE].faults + sum->work[COST_RESIZE].faults;
+    uint64_t ours = sum->work[COST_ALLOCATE].faults + sum->work[COST_FREE].faults + sum->work[COST_RESIZE].faults;
+    uint64_t most = all->of.minor_faults + all->of.major_faults;
+
+    return all->with_rusage > 0 && all->with_rusage == all->processes && ours > most ? most : ours;
 }
 
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent)
@@ -146,7 +150,7 @@ void own_share_print(const struct own_share *sum, const struct cost_sum *all, co
     times_put(sum, "; a free:", sum->free_times, page);
     sources_put(sum, page);
     fprintf(page->out, "\n%*sin these: page faults about %llu, in our system calls %.3f ms", COST_COLUMN, "",
-            (unsigned long long)own_share_faults(sum), sum->kernel_ns / 1e6);
+            (unsigned long long)own_share_faults(sum, all), sum->kernel_ns / 1e6);
     if (sum->blocks > 0)
         fprintf(page->out, "; a block in use: %.0f B of record, %.1f B of redzone and rounding",
                 (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);

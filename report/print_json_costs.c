@@ -49,7 +49,7 @@ static void works_object(struct json *j, const struct own_share *sum)
 }
 
 /* "share": {..}, or null and why. */
-static void share_object(struct json *j, const struct own_share *sum)
+static void share_object(struct json *j, const struct own_share *sum, const struct cost_sum *all)
 {
     if (!own_share_is_known(sum)) {
         put_null(j, "share");
@@ -60,7 +60,7 @@ static void share_object(struct json *j, const struct own_share *sum)
     put_number(j, "ns", whole(own_share_ns(sum)));
     put_number(j, "report_ns", whole(own_report_ns()));
     put_number(j, "kernel_ns", whole(sum->kernel_ns));
-    put_number(j, "faults", own_share_faults(sum));
+    put_number(j, "faults", own_share_faults(sum, all));
     put_number(j, "every", sum->every);
     put_number(j, "disturbed", sum->disturbed);
     put_flag(j, "sandboxed", sum->stopped > 0);
@@ -105,7 +105,7 @@ void json_cost(struct json *j, const struct report *r)
     else
         put_null(j, "metadata_bytes");
     json_leak_cost(j, &sum.leaks);
-    share_object(j, &r->own_share);
+    share_object(j, &r->own_share, &sum);
     close_object(j);
     json_measured(j, &r->measured);
     close_object(j);
