@@ -242,6 +242,30 @@ static void own_signal(void)
     assert(came == 313131);
 }
 
+/* With 512 bytes of a stack. */
+static long call_from(char *stack, long number, long one, long two)
+{
+    register long r12 __asm__("r12");
+    __asm__ volatile("movq %%rsp, %1\n movq %2, %%rsp\n syscall\n movq %1, %%rsp"
+                     : "+a"(number), "=&r"(r12)
+                     : "r"(stack), "D"(one), "S"(two)
+                     : "rcx", "r11", "memory");
+    return number;
+}
+
+/* Who says that signals are for other stacks has none that they have room on. */
+static void tiny_stack(void)
+{
+    stack_t stack = {.ss_sp = stack_of_signals, .ss_size = sizeof stack_of_signals};
+    char *at = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(at != MAP_FAILED && mprotect(at, 4096, PROT_NONE) == 0 && sigaltstack(&stack, NULL) == 0);
+    handle(SIGSYS, note, SA_ONSTACK);
+    for (int i = 0; i < 10; i++)
+        assert(call_from(at + 4096 + 512, SYS_getppid, 0, 0) == getppid());
+    assert(call_from(at + 4096 + 512, SYS_munmap, (long)at + 8192, 8192) == 0);
+    assert(!came);
+}
+
 static void own_default(void)
 {
     int status;
@@ -298,6 +322,7 @@ static const struct row rows[] = {
     {"overflow", overflow},
     {"mask_given_back", mask_given_back},
     {"own_signal", own_signal},
+    {"tiny_stack", tiny_stack},
     {"own_default", own_default},
     {"cancelled", cancelled},
     DISPATCH_PROCESSES

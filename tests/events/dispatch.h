@@ -1,5 +1,5 @@
 /*
- * dispatch.h - rows of dispatch.c in dispatch_processes.c.
+ * dispatch.h - rows of dispatch.c in other files.
  */
 #ifndef DISPATCH_H
 #define DISPATCH_H
@@ -8,7 +8,7 @@
     {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},               \
     {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack},         \
     {"refused", refused}, {"registers", registers}, {"of_another_system", of_another_system},          \
-    {"sandboxed", sandboxed},
+    {"sandboxed", sandboxed}, {"storm", storm},
 
 void forked(void);
 void vforked(void);
@@ -21,5 +21,6 @@ void refused(void);
 void registers(void);
 void of_another_system(void);
 void sandboxed(void);
+void storm(void);
 
 #endif
