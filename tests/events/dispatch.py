@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
@@ -62,6 +63,13 @@ def uncovered_is_counted(stage):
         must('1 thread was not watched any more' in run.log, run.log)
 
 
+def inherited_mask(stage):
+    """Who starts a program may have kept SIGSYS out."""
+    run, said = rows(stage, 'masked', 'forked', how='hand',
+                     preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGSYS]))
+    must(run.status == 0 and said == ['ok masked', 'ok forked'], run.status, said)
+
+
 def told(stage):
     """Each call once, whoever makes it."""
     run = Run(stage, [stage.program('events/told')], options=ALL).wait()
@@ -93,5 +101,5 @@ def stacks(stage):
 if __name__ == '__main__':
     main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
           ('not_available', not_available), ('off_by_default', off_by_default),
-          ('uncovered_is_counted', uncovered_is_counted), ('told', told),
+          ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('told', told),
           ('threads_that_were_there', threads_that_were_there), ('stacks', stacks)])

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
@@ -123,6 +124,42 @@ static void in_threads(void)
     assert(unmapped >= 400 && mapped >= 400);
 }
 
+static void *raw_pairs_for_ever(void *unused)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    while (!unused) {
+        register long r10 __asm__("r10") = PLAIN, r8 __asm__("r8") = -1, r9 __asm__("r9") = 0;
+        long at = SYS_mmap;
+        __asm__ volatile("syscall" : "+a"(at) : "D"(0l), "S"(4096l), "d"(1l), "r"(r10), "r"(r8), "r"(r9)
+                         : "rcx", "r11", "memory");
+        long nr = SYS_munmap;
+        __asm__ volatile("syscall" : "+a"(nr) : "D"(at), "S"(4096l) : "rcx", "r11", "memory");
+    }
+    return unused;
+}
+
+/* Wherever it is, no event is left half told: the map knows what there is, and who unregisters does not wait. */
+static void cancelled_anywhere(void)
+{
+    pthread_t thread;
+    rtc_event_compare();
+    for (int i = 0; i < 60; i++) {
+        assert(pthread_create(&thread, NULL, raw_pairs_for_ever, NULL) == 0);
+        usleep(500 + (unsigned)i * 37);
+        assert(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+    }
+    assert(rtc_event_compare() == 0 && rtc_event_unset_handler(EVERY, note, NULL) == 0);
+}
+
+/* As from a kernel without. */
+static void no_dispatch_of_its_own(void)
+{
+    static char selector;
+    assert(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector) == -1 && errno == EINVAL);
+    raw_pair();
+    assert(are(1, 1));
+}
+
 /* ---- with early_thread.so: a thread that was there before the runtime ----------------------------------- */
 
 void early_thread_raw_pair(void) __attribute__((weak));
@@ -173,6 +210,8 @@ static const struct row rows[] = {
     {"refused", refused},
     {"in_children", in_children},
     {"in_threads", in_threads},
+    {"no_dispatch_of_its_own", no_dispatch_of_its_own},
+    {"cancelled_anywhere", cancelled_anywhere},
 };
 
 static const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, listen};
