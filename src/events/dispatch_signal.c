@@ -50,7 +50,8 @@ static void hand_to(const struct os_action *action, int signal, void *info, void
 {
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
-    os_block_more(action->mask & ~(1ull << (SIGSYS - 1)));
+    if (((const siginfo_t *)info)->si_code != SYS_SECCOMP && !os_sandboxed()) /* which may trap that, too */
+        os_block_more(action->mask & ~(1ull << (SIGSYS - 1)));
     os_handler_of(action)(signal, info, context);
     os_dispatch_let_in(context); /* it may have changed what it goes on with */
 }
@@ -59,9 +60,10 @@ void dispatch_hand_on(int signal, void *info, void *context)
 {
     const siginfo_t *i = info;
     struct os_action action = dispatch_theirs;
-    if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself)
+    if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself) {
         os_dispatch_arm();
-    else if (os_handler_of(&action))
+        os_dispatch_let_in(context); /* it may wait with another mask than it goes on with */
+    } else if (os_handler_of(&action))
         hand_to(&action, signal, info, context);
     else if (os_is_default(&action) || i->si_code == SYS_SECCOMP) /* that cannot be ignored */
         end_by(signal);

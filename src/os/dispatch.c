@@ -8,9 +8,13 @@
  * and go on behind the program's own instruction:
  *
  *      program             handler                 ours
- *      mov $0, %eax        rip = pass_call         syscall         <- the program's registers, stack, mask
- *      syscall             rsp -= 136, under       pop %rcx           (rcx and r11 are the kernel's to spoil)
- *      ...  <----------    which rip is kept       lea 128(%rsp), %rsp; jmp *%rcx
+ *      mov $0, %eax        rip = dispatch_call     syscall         <- the program's registers, stack, mask
+ *      syscall             rsp = where rip and     mov (%rsp), %rcx   (rcx and r11 are the kernel's to spoil)
+ *      ...  <----------    rsp are kept            mov 8(%rsp), %rsp; jmp *%rcx
+ *
+ * They are kept below the program's red zone.  What lies there is the frame of our own signal, which the kernel
+ * reads when the handler returns: registers and, next to the red zone, those of vectors.  Of it siginfo alone is not
+ * read, so that is where they are kept; on the program's stack itself when the frame is on an alternate one.
  *
  * So calls that wait, are interrupted and begun anew, that change the mask or the stacks of signals, or that
  * never return are the kernel's business as ever.  What differs is where rip is kept for
@@ -35,6 +39,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+
+#define SIGSYS_BIT (1ull << (SIGSYS - 1))
 
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #define PR_SYS_DISPATCH_OFF 0
@@ -87,20 +93,20 @@ __asm__(".text\n"
         "    ret $128\n"
         ".size dispatch_begin, .-dispatch_begin\n");
 
-/* The program's rip under 128 bytes that leaf functions may use. */
+/* From struct dispatch_kept: its rip and rsp. */
 #define GO_ON                                        \
-    "    popq %rcx\n"                                \
-    "    .cfi_def_cfa_offset 128\n"                  \
+    "    movq (%rsp), %rcx\n"                        \
+    "    movq 8(%rsp), %rsp\n"                       \
+    "    .cfi_def_cfa rsp, 0\n"                      \
     "    .cfi_register rip, rcx\n"                   \
-    "    leaq 128(%rsp), %rsp\n"                     \
-    "    .cfi_def_cfa_offset 0\n"                    \
     "    jmp *%rcx\n"                                \
     "    .cfi_endproc\n"
 
+/* DW_CFA_def_cfa_expression: breg7 (rsp) 8, deref.  DW_CFA_expression of 16 (rip): breg7 0. */
 #define KEPT_ON_STACK                                \
     "    .cfi_startproc\n"                           \
-    "    .cfi_def_cfa rsp, 136\n"                    \
-    "    .cfi_offset rip, -136\n"
+    "    .cfi_escape 0x0f, 3, 0x77, 8, 0x06\n"       \
+    "    .cfi_escape 0x10, 16, 2, 0x77, 0\n"
 
 __asm__(".type dispatch_call, @function\n"
         ".hidden dispatch_call\n"
@@ -117,9 +123,7 @@ __asm__(".type dispatch_call, @function\n"
         "    testq %rax, %rax\n"
         "    jnz 1f\n"
         "    leaq -128(%rsp), %rsp\n"
-        "    .cfi_adjust_cfa_offset 128\n"
         "    call dispatch_begin\n"
-        "    .cfi_adjust_cfa_offset -128\n"
         "1:\n" GO_ON
         ".size dispatch_fork, .-dispatch_fork\n"
 
@@ -127,22 +131,13 @@ __asm__(".type dispatch_call, @function\n"
         ".type dispatch_change, @function\n"
         ".hidden dispatch_change\n"
         ".globl dispatch_change\n"
-        "dispatch_change:\n"
-        "    .cfi_startproc\n"
-        "    .cfi_def_cfa rsp, 232\n"
-        "    .cfi_offset rip, -232\n"
+        "dispatch_change:\n" KEPT_ON_STACK
         "    syscall\n"
-        "    movq 8(%rsp), %rdi\n"
-        "    movq 16(%rsp), %rsi\n"
-        "    movq 32(%rsp), %r10\n"
-        "    movq 40(%rsp), %r8\n"
-        "    movq 48(%rsp), %r9\n"
-        "    movq (%rsp), %rcx\n"
-        "    .cfi_register rip, rcx\n"
-        "    leaq 232(%rsp), %rsp\n"
-        "    .cfi_def_cfa_offset 0\n"
-        "    jmp *%rcx\n"
-        "    .cfi_endproc\n"
+        "    movq 16(%rsp), %rdi\n"
+        "    movq 24(%rsp), %rsi\n"
+        "    movq 40(%rsp), %r10\n"
+        "    movq 48(%rsp), %r8\n"
+        "    movq 56(%rsp), %r9\n" GO_ON
         ".size dispatch_change, .-dispatch_change\n"
 
         ".balign 16\n"
@@ -178,7 +173,7 @@ __asm__(".type dispatch_call, @function\n"
         ".size dispatch_arming_lines, .-dispatch_arming_lines\n");
 
 static_assert(DISPATCH_PLACES == 64, "as many lines");
-static_assert(sizeof(struct dispatch_changed) + DISPATCH_RED_ZONE == 232, "as the line above has it");
+static_assert(offsetof(struct dispatch_kept, argument) == 16, "as the lines above have it");
 
 /* ---- arming --------------------------------------------------------------------------------------- */
 
@@ -204,13 +199,24 @@ uint64_t os_dispatch_missed(void)
     return atomic_load_explicit(&dispatch_missed, memory_order_relaxed);
 }
 
-static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER,
+static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER | SA_RESTART,
                                .mask = 1ull << (SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
 {
     ours.flags |= SA_ONSTACK;
     os_restore_action(SIGSYS, &ours);
+}
+
+/* Handlers that were there before us. */
+static void let_in_all(void)
+{
+    struct os_action action;
+    for (int signal = 1; signal <= 64; signal++)
+        if (os_action_of(signal, &action) == 0 && action.mask & SIGSYS_BIT) {
+            action.mask &= ~SIGSYS_BIT;
+            os_restore_action(signal, &action);
+        }
 }
 
 int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before)
@@ -223,6 +229,7 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struc
         return err;
     dispatch_start = start;
     dispatch_bytes = bytes;
+    let_in_all();
     err = os_dispatch_arm();
     if (!err)
         return 0;

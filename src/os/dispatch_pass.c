@@ -8,6 +8,7 @@
 #include "os_dispatch.h"
 #include "os_priv.h"
 
+#include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
@@ -28,29 +29,49 @@ static greg_t *registers(void *context)
     return ((ucontext_t *)context)->uc_mcontext.gregs;
 }
 
-static bool go_on_at(void *context, void (*line)(void))
+#define KERNELS_CONTEXT_BYTES 304u /* of struct ucontext, in which sigset_t has 8 bytes */
+
+static bool is_inside(const stack_t *stack, uintptr_t at)
+{
+    return at - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* siginfo lies behind the context; or below the red zone of a stack that the frame is not on. */
+static struct dispatch_kept *place_to_keep(void *context)
+{
+    const stack_t *other = &((ucontext_t *)context)->uc_stack;
+    uintptr_t sp = os_dispatch_sp(context);
+    if (is_inside(other, (uintptr_t)context) && !is_inside(other, sp))
+        return (struct dispatch_kept *)align_down(sp - DISPATCH_RED_ZONE - sizeof(struct dispatch_kept), 8);
+    return (struct dispatch_kept *)((uintptr_t)context + KERNELS_CONTEXT_BYTES);
+}
+
+static struct dispatch_kept *keep(void *context, void (*line)(void))
 {
     greg_t *r = registers(context);
-    uint64_t rip = (uint64_t)r[REG_RIP];
-    r[REG_RSP] -= DISPATCH_RED_ZONE + (greg_t)sizeof rip;
-    memcpy((void *)(uintptr_t)r[REG_RSP], &rip, sizeof rip);
+    struct dispatch_kept *kept = place_to_keep(context);
+    kept->rip = (uint64_t)r[REG_RIP];
+    kept->rsp = (uint64_t)r[REG_RSP];
+    r[REG_RSP] = (greg_t)(uintptr_t)kept;
     r[REG_RIP] = (greg_t)(uintptr_t)line;
+    return kept;
+}
+
+static bool go_on_at(void *context, void (*line)(void))
+{
+    keep(context, line);
     return true;
 }
 
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes)
 {
     static const uint8_t where[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
-    greg_t *r = registers(context);
-    long number;
-    struct dispatch_changed c = {.rip = (uint64_t)r[REG_RIP]};
-    os_dispatch_call(context, &number, (long *)c.argument);
-    memcpy(c.data, data, bytes);
-    r[REG_RSP] -= DISPATCH_RED_ZONE + (greg_t)sizeof c;
-    struct dispatch_changed *at = (void *)(uintptr_t)r[REG_RSP];
-    memcpy(at, &c, sizeof c);
-    r[where[argument]] = (greg_t)(uintptr_t)at->data;
-    r[REG_RIP] = (greg_t)(uintptr_t)dispatch_change;
+    long number, a[6];
+    os_dispatch_call(context, &number, a);
+    struct dispatch_kept *kept = keep(context, dispatch_change);
+    memcpy(kept->argument, a, sizeof a);
+    memcpy(kept->data, data, bytes);
+    registers(context)[where[argument]] = (greg_t)(uintptr_t)kept->data;
 }
 
 /* The line of this place; DISPATCH_PLACES: there are too many. */
@@ -81,9 +102,10 @@ static bool look(long at, void *out, size_t bytes)
 {
     if (!at)
         return false;
-    if (os_sandboxed()) /* nobody else may look: the kernel itself would fail the call, we would fault */
+    long got = os_read_memory((uintptr_t)at, out, bytes);
+    if (got < 0 && got != -EFAULT) /* nobody may look so: where the kernel fails the call we fault */
         memcpy(out, (const void *)at, bytes);
-    return os_sandboxed() || os_read_memory((uintptr_t)at, out, bytes) == (long)bytes;
+    return got != -EFAULT && (got < 0 || got == (long)bytes);
 }
 
 static bool pass_clone(void *context, uint64_t flags, bool has_stack)
@@ -142,8 +164,7 @@ static bool pass_far_mask(void *context, unsigned argument, long at)
     if (!look(at, &m, 16) || !look((long)m.at, &m.mask, sizeof m.mask) || !(m.mask & SIGSYS_BIT))
         return go_on_at(context, dispatch_call);
     m.mask &= ~SIGSYS_BIT;
-    uintptr_t copy = os_dispatch_sp(context) - DISPATCH_RED_ZONE - OS_DISPATCH_DATA;
-    m.at = copy + offsetof(struct far_mask, mask);
+    m.at = (uintptr_t)place_to_keep(context)->data + offsetof(struct far_mask, mask);
     os_dispatch_pass_changed(context, argument, &m, sizeof m);
     return true;
 }

@@ -330,7 +330,7 @@ bool os_is_dispatched(const void *info, bool *foreign);
  */
 bool os_dispatch_pass(void *context);
 /* The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it points to. */
-#define OS_DISPATCH_DATA 48u
+#define OS_DISPATCH_DATA 32u
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
 /* It has been made: its result. */
 void os_dispatch_answer(void *context, long result);

@@ -11,8 +11,8 @@
 #define DISPATCH_RED_ZONE 128u /* below its stack pointer a function may have what is its own */
 
 /* On the program's stack, below its red zone. */
-struct dispatch_changed {
-    uint64_t rip;
+struct dispatch_kept {
+    uint64_t rip, rsp;
     uint64_t argument[6]; /* as the program gave them */
     uint8_t data[OS_DISPATCH_DATA];
 };

@@ -7,7 +7,7 @@
 #define DISPATCH_PROCESSES                                        \
     {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},               \
     {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack},         \
-    {"refused", refused}, {"registers", registers}, {"of_another_system", of_another_system},          \
+    {"refused", refused}, {"registers", registers}, {"vectors", vectors}, {"of_another_system", of_another_system},          \
     {"sandboxed", sandboxed}, {"storm", storm},
 
 void forked(void);
@@ -19,6 +19,7 @@ void small_stacks(void);
 void without_stack(void);
 void refused(void);
 void registers(void);
+void vectors(void);
 void of_another_system(void);
 void sandboxed(void);
 void storm(void);

@@ -240,6 +240,33 @@ void registers(void)
     assert(status_of((pid_t)pid) == 6 << 8);
 }
 
+/* The upper half of a vector register across a call, which may fail, with the stack pointer `apart` further down. */
+static unsigned long upper_half(long number, long one, long two, long apart)
+{
+    unsigned long upper;
+    __asm__ volatile("subq %4, %%rsp\n subq $512, %%rsp\n"
+                     "vpcmpeqd %%xmm15, %%xmm15, %%xmm15\n vinsertf128 $1, %%xmm15, %%ymm15, %%ymm15\n"
+                     "syscall\n"
+                     "vextractf128 $1, %%ymm15, %%xmm15\n vmovq %%xmm15, %1\n"
+                     "addq $512, %%rsp\n addq %4, %%rsp\n vzeroupper\n"
+                     : "+a"(number), "=&r"(upper)
+                     : "D"(one), "S"(two), "r"(apart), "d"(0l)
+                     : "rcx", "r11", "r10", "r8", "r9", "memory", "cc", "xmm15");
+    return upper;
+}
+
+void vectors(void)
+{
+    static const unsigned long all = -1ul;
+    if (!__builtin_cpu_supports("avx"))
+        return;
+    for (long apart = 0; apart < 128; apart += 8) {
+        assert(upper_half(SYS_getppid, 0, 0, apart) == -1ul);
+        assert(upper_half(SYS_munmap, 0, 0, apart) == -1ul);
+        assert(upper_half(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, apart) == -1ul);
+    }
+}
+
 /* The old way in: getpid is 20 there. */
 void of_another_system(void)
 {
