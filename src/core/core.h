@@ -234,8 +234,55 @@ struct turn {
     uint32_t side;
     uint64_t era;
 };
-void turn_begin(struct turn *t);
-void turn_end(struct turn *t);
+
+extern struct turn_now {
+    _Atomic uint64_t turn;
+    _Atomic uint32_t awaited; /* somebody waits for the last one to be over */
+} turn_now;
+extern __thread uint32_t turn_depth; /* of visits in visits */
+void turn_begin_slowly(struct turn *t);
+void turn_end_slowly(const struct turn *t);
+
+/* Between a note and what is looked at then: pairs with the barrier in turns_wait. */
+ALWAYS_INLINE void turn_fence(void)
+{
+    if (unlikely(fence_entries))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+ALWAYS_INLINE void turn_note(struct thread *me)
+{
+    uint64_t turn = atomic_load_explicit(&turn_now.turn, memory_order_relaxed);
+    atomic_store_explicit(&me->turn, turn + 1, memory_order_relaxed);
+    turn_fence();
+}
+
+ALWAYS_INLINE void turn_begin(struct turn *t)
+{
+    t->outermost = !turn_depth++;
+    t->noted = self;
+    if (!t->outermost)
+        return;
+    if (likely(t->noted))
+        turn_note(t->noted);
+    else
+        turn_begin_slowly(t);
+}
+
+ALWAYS_INLINE void turn_end(struct turn *t)
+{
+    turn_depth--;
+    if (!t->outermost)
+        return;
+    if (likely(t->noted)) {
+        atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
+        turn_fence();
+    }
+    if (unlikely(!t->noted || atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
+        turn_end_slowly(t);
+}
 bool turns_inside(void); /* is the calling thread between the two? */
 
 /*
@@ -640,9 +687,15 @@ ALWAYS_INLINE bool unmap_is_heap(uintptr_t start, uintptr_t end)
     return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) && end > heap.base;
 }
 
+/* Else it is all in the map, and nobody else's. */
+ALWAYS_INLINE bool unmap_is_special(const struct mapped_call *c, uintptr_t start, uintptr_t end)
+{
+    return !c->whole || c->old || unmap_is_heap(start, end);
+}
+
 ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 {
-    return unlikely(!c->whole || c->old || unmap_is_heap(start, end)) && unmap_look(c, start, end);
+    return unlikely(unmap_is_special(c, start, end)) && unmap_look(c, start, end);
 }
 
 /* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */

@@ -6,7 +6,8 @@
  * is one too many, or when somebody wants to know more than whether one of them is just this range.
  *
  * Each lies where nothing else does, neither in the map nor among them, so the order in which they go on
- * does not matter, and nothing of the map comes to light when one is unmapped.
+ * does not matter, and nothing of the map comes to light when one is unmapped.  (What the map has there has gone, and
+ * nobody knew: of several mappings that mremap was to move, say, and did not all.)
  */
 #include "mapped_priv.h"
 

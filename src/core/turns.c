@@ -15,7 +15,7 @@
  * All tables of the runtime have their turns in common: else of two callbacks, told of different things, each
  * could wait for the other.
  *
- * The counters and the writers' lock lie in a page that the kernel wipes at a fork (also at one
+ * These counters and the writers' lock lie in a page that the kernel wipes at a fork (also at one
  * that nobody tells us of): other threads' visits and changes do not exist in a child.  A visit
  * that goes on there - its callback forked - sees by the era that it is not counted.
  */
@@ -26,10 +26,8 @@
 
 struct gate {
     _Atomic uint64_t era; /* 0: a new page */
-    _Atomic uint64_t turn;
     _Atomic uint32_t inside[2];
-    _Atomic uint32_t awaited; /* somebody waits for one of them, or for notes: */
-    _Atomic uint32_t taken_back; /* so many while somebody waited */
+    _Atomic uint32_t taken_back; /* so many notes while somebody waited */
     _Atomic uint32_t writer, other; /* locks */
 };
 
@@ -41,7 +39,8 @@ static struct {
     struct turn_table *retired; /* list of those that visitors may still look at; under the writers' lock */
 } turns;
 
-static __thread uint32_t depth;
+struct turn_now turn_now;
+__thread uint32_t turn_depth;
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
@@ -87,7 +86,7 @@ void turns_unlock(void)
 
 static void leave(struct gate *g, uint32_t side)
 {
-    if (atomic_fetch_sub(&g->inside[side], 1) == 1 && unlikely(atomic_load(&g->awaited)))
+    if (atomic_fetch_sub(&g->inside[side], 1) == 1 && unlikely(atomic_load(&turn_now.awaited)))
         os_wake(&g->inside[side], false);
 }
 
@@ -96,10 +95,10 @@ static COLD void begin_counted(struct turn *t)
     struct gate *g = gate();
     t->era = era_of(g);
     for (;;) {
-        uint64_t turn = atomic_load(&g->turn);
+        uint64_t turn = atomic_load(&turn_now.turn);
         t->side = turn & 1;
         atomic_fetch_add(&g->inside[t->side], 1); /* seq_cst: pairs with turns_wait */
-        if (likely(atomic_load(&g->turn) == turn))
+        if (likely(atomic_load(&turn_now.turn) == turn))
             break;
         leave(g, t->side);
     }
@@ -112,72 +111,40 @@ static COLD void end_counted(const struct turn *t)
         leave(g, t->side);
 }
 
-/* Between a note and what is looked at then: pairs with the barrier in turns_wait. */
-ALWAYS_INLINE void fence(void)
-{
-    if (unlikely(fence_entries))
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        atomic_signal_fence(memory_order_seq_cst);
-}
-
-/* A section makes one, unless it is too late for that. */
-static COLD struct thread *thread_of_this(void)
+/* A thread that has no struct yet: a section makes one, unless it is too late for that. */
+COLD void turn_begin_slowly(struct turn *t)
 {
     struct section s;
     if (section_begin(&s))
         section_end(&s);
-    return self;
+    t->noted = self;
+    if (self)
+        turn_note(self);
+    else
+        begin_counted(t);
 }
 
-void turn_begin(struct turn *t)
+COLD void turn_end_slowly(const struct turn *t)
 {
-    struct thread *me = likely(self) ? self : thread_of_this();
-    t->outermost = !depth++;
-    t->noted = me;
-    if (!t->outermost)
-        return;
-    if (unlikely(!me)) {
-        begin_counted(t);
+    struct gate *g = gate();
+    if (!t->noted) {
+        end_counted(t);
         return;
     }
-    uint64_t turn = atomic_load_explicit(&gate()->turn, memory_order_relaxed);
-    atomic_store_explicit(&me->turn, turn + 1, memory_order_relaxed);
-    fence();
-}
-
-static COLD void wake_waiter(struct gate *g)
-{
     atomic_fetch_add(&g->taken_back, 1);
     os_wake(&g->taken_back, false);
 }
 
-void turn_end(struct turn *t)
-{
-    depth--;
-    if (!t->outermost)
-        return;
-    if (unlikely(!t->noted)) {
-        end_counted(t);
-        return;
-    }
-    struct gate *g = gate();
-    atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
-    fence();
-    if (unlikely(atomic_load_explicit(&g->awaited, memory_order_relaxed)))
-        wake_waiter(g);
-}
-
 bool turns_inside(void)
 {
-    return depth != 0;
+    return turn_depth != 0;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
 int turns_begin_change(void)
 {
-    if (depth) /* it would wait for itself */
+    if (turn_depth) /* it would wait for itself */
         return -EDEADLK;
     os_lock(&gate()->writer);
     return 0;
@@ -237,15 +204,15 @@ static void wait_for_notes(struct gate *g, uint64_t turn)
 void turns_wait(void)
 {
     struct gate *g = gate();
-    uint64_t turn = atomic_fetch_add(&g->turn, 1);
+    uint64_t turn = atomic_fetch_add(&turn_now.turn, 1);
     _Atomic uint32_t *inside = &g->inside[turn & 1];
     uint32_t some;
-    atomic_store(&g->awaited, 1);
-    os_barrier(); /* pairs with fence() */
+    atomic_store(&turn_now.awaited, 1);
+    os_barrier(); /* pairs with turn_fence */
     wait_for_notes(g, turn);
     while ((some = atomic_load(inside)))
         os_wait(inside, some, 0, false);
-    atomic_store(&g->awaited, 0);
+    atomic_store(&turn_now.awaited, 0);
     while (turns.retired) {
         struct turn_table *old = turns.retired;
         turns.retired = old->retired;

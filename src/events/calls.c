@@ -14,39 +14,12 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-/* Another name of one of these, which libc declares nothrow and leaf. */
-#define SAME(name) __attribute__((alias(#name), nothrow, leaf))
-
 /* ---- mappings ------------------------------------------------------------------------------- */
-
-#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false})
-#define ORIGIN_TOLD ((struct origin){CALLER, true, false})
-
-#define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
-    &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
-
-EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-    return change_map(ORIGIN(MMAP), MAP_EVENT(address, size, prot, flags, fd, offset));
-}
-
-/* Names with __ are mostly libc's own, which other libraries of its may use. */
-EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off64_t offset)
-    SAME(mmap);
-EXPORT void *__mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-    SAME(mmap);
 
 EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
     return change_map(ORIGIN_TOLD, MAP_EVENT(address, size, prot, flags, fd, offset));
 }
-
-EXPORT int munmap(void *address, size_t size)
-{
-    return change_unmap(ORIGIN(MUNMAP), address, size);
-}
-
-EXPORT int __munmap(void *address, size_t size) SAME(munmap);
 
 EXPORT int rtc_munmap(void *address, size_t size)
 {

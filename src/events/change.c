@@ -32,28 +32,11 @@
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-static const struct range nothing;
-
-/* [start, start + size), the end rounded up to `unit`; none where no call can mean it. */
-static struct range range_in(uintptr_t start, size_t size, uint64_t unit)
-{
-    uint64_t end;
-    if (start % PAGE_BYTES || !size || !checked_add(start, size, &end) ||
-        !checked_add(end, unit - 1, &end))
-        return nothing;
-    return (struct range){start, align_down(end, unit)};
-}
-
-static struct range range_of(const void *start, size_t size)
-{
-    return range_in((uintptr_t)start, size, PAGE_BYTES);
-}
-
 /* Between two values of the break. */
 static struct range between(uintptr_t low, uintptr_t high)
 {
     if (low >= high)
-        return nothing;
+        return NO_RANGE;
     return (struct range){align_up(low, PAGE_BYTES), align_up(high, PAGE_BYTES)};
 }
 
@@ -280,27 +263,12 @@ static uint64_t page_unit(int flags)
     return shift ? 1ull << shift : HUGE_PAGE_BYTES;
 }
 
-/* Of a file nobody has looked at. */
-ALWAYS_INLINE struct map_region region_of_event(const union rtc_event *e)
-{
-    struct range r = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
-    bool shared = (e->mmap.flags & MAP_TYPE) != MAP_PRIVATE, anonymous = e->mmap.flags & MAP_ANONYMOUS;
-    return (struct map_region){
-        .start = r.start,
-        .end = r.end,
-        .offset = anonymous ? 0 : (uint64_t)e->mmap.offset,
-        .device = anonymous && !shared ? 0 : MAP_FILE_UNKNOWN,
-        .protection = (uint8_t)(e->mmap.prot & (PROT_READ | PROT_WRITE | PROT_EXEC)),
-        .shared = shared,
-    };
-}
-
 void *change_map(struct origin o, union rtc_event *e)
 {
     struct change c;
     size_t size = e->mmap.size;
     int flags = e->mmap.flags;
-    struct range over = nothing;
+    struct range over = NO_RANGE;
     begin(&c, o);
     if (flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && e->mmap.address) {
         over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));
@@ -309,7 +277,8 @@ void *change_map(struct origin o, union rtc_event *e)
     mapped_begin(&c.map);
     make_call(&c, RTC_EVENT_MMAP, e);
     if (e->mmap.result != INVALID_POINTER) {
-        struct map_region r = region_of_event(e);
+        struct range come = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
+        struct map_region r = region_of_call(come, e->mmap.prot, e->mmap.flags, e->mmap.offset);
         mapped_new(&c.map, &r);
         if (unlikely(c.told))
             mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
@@ -330,25 +299,36 @@ static int unmap_around_ours(union rtc_event *e, struct range gone)
     return 0;
 }
 
-int change_unmap(struct origin o, void *address, size_t size)
+static int unmap_taken(struct change *c, void *address, size_t size, struct range gone)
 {
-    struct change c;
     union rtc_event e = {.munmap = {-1, address, size}};
-    struct range gone = range_of(address, size);
-    begin(&c, o);
-    c.map.unmaps = true;
-    going(&c, gone);
-    int err = unmap_has_ours(&c.map, gone.start, gone.end) ? unmap_around_ours(&e, gone) : 0;
-    make_call(&c, RTC_EVENT_MUNMAP, &e);
+    int err = unmap_has_ours(&c->map, gone.start, gone.end) ? unmap_around_ours(&e, gone) : 0;
+    make_call(c, RTC_EVENT_MUNMAP, &e);
     if (unlikely(err)) {
         e.munmap.result = -1;
         errno = err;
     }
     if (unlikely(e.munmap.result == -1))
-        stayed(&c, gone);
-    mapped_gone(&c.map, e.munmap.result != -1);
-    end(&c);
+        stayed(c, gone);
+    mapped_gone(&c->map, e.munmap.result != -1);
+    end(c);
     return e.munmap.result;
+}
+
+int change_unmap(struct origin o, void *address, size_t size)
+{
+    struct change c;
+    struct range gone = range_of(address, size);
+    begin(&c, o);
+    c.map.unmaps = true;
+    going(&c, gone);
+    return unmap_taken(&c, address, size, gone);
+}
+
+COLD int change_unmap_taken(const struct mapped_call *taken, void *address, size_t size)
+{
+    struct change c = {.map = *taken};
+    return unmap_taken(&c, address, size, range_of(address, size));
 }
 
 /* How far from `at` on it is the same: in one of these, or in none. */
@@ -432,9 +412,9 @@ void *change_remap(struct origin o, union rtc_event *e)
     uint32_t flags = (uint32_t)e->mremap.flags;
     size_t new_size = e->mremap.new_size;
     struct range from = range_of(e->mremap.address, e->mremap.old_size);
-    struct range over = flags & MREMAP_FIXED ? range_of(e->mremap.new_address, new_size) : nothing;
+    struct range over = flags & MREMAP_FIXED ? range_of(e->mremap.new_address, new_size) : NO_RANGE;
     if (is_refused(e, from, over))
-        from = over = nothing;
+        from = over = NO_RANGE;
     begin(&c, o);
     going(&c, from);
     going(&c, over);
@@ -476,7 +456,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     uint64_t bytes = os_shared_segment_bytes(shmid);
     uintptr_t at = (uintptr_t)shmaddr;
     at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page here */
-    struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : nothing;
+    struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : NO_RANGE;
     begin(&c, o);
     going(&c, over);
     mapped_begin(&c.map);
@@ -530,7 +510,7 @@ static uintptr_t current_break(void)
 static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
 {
     struct change c;
-    struct range gone = after < before && after >= os_break_start() ? between(after, before) : nothing;
+    struct range gone = after < before && after >= os_break_start() ? between(after, before) : NO_RANGE;
     begin(&c, o);
     going(&c, gone);
     mapped_begin(&c.map);
@@ -610,7 +590,7 @@ int change_advice(struct origin o, void *addr, size_t length, int advice)
 {
     struct change c;
     union rtc_event e = {.madvise = {-1, addr, length, advice}};
-    struct range gone = change_discards(advice) ? range_of(addr, length) : nothing;
+    struct range gone = change_discards(advice) ? range_of(addr, length) : NO_RANGE;
     c.told = true;
     c.raw = o.raw;
     mapped_at(&c.map, NULL); /* and is not begun: it stays mapped */

@@ -4,6 +4,7 @@
  *   handlers.c   who is told: registration, and the visit that an event pays them
  *   change.c     what each call means: its native event, and the ranges that it takes and gives
  *   calls.c      the functions that we stand in front of
+ *   quick.c      the two of them that are called most
  *   heap.c       the heap that malloc is served from
  *   existing.c   what exists already
  *   selftest.c   do the calls of this program reach us?
@@ -11,6 +12,8 @@
  */
 #ifndef EVENTS_PRIV_H
 #define EVENTS_PRIV_H
+
+#include <sys/mman.h>
 
 #include "events.h"
 
@@ -34,6 +37,37 @@
 struct range {
     uintptr_t start, end; /* whole pages; equal: none */
 };
+
+#define NO_RANGE ((struct range){0, 0})
+
+/* [start, start + size), the end rounded up to `unit`; none where no call can mean it. */
+static inline struct range range_in(uintptr_t start, size_t size, uint64_t unit)
+{
+    uint64_t end;
+    if (start % PAGE_BYTES || !size || !checked_add(start, size, &end) ||
+        !checked_add(end, unit - 1, &end))
+        return NO_RANGE;
+    return (struct range){start, align_down(end, unit)};
+}
+
+static inline struct range range_of(const void *start, size_t size)
+{
+    return range_in((uintptr_t)start, size, PAGE_BYTES);
+}
+
+/* What mmap has made there; of a file nobody has looked at. */
+static inline struct map_region region_of_call(struct range r, int prot, int flags, off_t offset)
+{
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, anonymous = flags & MAP_ANONYMOUS;
+    return (struct map_region){
+        .start = r.start,
+        .end = r.end,
+        .offset = anonymous ? 0 : (uint64_t)offset,
+        .device = anonymous && !shared ? 0 : MAP_FILE_UNKNOWN,
+        .protection = (uint8_t)(prot & (PROT_READ | PROT_WRITE | PROT_EXEC)),
+        .shared = shared,
+    };
+}
 
 /* ---- handlers.c ------------------------------------------------------------------------------- */
 
@@ -101,9 +135,19 @@ struct origin {
     bool raw; /* it was made to the kernel, and goes there */
 };
 
+/* For doorways, whose own caller it is. */
+#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false})
+#define ORIGIN_TOLD ((struct origin){CALLER, true, false})
+#define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
+    &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
+/* Another name of a doorway, which libc declares nothrow and leaf. */
+#define SAME(name) __attribute__((alias(#name), nothrow, leaf))
+
 /* Events come filled in, the invalid result and all. */
 void *change_map(struct origin o, union rtc_event *e);
 int change_unmap(struct origin o, void *address, size_t size);
+/* The same where nobody is told and the map has been asked: it ends what has been taken. */
+int change_unmap_taken(const struct mapped_call *taken, void *address, size_t size);
 void *change_remap(struct origin o, union rtc_event *e);
 void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg);
 int change_detach(struct origin o, const void *shmaddr);

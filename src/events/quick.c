@@ -1,0 +1,49 @@
+/*
+ * quick.c - mmap and munmap, which are called most: where nobody is told the call is made from the doorway's
+ * own frame.  Behind a system call nothing is at hand any more, neither what is on the stack nor where its
+ * frames return to, and each frame more was found to take as long as a hundred instructions.
+ */
+#include "events_priv.h"
+
+/* What change_map has to know more of. */
+#define UNCOMMON (MAP_FIXED | MAP_HUGETLB)
+
+EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    struct mapped_call c;
+    if (unlikely(is_armed(RTC_EVENT_MMAP) || dispatch_is_on || flags & UNCOMMON))
+        return change_map(ORIGIN(MMAP), MAP_EVENT(address, size, prot, flags, fd, offset));
+    mapped_at(&c, CALLER);
+    mapped_begin(&c);
+    void *at = NEXT(mmap)(address, size, prot, flags, fd, offset);
+    if (likely(at != MAP_FAILED)) {
+        struct map_region r = region_of_call(range_of(at, size), prot, flags, offset);
+        mapped_new(&c, &r);
+    }
+    mapped_end(&c);
+    return at;
+}
+
+/* Names with __ are mostly libc's own, which other libraries of its may use. */
+EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off64_t offset)
+    SAME(mmap);
+EXPORT void *__mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+    SAME(mmap);
+
+EXPORT int munmap(void *address, size_t size)
+{
+    struct mapped_call c;
+    struct range gone = range_of(address, size);
+    if (unlikely(is_armed(RTC_EVENT_MUNMAP) || dispatch_is_on))
+        return change_unmap(ORIGIN(MUNMAP), address, size);
+    mapped_at(&c, CALLER);
+    c.unmaps = true;
+    mapped_take(&c, gone.start, gone.end);
+    if (unlikely(!c.counted || unmap_is_special(&c, gone.start, gone.end)) ||
+        unlikely(NEXT(munmap)(address, size) != 0))
+        return change_unmap_taken(&c, address, size);
+    mapped_end(&c);
+    return 0;
+}
+
+EXPORT int __munmap(void *address, size_t size) SAME(munmap);
