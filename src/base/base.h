@@ -186,6 +186,15 @@ ALWAYS_INLINE bool heard_later(struct thread *t, enum heard_event event)
     return true;
 }
 
+/*
+ * Of a counter that one thread alone writes: one instruction, for a handler may come in between and count, too.
+ * (Nobody else's processor is kept from anything: it is not atomic for others.)
+ */
+ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
+{
+    __asm__ volatile("addq $1, %0" : "+m"(*counter) : : "memory", "cc");
+}
+
 extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
 enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_LIMBO = 4 };

@@ -617,8 +617,7 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
         mapped_end_shared(c->t);
         return;
     }
-    uint64_t n = atomic_load_explicit(&c->t->maps_ended, memory_order_relaxed);
-    atomic_store_explicit(&c->t->maps_ended, n + 1, memory_order_release); /* pairs with look_for_calls */
+    thread_count(&c->t->maps_ended); /* pairs with look_for_calls */
 }
 
 /* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */

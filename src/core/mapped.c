@@ -222,8 +222,7 @@ ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
         atomic_fetch_add(&t->maps_begun, 1);
         return;
     }
-    uint64_t n = atomic_load_explicit(&t->maps_begun, memory_order_relaxed);
-    atomic_store_explicit(&t->maps_begun, n + 1, memory_order_release);
+    thread_count(&t->maps_begun);
 }
 
 void mapped_end_shared(struct thread *t)

@@ -8,15 +8,18 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "rtcheck/check.h"
+#include "rtcheck/event.h"
 
 #define PAGE 4096ul
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
@@ -93,6 +96,56 @@ static void marks(void)
     must(munmap(at + 3 * PAGE, PAGE) == 0);
 }
 
+/* ---- a handler that maps, behind each instruction of a call in turn --------------------------------- */
+
+#define TRAP_FLAG 0x100
+
+static volatile long steps_left;
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+    ucontext_t *c = context;
+    (void)signal, (void)info;
+    if (--steps_left > 0)
+        return;
+    c->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    must(munmap(pages(1), PAGE) == 0);
+}
+
+/* Below the red zone. */
+static void step(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+                     : : "i"(TRAP_FLAG) : "memory", "cc");
+}
+
+/* No call is on its way: what is mapped unseen is found at once, and is certain. */
+static bool all_have_ended(void)
+{
+    long at = syscall(SYS_mmap, NULL, PAGE, PROT_READ, PLAIN, -1, 0);
+    must(at != -1);
+    bool certain = rtc_event_compare() == 1;
+    must(munmap((void *)at, PAGE) == 0);
+    return certain;
+}
+
+static void interrupted(void)
+{
+    struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    bool through = false;
+    must(munmap(pages(2), 2 * PAGE) == 0 && sigaction(SIGTRAP, &action, NULL) == 0 && rtc_event_compare() >= 0);
+    for (long n = 1; !through; n++) {
+        steps_left = n;
+        step();
+        char *at = mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
+        through = steps_left > 0;
+        if (through)
+            steps_left = 1; /* the next instruction is the last that is stepped over */
+        must(munmap(at, 2 * PAGE) == 0 && all_have_ended());
+        must(!through || n > 100);
+    }
+}
+
 static void waits(void)
 {
     pages(3);
@@ -106,7 +159,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"waits", waits}};
+    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"waits", waits},
+        {"interrupted", interrupted}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

@@ -145,7 +145,7 @@ def of_nothing(stage):
 
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
-          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited),
+          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('interrupted', silent('interrupted')),
           ('problem', problem), ('suppressed', suppressed), ('section', section),
           ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
           ('events_of_killed', of_killed),
