@@ -161,7 +161,7 @@ static void choose_next(struct thread *t)
 static bool row_begins(struct thread *t)
 {
     if (fork_is_child()) { /* it becomes a process of its own in this operation */
-        t->cost_left = 0;
+        t->cost_left = 1; /* which asks again, and is not due */
         return false;
     }
     if (!t->cost_weight) {

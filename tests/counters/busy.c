@@ -1,18 +1,20 @@
 /*
  * busy.c - allocates and frees, in a way whose costs are to be told.
  *
- *     busy plain | threads | forks | killed | forbidden
+ *     busy plain | threads | forks | killed | forbidden | between
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PAIRS 50000
 #define MOST 4
+#define ROWS 70 /* more than two rows of 32 */
 
 static void *pairs(void *unused)
 {
@@ -42,6 +44,20 @@ static void forks(void)
         ;
 }
 
+/* Children that begin at each operation of a row of those that are timed; their first may be the next. */
+static void between(void)
+{
+    for (int i = 0; i < ROWS; i++) {
+        free(malloc(64));
+        int status = 0;
+        pid_t pid = i % 2 ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+        if (pid == 0)
+            _exit(!malloc(10));
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+            abort();
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -54,6 +70,8 @@ int main(int argc, char **argv)
         raise(SIGKILL);
     if (strcmp(how, "forbidden") == 0)
         prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+    if (strcmp(how, "between") == 0)
+        between();
     pairs(NULL);
     return 0;
 }

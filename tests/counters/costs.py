@@ -57,10 +57,15 @@ def forbidden(stage):
     must(self['share']['sandboxed'] and 'until' in log, self, log)
 
 
+def between(stage):
+    """Children may begin at any operation of a row, and their first may be the one that is due."""
+    run(stage, 'between', options=['cost-every=1'])
+
+
 def switched_off(stage):
     self, log = run(stage, 'plain', options=['cost-every=0'])
     must(self['share'] is None and 'cost-every=0' in self['share_why'], self)
     must('our share' not in log, log)
 
 
-main([(f.__name__, f) for f in (counted, killed, forbidden, switched_off)])
+main([(f.__name__, f) for f in (counted, killed, forbidden, between, switched_off)])
