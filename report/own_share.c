@@ -89,6 +89,8 @@ double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIM
 
     for (uint32_t k = 0; k < COST_TIMES; k++)
         all += times[k];
+    if (all == 0)
+        return -1;
     while (i + 1 < COST_TIMES && (below += times[i]) * 100 < all * percent)
         i++;
     return (double)(cost_time_least(i) + cost_time_least(i + 1)) / 2 * sum->ns_per_tick;
@@ -119,8 +121,12 @@ static void works_put(const struct own_share *sum, const struct page *page)
 
 static void times_put(const struct own_share *sum, const char *what, const uint64_t *times, const struct page *page)
 {
-    fprintf(page->out, "%s p50 %.0f ns, p99 %.0f ns", what, own_share_time(sum, times, 50),
-            own_share_time(sum, times, 99));
+    double middle = own_share_time(sum, times, 50);
+
+    if (middle < 0)
+        fprintf(page->out, "%s n/a: none was timed", what);
+    else
+        fprintf(page->out, "%s p50 %.0f ns, p99 %.0f ns", what, middle, own_share_time(sum, times, 99));
 }
 
 static void sources_put(const struct own_share *sum, const struct page *page)
@@ -131,6 +137,8 @@ static void sources_put(const struct own_share *sum, const struct page *page)
         timed += sum->work[i].timed;
         operations += sum->work[i].operations;
     }
+    if (timed == 0)
+        return;
     fprintf(page->out, " (%llu of about %llu operations timed, by the processor's clock%s)", (unsigned long long)timed,
             (unsigned long long)operations, sum->stopped ? ", until a sandbox was entered" : "");
 }

@@ -25,8 +25,14 @@ static uint64_t whole(double ns)
 
 static void times_object(struct json *j, const char *name, const struct own_share *sum, const uint64_t *times)
 {
+    double middle = own_share_time(sum, times, 50);
+
+    if (middle < 0) {
+        put_null(j, name);
+        return;
+    }
     open_object(j, name);
-    put_number(j, "p50", whole(own_share_time(sum, times, 50)));
+    put_number(j, "p50", whole(middle));
     put_number(j, "p99", whole(own_share_time(sum, times, 99)));
     close_object(j);
 }
@@ -37,7 +43,10 @@ static void works_object(struct json *j, const struct own_share *sum)
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
         const struct own_work *work = &sum->work[i];
         open_object(j, cost_work_name(i));
-        put_number(j, "ns", whole(work->ns));
+        if (work->timed > 0 || i == COST_SCAN || i == COST_START || work->ns > 0)
+            put_number(j, "ns", whole(work->ns));
+        else
+            put_null(j, "ns"); /* nothing of it was timed */
         put_text(j, "source", i == COST_SCAN || i == COST_START ? "CPU clock" : "TSC, sampled");
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);

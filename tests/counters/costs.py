@@ -36,8 +36,8 @@ def counted(stage):
     self, log = run(stage, 'plain', how='hand')
     are_about(operations(self), 2 * PAIRS, 'by hand')
     share = self['share']
-    must(share['ns'] == sum(w['ns'] for w in share['work'].values()) or
-         abs(share['ns'] - sum(w['ns'] for w in share['work'].values())) < 10, share)
+    must(share['ns'] == sum(w['ns'] or 0 for w in share['work'].values()) or
+         abs(share['ns'] - sum(w['ns'] or 0 for w in share['work'].values())) < 10, share)
     must(0 < share['alloc_ns']['p50'] <= share['alloc_ns']['p99'], share)
     must(all(share['work'][name]['ns'] > 0 for name in ('allocate', 'free', 'unwind', 'quarantine', 'scan', 'start')), share)
     must(share['report_ns'] > 0, share)
@@ -62,10 +62,18 @@ def between(stage):
     run(stage, 'between', options=['cost-every=1'])
 
 
+def too_few(stage):
+    """What was not timed is not known, and not 0."""
+    done = Run(stage, ['/bin/true'], options=['cost-every=1000000']).wait()
+    share = done.report.data['cost']['self']['share']
+    must(share['alloc_ns'] is None and share['work']['allocate']['ns'] is None, share)
+    must('an allocation: n/a: none was timed; a free: n/a' in done.log and 'of about' not in done.log, done.log)
+
+
 def switched_off(stage):
     self, log = run(stage, 'plain', options=['cost-every=0'])
     must(self['share'] is None and 'cost-every=0' in self['share_why'], self)
     must('our share' not in log, log)
 
 
-main([(f.__name__, f) for f in (counted, killed, forbidden, between, switched_off)])
+main([(f.__name__, f) for f in (counted, killed, forbidden, between, too_few, switched_off)])
