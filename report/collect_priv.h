@@ -31,6 +31,11 @@ void image_update(struct image *image, const struct image_header *h);
 void images_mark_gone(struct report *r);
 /* The same question for a sentence: nothing is lost when the answer is wrong. */
 bool image_seems_alive(const struct report *r, const struct image *image);
+/*
+ * Who made it, or was in its process before: an older image; NULL: none is known.  What exec runs does not always
+ * know whose child it is.
+ */
+const struct image *image_likely_parent(const struct report *r, const struct image *image);
 /* Sets .needed of those whose records somebody alive may still read. */
 void images_mark_needed(struct report *r);
 /* Do both speak of one process?  Of those in namespaces of their own, as far as can be told. */

@@ -261,10 +261,10 @@ static const struct image *last_of_pid(const struct report *r, uint32_t pid, con
 }
 
 /*
- * What exec runs does not always know whose child it is: posix_spawn's has never been an image.  And
- * who comes late does not find all: the image before it may have been taken out of the file since.
+ * posix_spawn's child has never been an image.  And who comes late does not find all: the image before it
+ * may have been taken out of the file since.
  */
-static const struct image *likely_parent(const struct report *r, const struct image *image)
+const struct image *image_likely_parent(const struct report *r, const struct image *image)
 {
     const struct image *parent = image->parent ? image_of(r, image->parent) : NULL;
     if (!parent && image->parent && image->how == IMAGE_EXEC)
@@ -278,7 +278,7 @@ static const struct image *likely_parent(const struct report *r, const struct im
  */
 static bool pid_is_known(const struct report *r, const struct image *image)
 {
-    const struct image *parent = likely_parent(r, image);
+    const struct image *parent = image_likely_parent(r, image);
 
     if (image->how == IMAGE_ROOT)
         return true;

@@ -146,11 +146,14 @@ static void object_put(const struct image *image, const struct now *now, const c
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Is it this process, or does it come from it? */
-static bool is_of(const struct report *r, const struct image *image, uint32_t pid)
+/*
+ * Is it this process, or does it come from it?  Of what made it the image may be gone, by exec or taken out of
+ * the file: its number is known all the same.
+ */
+static bool comes_from(const struct report *r, const struct image *image, uint32_t pid)
 {
-    while (image && pid != 0 && image->pid != pid)
-        image = image->parent ? image_of(r, image->parent) : NULL; /* a lower number each time */
+    while (image && image->pid != pid && image->ppid != pid)
+        image = image_likely_parent(r, image); /* a lower number each time */
     return image != NULL;
 }
 
@@ -167,6 +170,8 @@ static void image_put(struct report *r, struct image *image, bool ended, const s
 
     if (!known && image->rows->last.known) /* taken out since: the last that was seen */
         now = image->rows->last;
+    if (now.peak_bytes < image->rows->last.peak_bytes) /* what a thread told late was in use before */
+        now.peak_bytes = image->rows->last.peak_bytes;
     image->rows->is_over = ended;
     if (!now.known || (!known && !ended))
         return;
@@ -184,9 +189,9 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
 
     (void)images_refresh(r); /* damaged tables: what was there before goes on */
     for (struct image *image = r->images; image; image = image->hh.next) {
-        if (!is_of(r, image, how->pid))
+        if (!image->rows && how->pid != 0 && !comes_from(r, image, how->pid))
             continue;
-        if (!image->rows)
+        if (!image->rows) /* who has it has been found: those between may go */
             image->rows = must_have(calloc(1, sizeof *image->rows));
         if (image->rows->is_over)
             continue;

@@ -136,18 +136,39 @@ def child(stage):
     p.end()
 
 
+def by_exec(stage):
+    """Who comes by exec comes from it too, in whatever way, when it is asked first and when those between have gone."""
+    p = Program(stage)
+    p.step('s')
+    rows = p.stat(str(p.pid))
+    found = {row['pid'] for row in rows if row['program'] == 'steps' and row['event'] == 'tick'}
+    must(len(found) == 6, 'not five children', [(row['pid'], row['program'], row['event']) for row in rows])
+    folder = '/proc/%d/fd/' % p.process.pid
+    pool = [folder + fd for fd in os.listdir(folder) if 'rtcheck' in os.readlink(folder + fd).rsplit('/', 1)[-1]]
+    runs = {row['pid'] for row in p.stat(pool[0]) if row['event'] == 'tick'}
+    must(runs == {row['pid'] for row in rows if row['event'] == 'tick'}, 'by FILE', runs, rows)
+    alone = (found - {p.pid}).pop()
+    must({row['pid'] for row in p.stat(str(alone))} == {alone}, 'a child alone')
+    p.end()
+
+
 def ends(stage):
     """Rows until the end, the last with the last values; a table has the same columns in each line."""
     p = Program(stage)
     p.step('a')
+    p.step('b')
     watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '20', str(p.pid)], stdout=subprocess.PIPE, text=True)
     rows = [json.loads(watching.stdout.readline()) for _ in range(3)]
     must([row['event'] for row in rows] == ['tick'] * 3, rows)
     must(rows[2]['time'] > rows[1]['time'] and not changes(rows[1], rows[2]), rows)
+    p.step('b')
+    freed = [json.loads(watching.stdout.readline()) for _ in range(3)]
     p.end()
     rest = [json.loads(line) for line in watching.communicate(timeout=50)[0].splitlines()]
     must(watching.returncode == 0 and [row['event'] for row in rest].index('exit') == len(rest) - 1, rest)
     must(rest[-1]['free_calls'] - rows[2]['free_calls'] >= 5, 'last values', rest[-1])
+    peaks = [row['bytes_peak'] for row in rows + freed + rest]
+    must(peaks == sorted(peaks) and peaks[0] >= 102000, 'a peak goes down', peaks)
 
 
 def killed(stage):
@@ -208,5 +229,5 @@ def refusals(stage):
 
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
-          ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('ends', ends),
+          ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
           ('killed', killed), ('execs', execs), ('moments', moments), ('refusals', refusals)])

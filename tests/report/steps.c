@@ -4,17 +4,21 @@
  * rtc-build: -pthread
  *
  *   a  allocates 100 blocks of 1000 bytes      f  frees 40 of them
+ *   b  allocates 2000 bytes, or frees those
  *   t  starts two threads that allocate once   m  maps 1 MiB
  *   d  frees a block twice                     c  forks a child that frees 10 inherited blocks
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
  *   x  becomes itself again by exec
+ *   s  starts five children that become itself, each in another way, and wait
  *   v  says all variables that it has of itself, by rtcheck/profile.h
  *   o  asks for more memory than there is, and resizes a block
  * At the end of the input it frees 5 blocks and ends with 3.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,6 +35,14 @@ static void free_blocks(int from, int count)
 {
     for (int i = from; i < from + count; i++)
         free(block[i]);
+}
+
+static void allocate_or_free(void)
+{
+    static void *p;
+    if (p)
+        free(p);
+    p = p ? NULL : malloc(2000);
 }
 
 static void wait_for_end(void)
@@ -120,12 +132,63 @@ static void say_variables(void)
         _exit(101);
 }
 
+static char waiter[200]; /* what becomes of them, as a command */
+static char path[128], words[2][12];
+static char *wait_words[] = {path, words[0], words[1], NULL};
+
+static void *run_by_system(void *unused)
+{
+    (void)!system(waiter);
+    return unused;
+}
+
+static void start_by_exec(void)
+{
+    extern char **environ;
+    pthread_t thread;
+    pid_t spawned;
+    char byte;
+    if (readlink("/proc/self/exe", path, sizeof path - 1) < 0)
+        _exit(102);
+    snprintf(words[0], sizeof words[0], "%d", steps[1]);
+    snprintf(words[1], sizeof words[1], "%d", end[0]);
+    snprintf(waiter, sizeof waiter, "%s %s %s", path, words[0], words[1]);
+    fcntl(end[1], F_SETFD, FD_CLOEXEC);
+    if (posix_spawn(&spawned, path, NULL, NULL, wait_words, environ) != 0 || !popen(waiter, "r") ||
+        pthread_create(&thread, NULL, run_by_system, NULL) != 0)
+        _exit(102);
+    if (fork() == 0) {
+        execv(path, wait_words);
+        _exit(102);
+    }
+    if (vfork() == 0) {
+        execv(path, wait_words);
+        _exit(102);
+    }
+    for (int i = 0; i < 5; i++)
+        (void)!read(steps[0], &byte, 1);
+}
+
+/* What a child of start_by_exec is. */
+static int be_waiter(char **argv)
+{
+    char byte;
+    void *p = malloc(10);
+    (void)!write(atoi(argv[1]), "", 1);
+    (void)!read(atoi(argv[2]), &byte, 1);
+    free(p);
+    return 0;
+}
+
 static void step(char letter, char **argv)
 {
     switch (letter) {
     case 'a':
         for (int i = 0; i < 100; i++)
             block[i] = malloc(1000);
+        break;
+    case 'b':
+        allocate_or_free();
         break;
     case 'f':
         free_blocks(0, 40);
@@ -148,6 +211,9 @@ static void step(char letter, char **argv)
     case 'c':
         start_child();
         break;
+    case 's':
+        start_by_exec();
+        break;
     case 'v':
         say_variables();
         break;
@@ -163,7 +229,8 @@ static void step(char letter, char **argv)
 int main(int argc, char **argv)
 {
     char letter;
-    (void)argc;
+    if (argc == 3)
+        return be_waiter(argv);
     if (pipe(steps) != 0 || pipe(end) != 0)
         return 100;
     do {
