@@ -72,13 +72,18 @@ void signals_begin(struct signal_state *was)
     sigset_t set = waited_set();
     /* An inherited "ignore" would reap the program behind our back. */
     struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction ignored = {.sa_handler = SIG_IGN}; /* rows are written while the program runs */
     sigaction(SIGCHLD, &standard, &was->on_child);
+    sigaction(SIGPIPE, &ignored, &was->on_pipe);
+    sigaction(SIGXFSZ, &ignored, &was->on_size);
     sigprocmask(SIG_BLOCK, &set, &was->mask);
 }
 
 void signals_give_back(const struct signal_state *was)
 {
     sigaction(SIGCHLD, &was->on_child, NULL);
+    sigaction(SIGPIPE, &was->on_pipe, NULL);
+    sigaction(SIGXFSZ, &was->on_size, NULL);
     sigprocmask(SIG_SETMASK, &was->mask, NULL);
 }
 
@@ -261,8 +266,6 @@ void signals_after_program(const struct signal_state *was)
     static const int keyboard[] = {SIGINT, SIGQUIT};
     struct sigaction ours = {.sa_sigaction = on_keyboard, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigset_t set;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
     adjust_limits();
     sigemptyset(&set);
     for (unsigned i = 0; i < countof(keyboard); i++) {

@@ -329,10 +329,10 @@ void keeper_end(struct keeper *k);
 /* What the launcher found at its start, for the program. */
 struct signal_state {
     sigset_t mask;
-    struct sigaction on_child;
+    struct sigaction on_child, on_pipe, on_size;
 };
 
-/* Blocks what is forwarded and waited for.  The program gets `was` back by signals_give_back. */
+/* Blocks what is forwarded and waited for; no write ends us.  The program gets `was` back by signals_give_back. */
 void signals_begin(struct signal_state *was);
 /* In the child, before exec: everything as it was. */
 void signals_give_back(const struct signal_state *was);

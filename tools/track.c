@@ -58,6 +58,7 @@ struct tracker {
     pthread_t thread;
     int stop; /* eventfd */
     int log;
+    int unwritten; /* -errno of the rows that could not be written: no more of them are */
     unsigned interval_ms; /* 0: no ticks */
     uint64_t begin_ns;
     const struct counters *counters;
@@ -322,8 +323,8 @@ static void look(struct tracker *t, enum look what)
     ended_put(t, what != LOOK_LAST, out);
     if (what == LOOK_TICK)
         tick(t, out);
-    if (fclose(out) == 0 && bytes > 0 && t->log >= 0)
-        text_write(t->log, text, bytes);
+    if (fclose(out) == 0 && bytes > 0 && t->log >= 0 && t->unwritten == 0)
+        t->unwritten = text_write(t->log, text, bytes);
     free(text);
 }
 
@@ -414,6 +415,8 @@ void tracker_end(struct tracker *t, struct lost *lost)
     (void)!write(t->stop, &one, sizeof one);
     pthread_join(t->thread, NULL);
     look(t, LOOK_LAST);
+    if (t->unwritten)
+        lost_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));
     if (t->missed > 0)
         lost_add(lost, "--interval: %llu threads or children had ended before they could be counted",
                  (unsigned long long)t->missed);

@@ -2,8 +2,10 @@
 """rtcheck --interval: a row for each thread and child when it begins, execs and ends, and between."""
 # rtc-test: counters/track ci 60
 import errno
+import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -177,6 +179,30 @@ def refused(stage):
     must((run.status, run.err) == (125, b'rtcheck: option interval: of what? (--counters=LIST)\n'), run.status, run.err)
 
 
+def unread(stage):
+    """Who reads the rows goes away, or there is no more room for them: all else is as ever; the program's signals too."""
+    report = stage.room() + '/report'
+    p = Program(stage, '-T', '1', '--json=' + report)
+    p.until('tick')
+    p.process.stderr.close()
+    for _ in range(3):
+        p.step('m')
+    p.process.stdin.close()
+    must(p.process.wait(50) == 5, 'status', p.process.returncode)
+    faults = json.load(open(report))['counters'][0]
+    must(faults['value'] >= 3000, 'counted until the end', faults)
+    log = stage.room() + '/log'
+    for ignored in (False, True):
+        run = subprocess.run(
+            ['bash', '-c', 'ulimit -Sf 0; %s; exec "$@"' % (ignored and 'trap "" PIPE XFSZ' or ':'), 'bash', stage.rtcheck,
+             '--counters=' + EVENTS, '-T', '1', '--log-file=' + log, 'grep', 'SigIgn', '/proc/self/status'],
+            env=clean_environment(), restore_signals=True, capture_output=True, text=True, timeout=50)
+        both = 1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1
+        must(run.returncode == 0 and int(run.stdout.split()[1], 16) & both == (both if ignored else 0), ignored, run)
+        text = open(log).read()
+        must('rtcheck: note: --interval: rows are missing: File too large\n' in text, text)
+
+
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('short_lives', short_lives), ('unheard', unheard),
-          ('refused', refused)])
+          ('refused', refused), ('unread', unread)])
