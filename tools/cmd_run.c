@@ -83,9 +83,10 @@ int print_version(void)
 static int make_counters(struct run *r)
 {
     const char *list = option_text(&r->options, "counters");
-    if (!*list && option_is_given(&r->options, "interval"))
-        return fail(r->err, -EINVAL, "option interval: of what? (--counters=LIST)");
-    return *list ? counters_make(&r->counters, list, r->err) : 0;
+    if (option_is_given(&r->options, "counters"))
+        return counters_make(&r->counters, list, r->err);
+    return option_is_given(&r->options, "interval") ?
+           fail(r->err, -EINVAL, "option interval: of what? (--counters=LIST)") : 0;
 }
 
 static int check_log_name(struct run *r)
@@ -158,7 +159,10 @@ static uint64_t now_ns(void)
 
 static void count_program(struct run *r)
 {
-    counters_open(r->counters, r->started.pid);
+    if (r->program.is_guarded)
+        counters_deny(r->counters);
+    else
+        counters_open(r->counters, r->started.pid);
     if (option_is_given(&r->options, "interval"))
         r->tracker = tracker_start(r->counters, r->started.pid, option_number(&r->options, "interval", 0), r->log,
                                    &r->unwritten);
@@ -408,7 +412,7 @@ int cmd_run(int argc, char **argv)
     }
     if (strcmp(option_text(&r.options, "counters"), "help") == 0) {
         counters_list();
-        return 0;
+        return fflush(stdout) == 0 && !ferror(stdout) ? 0 : STATUS_SETUP;
     }
     if (option_flag(&r.options, "version"))
         return print_version();

@@ -97,6 +97,17 @@ static void take_modes(struct counter *c, char *name)
     name[n - 2] = '\0';
 }
 
+/* "SYSTEM:NAME" of something else than an event of ours with a word behind it. */
+static bool may_be_tracepoint(const char *name)
+{
+    struct event e;
+    char system[COUNTER_NAME];
+    size_t n = strcspn(name, ":");
+    snprintf(system, sizeof system, "%.*s", (int)n, name);
+    return n > 0 && name[n] == ':' && name[n + 1] != '\0' && name[n + 1] != ':' &&
+           !find_known(system, &e) && !find_cache(system, &e) && !find_raw(system, &e);
+}
+
 static int is_unknown(const struct counter *c, enum pfm_answer pfm, char err[TOOLS_ERROR_BYTES])
 {
     return fail(err, -EINVAL, "there is no event of this name: %s (--counters=help lists them)%s", c->name,
@@ -116,8 +127,7 @@ int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES])
     if (pfm == PFM_KNOWN)
         return 0;
     take_modes(c, strcpy(name, c->name));
-    const char *colon = strchr(name, ':');
-    if (colon && colon[1] != ':')
+    if (may_be_tracepoint(name))
         return counter_tracepoint(c, name, err);
     return is_unknown(c, pfm, err);
 }

@@ -37,6 +37,8 @@ static int add(struct counters *all, const char *name, size_t bytes, char err[TO
     int bad = counter_resolve(c, err);
     if (!bad && c->event.in_kernel_only && !c->kernel)
         bad = fail(err, -EINVAL, "this happens in the kernel alone: %s", c->name);
+    if (!bad && c->event.in_both && !(c->user && c->kernel))
+        bad = fail(err, -EINVAL, "its modes are not told apart: %s", c->name);
     return bad;
 }
 
@@ -114,6 +116,17 @@ void counters_open(struct counters *all, pid_t pid)
 {
     for (unsigned i = 0; i < all->count; i++)
         counter_open(&all->at[i], pid, COUNT_ALL_FROM_EXEC);
+}
+
+void counters_deny(struct counters *all)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        struct counter *c = &all->at[i];
+        if (*c->why || is_clock(c))
+            continue;
+        c->refused = -EPERM;
+        snprintf(c->why, sizeof c->why, "%s", refusal_words(REFUSAL_TAKEN_AWAY));
+    }
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -233,18 +246,23 @@ unsigned counters_read(const struct counters *all, const struct rusage *usage, u
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
+/* As in a run, of nothing. */
 static void list_name(const char *name, void *about)
 {
     struct counter c = {.fd = -1};
+    struct counter_row row = {0};
+    struct rusage usage = {0};
     char err[TOOLS_ERROR_BYTES];
     (void)about;
     snprintf(c.name, sizeof c.name, "%s", name);
     if (counter_resolve(&c, err) != 0)
         return;
     counter_open(&c, 0, COUNT_ALL_FROM_EXEC);
-    if (*c.why == '\0' && (c.event.source == SOURCE_THREAD_CLOCK || c.event.source == SOURCE_WAIT_TIME))
-        snprintf(c.why, sizeof c.why, "%s", refusal_words(REFUSAL_ONE_THREAD));
-    printf("%-34s %s%s\n", name, *c.why ? c.why : source_name(c.event.source), c.user_alone ? ", user mode alone" : "");
+    if (clock_of(&c) != SOURCE_NONE)
+        read_clock(&c, &usage, 0, &row);
+    else
+        row = (struct counter_row){.source = source_name(c.event.source), .why = *c.why ? c.why : NULL};
+    printf("%-34s %s%s\n", name, row.why ? row.why : row.source, c.user_alone ? ", user mode alone" : "");
     if (c.fd >= 0)
         perf_close(c.fd);
 }

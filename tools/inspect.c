@@ -97,12 +97,19 @@ struct look {
     char *reason;
     size_t room;
     int depth;
+    bool is_guarded;
 };
 
 static bool refuse(struct look *look, const char *why, const char *detail)
 {
     snprintf(look->reason, look->room, "%s%s", why, detail);
     return false;
+}
+
+static bool guard(struct look *look, const char *why)
+{
+    look->is_guarded = true;
+    return refuse(look, why, "");
 }
 
 /*
@@ -118,11 +125,11 @@ static bool check_privileges(struct look *look, int fd, const struct stat *st)
     gid_t gid =
         gives && (st->st_mode & S_ISGID) && (st->st_mode & S_IXGRP) ? st->st_gid : getegid();
     if (uid != getuid())
-        return refuse(look, "it runs set-user-ID", "");
+        return guard(look, "it runs set-user-ID");
     if (gid != getgid())
-        return refuse(look, "it runs set-group-ID", "");
+        return guard(look, "it runs set-group-ID");
     if (gives && getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-        return refuse(look, "it has file capabilities", "");
+        return guard(look, "it has file capabilities");
     return true;
 }
 
@@ -192,8 +199,10 @@ static bool check_file(struct look *look, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    if (fd < 0)
+    if (fd < 0) {
+        look->is_guarded = errno == EACCES;
         return true;
+    }
     char head[SCRIPT_LINE + 1];
     ssize_t n = fstat(fd, &st) == 0 ? pread(fd, head, SCRIPT_LINE, 0) : 0;
     head[n > 0 ? n : 0] = '\0';
@@ -212,7 +221,8 @@ int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERR
     int bad = find_program(name, &out->path, err);
     if (bad)
         return bad;
-    struct look look = {out->reason, sizeof out->reason, 0};
+    struct look look = {.reason = out->reason, .room = sizeof out->reason};
     out->is_checkable = check_file(&look, out->path);
+    out->is_guarded = look.is_guarded;
     return 0;
 }

@@ -267,6 +267,7 @@ int fds_hand_down(int fd);
 struct inspection {
     char *path;        /* what execve gets; stays */
     bool is_checkable; /* false: why not, in reason */
+    bool is_guarded;   /* its exec gives it privileges, or we may not read it: the kernel lets nobody look */
     char reason[256];
 };
 
@@ -411,6 +412,8 @@ struct counters; /* freed by counters_free, which takes NULL */
 int counters_make(struct counters **out, const char *list, char err[TOOLS_ERROR_BYTES]);
 /* On a process that has yet to become the program: they count from its exec on, its threads and children, too. */
 void counters_open(struct counters *all, pid_t pid);
+/* In its place, where the exec of the program takes them away. */
+void counters_deny(struct counters *all);
 /* How many rows; their strings are the counters'.  What no perf event tells is in `usage`, after the end. */
 unsigned counters_read(const struct counters *all, const struct rusage *usage, uint64_t wall_ns,
                        struct counter_row rows[COUNTERS_MAX]);

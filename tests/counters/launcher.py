@@ -4,6 +4,7 @@
 import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -87,10 +88,31 @@ def unchecked(stage):
     must(re.search(r'\nCOUNTERS +faults +\d+ +perf: software(, user mode alone)?\nrtcheck: not in control', '\n' + run.err.decode()), run.err)
 
 
+ORDINARY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] if os.geteuid() == 0 else []
+
+
+def guarded(stage):
+    """The exec of what an ordinary user may not look at takes the counters away: then nothing is 0."""
+    for mode in (0o4711, 0o711, 0o755):
+        program = stage.room() + '/faults'
+        shutil.copy(stage.program('counters/faults'), program)
+        os.chmod(program, mode if ORDINARY else mode & 0o4111)
+        run = Run(stage, [program], options=['counters=page-faults,dummy', 'allow-unchecked'], files=False, wrap=ORDINARY).wait()
+        faults = re.search(r'COUNTERS +page-faults +(\d+) +(\S+)', run.err.decode())
+        must(run.status == 5 and faults and int(faults[1]) > 1000, mode, run.status, run.err)
+        must(mode == 0o755 or not ORDINARY or faults[2] == 'getrusage', mode, run.err)
+        must((b'n/a: the kernel takes counters away from' in run.err) == (faults[2] == 'getrusage'), mode, run.err)
+
+
 def mistakes(stage):
     """A name that nobody knows: nothing is run."""
     for names, said in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
                         ('cs:u', 'this happens in the kernel alone: cs:u'),
+                        ('task-clock:k', 'its modes are not told apart: task-clock:k'),
+                        ('rusage:user-time:u', 'its modes are not told apart: rusage:user-time:u'),
+                        *((name, 'there is no event of this name: %s (--counters=help lists them)' % name)
+                          for name in ('page-faults:x', 'r1c2:x', ':u', ':uk', 'sched:')),
+                        ('', "option counters: no name of an event: ''"),
                         ('faults,,cs', "option counters: no name of an event: ''"),
                         ('msr/nothing/', 'the PMU msr has no event and no attribute of this name: nothing'),
                         ('msr/event=x/', 'this is no number: x'),
@@ -112,9 +134,16 @@ def names(stage):
     must('L1-dcache-loads' in rows and all(re.match('perf: |n/a: |getrusage|clock_gettime', words) for words in rows.values()), rows)
     some = sorted(rows)[::len(rows) // 20 + 1]
     counted(stage, ','.join(some))
+    denied = subprocess.run([stage.program('counters/refuse'), str(errno.EACCES), stage.rtcheck, '--counters=help'],
+                            env=clean_environment(), capture_output=True, text=True, timeout=50)
+    rows = dict(line.split(None, 1) for line in denied.stdout.splitlines())
+    must(rows['cs'] == rows['page-faults'] == 'getrusage' and rows['dummy'].startswith('n/a: not permitted'), rows)
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([stage.rtcheck, '--counters=help'], env=clean_environment(), stdout=full, timeout=50)
+    must(done.returncode == 125, 'no room for the names', done.returncode)
     return '%d names' % len(rows)
 
 
 if __name__ == '__main__':
-    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('unchecked', unchecked),
+    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('unchecked', unchecked), ('guarded', guarded),
           ('mistakes', mistakes), ('names', names)])
