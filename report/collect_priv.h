@@ -31,6 +31,8 @@ void image_update(struct image *image, const struct image_header *h);
 void images_mark_gone(struct report *r);
 /* The same question for a sentence: nothing is lost when the answer is wrong. */
 bool image_seems_alive(const struct report *r, const struct image *image);
+/* Is anything of it in the file (still)? */
+bool image_has_area(const struct report *r, const struct image *image);
 /*
  * Who made it, or was in its process before: an older image; NULL: none is known.  What exec runs does not always
  * know whose child it is.

@@ -219,7 +219,7 @@ int images_refresh(struct report *r)
     return 0;
 }
 
-static bool has_area(const struct report *r, const struct image *image)
+bool image_has_area(const struct report *r, const struct image *image)
 {
     for (uint32_t area = 1; area < view_area_end(&r->view); area++)
         if (atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed) ==
@@ -233,7 +233,7 @@ void images_drop_taken(struct report *r)
     struct image *image, *next;
 
     HASH_ITER (hh, r->images, image, next) {
-        if (image->absorbed || image->depot || image->range_count != 0 || has_area(r, image))
+        if (image->absorbed || image->depot || image->range_count != 0 || image_has_area(r, image))
             continue;
         HASH_DELETE(hh, r->images, image);
         image_free(image);

@@ -4,6 +4,7 @@
  * A process that has ended has one more row, with its last values, that says how it ended.  The time of a row
  * is that of its values: what was taken out of the file since (absorb.c) was seen at the look before.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "json_priv.h"
@@ -201,4 +202,13 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
         sum.seen++;
     }
     return sum;
+}
+
+uint64_t report_stat_unseen(const struct report *r)
+{
+    uint64_t taken = atomic_load_explicit(&r->view.run->taken_back.images, memory_order_relaxed), seen = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        seen += image->rows && image->rows->last.known && !image_has_area(r, image);
+    return taken > seen ? taken - seen : 0;
 }

@@ -298,6 +298,8 @@ struct stat_sum {
 
 void report_stat_heading(FILE *out); /* of the table */
 struct stat_sum report_stat(struct report *r, const struct stat_options *how, FILE *out);
+/* Images of the run whose records were taken out of the file before they had a row. */
+uint64_t report_stat_unseen(const struct report *r);
 
 /*
  * A suppression for the one error or leak with this id; false: there is none, or its stack is not known.

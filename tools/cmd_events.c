@@ -3,6 +3,7 @@
  */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools.h"
 
@@ -37,15 +38,17 @@ static int tell_process(const char *word)
 
     if (find_run_of_process(word, path, sizeof path, err))
         return complain(err);
-    return tell(path, (uint32_t)strtoul(word, NULL, 10));
+    return tell(path, (uint32_t)process_of_thread(word));
 }
 
 int cmd_events(int argc, char **argv)
 {
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0, is_file = argc == 3 && strcmp(argv[1], "--") == 0;
+
     if (argc == 2 && is_pid(argv[1]))
         return tell_process(argv[1]);
-    if (argc == 2 && argv[1][0] != '-')
-        return tell(argv[1], 0);
-    fputs("usage: rtcheck events FILE|PID\n", stderr);
-    return STATUS_SETUP;
+    if (is_file || (argc == 2 && argv[1][0] != '-'))
+        return tell(argv[argc - 1], 0);
+    fputs("usage: rtcheck events FILE|PID\n", help ? stdout : stderr);
+    return help ? 0 : STATUS_SETUP;
 }

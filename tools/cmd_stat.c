@@ -5,6 +5,7 @@
  * it, until it ends; of a file, all of the run, until none runs.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct stat_asked {
     uint64_t interval_ms;
     uint64_t count; /* looks; 0: until the end */
     const char *word;
+    bool help;
 };
 
 static int complain(const char *err)
@@ -82,6 +84,11 @@ static int watch(struct report *r, const struct stat_asked *asked, int fd)
         if (!over)
             wait_until(deadline_ms, fd);
     } while (!over);
+    uint64_t unseen = asked->how.pid == 0 ? report_stat_unseen(r) : 0;
+    if (unseen > 0)
+        fprintf(stderr,
+                "rtcheck: note: %llu program images that have ended have no row: their records are no longer in the file\n",
+                (unsigned long long)unseen);
     return any ? 0 : complain("the run file has nothing of this process");
 }
 
@@ -100,7 +107,7 @@ static int watch_path(const char *path, const struct stat_asked *asked, int fd)
 static int watch_process(struct stat_asked *asked)
 {
     char err[TOOLS_ERROR_BYTES], path[PATH_MAX];
-    unsigned long pid = strtoul(asked->word, NULL, 10);
+    unsigned long pid = process_of_thread(asked->word);
     int fd = pid > INT_MAX ? -1 : (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     int bad = pid > INT_MAX || (fd < 0 && errno == ESRCH) ? -ESRCH : 0;
 
@@ -125,30 +132,31 @@ static bool parse_number(const char *word, uint64_t max, uint64_t *out)
     return *out > 0 && *out <= max;
 }
 
+/* getopt's rules, of which `--` is needed for a file whose name begins with a dash. */
 static bool parse(int argc, char **argv, struct stat_asked *asked)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            asked->how.json = true;
-        else if (strcmp(argv[i], "-I") == 0 && parse_number(argv[i + 1], MS_MAX, &asked->interval_ms))
-            i++;
-        else if (strcmp(argv[i], "-n") == 0 && parse_number(argv[i + 1], UINT32_MAX, &asked->count))
-            i++;
-        else if (argv[i][0] != '-' && !asked->word)
-            asked->word = argv[i];
-        else
+    static const struct option longer[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    int letter;
+
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, "I:n:", longer, NULL)) != -1) {
+        asked->how.json |= letter == 'j';
+        asked->help |= letter == 'h';
+        if (letter == '?' || (letter == 'I' && !parse_number(optarg, MS_MAX, &asked->interval_ms)) ||
+            (letter == 'n' && !parse_number(optarg, UINT32_MAX, &asked->count)))
             return false;
     }
-    return asked->word != NULL;
+    asked->word = argv[optind];
+    return asked->help || argc - optind == 1;
 }
 
 int cmd_stat(int argc, char **argv)
 {
     struct stat_asked asked = {.interval_ms = 1000};
 
-    if (!parse(argc, argv, &asked)) {
-        fputs("usage: rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n", stderr);
-        return STATUS_SETUP;
+    if (!parse(argc, argv, &asked) || asked.help) {
+        fputs("usage: rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n", asked.help ? stdout : stderr);
+        return asked.help ? 0 : STATUS_SETUP;
     }
     return is_pid(asked.word) ? watch_process(&asked) : watch_path(asked.word, &asked, -1);
 }

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -20,6 +21,18 @@ struct mapped_file {
     char path[PATH_MAX];
 };
 
+/* A line break in a path stands as \012 in maps, and nothing else does. */
+static void path_take(const char *from, char *to, size_t room)
+{
+    size_t n = 0;
+    for (; *from && *from != '\n' && n + 1 < room; from++) {
+        bool is_break = strncmp(from, "\\012", 4) == 0;
+        to[n++] = is_break ? '\n' : *from;
+        from += is_break ? 3 : 0;
+    }
+    to[n] = '\0';
+}
+
 /* A line of its maps that is about a run file, by its name. */
 static bool parse_line(const char *line, struct mapped_file *file)
 {
@@ -31,8 +44,7 @@ static bool parse_line(const char *line, struct mapped_file *file)
         return false;
     file->device = makedev(major_number, minor_number);
     file->inode = inode;
-    snprintf(file->path, sizeof file->path, "%s", line + at);
-    file->path[strcspn(file->path, "\n")] = '\0';
+    path_take(line + at, file->path, sizeof file->path);
     const char *base = strrchr(file->path, '/');
     return base && (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
                     (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
@@ -94,6 +106,20 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
         return fail(err, -ESRCH, "the launcher of process %.20s cannot be found", pid);
     snprintf(path, room, "%s", file.path);
     return 0;
+}
+
+unsigned long process_of_thread(const char *tid)
+{
+    char path[64], line[256];
+    unsigned long pid = strtoul(tid, NULL, 10);
+
+    snprintf(path, sizeof path, "/proc/%.20s/status", tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "Tgid: %lu", &pid) != 1)
+        ;
+    if (status)
+        fclose(status);
+    return pid;
 }
 
 bool is_pid(const char *word)

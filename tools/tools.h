@@ -221,6 +221,8 @@ int find_run(const struct options *o, char *path, size_t room, FILE *out,
 
 /* The path by which the run file of a process that runs can be opened; -ESRCH: err says why there is none. */
 int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
+/* Of the process that has this thread; the number itself where there is none. */
+unsigned long process_of_thread(const char *tid);
 bool is_pid(const char *word); /* digits alone: else it is a file */
 
 /* ---- state_dir.c ------------------------------------------------------------------------- */

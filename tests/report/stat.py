@@ -3,12 +3,13 @@
 # rtc-test: report/stat ci 60
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import clean_environment, main, must
+from harness import Run, clean_environment, main, must
 
 STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes', 'free_bytes', 'quarantine_blocks',
          'quarantine_bytes', 'threads_live', 'mapped_bytes', 'errors')
@@ -17,9 +18,10 @@ STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes'
 class Program:
     """tests/report/steps.c, by the launcher or by hand."""
 
-    def __init__(self, stage, how='launcher', options=()):
+    def __init__(self, stage, how='launcher', options=(), folder=''):
         self.stage = stage
-        self.room = stage.room()
+        self.room = stage.room() + '/' + folder
+        os.makedirs(self.room, exist_ok=True)
         program = stage.program('report/steps')
         env = {**clean_environment(), 'XDG_STATE_HOME': self.room, 'RTCHECK_POOL_DIR': self.room}
         if how == 'hand':
@@ -194,6 +196,35 @@ def execs(stage):
     p.end()
 
 
+def taken(stage):
+    """Of a run that is over: who has no row is counted."""
+    run = Run(stage, ['bash', '-c', 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'], keep=True).wait()
+    rows, status, err = stat(stage, run.pool_file())
+    processes = {row['pid'] for row in rows}
+    found = re.fullmatch(r'rtcheck: note: (\d+) program images that have ended have no row: .*\n', err)
+    must(status == 0 and (int(found[1]) if found else 0) >= 9 - len(processes) and bool(found) == bool(err), rows, err)
+    return '%d of 9 have a row' % len(processes)
+
+
+def words(stage):
+    """A thread is its process; a file may be called anything, and lie anywhere."""
+    p = Program(stage, 'hand', folder='a\nb')
+    p.step('t')
+    tid = max(int(name) for name in os.listdir('/proc/%d/task' % p.pid))
+    must(tid != p.pid and [row['pid'] for row in p.stat(str(tid))] == [p.pid], 'by its thread', tid)
+    pool = [name for name in os.listdir(p.room) if name.endswith('.pool')]
+    os.symlink(pool[0], p.room + '/-n')
+    run = subprocess.run([stage.rtcheck, 'stat', '--json', '-n1', '-I20', '--', '-n'], cwd=p.room, env=clean_environment(),
+                         capture_output=True, text=True, timeout=50)
+    must(run.returncode == 0 and json.loads(run.stdout)['pid'] == p.pid, run)
+    for words in (['stat', '--help'], ['events', '--help']):
+        run = subprocess.run([stage.rtcheck, *words], env=clean_environment(), capture_output=True, text=True, timeout=50)
+        must(run.returncode == 0 and run.stdout.startswith('usage: rtcheck ' + words[0]) and not run.stderr, run)
+    events = subprocess.run([stage.rtcheck, 'events', str(tid)], env=clean_environment(), capture_output=True, timeout=50)
+    must(events.returncode == 0, events)
+    p.end()
+
+
 def moments(stage):
     """What is of one moment holds together: two threads have a block each, or not; else it is no less than what was."""
     p = Program(stage)
@@ -230,4 +261,4 @@ def refusals(stage):
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
           ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
-          ('killed', killed), ('execs', execs), ('moments', moments), ('refusals', refusals)])
+          ('killed', killed), ('execs', execs), ('taken', taken), ('words', words), ('moments', moments), ('refusals', refusals)])
