@@ -109,13 +109,15 @@ static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
     const char *at = text ? text : "";
+    bool is_behind_value = false; /* which was not in quotes */
     while (*(at += strspn(at, SEPARATORS))) {
         size_t n = strcspn(at, "=" SEPARATORS);
         unsigned index = option_index(at, n);
         if (index == OPTION_COUNT_MAX)
-            return fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'",
-                        n < 60 ? (int)n : 60, at);
+            return fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
+                        is_behind_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)" : "");
         at += n;
+        is_behind_value = *at == '=' && at[1] != '"' && at[1] != '\'';
         char *value = NULL;
         if (*at == '=') {
             at++;

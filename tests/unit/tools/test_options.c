@@ -111,6 +111,8 @@ static void texts(void **state)
         {"quie=1", NULL, "unknown option 'quie'"},
         {"quietly=1", NULL, "unknown option 'quietly'"},
         {"=1", NULL, "unknown option ''"},
+        {"counters=page-faults:u", NULL, "unknown option 'u' (a value with a colon or a space needs quotes)"},
+        {"counters='page-faults:u'", "counters=\"page-faults:u\"", NULL},
         {"log\x01=1", NULL, "unknown option 'log?'"},
     };
     for (unsigned i = 0; i < countof(rows); i++)
