@@ -18,6 +18,7 @@
 #include "now_priv.h"
 
 #define MOMENT_TRIES 32
+#define EXEC_NS 200000000u /* an exec that has not failed until then has succeeded */
 
 /* Where records of threads are in the file: out of areas that were verified. */
 struct chunk {
@@ -258,8 +259,10 @@ bool now_read(struct report *r, struct image *image, struct now *now)
         if (area_is_of(r, area, image->number))
             area_take(r, image, area, &chunks, now);
     now->known = now->known && counters_read(&r->view, &chunks, now);
-    if (image->state == IMAGE_ENDING && image->end_ns > image->start_ns)
+    if (image->state == IMAGE_ENDING && image->end_ns > image->start_ns) {
+        now->has_left = image->end_how == END_EXEC && now->time_ns > image->end_ns + EXEC_NS;
         now->time_ns = image->end_ns; /* nothing has changed since */
+    }
     use_count(image, now);
     free(chunks.at);
     return now->known;

@@ -13,6 +13,7 @@ struct now {
     bool use_known;  /* else blocks and bytes are not: an unseen fork */
     bool says_inherited;
     bool has_maps;   /* else it has not mapped anything by a call */
+    bool has_left;   /* by exec, to something that is no image */
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t allocs, frees, alloc_bytes, free_bytes; /* by itself */
     uint64_t reallocs;

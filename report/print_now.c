@@ -164,7 +164,8 @@ static bool has_ended(const struct report *r, const struct image *image)
     return image_has_successor(image) || !image_seems_alive(r, image);
 }
 
-static void image_put(struct report *r, struct image *image, bool ended, const struct stat_options *how, FILE *out)
+/* Is this its last row? */
+static bool image_put(struct report *r, struct image *image, bool ended, const struct stat_options *how, FILE *out)
 {
     struct now now;
     bool known = now_read(r, image, &now);
@@ -173,15 +174,18 @@ static void image_put(struct report *r, struct image *image, bool ended, const s
         now = image->rows->last;
     if (now.peak_bytes < image->rows->last.peak_bytes) /* what a thread told late was in use before */
         now.peak_bytes = image->rows->last.peak_bytes;
+    ended |= known && now.has_left;
     image->rows->is_over = ended;
     if (!now.known || (!known && !ended))
-        return;
-    const char *event = !ended ? "tick" : image_has_successor(image) ? "exec" : end_name(r, image);
+        return ended;
+    bool goes_on = image_has_successor(image) || now.has_left;
+    const char *event = !ended ? "tick" : goes_on ? "exec" : end_name(r, image);
     if (how->json)
         object_put(image, &now, event, out);
     else
         row_put(r, image, &now, event, out);
     image->rows->last = now;
+    return ended;
 }
 
 struct stat_sum report_stat(struct report *r, const struct stat_options *how, FILE *out)
@@ -196,8 +200,7 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
             image->rows = must_have(calloc(1, sizeof *image->rows));
         if (image->rows->is_over)
             continue;
-        bool ended = has_ended(r, image);
-        image_put(r, image, ended, how, out);
+        bool ended = image_put(r, image, has_ended(r, image), how, out);
         sum.running += !ended;
         sum.seen++;
     }

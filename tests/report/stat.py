@@ -196,6 +196,21 @@ def execs(stage):
     p.end()
 
 
+def execs_away(stage):
+    """What exec makes of it may be no image: then it has ended by exec, however long that runs."""
+    p = Program(stage)
+    p.step('a')
+    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '50', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    first = json.loads(watching.stdout.readline())
+    p.step('y')
+    events = [first['event']]
+    while events[-1] == 'tick':
+        events.append(json.loads(watching.stdout.readline())['event'])
+    must(events[-1] == 'exec' and p.process.poll() is None, events)
+    p.end()
+    must(watching.communicate(timeout=50)[0] == '' and watching.returncode == 0, 'rows behind the last')
+
+
 def taken(stage):
     """Of a run that is over: who has no row is counted."""
     run = Run(stage, ['bash', '-c', 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'], keep=True).wait()
@@ -261,4 +276,4 @@ def refusals(stage):
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
           ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
-          ('killed', killed), ('execs', execs), ('taken', taken), ('words', words), ('moments', moments), ('refusals', refusals)])
+          ('killed', killed), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words), ('moments', moments), ('refusals', refusals)])

@@ -10,6 +10,7 @@
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
  *   x  becomes itself again by exec
+ *   y  becomes static.c, which is beside it, by exec
  *   s  starts five children that become itself, each in another way, and wait
  *   v  says all variables that it has of itself, by rtcheck/profile.h
  *   o  asks for more memory than there is, and resizes a block
@@ -21,6 +22,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,8 +134,8 @@ static void say_variables(void)
         _exit(101);
 }
 
-static char waiter[200]; /* what becomes of them, as a command */
-static char path[128], words[2][12];
+static char waiter[300]; /* what becomes of them, as a command */
+static char path[256], words[2][12];
 static char *wait_words[] = {path, words[0], words[1], NULL};
 
 static void *run_by_system(void *unused)
@@ -180,6 +182,14 @@ static int be_waiter(char **argv)
     return 0;
 }
 
+static void become_static(char **argv)
+{
+    if (readlink("/proc/self/exe", path, sizeof path - 1) > 0)
+        strcpy(strrchr(path, '/'), "/static");
+    execv(path, argv);
+    _exit(102);
+}
+
 static void step(char letter, char **argv)
 {
     switch (letter) {
@@ -220,6 +230,9 @@ static void step(char letter, char **argv)
     case 'o':
         free(malloc((size_t)1 << 62));
         free(realloc(malloc(10), 2000));
+        break;
+    case 'y':
+        become_static(argv);
         break;
     case 'x':
         execv("/proc/self/exe", argv);
