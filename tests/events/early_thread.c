@@ -1,10 +1,13 @@
 /*
- * early_thread.c - a library whose constructor begins a thread, before that of the runtime runs.
+ * early_thread.c - a library whose constructor begins a thread, before that of the runtime runs: one that keeps
+ * all signals out but while it waits.  And it sets a handler of SIGUSR2 that keeps them out, too.
  *
  * rtc-build: shared -pthread
  */
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,8 +17,18 @@ void early_thread_raw_pair(void);
 
 static sem_t asked, answered;
 
+/* Until a signal has come: the one by which it is told to arm itself. */
+static void wait_once(void)
+{
+    struct timespec most = {5, 0};
+    sigset_t none;
+    sigemptyset(&none);
+    ppoll(NULL, 0, &most, &none);
+}
+
 static void *serve(void *unused)
 {
+    wait_once();
     for (;;) {
         while (sem_wait(&asked))
             ;
@@ -27,13 +40,26 @@ static void *serve(void *unused)
     return unused;
 }
 
+static void on_signal(int signal)
+{
+    (void)signal;
+    if (getppid() <= 0)
+        abort();
+}
+
 static void __attribute__((constructor)) begin(void)
 {
+    struct sigaction action = {.sa_handler = on_signal};
     pthread_t thread;
+    sigset_t before;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR2, &action, NULL);
+    pthread_sigmask(SIG_SETMASK, &action.sa_mask, &before);
     sem_init(&asked, 0, 0);
     sem_init(&answered, 0, 0);
     if (pthread_create(&thread, NULL, serve, NULL))
         abort();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void early_thread_raw_pair(void)

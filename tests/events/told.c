@@ -170,6 +170,7 @@ static void in_early_thread(void)
         return;
     early_thread_raw_pair();
     assert(are(1, 1));
+    raise(SIGUSR2); /* its handler calls, with all signals kept out */
 }
 
 /* ---- what the report is to tell ----------------------------------------------------------------------- */
