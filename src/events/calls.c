@@ -49,7 +49,7 @@ EXPORT void *rtc_mremap(void *address, size_t old_size, size_t new_size, int fla
 EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return MAKING(RTC_EVENT_MREMAP, pointer_call(RTC_EVENT_MREMAP, &e));
+    return MAKING(RTC_EVENT_MREMAP, address, old_size, pointer_call(RTC_EVENT_MREMAP, &e));
 }
 
 EXPORT int remap_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
@@ -187,35 +187,35 @@ EXPORT int msync(void *address, size_t size, int flags)
 
 EXPORT void *rtc_orig_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    return MAKING(RTC_EVENT_MMAP, NEXT(mmap)(address, size, prot, flags, fd, offset));
+    return MAKING(RTC_EVENT_MMAP, address, size, NEXT(mmap)(address, size, prot, flags, fd, offset));
 }
 
 EXPORT int rtc_orig_munmap(void *address, size_t size)
 {
-    return MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)(address, size));
+    return MAKING(RTC_EVENT_MUNMAP, address, size, NEXT(munmap)(address, size));
 }
 
 EXPORT void *rtc_orig_shmat(int shmid, const void *shmaddr, int shmflg)
 {
-    return MAKING(RTC_EVENT_SHMAT, NEXT(shmat)(shmid, shmaddr, shmflg));
+    return MAKING(RTC_EVENT_SHMAT, NULL, 0, NEXT(shmat)(shmid, shmaddr, shmflg));
 }
 
 EXPORT int rtc_orig_shmdt(const void *shmaddr)
 {
-    return MAKING(RTC_EVENT_SHMDT, NEXT(shmdt)(shmaddr));
+    return MAKING(RTC_EVENT_SHMDT, NULL, 0, NEXT(shmdt)(shmaddr));
 }
 
 EXPORT void *rtc_orig_sbrk(intptr_t increment)
 {
-    return MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(increment));
+    return MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(increment));
 }
 
 EXPORT int rtc_orig_brk(void *addr)
 {
-    return MAKING(RTC_EVENT_BRK, NEXT(brk)(addr));
+    return MAKING(RTC_EVENT_BRK, NULL, 0, NEXT(brk)(addr));
 }
 
 EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
 {
-    return MAKING(RTC_EVENT_MADVISE, NEXT(madvise)(addr, length, advice));
+    return MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
 }

@@ -233,7 +233,8 @@ static void original_raw(uint32_t type, union rtc_event *e)
 
 static void original(uint32_t type, union rtc_event *e)
 {
-    struct making outer = making_begin(type);
+    /* Where a type has these two they stand where those of munmap do. */
+    struct making outer = making_begin(type, (uintptr_t)e->munmap.address, e->munmap.size);
     call(type, e);
     making = outer;
 }
@@ -294,7 +295,8 @@ static int unmap_around_ours(union rtc_event *e, struct range gone)
     struct range piece;
     e->munmap.result = 0;
     for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
-        if (MAKING(RTC_EVENT_MUNMAP, NEXT(munmap)((void *)piece.start, piece.end - piece.start)) != 0)
+        if (MAKING(RTC_EVENT_MUNMAP, piece.start, piece.end - piece.start,
+                   NEXT(munmap)((void *)piece.start, piece.end - piece.start)) != 0)
             return errno;
     return 0;
 }
@@ -495,7 +497,7 @@ int change_detach(struct origin o, const void *shmaddr)
 /* As libc has it; who calls the kernel may have moved it behind its back. */
 static uintptr_t libcs_break(void)
 {
-    return (uintptr_t)MAKING(RTC_EVENT_SBRK, NEXT(sbrk)(0));
+    return (uintptr_t)MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(0));
 }
 
 static uintptr_t current_break(void)

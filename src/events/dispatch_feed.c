@@ -3,7 +3,8 @@
  *
  * The functions in front of libc (calls.c) have told of theirs already when they come here: `making` says so.
  * It is given up by the first call of its kind, and does not hold for a call from further out on the stack:
- * then the function was left by siglongjmp.
+ * then the function was left by siglongjmp.  Nor for one of a handler that comes in between: that has the frame of a
+ * signal above it, where only the very same call is taken for ours, of somebody who stands between us and libc.
  *
  * The stack of such a call begins behind the instruction that made it.  For the unwinder, which knows frames
  * by the return address and the frame pointer that their callee has pushed, these two words are put where it would
@@ -20,16 +21,23 @@
 #include <sys/syscall.h>
 
 #define DEEP (256u << 10) /* what a function in front of libc needs of the stack, and what others put between */
+#define SHALLOW 1024u /* less than the frame of a signal and its red zone take */
 #define NEAR (4u << 10)  /* and what a handler of ours does */
 
 __thread struct making making;
 
-static bool is_made_by_ours(uint32_t type, uintptr_t sp)
+static bool is_same(uint32_t type, const long a[6])
+{
+    return !(type & (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_MADVISE)) ||
+           ((uintptr_t)a[0] == making.address && (uintptr_t)a[1] == making.size);
+}
+
+static bool is_made_by_ours(uint32_t type, const long a[6], uintptr_t sp)
 {
     uint32_t made = making.type;
     if (made == RTC_EVENT_SBRK)
         made = RTC_EVENT_BRK;
-    if (made != type || making.sp - sp >= DEEP)
+    if (made != type || making.sp - sp >= DEEP || (making.sp - sp >= SHALLOW && !is_same(type, a)))
         return false;
     if (type != RTC_EVENT_BRK) /* libc's may ask before */
         making.type = RTC_EVENT_NONE;
@@ -239,7 +247,7 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
 {
     uint32_t type = type_of(number);
     uintptr_t sp = os_dispatch_sp(context);
-    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, sp) || (type == RTC_EVENT_BRK && !a[0]))
+    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) || (type == RTC_EVENT_BRK && !a[0]))
         return FEED_PASS; /* brk of nothing asks */
     if (takes_away(type, a) && is_under_us(a, sp))
         return feed_under_us(type, a, sp);

@@ -170,20 +170,21 @@ extern bool dispatch_is_on;
 struct making {
     uint32_t type;
     uintptr_t sp;
+    uintptr_t address, size; /* as far as its system call has them, too */
 };
 
 extern __thread struct making making;
 
-ALWAYS_INLINE struct making making_begin(uint32_t type)
+ALWAYS_INLINE struct making making_begin(uint32_t type, uintptr_t address, uintptr_t size)
 {
     struct making outer = making;
-    making = (struct making){type, (uintptr_t)__builtin_frame_address(0)};
+    making = (struct making){type, (uintptr_t)__builtin_frame_address(0), address, size};
     return outer;
 }
 
-#define MAKING(event, call)                                                                  \
+#define MAKING(event, address, size, call)                                                   \
     __extension__({                                                                          \
-        struct making outer = making_begin(event);                                           \
+        struct making outer = making_begin(event, (uintptr_t)(address), (uintptr_t)(size));  \
         __typeof__(call) result = (call);                                                    \
         making = outer;                                                                      \
         result;                                                                              \

@@ -86,6 +86,13 @@ def threads_that_were_there(stage):
     must(run.status == 0, run.status, run.err.decode()[-1500:])
 
 
+def interrupted_in_between(stage):
+    """A handler calls before the call that is about to be made."""
+    env = {'LD_PRELOAD': stage.program('events/between.so')}
+    run = Run(stage, [stage.program('events/told'), 'between'], how='hand', options=ALL, env=env).wait()
+    must(run.status == 0, run.status, run.err.decode()[-1500:])
+
+
 def stacks(stage):
     """Of a call that was dispatched, and of one that is made by a handler that interrupted one."""
     run = Run(stage, [stage.program('events/told'), 'keeps'],
@@ -102,4 +109,5 @@ if __name__ == '__main__':
     main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
           ('not_available', not_available), ('off_by_default', off_by_default),
           ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('told', told),
-          ('threads_that_were_there', threads_that_were_there), ('stacks', stacks)])
+          ('threads_that_were_there', threads_that_were_there),
+          ('interrupted_in_between', interrupted_in_between), ('stacks', stacks)])
