@@ -167,6 +167,8 @@ ALWAYS_INLINE void section_end(struct section *s)
 struct notice_to {
     void (*goes)(void *at, size_t bytes);
     void (*came)(void *at, size_t bytes);
+    /* discards by this madvise: ours, or the next one */
+    int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
 void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
 /* Behind a section: tells of what is due, and does it. */

@@ -58,7 +58,7 @@ void notice_start(const struct notice_to *to)
 static bool release(void *at, size_t bytes)
 {
     int saved = errno;
-    bool gone = (is_ours_patched() ? madvise : NEXT(madvise))(at, bytes, MADV_DONTNEED) == 0;
+    bool gone = told->discard(is_ours_patched() ? madvise : NEXT(madvise), at, bytes) == 0;
     errno = saved;
     return gone;
 }

@@ -5,6 +5,8 @@
  */
 #include "events_priv.h"
 
+#include <sys/mman.h>
+
 static void tell(uint32_t type, void *at, size_t bytes)
 {
     struct visit v;
@@ -23,8 +25,14 @@ static void came(void *at, size_t bytes)
     tell(RTC_EVENT_VM_MAPPED, at, bytes);
 }
 
+/* No call of the program's: who looks at system calls is to tell nothing. */
+static int discard(int (*by)(void *, size_t, int), void *at, size_t bytes)
+{
+    return MAKING(RTC_EVENT_MADVISE, at, bytes, by(at, bytes, MADV_DONTNEED));
+}
+
 void heap_constructed(void)
 {
-    static const struct notice_to to = {goes, came};
+    static const struct notice_to to = {goes, came, discard};
     notice_start(&to);
 }

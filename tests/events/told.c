@@ -25,7 +25,8 @@
 
 #define EVERY (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
 
-static _Atomic unsigned mapped, unmapped, came, gone, cancelled;
+static _Atomic unsigned mapped, unmapped, came, gone, cancelled, advised;
+static _Atomic size_t gone_bytes;
 static _Atomic uintptr_t came_at; /* their sum */
 
 static void note(unsigned type, union rtc_event *e, void *unused)
@@ -34,9 +35,16 @@ static void note(unsigned type, union rtc_event *e, void *unused)
     mapped += type == RTC_EVENT_MMAP;
     unmapped += type == RTC_EVENT_MUNMAP;
     came += type == RTC_EVENT_VM_MAPPED;
+    gone_bytes += type == RTC_EVENT_VM_UNMAPPED ? e->vm_unmapped.size : 0;
     came_at += type == RTC_EVENT_VM_MAPPED ? (uintptr_t)e->vm_mapped.address : 0;
     gone += type == RTC_EVENT_VM_UNMAPPED;
     cancelled += type == RTC_EVENT_VM_CANCELLED;
+}
+
+static void note_advice(unsigned type, union rtc_event *e, void *unused)
+{
+    (void)e, (void)unused;
+    advised += type == RTC_EVENT_MADVISE;
 }
 
 static void listen(void)
@@ -153,6 +161,21 @@ static void cancelled_anywhere(void)
     assert(rtc_event_compare() == 0 && rtc_event_unset_handler(EVERY, note, NULL) == 0);
 }
 
+/* What the heap gives back goes once, by no call of the program's. */
+static void heap_gives_back(void)
+{
+    void *block[16];
+    assert(rtc_event_set_handler(RTC_EVENT_MADVISE, 0, note_advice, NULL) == 0);
+    for (int i = 0; i < 16; i++)
+        block[i] = memset(malloc(4 << 20), 1, 4 << 20);
+    gone = gone_bytes = 0;
+    for (int i = 0; i < 16; i++)
+        free(block[i]);
+    assert(gone > 0 && gone_bytes <= 17u * (4 << 20) && advised == 0);
+    madvise(block, 0, MADV_NORMAL);
+    assert(advised == 1);
+}
+
 /* As from a kernel without. */
 static void no_dispatch_of_its_own(void)
 {
@@ -263,6 +286,7 @@ static const struct row rows[] = {
     {"in_threads", in_threads},
     {"no_dispatch_of_its_own", no_dispatch_of_its_own},
     {"cancelled_anywhere", cancelled_anywhere},
+    {"heap_gives_back", heap_gives_back},
 };
 
 static const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, listen};
