@@ -97,6 +97,16 @@ def compiled(stage):
     return said + ', ' + same([room + '/x'])(stage)
 
 
+def listens(path):
+    """The socket's name is there before anybody listens."""
+    try:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+    except OSError:
+        return False
+    return True
+
+
 def served(command):
     """A server, asked until it answers, and ended."""
     def check(stage):
@@ -104,7 +114,7 @@ def served(command):
         path = room + '/socket'
         run = Run(stage, command(room, path), how='hand', options=['events=all', 'leaks=no'])
         try:
-            wait_until(lambda: os.path.exists(path) or run.process.poll() is not None, what='its socket')
+            wait_until(lambda: listens(path) or run.process.poll() is not None, what='its socket')
             must(run.process.poll() is None, run.process.poll())
             for _ in range(50):
                 with socket.socket(socket.AF_UNIX) as s:
