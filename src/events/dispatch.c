@@ -54,6 +54,10 @@ static bool answer(long number, const long a[6], void *context)
         switch (dispatch_feed(number, a, context, &result)) {
         case FEED_DONE: break;
         case FEED_PASS: return false;
+        case FEED_APART:
+            if (!os_dispatch_pass_apart(context))
+                look_away(context);
+            return true;
         case FEED_LAST: look_away(context); return true;
         }
     }

@@ -22,6 +22,7 @@
 
 #define DEEP (256u << 10) /* what a function in front of libc needs of the stack, and what others put between */
 #define SHALLOW 1024u /* less than the frame of a signal and its red zone take */
+#define KEPT 256u /* below the stack pointer: its red zone, and what a call goes on by */
 #define NEAR (4u << 10)  /* and what a handler of ours does */
 
 __thread struct making making;
@@ -218,7 +219,7 @@ static bool is_under_us(const long a[6], uintptr_t sp)
 {
     uintptr_t start = (uintptr_t)a[0], end = start + (uintptr_t)a[1];
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) - NEAR;
-    return (start < sp && end > here && here < sp) || (start < sp + 1 && end > sp);
+    return (start < sp && end > here && here < sp) || (start < sp + 1 && end > sp - KEPT);
 }
 
 static void tell_unmapped(const long a[6])
@@ -240,7 +241,7 @@ static enum fed feed_under_us(uint32_t type, const long a[6], uintptr_t sp)
         if (unmaps)
             tell_unmapped(a);
     }
-    return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_PASS;
+    return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_APART;
 }
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result)

@@ -10,6 +10,7 @@
 
 enum fed {
     FEED_PASS, /* it is to be made as it is */
+    FEED_APART, /* as PASS, with nothing kept on the stack */
     FEED_DONE, /* it has been made */
     FEED_LAST, /* as PASS, and then there is no stack to stand on */
 };

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define SYS_SECCOMP 1
 
@@ -28,14 +29,18 @@ long dispatch_action(const long a[6])
     if ((unsigned long)a[3] != sizeof wanted.mask)
         return -EINVAL;
     if (a[1]) {
-        memcpy(&wanted, (const void *)a[1], sizeof wanted);
+        if (!os_dispatch_look(a[1], &wanted, sizeof wanted))
+            return -EFAULT;
         dispatch_theirs = wanted;
         if (wanted.flags & SA_ONSTACK) /* of a program whose stacks have no room for handlers */
             os_dispatch_on_stack();
     }
-    if (a[2])
+    if (!a[2])
+        return 0;
+    long err = os_pass(SYS_rt_sigaction, SIGSYS, 0, a[2], a[3], 0, 0); /* ours: may it be written there? */
+    if (!err)
         memcpy((void *)a[2], &before, sizeof before);
-    return 0;
+    return err;
 }
 
 /* As if there was no handler. */

@@ -95,10 +95,14 @@ static bool go_on_in_table(void *context, bool arms)
     return true;
 }
 
+bool os_dispatch_pass_apart(void *context)
+{
+    return go_on_in_table(context, false);
+}
+
 /* ---- forks and threads -------------------------------------------------------------------------------- */
 
-/* What the program points to; false: the kernel is to say what is wrong with it. */
-static bool look(long at, void *out, size_t bytes)
+bool os_dispatch_look(long at, void *out, size_t bytes)
 {
     if (!at)
         return false;
@@ -121,8 +125,8 @@ static bool pass_clone3(void *context, long arguments)
     struct {
         uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack;
     } a = {0};
-    return look(arguments, &a, sizeof a) ? pass_clone(context, a.flags, a.stack != 0)
-                                         : go_on_at(context, dispatch_call);
+    return os_dispatch_look(arguments, &a, sizeof a) ? pass_clone(context, a.flags, a.stack != 0)
+                                                     : go_on_at(context, dispatch_call);
 }
 
 /* ---- masks ------------------------------------------------------------------------------------------------ */
@@ -148,7 +152,7 @@ static bool pass_return(void *context)
 static bool pass_mask(void *context, unsigned argument, long at)
 {
     uint64_t mask;
-    if (!look(at, &mask, sizeof mask) || !(mask & SIGSYS_BIT))
+    if (!os_dispatch_look(at, &mask, sizeof mask) || !(mask & SIGSYS_BIT))
         return go_on_at(context, dispatch_call);
     mask &= ~SIGSYS_BIT;
     os_dispatch_pass_changed(context, argument, &mask, sizeof mask);
@@ -161,7 +165,8 @@ static bool pass_far_mask(void *context, unsigned argument, long at)
     struct far_mask {
         uint64_t at, bytes, mask;
     } m;
-    if (!look(at, &m, 16) || !look((long)m.at, &m.mask, sizeof m.mask) || !(m.mask & SIGSYS_BIT))
+    if (!os_dispatch_look(at, &m, 16) || !os_dispatch_look((long)m.at, &m.mask, sizeof m.mask) ||
+        !(m.mask & SIGSYS_BIT))
         return go_on_at(context, dispatch_call);
     m.mask &= ~SIGSYS_BIT;
     m.at = (uintptr_t)place_to_keep(context)->data + offsetof(struct far_mask, mask);
@@ -172,7 +177,7 @@ static bool pass_far_mask(void *context, unsigned argument, long at)
 static bool pass_action(void *context, long at)
 {
     struct os_action action;
-    if (!look(at, &action, sizeof action) || !(action.mask & SIGSYS_BIT))
+    if (!os_dispatch_look(at, &action, sizeof action) || !(action.mask & SIGSYS_BIT))
         return go_on_at(context, dispatch_call);
     action.mask &= ~SIGSYS_BIT;
     os_dispatch_pass_changed(context, 1, &action, sizeof action);

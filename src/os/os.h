@@ -329,6 +329,8 @@ bool os_is_dispatched(const void *info, bool *foreign);
  * can tell: on its stack, with its signal mask.  false: it is one that cannot be made so.
  */
 bool os_dispatch_pass(void *context);
+/* The same, without anything kept on the stack. */
+bool os_dispatch_pass_apart(void *context);
 /* The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it points to. */
 #define OS_DISPATCH_DATA 32u
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
@@ -336,6 +338,8 @@ void os_dispatch_pass_changed(void *context, unsigned argument, const void *data
 void os_dispatch_answer(void *context, long result);
 /* It is made once more, by a thread that is not armed any more. */
 void os_dispatch_repeat(void *context);
+/* What the program points to; false: the kernel is to say what is wrong with it. */
+bool os_dispatch_look(long at, void *out, size_t bytes);
 void os_dispatch_call(const void *context, long *number, long argument[6]);
 void os_dispatch_let_in(void *context); /* SIGSYS, where a handler returns to */
 uintptr_t os_dispatch_sp(const void *context);

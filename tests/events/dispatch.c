@@ -266,6 +266,27 @@ static void tiny_stack(void)
     assert(!came);
 }
 
+/* Of all below the page that the stack pointer is in. */
+static void discarded_below(void)
+{
+    char *at = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(at != MAP_FAILED);
+    for (int apart = 8; apart <= 256; apart += 8) {
+        memset(at, 1, 1 << 18);
+        assert(call_from(at + (1 << 17) + apart, SYS_munmap, (long)at + (1 << 16), 1 << 16) == 0);
+        assert(mmap(at + (1 << 16), 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+               at + (1 << 16));
+    }
+}
+
+static void bad_action(void)
+{
+    char kernels[32];
+    assert(syscall(SYS_rt_sigaction, SIGSYS, (void *)16, NULL, 8) == -1 && errno == EFAULT);
+    assert(syscall(SYS_rt_sigaction, SIGSYS, NULL, (void *)16, 8) == -1 && errno == EFAULT);
+    assert(syscall(SYS_rt_sigaction, SIGSYS, NULL, kernels, 9) == -1 && errno == EINVAL);
+}
+
 static void own_default(void)
 {
     int status;
@@ -323,6 +344,8 @@ static const struct row rows[] = {
     {"mask_given_back", mask_given_back},
     {"own_signal", own_signal},
     {"tiny_stack", tiny_stack},
+    {"discarded_below", discarded_below},
+    {"bad_action", bad_action},
     {"own_default", own_default},
     {"cancelled", cancelled},
     DISPATCH_PROCESSES
