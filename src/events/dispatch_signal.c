@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #define SYS_SECCOMP 1
 
@@ -51,12 +52,22 @@ static void end_by(int signal)
     os_signal_thread(os_tid(), signal, NULL);
 }
 
+/* What ours keeps out besides does not stay so: their handler may be left by a jump. */
+static void mask_as_theirs(uint64_t more, const void *context)
+{
+    uint64_t before, cancel = 1ull << (OS_SIGNAL_CANCEL - 1);
+    memcpy(&before, &((const ucontext_t *)context)->uc_sigmask, sizeof before); /* the kernel's part of it */
+    os_block_more(more);
+    if (!((before | more) & cancel))
+        os_pass(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0, sizeof cancel, 0, 0);
+}
+
 static void hand_to(const struct os_action *action, int signal, void *info, void *context)
 {
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
     if (((const siginfo_t *)info)->si_code != SYS_SECCOMP && !os_sandboxed()) /* which may trap that, too */
-        os_block_more(action->mask & ~(1ull << (SIGSYS - 1)));
+        mask_as_theirs(action->mask & ~(1ull << (SIGSYS - 1)), context);
     os_handler_of(action)(signal, info, context);
     os_dispatch_let_in(context); /* it may have changed what it goes on with */
 }

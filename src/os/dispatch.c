@@ -47,7 +47,6 @@
 #define PR_SYS_DISPATCH_ON 1
 #define SYS_USER_DISPATCH 2
 #define SA_RESTORER 0x04000000
-#define SIGNAL_CANCEL 32 /* libc's: a handler that is left by it would leave its event half told */
 
 struct siginfo_of_call {
     int signal, error, code, unused;
@@ -200,7 +199,7 @@ uint64_t os_dispatch_missed(void)
 }
 
 static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER | SA_RESTART,
-                               .mask = 1ull << (SIGNAL_CANCEL - 1)};
+                               .mask = 1ull << (OS_SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
 {

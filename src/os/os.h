@@ -319,6 +319,7 @@ int os_signal_thread(uint32_t tid, int signal, void *value);
 int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before);
 int os_dispatch_arm(void);    /* the calling thread, too */
 void os_dispatch_disarm(void);
+#define OS_SIGNAL_CANCEL 32 /* libc's; kept out: a handler that is left by it would leave its event half told */
 void os_dispatch_on_stack(void); /* from now on the handler runs on alternate stacks, where there are any */
 uint64_t os_dispatch_missed(void); /* threads that could not be armed when they began */
 /* Is it one of those, made as programs for x86-64 do, or (*foreign) in another manner? */

@@ -279,6 +279,18 @@ static void discarded_below(void)
     }
 }
 
+/* A jump that leaves the mask as it is. */
+static void jumped_out(void)
+{
+    unsigned long before = 0, now = 0;
+    assert(syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &before, 8) == 0);
+    struct sigaction action = {.sa_handler = overflowed, .sa_flags = SA_NODEFER};
+    assert(sigaction(SIGSYS, &action, NULL) == 0);
+    if (sigsetjmp(back, 0) == 0)
+        raise(SIGSYS);
+    assert(came == SIGSYS && syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8) == 0 && now == before);
+}
+
 static void bad_action(void)
 {
     char kernels[32];
@@ -345,6 +357,7 @@ static const struct row rows[] = {
     {"own_signal", own_signal},
     {"tiny_stack", tiny_stack},
     {"discarded_below", discarded_below},
+    {"jumped_out", jumped_out},
     {"bad_action", bad_action},
     {"own_default", own_default},
     {"cancelled", cancelled},
