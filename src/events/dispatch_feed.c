@@ -30,7 +30,7 @@ __thread struct making making;
 static bool is_same(uint32_t type, const long a[6])
 {
     return !(type & (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_MADVISE)) ||
-           ((uintptr_t)a[0] == making.address && (uintptr_t)a[1] == making.size);
+           making_range((uintptr_t)a[0], (uintptr_t)a[1]) == making.range;
 }
 
 static bool is_made_by_ours(uint32_t type, const long a[6], uintptr_t sp)
