@@ -1,7 +1,7 @@
 /*
  * samples.c - where a process spends its time, by samples of its cpu-clock.
  *
- *     samples HERTZ LIBRARY PROGRAM [ARGUMENT...]
+ *     samples [--timer] HERTZ LIBRARY PROGRAM [ARGUMENT...]
  *
  * Runs PROGRAM and prints how many samples there were of its process (its children are others), and of them
  *
@@ -10,13 +10,20 @@
  *     kernel   those in the kernel, on behalf of one of these.
  *
  * What a function was called from is seen by what lies on top of its stack: these have small frames.
- * Status 3: the kernel refuses to tell where it is itself, or all.
+ * Status 3: the kernel refuses this, or to tell where it is itself.
+ *
+ * With --timer it need not: a timer of the process's CPU clock runs out, here, and the process - of one thread -
+ * is stopped and looked at.  That is a little later, wherever it has come to by then.  A stop in the kernel is seen
+ * as the instruction behind the call, so that what is `kernel` else is `inside` and `called`.  Such timers run
+ * out with the kernel's ticks: HERTZ above some hundred gives no more of them.
  *
  * rtc-build: -D_GNU_SOURCE
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,8 +31,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RING_PAGES 256u
@@ -66,17 +77,20 @@ struct mapped {
     char path[];
 };
 
-static void take_mapping(const struct mapped *m)
+static void take_range(const char *path, struct range r)
 {
-    const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
-    struct range r = {m->start, m->start + m->bytes};
-    if (m->pid != seen.pid)
-        return;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (strcmp(name, seen.library) == 0 && seen.ours_count < RANGES_MOST)
         seen.ours[seen.ours_count++] = r;
     else if ((strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 || name[0] == '[') &&
              seen.lower_count < RANGES_MOST)
         seen.lower[seen.lower_count++] = r;
+}
+
+static void take_mapping(const struct mapped *m)
+{
+    if (m->pid == seen.pid)
+        take_range(m->path, (struct range){m->start, m->start + m->bytes});
 }
 
 struct sample {
@@ -91,10 +105,10 @@ struct sample {
 };
 
 /* Is the innermost address of code on top of the stack one of ours? */
-static bool is_called(const struct sample *s)
+static bool is_called(const uint64_t *stack, uint64_t words)
 {
-    for (unsigned i = 0; i < s->stack_given / 8; i++)
-        if (lies_in(seen.ours, seen.ours_count, s->stack[i]))
+    for (unsigned i = 0; i < words; i++)
+        if (lies_in(seen.ours, seen.ours_count, stack[i]))
             return true;
     return false;
 }
@@ -109,7 +123,7 @@ static void take_sample(const struct sample *s)
         return;
     bool inside = lies_in(seen.ours, seen.ours_count, s->user_ip);
     bool called = !inside && lies_in(seen.lower, seen.lower_count, s->user_ip) &&
-                  s->stack_bytes == STACK_BYTES && is_called(s);
+                  s->stack_bytes == STACK_BYTES && is_called(s->stack, s->stack_given / 8);
     if (in_kernel)
         seen.kernel += inside || called;
     else if (inside)
@@ -193,17 +207,11 @@ static int start(char **argv, const int go[2])
     return pid;
 }
 
-int main(int argc, char **argv)
+static int sample_by_events(unsigned hertz, int go)
 {
-    int go[2], status;
-    if (argc < 4 || pipe2(go, 0x80000 /* O_CLOEXEC */) != 0)
-        return 2;
-    seen.library = argv[2];
-    seen.pid = (uint32_t)start(argv + 3, go);
-    close(go[0]);
-    int cpus = open_events((unsigned)atoi(argv[1]));
-    if (write(go[1], "", 1) != 1)
-        return 2;
+    int cpus = open_events(hertz), status;
+    if (write(go, "", 1) != 1)
+        exit(2);
     while (waitpid((int)seen.pid, &status, WNOHANG) == 0) {
         poll(event, (nfds_t)cpus, 50);
         for (int cpu = 0; cpu < cpus; cpu++)
@@ -211,6 +219,106 @@ int main(int argc, char **argv)
     }
     for (int cpu = 0; cpu < cpus; cpu++)
         drain(ring[cpu]);
+    return status;
+}
+
+/* ---- by a timer ------------------------------------------------------------------------------- */
+
+static void must_allow(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    perror(what);
+    kill((pid_t)seen.pid, SIGKILL);
+    exit(3);
+}
+
+static void read_mappings(void)
+{
+    char path[64], line[4352], name[4097];
+    uint64_t start, end;
+    snprintf(path, sizeof path, "/proc/%u/maps", seen.pid);
+    FILE *in = fopen(path, "r");
+    seen.ours_count = seen.lower_count = 0;
+    while (in && fgets(line, sizeof line, in))
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*2c%*1[x]%*c %*s %*s %*s %4096s", &start, &end, name) == 3)
+            take_range(name, (struct range){start, end});
+    if (in)
+        fclose(in);
+}
+
+/* It is stopped. */
+static void look(void)
+{
+    struct user_regs_struct r;
+    uint64_t stack[STACK_BYTES / 8];
+    if (ptrace(PTRACE_GETREGS, (int)seen.pid, 0, &r) != 0)
+        return; /* just killed */
+    struct iovec to = {stack, sizeof stack}, from = {(void *)r.rsp, sizeof stack};
+    bool has_stack = process_vm_readv((int)seen.pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof stack;
+    read_mappings();
+    seen.all++;
+    if (lies_in(seen.ours, seen.ours_count, r.rip))
+        seen.inside++;
+    else if (has_stack && lies_in(seen.lower, seen.lower_count, r.rip))
+        seen.called += is_called(stack, STACK_BYTES / 8);
+}
+
+static void start_timer(unsigned hertz, int signal)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
+    struct itimerspec each = {{0, 1000000000 / hertz}, {0, 1000000000 / hertz}};
+    clockid_t clock;
+    timer_t timer;
+    must_allow(clock_getcpuclockid((int)seen.pid, &clock) == 0 && timer_create(clock, &event, &timer) == 0 &&
+               timer_settime(timer, 0, &each, NULL) == 0,
+               "timer_create");
+}
+
+/* What has become of it; true: it has ended. */
+static bool take_stops(int *status)
+{
+    while (waitpid((int)seen.pid, status, WNOHANG) == (pid_t)seen.pid) {
+        if (!WIFSTOPPED(*status))
+            return true;
+        bool asked = *status >> 16 == PTRACE_EVENT_STOP;
+        if (asked)
+            look();
+        ptrace(PTRACE_CONT, (int)seen.pid, 0, asked || *status >> 16 ? 0 : WSTOPSIG(*status));
+    }
+    return false;
+}
+
+static int sample_by_timer(unsigned hertz, int go)
+{
+    sigset_t both;
+    int status;
+    sigemptyset(&both);
+    sigaddset(&both, SIGRTMIN);
+    sigaddset(&both, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &both, NULL);
+    must_allow(ptrace(PTRACE_SEIZE, (int)seen.pid, 0, 0) == 0, "PTRACE_SEIZE");
+    start_timer(hertz, SIGRTMIN);
+    if (write(go, "", 1) != 1)
+        exit(2);
+    while (!take_stops(&status))
+        if (sigwaitinfo(&both, NULL) == SIGRTMIN)
+            ptrace(PTRACE_INTERRUPT, (int)seen.pid, 0, 0);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    int go[2];
+    bool by_timer = argc > 1 && strcmp(argv[1], "--timer") == 0;
+    argc -= by_timer;
+    argv += by_timer;
+    if (argc < 4 || pipe2(go, 0x80000 /* O_CLOEXEC */) != 0)
+        return 2;
+    seen.library = argv[2];
+    seen.pid = (uint32_t)start(argv + 3, go);
+    close(go[0]);
+    int status = (by_timer ? sample_by_timer : sample_by_events)((unsigned)atoi(argv[1]), go[1]);
     fprintf(stdout, "samples %lu inside %lu called %lu kernel %lu lost %lu status %d\n", seen.all, seen.inside,
             seen.called, seen.kernel, seen.lost, status);
     return 0;
