@@ -138,7 +138,7 @@ def of_finished(stage):
 
 
 def of_nothing(stage):
-    for words in (['1'], [], ['/dev/null'], ['--help']):
+    for words in (['1'], [], ['/dev/null'], ['--helps']):
         done = subprocess.run([stage.rtcheck, 'events'] + words, capture_output=True, text=True, timeout=60)
         must(done.returncode == 125 and done.stderr and not done.stdout, words, done)
 

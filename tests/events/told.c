@@ -168,7 +168,8 @@ static void heap_gives_back(void)
     assert(rtc_event_set_handler(RTC_EVENT_MADVISE, 0, note_advice, NULL) == 0);
     for (int i = 0; i < 16; i++)
         block[i] = memset(malloc(4 << 20), 1, 4 << 20);
-    gone = gone_bytes = 0;
+    gone = 0;
+    gone_bytes = 0;
     for (int i = 0; i < 16; i++)
         free(block[i]);
     assert(gone > 0 && gone_bytes <= 17u * (4 << 20) && advised == 0);
