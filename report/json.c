@@ -125,3 +125,11 @@ void put_null(struct json *j, const char *name)
     begin(j, name);
     fputs("null", j->out);
 }
+
+void put_known(struct json *j, const char *name, bool is_known, uint64_t value)
+{
+    if (is_known)
+        put_number(j, name, value);
+    else
+        put_null(j, name);
+}

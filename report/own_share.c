@@ -96,6 +96,11 @@ double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIM
     return (double)(cost_time_least(i) + cost_time_least(i + 1)) / 2 * sum->ns_per_tick;
 }
 
+bool own_share_has_calls(const struct own_share *sum)
+{
+    return own_share_time(sum, sum->alloc_times, 50) >= 0 || own_share_time(sum, sum->free_times, 50) >= 0;
+}
+
 double own_report_ns(void)
 {
     struct timespec now;
@@ -157,10 +162,14 @@ void own_share_print(const struct own_share *sum, const struct cost_sum *all, co
     times_put(sum, "an allocation:", sum->alloc_times, page);
     times_put(sum, "; a free:", sum->free_times, page);
     sources_put(sum, page);
-    fprintf(page->out, "\n%*sin these: page faults about %llu, in our system calls %.3f ms", COST_COLUMN, "",
-            (unsigned long long)own_share_faults(sum, all), sum->kernel_ns / 1e6);
+    const char *between = "\n                ";
+    if (own_share_has_calls(sum)) {
+        fprintf(page->out, "%sin these: page faults about %llu, in our system calls %.3f ms", between,
+                (unsigned long long)own_share_faults(sum, all), sum->kernel_ns / 1e6);
+        between = "; ";
+    }
     if (sum->blocks > 0)
-        fprintf(page->out, "; a block in use: %.0f B of record, %.1f B of redzone and rounding",
+        fprintf(page->out, "%sa block in use: %.0f B of record, %.1f B of redzone and rounding", between,
                 (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
     fputc('\n', page->out);
 }

@@ -178,6 +178,7 @@ bool own_share_is_known(const struct own_share *sum);
 const char *own_share_why(const struct own_share *sum); /* it is not */
 double own_share_ns(const struct own_share *sum);
 uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all); /* at most all there were */
+bool own_share_has_calls(const struct own_share *sum); /* that were timed */
 /* ns that so many percent of operations stay below, about; below 0: none was timed. */
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */

@@ -43,10 +43,7 @@ static void works_object(struct json *j, const struct own_share *sum)
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
         const struct own_work *work = &sum->work[i];
         open_object(j, cost_work_name(i));
-        if (work->timed > 0 || i == COST_SCAN || i == COST_START || work->ns > 0)
-            put_number(j, "ns", whole(work->ns));
-        else
-            put_null(j, "ns"); /* nothing of it was timed */
+        put_known(j, "ns", work->timed > 0 || i == COST_SCAN || i == COST_START || work->ns > 0, whole(work->ns));
         put_text(j, "source", i == COST_SCAN || i == COST_START ? "CPU clock" : "TSC, sampled");
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);
@@ -68,8 +65,8 @@ static void share_object(struct json *j, const struct own_share *sum, const stru
     open_object(j, "share");
     put_number(j, "ns", whole(own_share_ns(sum)));
     put_number(j, "report_ns", whole(own_report_ns()));
-    put_number(j, "kernel_ns", whole(sum->kernel_ns));
-    put_number(j, "faults", own_share_faults(sum, all));
+    put_known(j, "kernel_ns", own_share_has_calls(sum), whole(sum->kernel_ns));
+    put_known(j, "faults", own_share_has_calls(sum), own_share_faults(sum, all));
     put_number(j, "every", sum->every);
     put_number(j, "disturbed", sum->disturbed);
     put_flag(j, "sandboxed", sum->stopped > 0);

@@ -89,20 +89,12 @@ static void row_put(const struct report *r, const struct image *image, const str
 
 /* ---- as objects ---------------------------------------------------------------------------- */
 
-static void use_json(struct json *j, const char *name, bool is_known, uint64_t value)
-{
-    if (is_known)
-        put_number(j, name, value);
-    else
-        put_null(j, name);
-}
-
 static void values_json(struct json *j, const struct now *now)
 {
     put_flag(j, "one_moment", now->is_moment);
     put_flag(j, "damaged", now->is_damaged);
-    use_json(j, "blocks_live", now->use_known, now->blocks);
-    use_json(j, "bytes_live", now->use_known, now->bytes);
+    put_known(j, "blocks_live", now->use_known, now->blocks);
+    put_known(j, "bytes_live", now->use_known, now->bytes);
     put_number(j, "bytes_peak", now->peak_bytes);
     put_number(j, "alloc_calls", now->allocs);
     put_number(j, "free_calls", now->frees);

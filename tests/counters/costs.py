@@ -67,6 +67,7 @@ def too_few(stage):
     done = Run(stage, ['/bin/true'], options=['cost-every=1000000']).wait()
     share = done.report.data['cost']['self']['share']
     must(share['alloc_ns'] is None and share['work']['allocate']['ns'] is None, share)
+    must(share['faults'] is None and share['kernel_ns'] is None and 'in these' not in done.log, share, done.log)
     must('an allocation: n/a: none was timed; a free: n/a' in done.log and 'of about' not in done.log, done.log)
 
 
