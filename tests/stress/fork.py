@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import Failure, Run, main, must, run_plain, same_as_plain, wait_until
+from harness import Failure, Run, main, must, needs_scene, run_plain, same_as_plain, wait_until
 
 MIB = 1 << 20
 
@@ -263,7 +263,9 @@ INNER_SCRIPT = """
 def equal_pids(stage):
     """Processes of a pid namespace are not taken for those outside whose numbers they have."""
     argv = ['sh', '-c', 'unshare -pf sh -c "$0"; exit 7', INNER_SCRIPT]
-    run = Run(stage, argv, wrap=['unshare', '-Urpf', '--mount-proc']).wait()
+    scene = ['unshare', '-Urpf', '--mount-proc']
+    needs_scene(*scene)
+    run = Run(stage, argv, wrap=scene).wait()
     must(run.status == 7, 'status', run.status, run.out, run.err[-500:])
     root, others = run.report.images[0], run.report.images[1:]
     inner = [i for i in others if i['pid'] == root['pid']]
