@@ -203,10 +203,9 @@ static COLD void release_timed(struct release r, const struct entry *at)
     cost_end(call);
 }
 
-void track_free(void *p, uint32_t op, const struct entry *at)
+ALWAYS_INLINE void release_or_time(struct release r, const struct entry *at)
 {
-    struct release r = {.p = p, .op = op, .said = SIZE_NOT_SAID};
-    if (!p)
+    if (!r.p)
         return;
     if (cost_is_due())
         release_timed(r, at);
@@ -214,15 +213,14 @@ void track_free(void *p, uint32_t op, const struct entry *at)
         release(r, at);
 }
 
+void track_free(void *p, uint32_t op, const struct entry *at)
+{
+    release_or_time((struct release){.p = p, .op = op, .said = SIZE_NOT_SAID}, at);
+}
+
 void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at)
 {
-    struct release r = {.p = p, .op = op, .said = said};
-    if (!p)
-        return;
-    if (cost_is_due())
-        release_timed(r, at);
-    else
-        release(r, at);
+    release_or_time((struct release){.p = p, .op = op, .said = said}, at);
 }
 
 void track_free_deferred(void *p, uint32_t stack, uint32_t op)
