@@ -11,34 +11,22 @@
  *   x  becomes itself again by exec
  * Ends with 5 at the end of its input.
  */
+#include "pages.h"
+
 #include <pthread.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { PAGES = 1000, PAGE = 4096 };
 
 static int go[2];
 static pthread_t thread;
 static pid_t child; /* 0: it was a thread */
 
-static void touch(void)
-{
-    char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        _exit(100);
-    madvise(p, PAGES * PAGE, MADV_NOHUGEPAGE);
-    for (int i = 0; i < PAGES; i++)
-        p[i * PAGE] = 1;
-    munmap(p, PAGES * PAGE);
-}
-
 static void *wait_and_touch(void *unused)
 {
     char byte;
     if (read(go[0], &byte, 1) == 1)
-        touch();
+        touch_pages();
     return unused;
 }
 
@@ -51,7 +39,7 @@ static void start_thread(void *(*what)(void *))
 
 static void *just_touch(void *unused)
 {
-    touch();
+    touch_pages();
     return unused;
 }
 
@@ -95,7 +83,7 @@ static void step(char letter, char **argv)
         let_go();
         break;
     case 'm':
-        touch();
+        touch_pages();
         break;
     case 's':
         start_many();
