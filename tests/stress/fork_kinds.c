@@ -6,6 +6,8 @@
  * Each prints the same with and without the runtime, ends with 0, and frees nothing wrongly.
  * Blocks made before are checked and freed on the other side.
  */
+#include "unseen.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -363,19 +365,6 @@ static int sandbox(const char *arg)
     must(ended(pid) == 0, "status of the child in its sandbox");
     free_kept(12);
     return 0;
-}
-
-/* The instruction itself: no library hears of it. */
-static pid_t clone_unseen(void)
-{
-    register long tls __asm__("r8") = 0;
-    register long child_tid __asm__("r10") = 0;
-    long result = SYS_clone;
-    __asm__ volatile("syscall"
-                     : "+a"(result)
-                     : "D"((long)SIGCHLD), "S"(0l), "d"(0l), "r"(child_tid), "r"(tls)
-                     : "rcx", "r11", "memory");
-    return (pid_t)result;
 }
 
 #define LARGE 12u

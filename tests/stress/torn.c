@@ -15,6 +15,8 @@
  * it first frees once more what was freed shortly before the snapshot: all of these must be
  * counted.  A line for each child says how many there were.  Each leaves LEFT blocks behind.
  */
+#include "unseen.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -216,18 +218,6 @@ static _Noreturn void judge(void)
 }
 
 /* ---- the parent --------------------------------------------------------------------------- */
-
-static pid_t clone_unseen(void)
-{
-    register long tls __asm__("r8") = 0;
-    register long child_tid __asm__("r10") = 0;
-    long result = SYS_clone;
-    __asm__ volatile("syscall"
-                     : "+a"(result)
-                     : "D"((long)SIGCHLD), "S"(0l), "d"(0l), "r"(child_tid), "r"(tls)
-                     : "rcx", "r11", "memory");
-    return (pid_t)result;
-}
 
 static pid_t fork_as(const char *kind)
 {
