@@ -6,9 +6,9 @@ under the launcher and by hand."""
 import collections
 import json
 import os
-import subprocess
 import sys
-import tempfile
+
+from judges import answers, main, run
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/api"
@@ -30,15 +30,6 @@ CASES = {
     "lsan": Case([PROGRAM, "lsan"], [1303, 1305], {"names": 1}),
     "cxx": Case([CXX], [1403], {"disable": 1}),
 }
-
-
-def run(words, folder, **env):
-    env = dict(os.environ, XDG_STATE_HOME=folder, **env)
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
-
-
-def answers(done):
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()}
 
 
 def lost(path):
@@ -65,16 +56,11 @@ def judge(name, folder):
             yield "%s: told of %s, not of %s" % (way, told, sorted(case.lost))
 
 
-def main():
-    wrong = 0
-    with tempfile.TemporaryDirectory(prefix="api-") as folder:
-        for name in sys.argv[1:] or CASES:
-            for what in judge(name, folder):
-                wrong += 1
-                print("%s: %s" % (name, what))
-    print("%d programs, %d wrong" % (len(CASES), wrong))
-    return wrong > 0
+def complaints(folder):
+    for name in sys.argv[1:] or CASES:
+        for what in judge(name, folder):
+            yield "%s: %s" % (name, what)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("api", complaints)

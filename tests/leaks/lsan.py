@@ -7,9 +7,8 @@ and for no other, in mid-run and at the end, unless they have a mistake in them.
 import collections
 import json
 import os
-import subprocess
-import sys
-import tempfile
+
+from judges import main, run
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/lsan"
@@ -33,11 +32,6 @@ CASES = [
     Case("leak", "", {"LSAN_TEST_OPTIONS": " a='b:c' exitcode=x , detect_leaks=1"}, 23, [], [3001],
          "__lsan_default_options: not known here: exitcode=x"),
 ]
-
-
-def run(words, folder, **env):
-    env = dict(os.environ, XDG_STATE_HOME=folder, **env)
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
 
 
 def judge(case, folder):
@@ -148,16 +142,12 @@ def judge_programs(folder):
         yield "by hand: told of %s, not of %s: %s" % (*got, done.stderr)
 
 
-def main():
-    wrong = 0
-    with tempfile.TemporaryDirectory(prefix="lsan-") as folder:
-        for what in [w for case in CASES for w in judge(case, folder)] + [
-                w for others in (judge_sanitizer, judge_suppressions, judge_programs) for w in others(folder)]:
-            wrong += 1
-            print(what)
-    print("%d wrong" % wrong)
-    return wrong > 0
+def complaints(folder):
+    for case in CASES:
+        yield from judge(case, folder)
+    for others in (judge_sanitizer, judge_suppressions, judge_programs):
+        yield from others(folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("lsan", complaints)

@@ -10,7 +10,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+from judges import main
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/midway"
@@ -117,21 +118,15 @@ def judge_many(folder):
         yield "bytes of records by the number of checks: %s" % bytes_of
 
 
-def main():
-    wrong = 0
+def complaints(folder):
     full = sys.argv[1:2] == ["--full"]
-    with tempfile.TemporaryDirectory(prefix="midway-") as folder:
-        for name in ["threads", "together"] * 3 if full else sys.argv[1:] or CASES:
-            for what in judge(name, [PROGRAM, name] + ["100"] * full, folder):
-                wrong += 1
-                print("%s: %s" % (name, what))
-        if not sys.argv[1:]:
-            for what in judge_many(folder):
-                wrong += 1
-                print("many: %s" % what)
-    print("%d wrong" % wrong)
-    return wrong > 0
+    for name in ["threads", "together"] * 3 if full else sys.argv[1:] or CASES:
+        for what in judge(name, [PROGRAM, name] + ["100"] * full, folder):
+            yield "%s: %s" % (name, what)
+    if not sys.argv[1:]:
+        for what in judge_many(folder):
+            yield "many: %s" % what
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("midway", complaints)

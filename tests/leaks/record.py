@@ -7,9 +7,8 @@ import collections
 import glob
 import json
 import os
-import subprocess
-import sys
-import tempfile
+
+from judges import answers, main, run
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/record"
@@ -39,15 +38,6 @@ CASES = {
                   ["duf rtc_record_free"]),
 }
 CXX_CASE = Case([], {"check": 2, "bytes": 2803, "realloc": 1, "free": 2, "reset": 1, "show": 2}, [2801], [], [2080], [])
-
-
-def run(words, folder, **env):
-    env = dict(os.environ, XDG_STATE_HOME=folder, **env)
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
-
-
-def answers(done):
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()}
 
 
 def load(path):
@@ -115,21 +105,15 @@ def judge_killed(folder):
     yield "mmap", "both", load(out)["records"], [2703, 2704]
 
 
-def main():
-    wrong = 0
-    with tempfile.TemporaryDirectory(prefix="record-") as folder:
-        todo = [(name, case, arena, [PROGRAM, name, arena]) for name, case in CASES.items() for arena in case.arenas]
-        for name, case, arena, words in todo + [("cxx", CXX_CASE, "", [CXX])]:
-            for what in judge(name, case, arena, words, folder):
-                wrong += 1
-                print("%s %s: %s" % (name, arena, what))
-        for arena, way, found, want in judge_killed(folder):
-            if sorted(r["bytes"] for r in found if is_ours(r["bytes"])) != want:
-                wrong += 1
-                print("killed %s, %s: %s" % (arena, way, found))
-    print("%d wrong" % wrong)
-    return wrong > 0
+def complaints(folder):
+    todo = [(name, case, arena, [PROGRAM, name, arena]) for name, case in CASES.items() for arena in case.arenas]
+    for name, case, arena, words in todo + [("cxx", CXX_CASE, "", [CXX])]:
+        for what in judge(name, case, arena, words, folder):
+            yield "%s %s: %s" % (name, arena, what)
+    for arena, way, found, want in judge_killed(folder):
+        if sorted(r["bytes"] for r in found if is_ours(r["bytes"])) != want:
+            yield "killed %s, %s: %s" % (arena, way, found)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("record", complaints)
