@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from contract import words_of
-from harness import Run, clean_environment, main, must
+from harness import Run, Stepped, clean_environment, main, must
 
 EVENTS = 'page-faults:u,task-clock,instructions:u'
 
@@ -26,7 +26,7 @@ class Row:
         self.line = line
 
 
-class Program:
+class Program(Stepped):
     """tests/counters/waits.c under --interval, whose rows are read while it runs."""
 
     def __init__(self, stage, *options, wrap=(), env=None):
@@ -34,14 +34,6 @@ class Program:
             [*wrap, stage.rtcheck, '--counters=' + EVENTS, *options, stage.program('counters/waits')],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**clean_environment(), **(env or {})})
         self.rows, self.rest, self.all = [], b'', []
-        self.done()
-
-    def done(self):
-        must(self.process.stdout.readline() == b'done\n', 'a step was not done')
-
-    def step(self, letter):
-        self.process.stdin.write(letter.encode())
-        self.process.stdin.flush()
         self.done()
 
     def take(self, text):

@@ -9,13 +9,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import Run, clean_environment, main, must
+from harness import Run, Stepped, clean_environment, main, must
 
 STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes', 'free_bytes', 'quarantine_blocks',
          'quarantine_bytes', 'threads_live', 'mapped_bytes', 'errors')
 
 
-class Program:
+class Program(Stepped):
     """tests/report/steps.c, by the launcher or by hand."""
 
     def __init__(self, stage, how='launcher', options=(), folder=''):
@@ -37,14 +37,6 @@ class Program:
         found = subprocess.run(['pgrep', '-P', str(self.process.pid), '-x', 'steps'], capture_output=True, text=True)
         must(len(found.stdout.split()) == 1, 'children', found.stdout)
         return int(found.stdout)
-
-    def done(self):
-        must(self.process.stdout.readline() == b'done\n', 'a step was not done')
-
-    def step(self, letter):
-        self.process.stdin.write(letter.encode())
-        self.process.stdin.flush()
-        self.done()
 
     def stat(self, *words):
         """All rows of one look; of what runs."""
@@ -103,8 +95,7 @@ def as_the_program_has_it(how):
         p = Program(stage, how)
         for letter in 'afmmdto':
             p.step(letter)
-        p.process.stdin.write(b'v')
-        p.process.stdin.flush()
+        p.tell('v')
         inside = dict(line.decode().split() for line in iter(p.process.stdout.readline, b'done\n'))
         now = p.look()
         same = [name for name in inside if name in now]

@@ -170,6 +170,22 @@ class Run:
         shutil.rmtree(self.room, ignore_errors=True)
 
 
+class Stepped:
+    """A program, self.process, that does a step for each letter it reads, and says "done": when it begins, and then
+    after each."""
+
+    def done(self):
+        must(self.process.stdout.readline() == b'done\n', 'a step was not done')
+
+    def tell(self, letter):
+        self.process.stdin.write(letter.encode())
+        self.process.stdin.flush()
+
+    def step(self, letter):
+        self.tell(letter)
+        self.done()
+
+
 def needs_scene(*scene):
     """Is the machine able to set it?  A container may forbid its users namespaces of their own."""
     run = subprocess.run([*scene, 'true'], capture_output=True)
