@@ -54,9 +54,6 @@ struct page {
 
 /* Was the program that the run was made for checked to its end? */
 bool is_in_control(const struct report *r, const struct image *main);
-/* The last line. */
-void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
-                   const struct page *page);
 
 enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
 
@@ -85,6 +82,21 @@ void notes_free(struct notes *notes);
 /* "process 4711 (make)", "3 processes (first 4711, make)" */
 void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
                const struct page *page);
+
+/* ---- print_text.c: how the run ended ------------------------------------------------------- */
+
+struct outcome {
+    const struct image *main; /* NULL: the runtime did not start */
+    struct notes notes;       /* to be freed by notes_free */
+    uint64_t problems;
+    bool is_told;             /* also by a quiet report */
+};
+
+struct outcome outcome_of(const struct report *r, const struct print_options *how);
+/* The last line. */
+void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page);
+/* In formats of others, behind their findings: what is not told, the notes and the last line, where it is told. */
+void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page);
 
 /* ---- print_maps.c -------------------------------------------------------------------------- */
 

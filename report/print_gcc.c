@@ -66,11 +66,9 @@ static void notes_put(const struct report *r, const struct error_row *row, const
 
 void gcc_print(struct report *r, FILE *out, const struct print_options *how)
 {
-    const struct image *main = image_main(r);
     struct findings all = findings_make(r, how, how->leak_kinds);
-    struct notes notes = notes_make(r, main, how);
+    struct outcome outcome = outcome_of(r, how);
     struct page page = {.out = out, .how = how};
-    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
 
     for (uint32_t i = 0; i < all.count; i++) {
         struct error_rows rows = finding_rows(&all.at[i]);
@@ -78,11 +76,7 @@ void gcc_print(struct report *r, FILE *out, const struct print_options *how)
         for (uint32_t k = 0; k < rows.count; k++)
             notes_put(r, &rows.at[k], how, out);
     }
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
-        suppressed_print_apart(r, &page);
-        notes_print(&notes, UINT32_MAX, out);
-        verdict_print(r, main, problems, &page);
-    }
-    notes_free(&notes);
+    outcome_print_apart(r, &outcome, &page);
+    notes_free(&outcome.notes);
     findings_free(&all);
 }

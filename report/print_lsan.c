@@ -242,22 +242,16 @@ static uint32_t kinds_listed(const struct print_options *how)
 
 void lsan_print(struct report *r, FILE *out, const struct print_options *how)
 {
-    const struct image *main = image_main(r);
     struct sanitizer s = {r, how, out};
     struct page page = {.out = out, .how = how};
     struct findings all = findings_make(r, how, kinds_listed(how));
-    struct notes notes = notes_make(r, main, how);
-    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+    struct outcome outcome = outcome_of(r, how);
 
     for (uint32_t i = 0; i < all.count; i++)
         if (all.at[i].error)
             error_put(&s, &all.at[i]);
-    leaks_put(&s, &all, main ? main->number : 0);
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
-        suppressed_print_apart(r, &page);
-        notes_print(&notes, UINT32_MAX, out);
-        verdict_print(r, main, problems, &page);
-    }
-    notes_free(&notes);
+    leaks_put(&s, &all, outcome.main ? outcome.main->number : 0);
+    outcome_print_apart(r, &outcome, &page);
+    notes_free(&outcome.notes);
     findings_free(&all);
 }

@@ -223,12 +223,25 @@ bool is_in_control(const struct report *r, const struct image *main)
     return main && image_is_checked(main) && !image_was_lost(r, main);
 }
 
-void verdict_print(const struct report *r, const struct image *main, uint64_t problems,
-                   const struct page *page)
+struct outcome outcome_of(const struct report *r, const struct print_options *how)
 {
+    const struct image *main = image_main(r);
+    struct outcome o = {
+        .main = main,
+        .notes = notes_make(r, main, how),
+        .problems = report_problems(r) + report_leaks(r, how->problem_kinds),
+    };
+
+    o.is_told = !how->quiet || !is_in_control(r, main) || notes_against(&o.notes) || o.problems;
+    return o;
+}
+
+void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page)
+{
+    const struct image *main = outcome->main;
     FILE *out = page->out;
 
-    ink(page, problems || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
+    ink(page, outcome->problems || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
     if (is_in_control(r, main))
         fputs("rtcheck: in control; ", out);
     else if (!main)
@@ -239,8 +252,8 @@ void verdict_print(const struct report *r, const struct image *main, uint64_t pr
         fputs("rtcheck: not in control: the program's malloc was not seen to be ours; ", out);
     else
         fputs("rtcheck: not in control: ", out);
-    if (problems)
-        fprintf(out, "%s; ", count_text(problems, "problem", "problems").text);
+    if (outcome->problems)
+        fprintf(out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
     ink(page, INK_NONE);
     leaks_verdict_put(r, page);
     if (main)
@@ -250,6 +263,15 @@ void verdict_print(const struct report *r, const struct image *main, uint64_t pr
         text_put(out, page->how->pool);
     }
     fputc('\n', out);
+}
+
+void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page)
+{
+    if (!outcome->is_told)
+        return;
+    suppressed_print_apart(r, page);
+    notes_print(&outcome->notes, UINT32_MAX, page->out);
+    verdict_print(r, outcome, page);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -272,16 +294,16 @@ static uint32_t lines_for_errors(const struct page *page, const struct notes *no
     return page->how->all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST;
 }
 
-static void body_print(struct report *r, const struct image *main, uint64_t problems,
-                       const struct notes *notes, const struct page *page)
+static void body_print(struct report *r, const struct outcome *outcome, const struct page *page)
 {
+    const struct image *main = outcome->main;
     uint32_t most = lines_for_leaks(page), leaks = leaks_lines(r, most, page);
 
-    headline_print(r, problems, page);
-    if (problems)
+    headline_print(r, outcome->problems, page);
+    if (outcome->problems)
         program_print(main, page);
     processes_print(r, page);
-    errors_print(r, lines_for_errors(page, notes, leaks, suppressed_lines(r)), page);
+    errors_print(r, lines_for_errors(page, &outcome->notes, leaks, suppressed_lines(r)), page);
     leaks_print(r, most, page);
     rules_print(r, page);
     suppressed_print(r, page);
@@ -295,23 +317,21 @@ static void body_print(struct report *r, const struct image *main, uint64_t prob
 
 static void own_print(struct report *r, FILE *out, const struct print_options *how)
 {
-    const struct image *main = image_main(r);
+    struct outcome outcome = outcome_of(r, how);
     struct page page = {
         .out = out,
         .how = how,
-        .program = main ? main->exe : "",
+        .program = outcome.main ? outcome.main->exe : "",
         .frames = how->frames ? how->frames : FRAMES_SHOWN,
     };
-    struct notes notes = notes_make(r, main, how);
-    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
 
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
-        if (main)
-            body_print(r, main, problems, &notes, &page);
-        notes_print(&notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
-        verdict_print(r, main, problems, &page);
+    if (outcome.is_told) {
+        if (outcome.main)
+            body_print(r, &outcome, &page);
+        notes_print(&outcome.notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
+        verdict_print(r, &outcome, &page);
     }
-    notes_free(&notes);
+    notes_free(&outcome.notes);
 }
 
 void report_print_text(struct report *r, FILE *out, const struct print_options *how)

@@ -275,12 +275,12 @@ static void notes_put(const struct memcheck *m, const struct notes *notes, bool 
     }
 }
 
-static void verdict_put(const struct memcheck *m, const struct image *main, uint64_t problems)
+static void verdict_put(const struct memcheck *m, const struct outcome *outcome)
 {
     struct page page = {.out = m->out, .how = m->how};
 
     begin(m);
-    verdict_print(m->r, main, problems, &page);
+    verdict_print(m->r, outcome, &page);
 }
 
 static void suppressed_put(const struct memcheck *m)
@@ -302,8 +302,7 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
     struct memcheck m = {r, how, out, 0};
     uint32_t program = main ? shown_pid(r, main->number, how) : 0;
     struct findings all = findings_make(r, how, how->leak_kinds);
-    struct notes notes = notes_make(r, main, how);
-    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+    struct outcome outcome = outcome_of(r, how);
 
     m.pid = program;
     if (!how->quiet && main)
@@ -317,11 +316,11 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
     m.pid = program;
     if (!how->quiet)
         summary_put(&m, &all);
-    notes_put(&m, &notes, !how->quiet);
-    if (!how->quiet || !is_in_control(r, main) || notes_against(&notes) || problems) {
+    notes_put(&m, &outcome.notes, !how->quiet);
+    if (outcome.is_told) {
         suppressed_put(&m);
-        verdict_put(&m, main, problems);
+        verdict_put(&m, &outcome);
     }
-    notes_free(&notes);
+    notes_free(&outcome.notes);
     findings_free(&all);
 }
