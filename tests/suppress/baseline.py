@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from checks import must, write
+
 sys.path.insert(0, os.path.join(os.environ["RTC_SOURCE"], "tests/report"))
 import validate_json
 
@@ -34,14 +36,8 @@ int main(int argc, char **argv)
 """
 
 
-def must(condition, *said):
-    if not condition:
-        raise AssertionError(" ".join(map(str, said)))
-
-
 def build(name, between):
-    with open(name + ".c", "w") as f:
-        f.write(PROGRAM % between)
+    write(name + ".c", PROGRAM % between)
     subprocess.run(["gcc", "-g", "-O1", name + ".c", "-o", "prog"], check=True)
 
 
@@ -64,8 +60,7 @@ def read(name):
 
 def refused(text, says, *words):
     """The place, why, the line, if it has one, and a caret; nothing is started, and the file stays."""
-    with open("bad.json", "w") as f:
-        f.write(text)
+    write("bad.json", text)
     done = rtcheck("--baseline=bad.json", *words, program=("./prog", "1"))
     line, column = (int(n) for n in re.match(r"bad.json:(\d+):(\d+): ", says).groups())
     place = (text.split("\n") + [""])[line - 1]
@@ -131,8 +126,7 @@ def told_meanwhile(program):
 
 def in_mid_run():
     """What is told while the run goes on goes by the baseline, too; and what it counted is not counted again."""
-    with open("going.c", "w") as f:
-        f.write(GOING_ON)
+    write("going.c", GOING_ON)
     subprocess.run(["gcc", "-g", "-O1", "-I", os.environ["RTC_SOURCE"] + "/include", "going.c", "-o", "going"], check=True)
     said = rtcheck("--baseline=going.json", "--update-baseline", program=("./going",)).stderr
     must(said.count(" mel-") == 2, "nothing is known yet:", said)
@@ -176,8 +170,7 @@ def main():
     mel = [f["id"] for f in known["findings"] if f["id"].startswith("mel")][0]
     capped = first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,"mine":[{"x":null},-1.5e3],' % mel)
     must(capped != first, "no cap set in", first)
-    with open("known.json", "w") as f:
-        f.write(capped)
+    write("known.json", capped)
     must(rtcheck("--baseline=known.json", program=("./prog", "3")).returncode == 7, "the cap")
     must(rtcheck("--baseline=known.json", program=("./prog", "4")).returncode == 9, "beyond the cap")
     rtcheck("--baseline=known.json", "--update-baseline")

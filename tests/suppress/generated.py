@@ -9,22 +9,13 @@ import shutil
 import subprocess
 import sys
 
+from checks import must, write
+
 BUILD = os.environ["RTC_BUILD"]
 RTCHECK = BUILD + "/bin/rtcheck"
 THREE = BUILD + "/tests/suppress/three"
 PLUS = BUILD + "/tests/suppress/plus"
 LOST = re.compile(r"(\d+) (?:\(\d+ direct, \d+ indirect\) )?bytes in \d+ blocks are (?:definitely|possibly) lost")
-
-
-def must(condition, *said):
-    if not condition:
-        raise AssertionError(" ".join(map(str, said)))
-
-
-def write(name, text):
-    with open(name, "w") as f:
-        f.write(text)
-    return name
 
 
 def rtcheck(program, *words):

@@ -7,13 +7,10 @@ import re
 import subprocess
 import sys
 
+from checks import must, write
+
 BUILD = os.environ["RTC_BUILD"]
 THREE = BUILD + "/tests/suppress/three"
-
-
-def must(condition, *said):
-    if not condition:
-        raise AssertionError(" ".join(map(str, said)))
 
 
 def run(command):
@@ -28,8 +25,7 @@ def main():
         section = f.read().split("## Suppressions and baselines")[1].split("\n## ")[0]
     rules, making, baseline = re.findall(r"^```\n(.*?)^```\n", section, re.M | re.S)
     os.symlink(THREE, "prog")
-    with open("readme.supp", "w") as f:
-        f.write(rules)
+    write("readme.supp", rules)
     done = run("rtcheck --suppressions=readme.supp --print-suppressions --stale-suppressions ./prog")
     must(done.returncode == 7 and "1 time, 10 B: readme.supp:3 (a stack, " in done.stderr, done.stderr)
     must(done.stderr.count(" unused: readme.supp:") == 4, done.stderr)
@@ -45,8 +41,7 @@ def main():
 
     update, compare = baseline.splitlines()
     must(run(update).returncode == 7 and run(compare).returncode == 7, "the baseline")
-    with open("leaks.json", "w") as f:
-        f.write('{"schema":"rtcheck-baseline/1","findings":[]}')
+    write("leaks.json", '{"schema":"rtcheck-baseline/1","findings":[]}')
     must(run(compare).returncode == 23, "nothing is known")
 
 

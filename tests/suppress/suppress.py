@@ -7,6 +7,8 @@ import subprocess
 import sys
 import traceback
 
+from checks import must, write
+
 sys.path.insert(0, os.path.join(os.environ["RTC_SOURCE"], "tests/report"))
 import validate_json
 
@@ -30,17 +32,6 @@ checks = []
 def check(function):
     checks.append(function)
     return function
-
-
-def must(condition, *said):
-    if not condition:
-        raise AssertionError(" ".join(map(str, said)))
-
-
-def write(name, text):
-    with open(name, "w") as f:
-        f.write(text)
-    return name
 
 
 def rtcheck(*words, program=(THREE,), **env):

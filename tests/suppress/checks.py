@@ -1,0 +1,12 @@
+"""checks.py - what drivers of this folder share."""
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def write(name, text):
+    with open(name, "w") as f:
+        f.write(text)
+    return name
