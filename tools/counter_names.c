@@ -10,70 +10,7 @@
 #include <string.h>
 
 #include "counters_priv.h"
-#include "rtcheck/bits.h"
-
-static const char *const source_names[] = {
-#define SOURCE(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-const char *source_name(enum source source)
-{
-    return source_names[source];
-}
-
-static const struct known {
-    const char *name;
-    struct event event;
-} known[] = {
-#define SOFTWARE(word, number, ...)                                                                 \
-    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}},
-#define HARDWARE(word, number) \
-    {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}},
-#define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}},
-#include "rtcheck/counters.def"
-};
-
-static const struct {
-    const char *name;
-    uint32_t id;
-} caches[] = {
-#define CACHE(name, id) {name, PERF_COUNT_HW_CACHE_##id},
-#include "rtcheck/counters.def"
-};
-
-static const struct {
-    const char *name;
-    uint32_t id, result;
-} operations[] = {
-#define OPERATION(name, operation, result) \
-    {name, PERF_COUNT_HW_CACHE_OP_##operation, PERF_COUNT_HW_CACHE_RESULT_##result},
-#include "rtcheck/counters.def"
-};
-
-static bool find_known(const char *name, struct event *e)
-{
-    for (size_t i = 0; i < countof(known); i++)
-        if (strcmp(known[i].name, name) == 0) {
-            *e = known[i].event;
-            return true;
-        }
-    return false;
-}
-
-static bool find_cache(const char *name, struct event *e)
-{
-    for (size_t i = 0; i < countof(caches); i++) {
-        size_t n = strlen(caches[i].name);
-        for (size_t k = 0; strncmp(name, caches[i].name, n) == 0 && k < countof(operations); k++)
-            if (strcmp(name + n, operations[k].name) == 0) {
-                *e = (struct event){SOURCE_HARDWARE, .type = PERF_TYPE_HW_CACHE,
-                                    .config = caches[i].id | operations[k].id << 8 | operations[k].result << 16};
-                return true;
-            }
-    }
-    return false;
-}
+#include "rtcheck/event_names.h"
 
 static bool find_raw(const char *name, struct event *e)
 {
@@ -105,7 +42,7 @@ static bool may_be_tracepoint(const char *name)
     size_t n = strcspn(name, ":");
     snprintf(system, sizeof system, "%.*s", (int)n, name);
     return n > 0 && name[n] == ':' && name[n + 1] != '\0' && name[n + 1] != ':' &&
-           !find_known(system, &e) && !find_cache(system, &e) && !find_raw(system, &e);
+           !event_named(system, &e) && !find_raw(system, &e);
 }
 
 static int is_unknown(const struct counter *c, enum pfm_answer pfm, char err[TOOLS_ERROR_BYTES])
@@ -119,7 +56,7 @@ int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES])
     char name[COUNTER_NAME];
     strcpy(name, c->name);
     take_modes(c, name);
-    if (find_known(name, &c->event) || find_cache(name, &c->event) || find_raw(name, &c->event))
+    if (event_named(name, &c->event) || find_raw(name, &c->event))
         return 0;
     if (strchr(name, '/'))
         return counter_pmu(c, name, err);
@@ -134,11 +71,9 @@ int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES])
 
 void counter_each_name(void (*visit)(const char *name, void *about), void *about)
 {
-    char name[64];
-    for (size_t i = 0; i < countof(known); i++)
-        visit(known[i].name, about);
-    for (size_t i = 0; i < countof(caches) * countof(operations); i++) {
-        snprintf(name, sizeof name, "%s%s", caches[i / countof(operations)].name, operations[i % countof(operations)].name);
+    char room[EVENT_NAME_ROOM];
+    const char *name;
+    struct event e;
+    for (uint32_t n = 0; (name = event_name(n, room, &e)); n++)
         visit(name, about);
-    }
 }

@@ -9,26 +9,6 @@
 
 #include "counters_priv.h"
 
-static const char *const refusals[] = {
-#define REFUSAL(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-static const char *const whys[] = {
-#define WHY(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-const char *refusal_words(enum refusal refusal)
-{
-    return refusals[refusal];
-}
-
-const char *reading_words(enum reading_why why)
-{
-    return whys[why];
-}
-
 /* Are there no hardware counters at all? */
 static bool lacks_pmu(void)
 {
@@ -63,7 +43,7 @@ static void say_not_permitted(struct counter *c)
         fclose(f);
     }
     level[strcspn(level, "\n")] = '\0';
-    snprintf(c->why, sizeof c->why, "%s%s (perf_event_paranoid is %s)", refusals[REFUSAL_PERMISSION],
+    snprintf(c->why, sizeof c->why, "%s%s (perf_event_paranoid is %s)", refusal_words(REFUSAL_PERMISSION),
              c->kernel && !c->event.in_both ? " in the kernel" : "", *level ? level : "not known");
 }
 
@@ -71,7 +51,7 @@ static void say_no_descriptor(struct counter *c)
 {
     struct rlimit files = {0};
     getrlimit(RLIMIT_NOFILE, &files);
-    snprintf(c->why, sizeof c->why, "%s%llu)", refusals[REFUSAL_NO_DESCRIPTOR], (unsigned long long)files.rlim_cur);
+    snprintf(c->why, sizeof c->why, "%s%llu)", refusal_words(REFUSAL_NO_DESCRIPTOR), (unsigned long long)files.rlim_cur);
 }
 
 static enum refusal refusal_of(const struct counter *c)
@@ -110,7 +90,7 @@ void counter_say_why(struct counter *c)
         say_no_descriptor(c);
     } else {
         enum refusal refusal = refusal_of(c);
-        int n = snprintf(c->why, sizeof c->why, "%s", refusals[refusal]);
+        int n = snprintf(c->why, sizeof c->why, "%s", refusal_words(refusal));
         if (refusal == REFUSAL_OTHER)
             snprintf(c->why + n, sizeof c->why - (size_t)n, "%d", -c->refused);
     }

@@ -225,9 +225,9 @@ static void read_event(const struct counter *c, struct counter_row *row)
     if (c->fd < 0)
         row->why = c->why;
     else if (!perf_read(c->fd, &counts))
-        row->why = reading_words(WHY_NOT_READ);
+        row->why = why_words(WHY_NOT_READ);
     else if (!(row->reading = reading_of(&counts)).known)
-        row->why = reading_words(WHY_NEVER_RAN);
+        row->why = why_words(WHY_NEVER_RAN);
 }
 
 unsigned counters_read(const struct counters *all, const struct rusage *usage, uint64_t wall_ns,

@@ -12,38 +12,10 @@
 #ifndef COUNTERS_PRIV_H
 #define COUNTERS_PRIV_H
 
+#include "rtcheck/countable.h"
 #include "tools.h"
 
 struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
-
-enum source {
-#define SOURCE(id, text) SOURCE_##id,
-#include "rtcheck/counters.def"
-    SOURCE_COUNT
-};
-#define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
-
-enum refusal {
-#define REFUSAL(id, text) REFUSAL_##id,
-#include "rtcheck/counters.def"
-    REFUSAL_COUNT
-};
-
-enum reading_why {
-#define WHY(id, text) WHY_##id,
-#include "rtcheck/counters.def"
-    WHY_COUNT
-};
-
-/* As in the runtime. */
-struct event {
-    enum source source;
-    enum source instead;
-    bool in_kernel_only;
-    bool in_both;
-    uint32_t type;
-    uint64_t config, config1, config2;
-};
 
 #define COUNTER_NAME 128
 #define COUNTER_WHY 256
@@ -69,7 +41,6 @@ struct counters {
 int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES]);
 /* Calls visit with each name of the tables. */
 void counter_each_name(void (*visit)(const char *name, void *about), void *about);
-const char *source_name(enum source source);
 
 /* ---- counter_pmu.c --------------------------------------------------------------------------- */
 
@@ -87,8 +58,6 @@ void counter_each_pfm_name(void (*visit)(const char *name, void *about), void *a
 
 /* ---- counter_why.c --------------------------------------------------------------------------- */
 
-const char *refusal_words(enum refusal refusal);
-const char *reading_words(enum reading_why why);
 /* Puts the reason of c->refused into c->why. */
 void counter_say_why(struct counter *c);
 

@@ -20,32 +20,9 @@
 
 #define RTC_API EXPORT
 #include "rtcheck/cpc.h"
+#include "rtcheck/countable.h"
 
 /* ---- what is counted ---------------------------------------------------------------------------- */
-
-/* Where a number comes from.  Those before SOURCE_CLOCKS are perf events. */
-enum source {
-#define SOURCE(id, text) SOURCE_##id,
-#include "rtcheck/counters.def"
-    SOURCE_COUNT
-};
-#define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
-
-struct event {
-    enum source source;
-    enum source instead;   /* a clock that tells the same; SOURCE_NONE: there is none */
-    bool in_kernel_only;   /* happens there alone */
-    bool in_both;          /* the flags make no difference */
-    uint32_t type;         /* of perf_event_attr */
-    uint64_t config, config1, config2;
-};
-
-/* What is known of a counter.  Never a number of one that was not read. */
-enum reading_why {
-#define WHY(id, text) WHY_##id,
-#include "rtcheck/counters.def"
-    WHY_COUNT
-};
 
 struct reading {
     bool known, scaled;
@@ -197,8 +174,7 @@ int event_refine(struct call *c, struct request *r, const struct attribute *a);
 int attribute_is_unknown(struct call *c, const char *name);
 int event_is_unknown(struct call *c, const char *name, const char *why);
 /* The next name of the tables, from *at = 0 on, perhaps made in `room`; NULL: there is none. */
-#define NAME_ROOM 48
-const char *name_next(uint32_t *at, char room[NAME_ROOM], struct event *e, bool *generic);
+const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic);
 
 /* ---- pmu.c ---------------------------------------------------------------------------------------- */
 
@@ -271,15 +247,6 @@ bool has_overflown(const struct request *r);
 
 /* ---- words.c -------------------------------------------------------------------------------------- */
 
-enum refusal {
-#define REFUSAL(id, text) REFUSAL_##id,
-#include "rtcheck/counters.def"
-    REFUSAL_COUNT
-};
-
-const char *refusal_words(enum refusal refusal);
-const char *source_name(enum source source);
-const char *why_name(enum reading_why why);
 /* Tells why the kernel refused to open a counter; the -errno that the program gets. */
 int refused(struct call *c, const struct request *r, int err);
 

@@ -3,71 +3,10 @@
  */
 #include "counters_priv.h"
 
+#include "rtcheck/event_names.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
-
-struct known {
-    const char *name;
-    struct event event;
-};
-
-static const struct known known[] = {
-#define SOFTWARE(word, number, ...)                                                                 \
-    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}},
-#define HARDWARE(word, number) \
-    {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}},
-#define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}},
-#include "rtcheck/counters.def"
-};
-
-static bool find(const char *name, struct event *e)
-{
-    for (size_t i = 0; i < countof(known); i++)
-        if (text_equal(known[i].name, name)) {
-            *e = known[i].event;
-            return true;
-        }
-    return false;
-}
-
-/* ---- caches: CACHE-OPERATION ---------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    uint32_t id;
-} cache[] = {
-#define CACHE(name, id) {name, PERF_COUNT_HW_CACHE_##id},
-#include "rtcheck/counters.def"
-};
-
-static const struct {
-    const char *name;
-    uint32_t id, result;
-} operation[] = {
-#define OPERATION(name, operation, result) \
-    {name, PERF_COUNT_HW_CACHE_OP_##operation, PERF_COUNT_HW_CACHE_RESULT_##result},
-#include "rtcheck/counters.def"
-};
-
-static bool find_operation(uint32_t id, const char *name, struct event *e)
-{
-    for (size_t i = 0; i < countof(operation); i++)
-        if (text_equal(operation[i].name, name)) {
-            *e = (struct event){SOURCE_HARDWARE, .type = PERF_TYPE_HW_CACHE,
-                                .config = id | operation[i].id << 8 | operation[i].result << 16};
-            return true;
-        }
-    return false;
-}
-
-static bool find_cache(const char *name, struct event *e)
-{
-    for (size_t i = 0; i < countof(cache); i++)
-        if (text_starts(name, cache[i].name) &&
-            find_operation(cache[i].id, name + text_length(cache[i].name), e))
-            return true;
-    return false;
-}
 
 static bool find_raw(const char *name, struct event *e)
 {
@@ -92,7 +31,7 @@ static bool has(const char *name, char sign)
 
 int event_of(struct call *c, const char *name, struct event *e)
 {
-    if (find(name, e) || find_cache(name, e) || find_raw(name, e))
+    if (event_named(name, e) || find_raw(name, e))
         return 0;
     if (has(name, '/'))
         return pmu_event(c, name, e);
@@ -103,27 +42,11 @@ int event_of(struct call *c, const char *name, struct event *e)
 
 /* ---- all of them ---------------------------------------------------------------------------------- */
 
-static const char *cache_name(uint32_t n, char *name, struct event *e)
+const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic)
 {
-    struct text t = text_begin(name, NAME_ROOM);
-    if (n >= countof(cache) * countof(operation))
-        return NULL;
-    text_put(&t, cache[n / countof(operation)].name);
-    text_put(&t, operation[n % countof(operation)].name);
-    text_end(&t);
-    find_cache(name, e);
+    const char *name = event_name((*at)++, room, e);
+    *generic = name && text_starts(name, "PAPI_");
     return name;
-}
-
-const char *name_next(uint32_t *at, char room[NAME_ROOM], struct event *e, bool *generic)
-{
-    uint32_t n = (*at)++;
-    *generic = false;
-    if (n >= countof(known))
-        return cache_name(n - countof(known), room, e);
-    *e = known[n].event;
-    *generic = text_starts(known[n].name, "PAPI_");
-    return known[n].name;
 }
 
 /* ---- attributes ----------------------------------------------------------------------------------- */

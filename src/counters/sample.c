@@ -115,7 +115,7 @@ static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
     if (got == 0)
         return gone(c, r, "n/a: it is pinned, and somebody else has the counters");
     if (got < 0)
-        return gone(c, r, why_name(WHY_NOT_READ));
+        return gone(c, r, why_words(WHY_NOT_READ));
     if (set->alone) { /* value, enabled, running */
         words[GROUP_HEADER] = words[0];
         words[0] = 1;
@@ -176,7 +176,7 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
         return err;
     for (uint32_t i = 0; i < set->count; i++)
         if (now.why[i] != WHY_COUNT) {
-            text_put(call_because(c, RTC_CPC_UNAVAILABLE, set->request[i].name), why_name(now.why[i]));
+            text_put(call_because(c, RTC_CPC_UNAVAILABLE, set->request[i].name), why_words(now.why[i]));
             return -EAGAIN;
         }
     for (uint32_t i = 0; i < set->count; i++) {

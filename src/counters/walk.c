@@ -40,7 +40,7 @@ static void walk_tables(const struct audience *w, bool generic, bool hardware)
 {
     struct event e;
     bool is_generic;
-    char room[NAME_ROOM];
+    char room[EVENT_NAME_ROOM];
     const char *name;
     for (uint32_t at = 0; (name = name_next(&at, room, &e, &is_generic));) {
         if (is_generic != generic || (hardware && e.source != SOURCE_HARDWARE))

@@ -7,47 +7,15 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 
-static const char *const source_names[] = {
-#define SOURCE(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-static const char *const refusals[] = {
-#define REFUSAL(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-static const char *const why_names[] = {
-#define WHY(id, text) text,
-#include "rtcheck/counters.def"
-};
-
-const char *source_name(enum source source)
-{
-    return source_names[source];
-}
-
-const char *refusal_words(enum refusal refusal)
-{
-    return refusals[refusal];
-}
-
-const char *why_name(enum reading_why why)
-{
-    return why_names[why];
-}
-
-/* ---- what the kernel says ----------------------------------------------------------------------- */
-
 static int not_found(struct call *c, const struct request *r)
 {
     struct text *w = call_because(c, RTC_CPC_INVALID_EVENT, r->name);
     if (r->event.source != SOURCE_HARDWARE)
-        text_put(w, refusals[REFUSAL_NO_EVENT]);
+        text_put(w, refusal_words(REFUSAL_NO_EVENT));
     else if (c->cpc->lacks_hardware == -ENOENT)
-        text_put(w, refusals[REFUSAL_NO_PMU]);
+        text_put(w, refusal_words(REFUSAL_NO_PMU));
     else
-        text_put(w, refusals[REFUSAL_NOT_OF_PMU]);
+        text_put(w, refusal_words(REFUSAL_NOT_OF_PMU));
     return -EINVAL;
 }
 
@@ -56,7 +24,7 @@ static int not_permitted(struct call *c, const struct request *r)
     struct text *w = call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, r->name);
     int64_t level;
     bool in_kernel = r->flags & RTC_CPC_COUNT_SYSTEM;
-    text_put(w, refusals[REFUSAL_PERMISSION]);
+    text_put(w, refusal_words(REFUSAL_PERMISSION));
     text_put(w, in_kernel ? " in the kernel" : "");
     text_put(w, " (perf_event_paranoid is ");
     if (!os_perf_paranoid(&level)) {
@@ -72,7 +40,7 @@ static int not_permitted(struct call *c, const struct request *r)
 static int no_descriptors(struct call *c, const struct request *r, int err)
 {
     struct text *w = call_because(c, RTC_CPC_RESOURCE_UNAVAIL, r->name);
-    text_put(w, refusals[err == -EMFILE ? REFUSAL_NO_DESCRIPTOR : REFUSAL_NO_FILE]);
+    text_put(w, refusal_words(err == -EMFILE ? REFUSAL_NO_DESCRIPTOR : REFUSAL_NO_FILE));
     if (err == -EMFILE) {
         text_decimal(w, os_limit(RLIMIT_NOFILE));
         text_put(w, ")");
@@ -82,14 +50,14 @@ static int no_descriptors(struct call *c, const struct request *r, int err)
 
 static int say(struct call *c, const struct request *r, int subcode, enum refusal why, int err)
 {
-    text_put(call_because(c, subcode, r->name), refusals[why]);
+    text_put(call_because(c, subcode, r->name), refusal_words(why));
     return err;
 }
 
 static int not_explained(struct call *c, const struct request *r, int err)
 {
     struct text *w = call_because(c, RTC_CPC_RESOURCE_UNAVAIL, r->name);
-    text_put(w, refusals[REFUSAL_OTHER]);
+    text_put(w, refusal_words(REFUSAL_OTHER));
     text_decimal(w, (uint64_t)-err);
     return err;
 }
