@@ -95,19 +95,6 @@ static void add_other_errors(struct segment *s)
     e->region = REGION_LIBC;
 }
 
-static void add_costs(struct image_header *h)
-{
-    h->costs_known = COST_CLOCK | COST_RUSAGE;
-    h->task_clock_ns = 12345678;
-    h->minor_faults = 412;
-    h->major_faults = 1;
-    h->voluntary_switches = 3;
-    h->involuntary_switches = 2;
-    h->max_rss_bytes = 8 << 20;
-    h->segment_bytes = 98304;
-    h->peak_bytes = 123456;
-}
-
 static uint32_t add_root(struct build *b)
 {
     uint32_t area = add_map(b, build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 0x560000000000ull);
@@ -122,7 +109,8 @@ static uint32_t add_root(struct build *b)
     build_large(l, 10, 2, 100000, 2);
     add_threads(b, area, 40, 33);
     add_other_errors(add_errors(b, area));
-    add_costs(build_image_header(b, area));
+    build_costs(build_image_header(b, area), COST_CLOCK | COST_RUSAGE);
+    build_image_header(b, area)->peak_bytes = 123456;
     build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
     build_image_header(b, area)->bad_frees[LOST_MISALIGNED] = 1;
     build_image_header(b, area)->bad_frees[LOST_BAD] = 3;

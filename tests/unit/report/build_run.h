@@ -127,6 +127,19 @@ static inline uint32_t build_image(struct build *b, uint32_t number, uint32_t pa
     return area;
 }
 
+/* What an image cost; `known` of COST_CLOCK, COST_RUSAGE. */
+static inline void build_costs(struct image_header *h, uint32_t known)
+{
+    h->costs_known = known;
+    h->task_clock_ns = 12345678;
+    h->minor_faults = 412;
+    h->major_faults = 1;
+    h->voluntary_switches = 3;
+    h->involuntary_switches = 2;
+    h->max_rss_bytes = 8 << 20;
+    h->segment_bytes = 98304;
+}
+
 /* A further area of the image that `previous` belongs to. */
 static inline uint32_t build_more(struct build *b, uint32_t previous)
 {

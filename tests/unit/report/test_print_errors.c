@@ -460,39 +460,27 @@ static void test_use(void **state)
     must_say(text_of(&b, (struct print_options){0}), "; peak 19.5 KiB in one process\n");
 }
 
-static void costs_set(struct image_header *h, uint32_t known)
-{
-    h->costs_known = known;
-    h->task_clock_ns = 12345678;
-    h->minor_faults = 412;
-    h->major_faults = 1;
-    h->voluntary_switches = 3;
-    h->involuntary_switches = 2;
-    h->max_rss_bytes = 8 << 20;
-    h->segment_bytes = 98304;
-}
-
 static void test_costs(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0), q;
 
     (void)state;
-    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     must_say(text_of(&b, (struct print_options){0}),
              "COST            task clock 12.346 ms\n"
              "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB\n"
              "                checker: 5 allocs, 4 frees, 96.0 KiB of records\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
-    costs_set(build_image_header(&b, p.area), COST_CLOCK);
+    build_costs(build_image_header(&b, p.area), COST_CLOCK);
     must_say(text_of(&b, (struct print_options){0}),
              "COST            task clock 12.346 ms\n"
              "                page faults, context switches, max rss n/a: the system did not tell\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     q = an_image(&b, 2, 1);
-    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     build_image_header(&b, q.area)->state = IMAGE_OPEN;
     must_say(text_of(&b, (struct print_options){0}),
              "COST            task clock 12.346 ms (of 1 of 2 processes)\n");
@@ -532,7 +520,7 @@ static struct build with_our_share(uint64_t faults)
     c->alloc_times[cost_time_class(90)] = 3900;
     c->alloc_times[cost_time_class(1000)] = 100;
     c->free_times[cost_time_class(40)] = 2000;
-    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     return b;
 }
 
@@ -564,8 +552,8 @@ static void test_costs_of_exec(void **state)
 
     (void)state;
     build_image_header(&b, p.area)->end_how = END_EXEC;
-    costs_set(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-    costs_set(build_image_header(&b, area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, area), COST_CLOCK | COST_RUSAGE);
     must_say(text_of(&b, (struct print_options){0}), "COST            task clock 12.346 ms\n");
 }
 
