@@ -1,0 +1,51 @@
+/*
+ * costs.h - what of the run's costs is ours (costs.c).
+ */
+#ifndef COSTS_H
+#define COSTS_H
+
+#include "pool.h"
+
+extern uint32_t cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
+
+void costs_start(void);
+void costs_stop(void); /* the processor's clock is about to be forbidden */
+void costs_after_fork(void);
+
+/* Is the operation that begins one of those that are timed?  Each asks, once. */
+ALWAYS_INLINE bool cost_is_due(void)
+{
+#ifdef RTC_UNTIMED /* what tests/counters/accounting.py compares with */
+    return false;
+#endif
+    struct thread *t = self;
+    return t && unlikely(--t->cost_left < 0);
+}
+
+/* Then: around the same call, made again. */
+enum cost_call {
+    COST_IGNORED, /* it is not, after all */
+    COST_TIMED,
+    COST_COUNTED, /* its page faults are */
+    COST_APART, /* it is a handler's, in the midst of one that is timed */
+};
+
+enum cost_call cost_begin(enum cost_work work, uint64_t bytes); /* that it may clear or copy */
+void cost_end(enum cost_call call);
+
+/* Inside one: from here on it does `work`. */
+ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
+{
+    if (w->apart || !w->pieces)
+        return;
+    uint64_t now = os_ticks();
+    w->ticks[w->work] += (int64_t)(now - w->since - cost_clock_ticks);
+    w->work = work;
+    w->since = now;
+}
+
+/* Around what is rare or takes long, and is none of an operation's time.  ns of the thread's own clock. */
+uint64_t cost_phase_begin(void);
+void cost_phase_end(enum cost_work work, uint64_t since);
+
+#endif

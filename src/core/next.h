@@ -1,0 +1,72 @@
+/*
+ * next.h - the functions behind ours, as the loader would have found them without us (next.c).
+ */
+#ifndef NEXT_H
+#define NEXT_H
+
+#include <spawn.h>
+
+#include "base.h"
+
+struct next {
+    void (*exit)(int);
+    int (*fork)(void);
+    int (*_Fork)(void);
+    int (*execvpe)(const char *, char *const[], char *const[]);
+    int (*fexecve)(int, char *const[], char *const[]);
+    int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                       const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                        const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*system)(const char *);
+    void *(*popen)(const char *, const char *); /* a FILE, which is none of our business */
+    int (*wordexp)(const char *, void *, int);
+    int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
+    long (*syscall)(long, ...);
+    int (*prctl)(int, ...);
+    int (*sigaction)(int, const void *, void *); /* struct sigaction, whose header has names of ours */
+    void *(*signal)(int, void *);
+    void *(*sysv_signal)(int, void *);
+    void *(*sigset)(int, void *);
+    void (*siglongjmp)(void *, int) __attribute__((noreturn));
+    void (*longjmp_chk)(void *, int) __attribute__((noreturn));
+    /* a sanitizer's, where its runtime is in the process, too: leaks are its business then */
+    void (*lsan_disable)(void);
+    void (*lsan_enable)(void);
+    void (*lsan_ignore_object)(const void *);
+    void (*lsan_register_root_region)(const void *, size_t);
+    void (*lsan_unregister_root_region)(const void *, size_t);
+    void (*lsan_do_leak_check)(void);
+    int (*lsan_do_recoverable_leak_check)(void);
+    /* libc's own heap, for blocks that came from there */
+    void (*free)(void *);
+    void *(*realloc)(void *, size_t);
+    size_t (*malloc_usable_size)(void *);
+    /* the address space */
+    void *(*mmap)(void *, size_t, int, int, int, long);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, ...);
+    void *(*shmat)(int, const void *, int);
+    int (*shmdt)(const void *);
+    void *(*sbrk)(intptr_t);
+    int (*brk)(void *);
+    int (*madvise)(void *, size_t, int);
+    int (*posix_madvise)(void *, size_t, int);
+    int (*mprotect)(void *, size_t, int);
+    int (*pkey_mprotect)(void *, size_t, int, int);
+    int (*mlock)(const void *, size_t);
+    int (*mlock2)(const void *, size_t, unsigned);
+    int (*munlock)(const void *, size_t);
+    int (*mlockall)(int);
+    int (*munlockall)(void);
+    int (*msync)(void *, size_t, int);
+    int (*remap_file_pages)(void *, size_t, int, size_t, int);
+};
+
+extern struct next next;
+/* Fills `next`; may be called again, any time libc works. */
+void next_resolve(void);
+/* One of them, also for a library's constructor that runs before ours. */
+#define NEXT(name) (likely(next.name) ? (void)0 : next_resolve(), next.name)
+
+#endif

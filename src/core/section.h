@@ -1,0 +1,85 @@
+/*
+ * section.h - critical sections: around all that a fork, or a handler, must not find half done.
+ */
+#ifndef SECTION_H
+#define SECTION_H
+
+#include "pool.h"
+#include "unwinder.h"
+
+enum section_kind {
+    SECTION_NORMAL,
+    SECTION_HANDLER, /* a signal handler that interrupted a section of its own thread */
+    SECTION_BOOT,    /* nothing works yet */
+    SECTION_CALLBACK, /* a callback must not allocate */
+};
+
+/*
+ * Lives on the stack; its address in thread.crit says where the section was entered, its mark
+ * whether that frame still exists (siglongjmp leaves sections without a word).
+ */
+struct section {
+    uint64_t mark;
+    struct thread *t;
+    uint32_t go;
+    enum section_kind kind;
+};
+
+#define SECTION_MARK 0x5ec7104e5ec7104eull
+
+void stack_compare(void); /* stack_oracle.c */
+bool section_begin_slow(struct section *s);
+bool section_begin_to_allocate_slow(struct section *s, const struct entry *at);
+void section_end_slow(struct section *s);
+
+/* As nearly always. */
+ALWAYS_INLINE bool section_begin_quickly(struct section *s)
+{
+    struct thread *t = self;
+    if (likely(t && !atomic_load_explicit(&t->crit, memory_order_relaxed))) {
+        s->mark = SECTION_MARK;
+        s->t = t;
+        s->kind = SECTION_NORMAL;
+        atomic_store_explicit(&t->crit, (uintptr_t)s, memory_order_relaxed);
+        if (unlikely(fence_entries))
+            atomic_thread_fence(memory_order_seq_cst);
+        else
+            atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier of a fork */
+        s->go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+        if (likely(s->go))
+            return true;
+        atomic_store_explicit(&t->crit, 0, memory_order_release);
+    }
+    return false;
+}
+
+/* false: s->kind says what can still be done; no section_end then. */
+ALWAYS_INLINE bool section_begin(struct section *s)
+{
+    return likely(section_begin_quickly(s)) || section_begin_slow(s);
+}
+
+/* The same for what gives a block to the program's call `at`: a callback may not have it. */
+ALWAYS_INLINE bool section_begin_to_allocate(struct section *s, const struct entry *at)
+{
+    return likely(section_begin_quickly(s)) || section_begin_to_allocate_slow(s, at);
+}
+
+ALWAYS_INLINE void section_end(struct section *s)
+{
+    struct thread *t = s->t;
+    atomic_store_explicit(&t->crit, 0, memory_order_release);
+    if (unlikely(t->after || atomic_load_explicit(&t->deferred.count, memory_order_relaxed)))
+        section_end_slow(s);
+#ifdef RTC_ORACLE
+    stack_compare();
+#endif
+}
+
+/*
+ * The calling thread is about to longjmp to a frame whose stack pointer is `target`: a critical
+ * section below it, interrupted by the handler that jumps, is left.
+ */
+void section_leave_by_jump(uintptr_t target);
+
+#endif
