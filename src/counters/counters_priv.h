@@ -65,7 +65,8 @@ struct request {
     uint32_t position; /* among what that one tells */
     uint64_t from;     /* the preset that it started with, */
     struct counts at;  /* when it had counted so much */
-    uint64_t held;     /* of a clock, while the set is stopped: what it had counted then */
+    uint64_t held;     /* of a clock, while the set is stopped: what it had counted then, */
+    uint8_t held_why;  /* enum reading_why; not WHY_COUNT: it could not be read at a stop since the start */
 };
 
 /* Whom a set counts. */
@@ -109,7 +110,7 @@ struct rtc_cpc {
     struct cell *free_sets, *free_bufs;
     rtc_cpc_errhndlr_t *handler; /* NULL: the default one */
     int signal;
-    int lacks_hardware, lacks_software; /* the error of a probe; 0: there are some */
+    int lacks_hardware, lacks_software; /* the error of the last probe; 0: there are some */
     char name[64], reference[160];
 };
 
@@ -146,6 +147,9 @@ uint64_t thread_number(void);
 /* ---- handle.c ------------------------------------------------------------------------------------- */
 
 bool is_handle(const rtc_cpc_t *cpc);
+/* The error of a probe, made again where the last one found no descriptor; 0: there is a PMU.  Locked. */
+int handle_lacks_hardware(rtc_cpc_t *cpc);
+unsigned handle_counters(rtc_cpc_t *cpc); /* rtc_cpc_npic, locked */
 /* A cleared cell; NULL: no memory.  Locked. */
 void *cell_take(rtc_cpc_t *cpc, enum cell_kind kind);
 void cell_give(struct cell *o);

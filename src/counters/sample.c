@@ -72,12 +72,18 @@ static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source,
     }
 }
 
+static void hold(rtc_cpc_set_t *set, struct request *r)
+{
+    r->held_why = (uint8_t)read_clock(set, r->source, &r->held);
+}
+
+/* What was missed once, at a stop or when it goes on, is missing until the next start. */
 void clocks_hold(rtc_cpc_set_t *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         struct request *r = &set->request[i];
-        if (!is_perf(r))
-            read_clock(set, r->source, &r->held);
+        if (!is_perf(r) && r->held_why == WHY_COUNT)
+            hold(set, r);
     }
     cpu_time(set, &set->cpu_held);
 }
@@ -86,9 +92,12 @@ void clocks_go(rtc_cpc_set_t *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         struct request *r = &set->request[i];
-        uint64_t now;
-        if (!is_perf(r) && read_clock(set, r->source, &now) == WHY_COUNT)
-            r->at.value += now - r->held;
+        uint64_t before = r->held;
+        if (is_perf(r) || r->held_why != WHY_COUNT)
+            continue;
+        hold(set, r);
+        if (r->held_why == WHY_COUNT)
+            r->at.value += r->held - before;
     }
     uint64_t now;
     if (cpu_time(set, &now))
@@ -152,8 +161,9 @@ static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, struct snapshot *
 {
     const struct request *r = &set->request[i];
     now->counts[i] = (struct counts){.value = r->held};
-    now->why[i] = set->bound && !set->counting ? WHY_COUNT :
-                                                 (uint8_t)read_clock(set, r->source, &now->counts[i].value);
+    now->why[i] = r->held_why;
+    if (r->held_why == WHY_COUNT && !(set->bound && !set->counting))
+        now->why[i] = (uint8_t)read_clock(set, r->source, &now->counts[i].value);
 }
 
 int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now)
@@ -171,6 +181,9 @@ int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now
 int set_start(struct call *c, rtc_cpc_set_t *set)
 {
     struct snapshot now;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (!is_perf(&set->request[i]))
+            hold(set, &set->request[i]);
     int err = snapshot_take(c, set, &now);
     if (err)
         return err;

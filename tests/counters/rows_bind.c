@@ -381,6 +381,12 @@ void row_no_descriptors(void)
     must(rtc_cpc_bind_curlwp(cpc, clock, 0) == 0); /* needs none */
     touch(64);
     must(is_about(sampled(cpc, clock, 0), 64));
+    must(rtc_cpc_unbind(cpc, clock) == 0);
+    rtc_cpc_t *early = rtc_cpc_open(RTC_CPC_VER_CURRENT);
+    must(early && rtc_cpc_caps(early) == 0); /* nobody knows */
+    close(fd);
+    must(rtc_cpc_caps(early) == rtc_cpc_caps(cpc) && rtc_cpc_npic(early) == rtc_cpc_npic(cpc));
+    must(strcmp(rtc_cpc_cciname(early), rtc_cpc_cciname(cpc)) == 0);
 }
 
 /* No call that the sandbox may forbid is made; clocks that are allowed go on. */
@@ -402,7 +408,14 @@ void row_sandbox(void)
     uint64_t first = sampled(cpc, clock, 0);
     spin();
     must(sampled(cpc, clock, 0) > first);
-    must(rtc_cpc_disable(cpc) == 0 && rtc_cpc_enable(cpc) == 0);
+    must(rtc_cpc_disable(cpc) == 0);
+    must(rtc_cpc_set_sample(cpc, usage, other) == 0); /* what it had counted by then is not known, either */
+    must(rtc_cpc_buf_reading(cpc, other, 0, &r) == 0 && !r.known && !r.value);
+    first = sampled(cpc, clock, 0);
+    spin();
+    must(sampled(cpc, clock, 0) == first && rtc_cpc_enable(cpc) == 0);
+    spin();
+    must(sampled(cpc, clock, 0) > first);
     must(rtc_cpc_unbind(cpc, set) == 0);
     rtc_cpc_t *another = rtc_cpc_open(RTC_CPC_VER_CURRENT);
     must(another && rtc_cpc_caps(another) == 0 && rtc_cpc_close(cpc) == 0);
