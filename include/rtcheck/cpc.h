@@ -82,7 +82,7 @@ RTC_API unsigned rtc_cpc_caps(rtc_cpc_t *cpc);
 
 /*
  * What counts: the processor's name, or "software only".  And where its events are told of.  Strings of
- * the handle.
+ * the handle.  These four are asked again of the kernel where no descriptor was left to ask with.
  */
 RTC_API const char *rtc_cpc_cciname(rtc_cpc_t *cpc);
 RTC_API const char *rtc_cpc_cpuref(rtc_cpc_t *cpc);

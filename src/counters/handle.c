@@ -101,9 +101,20 @@ static int probe(uint32_t type, uint64_t config)
     return 0;
 }
 
+/* Nothing that was learnt of the machine. */
+static bool is_passing(int err)
+{
+    return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
 static bool has_hardware(const rtc_cpc_t *cpc)
 {
     return !cpc->lacks_hardware;
+}
+
+static unsigned counters_of(const rtc_cpc_t *cpc)
+{
+    return has_hardware(cpc) ? os_processor_counters() : 0;
 }
 
 static void describe(rtc_cpc_t *cpc)
@@ -123,6 +134,26 @@ static void describe(rtc_cpc_t *cpc)
         text_put(&where, cpc->name);
     }
     text_end(&where);
+}
+
+static void look(rtc_cpc_t *cpc)
+{
+    cpc->lacks_software = probe(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    cpc->lacks_hardware = probe(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    describe(cpc);
+}
+
+int handle_lacks_hardware(rtc_cpc_t *cpc)
+{
+    if (is_passing(cpc->lacks_software) || is_passing(cpc->lacks_hardware))
+        look(cpc);
+    return cpc->lacks_hardware;
+}
+
+unsigned handle_counters(rtc_cpc_t *cpc)
+{
+    (void)handle_lacks_hardware(cpc);
+    return counters_of(cpc);
 }
 
 /* ---- open and close --------------------------------------------------------------------------- */
@@ -148,9 +179,7 @@ static rtc_cpc_t *new_handle(void)
     if (!cpc)
         return NULL;
     cpc->signal = 29; /* SIGIO */
-    cpc->lacks_software = probe(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-    cpc->lacks_hardware = probe(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
-    describe(cpc);
+    look(cpc);
     cpc->cell.cpc = cpc;
     cpc->cell.kind = CELL_HANDLE;
     return cpc;
@@ -238,26 +267,38 @@ void counters_forked(bool rebind)
 
 /* ---- questions -------------------------------------------------------------------------------- */
 
+/* A handle whose machine was looked at. */
+static bool is_looked_at(rtc_cpc_t *cpc)
+{
+    struct os_signals signals;
+    if (!is_handle(cpc))
+        return false;
+    room_lock(&signals);
+    (void)handle_lacks_hardware(cpc);
+    room_unlock(&signals);
+    return true;
+}
+
 EXPORT unsigned rtc_cpc_npic(rtc_cpc_t *cpc)
 {
-    return is_handle(cpc) && has_hardware(cpc) ? os_processor_counters() : 0;
+    return is_looked_at(cpc) ? counters_of(cpc) : 0;
 }
 
 EXPORT unsigned rtc_cpc_caps(rtc_cpc_t *cpc)
 {
-    if (!is_handle(cpc) || cpc->lacks_software)
+    if (!is_looked_at(cpc) || cpc->lacks_software)
         return 0;
     return RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE;
 }
 
 EXPORT const char *rtc_cpc_cciname(rtc_cpc_t *cpc)
 {
-    return is_handle(cpc) ? cpc->name : NULL;
+    return is_looked_at(cpc) ? cpc->name : NULL;
 }
 
 EXPORT const char *rtc_cpc_cpuref(rtc_cpc_t *cpc)
 {
-    return is_handle(cpc) ? cpc->reference : NULL;
+    return is_looked_at(cpc) ? cpc->reference : NULL;
 }
 
 EXPORT int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler)

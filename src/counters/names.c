@@ -61,7 +61,7 @@ int attribute_is_unknown(struct call *c, const char *name)
 /* Whose counter is whose is the kernel's business. */
 static int refuse_counter(struct call *c, uint64_t picnum)
 {
-    bool exists = picnum < rtc_cpc_npic(c->cpc);
+    bool exists = picnum < handle_counters(c->cpc);
     struct text *w = call_because(c, exists ? RTC_CPC_PIC_NOT_CAPABLE : RTC_CPC_INVALID_PICNUM, "");
     text_put(w, exists ? "the kernel chooses the counter: " : "there is no such counter: ");
     text_decimal(w, picnum);

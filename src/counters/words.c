@@ -12,7 +12,7 @@ static int not_found(struct call *c, const struct request *r)
     struct text *w = call_because(c, RTC_CPC_INVALID_EVENT, r->name);
     if (r->event.source != SOURCE_HARDWARE)
         text_put(w, refusal_words(REFUSAL_NO_EVENT));
-    else if (c->cpc->lacks_hardware == -ENOENT)
+    else if (handle_lacks_hardware(c->cpc) == -ENOENT)
         text_put(w, refusal_words(REFUSAL_NO_PMU));
     else
         text_put(w, refusal_words(REFUSAL_NOT_OF_PMU));
