@@ -54,7 +54,7 @@ void images_drop_taken(struct report *r);
 void images_join(struct report *r);
 void image_free(struct image *image);
 
-/* ---- read.c ------------------------------------------------------------------------------- */
+/* ---- read.c, read_leaks.c ----------------------------------------------------------------- */
 
 /* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
 bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy);

@@ -3,7 +3,8 @@
  *
  *   view.c      the file: checked, area by area, in copies of our own
  *   images.c    which process images there are, and which of them are still needed by the living
- *   read.c      one image's areas -> what it had in use, its depot, its modules
+ *   read.c      one image's areas -> what it had in use (read_blocks.c, by stack: counts.c), could not get at any
+ *               more (read_leaks.c), had mapped (read_maps.c), its errors and texts; read_priv.h
  *   map.c       what its numbers mean: stacks, modules
  *   errors.c    what was found wrong in it
  *   leaks.c     which of its blocks it could not get at any more, and who points to the others

@@ -1,0 +1,201 @@
+/*
+ * read_blocks.c - what an image had in use: blocks and bytes by stack.
+ *
+ * What is kept of a slab is how many blocks and bytes each stack has in it: a part.  That is also how two
+ * current copies of one slab are told apart, which a kill in the middle of a copy leaves behind: of two for one
+ * place the higher epoch stays.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "read_priv.h"
+
+/* ---- parts: what one slab, large block or chunk of threads adds ----------------------------- */
+
+struct part_key {
+    uint64_t kind;
+    uint64_t index;
+};
+
+/* Of a slab, where it is small: a large heap has as many of these as blocks. */
+struct part_count {
+    uint32_t stack;
+    uint32_t blocks;
+    uint32_t bytes;
+};
+
+struct part {
+    struct part_key key;
+    uint64_t epoch;
+    struct part_count *counts;
+    uint32_t count;
+    struct count large; /* the one block of a large block's part */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t blocks, around_bytes; /* of a slab's part: what its blocks in use did not ask for */
+    uint32_t record_bytes;
+    UT_hash_handle hh;
+};
+
+/* The part to fill for this place, empty; NULL: a later copy of it is known. */
+static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, uint64_t epoch)
+{
+    struct part_key key = {kind, index};
+    struct part *part;
+
+    HASH_FIND(hh, rd->parts, &key, sizeof key, part);
+    if (part && part->epoch > epoch)
+        return NULL;
+    if (!part) {
+        part = must_have(calloc(1, sizeof *part));
+        part->key = key;
+        HASH_ADD(hh, rd->parts, key, sizeof key, part);
+    }
+    free(part->counts);
+    part->counts = NULL;
+    part->count = 0;
+    part->large = (struct count){0};
+    part->allocs = part->frees = part->blocks = part->around_bytes = 0;
+    part->epoch = epoch;
+    return part;
+}
+
+static void part_take_counts(struct part *part, const struct counts *c)
+{
+    if (c->count == 0)
+        return;
+    part->counts = must_have(malloc(c->count * sizeof part->counts[0]));
+    for (uint32_t i = 0; i < c->count; i++)
+        part->counts[i] = (struct part_count){c->items[i].stack, (uint32_t)c->items[i].blocks,
+                                              (uint32_t)c->items[i].bytes};
+    part->count = c->count;
+}
+
+/* ---- segments ------------------------------------------------------------------------------- */
+
+/* An image's own live block: what it inherited is its parent's to report. */
+static bool is_own_live(uint64_t word)
+{
+    return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
+}
+
+static uint32_t alloc_stack(const struct block_record *b)
+{
+    return (uint32_t)(atomic_load_explicit(&b->stacks, memory_order_relaxed) >> 32);
+}
+
+void read_slab(struct reading *rd, const struct segment *s)
+{
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    struct part *part = part_for(rd, SEGMENT_SLAB, s->index, epoch);
+
+    if (!part)
+        return;
+    counts_clear(&rd->scratch);
+    for (uint32_t i = 0; i < s->capacity; i++) {
+        const struct block_record *b = segment_item(s, i);
+        uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+        if (!is_own_live(word))
+            continue;
+        counts_add(&rd->scratch, alloc_stack(b), 1, word_size(word));
+        part->blocks++;
+        part->around_bytes += s->slot_bytes > word_size(word) ? s->slot_bytes - word_size(word) : 0;
+    }
+    part->record_bytes = s->item_bytes;
+    part_take_counts(part, &rd->scratch);
+}
+
+static bool large_is_over(uint64_t word)
+{
+    return word_state(word) == BLOCK_NEVER || word_state(word) == BLOCK_FREE;
+}
+
+/* Items are places in a table, used again: one that is over says nothing of the unit's next owner. */
+void read_large(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct large_record *l = segment_item(s, i);
+        uint64_t word = atomic_load_explicit(&l->block.word, memory_order_relaxed);
+        uint64_t request = atomic_load_explicit(&l->request, memory_order_relaxed);
+        struct part *part;
+        if (large_is_over(word) || atomic_load_explicit(&l->superseded, memory_order_relaxed))
+            continue;
+        part = part_for(rd, SEGMENT_LARGE, l->unit, l->epoch);
+        if (!part || !is_own_live(word))
+            continue;
+        part->large = (struct count){alloc_stack(&l->block), 1, request};
+    }
+}
+
+/* They stand in the file once. */
+void read_recorded(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct recorded_block *r = segment_item(s, i);
+        if (is_own_live(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
+            counts_add(&rd->recorded, alloc_stack(&r->block), 1,
+                       atomic_load_explicit(&r->bytes, memory_order_relaxed));
+    }
+}
+
+void read_threads(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    struct part *part = part_for(rd, SEGMENT_THREADS, s->index, epoch);
+
+    for (uint32_t i = 0; part && i < count; i++) {
+        const struct thread_record *t = segment_item(s, i);
+        part->allocs += atomic_load_explicit(&t->allocs, memory_order_relaxed);
+        part->frees += atomic_load_explicit(&t->frees, memory_order_relaxed);
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static void sum_parts(struct reading *rd, struct counts *all)
+{
+    struct part *part, *next;
+
+    for (uint32_t i = 0; i < rd->recorded.count; i++)
+        counts_add(all, rd->recorded.items[i].stack, rd->recorded.items[i].blocks, rd->recorded.items[i].bytes);
+    counts_free(&rd->recorded);
+    HASH_ITER (hh, rd->parts, part, next) {
+        for (uint32_t i = 0; i < part->count; i++)
+            counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);
+        if (part->large.blocks > 0)
+            counts_add(all, part->large.stack, part->large.blocks, part->large.bytes);
+        rd->image->allocs += part->allocs;
+        rd->image->frees += part->frees;
+        own_share_add_blocks(&rd->report->own_share, part->blocks, part->record_bytes, part->around_bytes);
+        HASH_DEL(rd->parts, part);
+        free(part->counts);
+        free(part);
+    }
+}
+
+static void use_stacks(struct report *r, struct image *image, const struct counts *all)
+{
+    image->uses = must_have(calloc(all->count + 1, sizeof image->uses[0]));
+    image->use_count = all->count;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct count *c = &all->items[i];
+        image->uses[i] = (struct use){site_of_stack(r, image, c->stack), c->blocks, c->bytes};
+        image->live_blocks += c->blocks;
+        image->live_bytes += c->bytes;
+    }
+}
+
+void take_blocks(struct reading *rd)
+{
+    struct counts all = {0};
+
+    sum_parts(rd, &all);
+    use_stacks(rd->report, rd->image, &all);
+    counts_free(&rd->scratch);
+    counts_free(&all);
+}

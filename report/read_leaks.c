@@ -1,0 +1,126 @@
+/*
+ * read_leaks.c - which blocks an image could not get at any more, at its end or at a check in mid-run.
+ *
+ * Groups name roots by number, and stacks by what the map says: they are noted at first, and read again when all
+ * else is known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "read_priv.h"
+
+/* Roots are numbered through all chunks, which may stand in any order. */
+struct chunk_root {
+    uint64_t chunk;
+    uint32_t place;
+    struct root_record root;
+};
+
+/* They are as many as stacks: not copied to wait for the map, but looked for again. */
+void note_leaks(struct reading *rd)
+{
+    uint32_t count = rd->leak_area_count;
+
+    if (count > 0 && rd->leak_areas[count - 1] == rd->area)
+        return;
+    rd->leak_areas = grow(rd->leak_areas, count, sizeof rd->leak_areas[0]);
+    rd->leak_areas[rd->leak_area_count++] = rd->area;
+}
+
+void read_roots(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count && rd->root_count < LEAKS_MAX; i++) {
+        struct chunk_root *root;
+        rd->roots = grow(rd->roots, rd->root_count, sizeof *rd->roots);
+        root = &rd->roots[rd->root_count++];
+        root->chunk = s->index;
+        root->place = i;
+        memcpy(&root->root, segment_item(s, i), sizeof root->root);
+    }
+}
+
+void read_check(struct reading *rd, const struct segment *s, uint64_t at)
+{
+    const struct leak_check_record *check = segment_item(s, 0);
+
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0 ||
+        atomic_load_explicit(&check->told, memory_order_relaxed) != 0)
+        return;
+    memcpy((void *)&rd->check, (const void *)check, sizeof rd->check);
+    rd->check_at = at + sizeof *s;
+}
+
+static int by_chunk(const void *a_, const void *b_)
+{
+    const struct chunk_root *a = a_, *b = b_;
+
+    if (a->chunk != b->chunk)
+        return a->chunk < b->chunk ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Number n is at n - 1. */
+static struct root_record *roots_in_order(struct reading *rd)
+{
+    struct root_record *roots = must_have(calloc((size_t)rd->root_count + 1, sizeof *roots));
+
+    if (rd->root_count > 0)
+        qsort(rd->roots, rd->root_count, sizeof *rd->roots, by_chunk);
+    for (uint32_t i = 0; i < rd->root_count; i++)
+        memcpy(&roots[i], &rd->roots[i].root, sizeof roots[i]);
+    return roots;
+}
+
+static void take_groups(struct reading *rd, const struct segment *s, const struct root_record *roots)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    enum segment_kind wanted = rd->what == READ_CHECK ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
+
+    if (s->kind != wanted || atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_group *g = segment_item(s, i);
+        if (rd->check.flags & LEAK_CHECK_NEW && g->new_blocks == 0)
+            continue; /* not asked for */
+        leak_take(rd->report, rd->image, g, roots, rd->root_count);
+    }
+}
+
+/* Groups without the word that they are all there are were being written. */
+void take_leaks(struct reading *rd)
+{
+    struct root_record *roots = roots_in_order(rd);
+
+    for (uint32_t i = 0; rd->image->leak_check == LEAKS_FOUND && i < rd->leak_area_count; i++) {
+        struct area_copy copy;
+        const struct segment *s;
+        uint64_t off = 0;
+        if (!read_good_area(rd->report, rd->image, rd->leak_areas[i], &copy))
+            continue;
+        while ((s = copy_next_segment(&copy, &off)))
+            take_groups(rd, s, roots);
+        area_copy_drop(&copy);
+    }
+    free(roots);
+    free(rd->roots);
+    free(rd->leak_areas);
+}
+
+bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
+{
+    struct reading rd = {.report = r, .image = image, .what = READ_CHECK};
+
+    image->map_tried = true; /* read again it would be as its header has it */
+    image->thread_count = 0;
+    read_areas(&rd);
+    memcpy((void *)check, (const void *)&rd.check, sizeof *check);
+    *at = rd.check_at;
+    take_own(&rd);
+    image->leak_check = check->result < LEAKS_CHECK_COUNT ? check->result : LEAKS_CHECK_COUNT;
+    image->threads_unheard = check->threads_unheard;
+    take_leaks(&rd); /* of none it found nothing */
+    return atomic_load_explicit(&check->number, memory_order_relaxed) != 0;
+}
