@@ -80,7 +80,33 @@ static void read_costs(struct reading *rd, const struct segment *s)
 
 /* ---- areas ---------------------------------------------------------------------------------- */
 
-/* `at`: where it lies in the file. */
+/* What is read at the end. */
+static void (*const readers[])(struct reading *, const struct segment *) = {
+    [SEGMENT_SLAB] = read_slab,
+    [SEGMENT_LARGE] = read_large,
+    [SEGMENT_RECORDED] = read_recorded,
+    [SEGMENT_THREADS] = read_threads,
+    [SEGMENT_ERRORS] = read_errors,
+    [SEGMENT_LEAKS] = note_leaks,
+    [SEGMENT_ROOTS] = read_roots,
+    [SEGMENT_MAPPINGS] = read_mappings,
+    [SEGMENT_MAP_SUM] = read_map_sum,
+    [SEGMENT_MARKS] = read_marks,
+    [SEGMENT_DISPATCHED] = read_dispatched,
+    [SEGMENT_COSTS] = read_costs,
+};
+
+/* And of a check in mid-run.  `at`: where it lies in the file. */
+static void read_of_check(struct reading *rd, const struct segment *s, uint64_t at)
+{
+    if (s->kind == SEGMENT_LEAK_CHECKS)
+        read_check(rd, s, at);
+    else if (s->kind == SEGMENT_CHECK_LEAKS)
+        note_leaks(rd, s);
+    else if (s->kind == SEGMENT_CHECK_ROOTS)
+        read_roots(rd, s);
+}
+
 static void read_segment(struct reading *rd, const struct segment *s, uint64_t at)
 {
     if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
@@ -89,39 +115,10 @@ static void read_segment(struct reading *rd, const struct segment *s, uint64_t a
         read_texts(rd, s);
     if (map_read_segment(rd->report, rd->image, s) || rd->what == READ_MAP)
         return;
-    if (rd->what == READ_CHECK) {
-        if (s->kind == SEGMENT_LEAK_CHECKS)
-            read_check(rd, s, at);
-        else if (s->kind == SEGMENT_CHECK_LEAKS)
-            note_leaks(rd);
-        else if (s->kind == SEGMENT_CHECK_ROOTS)
-            read_roots(rd, s);
-        return;
-    }
-    if (s->kind == SEGMENT_SLAB)
-        read_slab(rd, s);
-    else if (s->kind == SEGMENT_LARGE)
-        read_large(rd, s);
-    else if (s->kind == SEGMENT_RECORDED)
-        read_recorded(rd, s);
-    else if (s->kind == SEGMENT_THREADS)
-        read_threads(rd, s);
-    else if (s->kind == SEGMENT_ERRORS)
-        read_errors(rd, s);
-    else if (s->kind == SEGMENT_LEAKS)
-        note_leaks(rd);
-    else if (s->kind == SEGMENT_ROOTS)
-        read_roots(rd, s);
-    else if (s->kind == SEGMENT_MAPPINGS)
-        read_mappings(rd, s);
-    else if (s->kind == SEGMENT_MAP_SUM)
-        read_map_sum(rd, s);
-    else if (s->kind == SEGMENT_MARKS)
-        read_marks(rd, s);
-    else if (s->kind == SEGMENT_DISPATCHED)
-        read_dispatched(rd, s);
-    else if (s->kind == SEGMENT_COSTS)
-        read_costs(rd, s);
+    if (rd->what == READ_CHECK)
+        read_of_check(rd, s, at);
+    else if (s->kind < countof(readers) && readers[s->kind])
+        readers[s->kind](rd, s);
 }
 
 static void note_bad(struct report *r, uint32_t area, uint32_t image, struct verify_error wrong)

@@ -17,10 +17,11 @@ struct chunk_root {
 };
 
 /* They are as many as stacks: not copied to wait for the map, but looked for again. */
-void note_leaks(struct reading *rd)
+void note_leaks(struct reading *rd, const struct segment *s)
 {
     uint32_t count = rd->leak_area_count;
 
+    (void)s; /* all of its area is read again */
     if (count > 0 && rd->leak_areas[count - 1] == rd->area)
         return;
     rd->leak_areas = grow(rd->leak_areas, count, sizeof rd->leak_areas[0]);

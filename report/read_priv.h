@@ -56,7 +56,7 @@ void take_blocks(struct reading *rd);
 
 /* ---- read_leaks.c --------------------------------------------------------------------------- */
 
-void note_leaks(struct reading *rd);
+void note_leaks(struct reading *rd, const struct segment *s);
 void read_roots(struct reading *rd, const struct segment *s);
 /* `at`: where it lies in the file. */
 void read_check(struct reading *rd, const struct segment *s, uint64_t at);
