@@ -1,0 +1,303 @@
+/*
+ * verify_items.c - what a good segment holds: a rule for each kind, as records.h describes it.
+ *
+ * An item that its writer was killed over is good where it says so itself: readers pass it over.
+ */
+#include "verify_priv.h"
+
+#include <stdatomic.h>
+
+/* The furthest unit a heap below 2^47 can have. */
+#define UNIT_LIMIT (1ull << (47 - RTC_UNIT_SHIFT))
+
+#define BUILD_ID_MAX sizeof(((struct module_record *)0)->build_id)
+
+static const void *item_at(const struct segment *s, uint32_t i)
+{
+    return (const char *)s + sizeof *s + (uint64_t)i * s->item_bytes;
+}
+
+static bool state_holds_block(enum block_state state)
+{
+    return state == BLOCK_LIVE || state == BLOCK_FREED;
+}
+
+static bool word_is_good(uint64_t word)
+{
+    return word_state(word) <= BLOCK_INHERITED && word_family(word) < FAMILY_COUNT;
+}
+
+static bool verify_slab(const struct look *l, const struct segment *s)
+{
+    uint64_t used, end;
+
+    if (s->slot_bytes == 0 || s->units == 0)
+        return bad(l, s, "slab without slots or units");
+    if (!checked_add(s->index, s->units, &end) || end > UNIT_LIMIT)
+        return bad(l, s, "slab outside any heap");
+    if (!checked_mul(s->capacity, s->slot_bytes, &used) || used > (uint64_t)s->units
+                                                                      << RTC_UNIT_SHIFT)
+        return bad(l, s, "slots do not fit the slab");
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) != s->capacity)
+        return bad(l, s, "slab with missing records");
+
+    for (uint32_t i = 0; i < s->capacity; i++) {
+        const struct block_record *b = item_at(s, i);
+        uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+        if (!word_is_good(word))
+            return bad(l, b, "block in an unknown state or family");
+        if (state_holds_block(word_state(word)) && word_size(word) >= s->slot_bytes)
+            return bad(l, b, "block leaves no redzone in its slot");
+    }
+    return true;
+}
+
+static bool large_fits(const struct large_record *r)
+{
+    uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed);
+    uint64_t end;
+
+    return checked_add(r->unit, r->units, &end) && end <= UNIT_LIMIT &&
+           request < r->units << RTC_UNIT_SHIFT;
+}
+
+static bool verify_large(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct large_record *r = item_at(s, i);
+        uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
+        if (!word_is_good(word))
+            return bad(l, r, "large block in an unknown state or family");
+        if (state_holds_block(word_state(word)) && !large_fits(r))
+            return bad(l, r, "large block leaves no redzone in its units");
+    }
+    return true;
+}
+
+static bool verify_recorded(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct recorded_block *r = item_at(s, i);
+        uint64_t start = atomic_load_explicit(&r->start, memory_order_relaxed), end;
+        if (!word_is_good(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
+            return bad(l, r, "recorded block in an unknown state or family");
+        if (!checked_add(start, atomic_load_explicit(&r->bytes, memory_order_relaxed), &end))
+            return bad(l, r, "recorded block beyond all memory");
+    }
+    return true;
+}
+
+/* Parents have lower ids: so every stack ends, and no reader needs to look for circles. */
+static bool verify_depot(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    if (s->capacity > DEPOT_CHUNK_NODES || s->index >= 1ull << (32 - DEPOT_CHUNK_SHIFT))
+        return bad(l, s, "depot chunk that no stack id can name");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct depot_node *n = item_at(s, i);
+        if (atomic_load_explicit(&n->pc, memory_order_relaxed) == 0 || depot_is_root(n->parent))
+            continue;
+        if (depot_place_of(n->parent) >= DEPOT_CHUNK_NODES)
+            return bad(l, n, "depot node with an impossible parent");
+        if (n->parent >= depot_id((uint32_t)s->index, i))
+            return bad(l, n, "depot node older than its parent");
+    }
+    return true;
+}
+
+static bool verify_threads(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct thread_record *t = item_at(s, i);
+        if (!is_text(t->name, sizeof t->name))
+            return bad(l, t, "thread name has no end");
+        if (t->number > BLOCK_THREAD_MASK)
+            return bad(l, t, "thread number that no block can name");
+    }
+    return true;
+}
+
+static bool verify_modules(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct module_record *m = item_at(s, i);
+        if (m->start >= m->end)
+            return bad(l, m, "module of no length");
+        if (m->build_id_bytes > BUILD_ID_MAX)
+            return bad(l, m, "build-id too long");
+        if (!is_text(m->path, sizeof m->path))
+            return bad(l, m, "module path has no end");
+    }
+    return true;
+}
+
+static bool verify_errors(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct error_record *e = item_at(s, i);
+        if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
+            continue; /* the writer was killed on the way */
+        if (e->block_state > BLOCK_INHERITED || e->block_family >= FAMILY_COUNT)
+            return bad(l, e, "error about a block in an unknown state or family");
+        if (e->found_bytes > ERROR_BYTES_FOUND)
+            return bad(l, e, "error with more bytes than it has room for");
+        if (!is_text(e->region_path, sizeof e->region_path))
+            return bad(l, e, "path of an error's region has no end");
+    }
+    return true;
+}
+
+/* A block of this many bytes would not fit any address space; sums of groups cannot wrap. */
+#define HEAP_BYTES_MAX (1ull << 47)
+
+static bool lies_in_block(uint64_t address, uint64_t block, uint64_t bytes)
+{
+    return address >= block && address - block <= bytes; /* just behind it: a pointer to its end */
+}
+
+static bool witness_is_good(const struct leak_group *g)
+{
+    switch (g->witness) {
+    case WITNESS_NOBODY:
+    case WITNESS_SELF:
+        return true;
+    case WITNESS_ROOT:
+        return g->root != 0 && lies_in_block(g->value, g->block, g->block_bytes);
+    case WITNESS_BLOCK:
+        return lies_in_block(g->at, g->from, g->from_bytes) &&
+               lies_in_block(g->value, g->block, g->block_bytes);
+    default:
+        return g->witness < WITNESS_COUNT && lies_in_block(g->value, g->block, g->block_bytes);
+    }
+}
+
+static bool sums_are_good(const struct leak_group *g)
+{
+    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX && g->behind_bytes < HEAP_BYTES_MAX &&
+           g->behind_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
+}
+
+static bool verify_leaks(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_group *g = item_at(s, i);
+        uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
+        if (reach == REACH_NONE)
+            continue; /* the writer was killed on the way */
+        if (reach >= REACH_COUNT)
+            return bad(l, g, "blocks that are reached in an unknown way");
+        if (!sums_are_good(g))
+            return bad(l, g, "leak group with impossible sums");
+        if (g->block_bytes >= HEAP_BYTES_MAX || g->from_bytes >= HEAP_BYTES_MAX)
+            return bad(l, g, "leaked block larger than any");
+        if (!witness_is_good(g))
+            return bad(l, g, "leak group with an impossible witness");
+    }
+    return true;
+}
+
+static bool verify_roots(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct root_record *root = item_at(s, i);
+        uint32_t kind = root->kind;
+        if (kind == ROOT_NONE)
+            continue;
+        if (kind >= ROOT_KIND_COUNT)
+            return bad(l, root, "root of an unknown kind");
+        if (root->start >= root->end)
+            return bad(l, root, "root of no length");
+        if (!is_text(root->path, sizeof root->path))
+            return bad(l, root, "path of a root has no end");
+    }
+    return true;
+}
+
+static bool verify_leak_checks(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leak_check_record *check = item_at(s, i);
+        uint32_t number = atomic_load_explicit(&check->number, memory_order_relaxed);
+        if (number != 0 && number != s->index)
+            return bad(l, check, "leak check with another's number");
+    }
+    return true;
+}
+
+static bool verify_texts(const struct look *l, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct text_record *text = item_at(s, i);
+        if (!is_text(text->text, sizeof text->text))
+            return bad(l, text, "text has no end");
+    }
+    return true;
+}
+
+/* Of marks and costs any number may be; of ranges a kill may leave one half written: who reads them leaves it out. */
+static bool verify_any(const struct look *l, const struct segment *s)
+{
+    (void)l;
+    (void)s;
+    return true;
+}
+
+static const struct item_rule {
+    uint16_t least; /* bytes of an item; writers of a later minor version may have longer ones */
+    bool (*verify)(const struct look *l, const struct segment *s);
+} item_rules[] = {
+    [SEGMENT_SLAB] = {sizeof(struct block_record), verify_slab},
+    [SEGMENT_LARGE] = {sizeof(struct large_record), verify_large},
+    [SEGMENT_DEPOT] = {sizeof(struct depot_node), verify_depot},
+    [SEGMENT_THREADS] = {sizeof(struct thread_record), verify_threads},
+    [SEGMENT_MODULES] = {sizeof(struct module_record), verify_modules},
+    [SEGMENT_ERRORS] = {sizeof(struct error_record), verify_errors},
+    [SEGMENT_LEAKS] = {sizeof(struct leak_group), verify_leaks},
+    [SEGMENT_ROOTS] = {sizeof(struct root_record), verify_roots},
+    [SEGMENT_LEAK_CHECKS] = {sizeof(struct leak_check_record), verify_leak_checks},
+    [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), verify_leaks},
+    [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
+    [SEGMENT_TEXTS] = {sizeof(struct text_record), verify_texts},
+    [SEGMENT_RECORDED] = {sizeof(struct recorded_block), verify_recorded},
+    [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_any},
+    [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_any},
+    [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_any},
+    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), verify_any},
+    [SEGMENT_COSTS] = {sizeof(struct cost_record), verify_any},
+};
+static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
+
+bool verify_items(const struct look *l, const struct segment *s)
+{
+    uint64_t items, end;
+
+    if (s->image != l->image)
+        return bad(l, s, "segment of another image");
+    if (s->item_bytes < item_rules[s->kind].least || s->item_bytes % 8 != 0)
+        return bad(l, s, "items of a strange size");
+    if (!checked_mul(s->capacity, s->item_bytes, &items) || !checked_add(items, sizeof *s, &end) ||
+        end > s->bytes)
+        return bad(l, s, "items do not fit the segment");
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) > s->capacity)
+        return bad(l, s, "more items than fit");
+    return item_rules[s->kind].verify(l, s);
+}

@@ -1,0 +1,39 @@
+/*
+ * verify_priv.h - what the files of verification share.
+ */
+#ifndef VERIFY_PRIV_H
+#define VERIFY_PRIV_H
+
+#include <string.h>
+
+#include "shadow.h"
+
+/* What is being looked at: where errors are to be reported, and in whose terms. */
+struct look {
+    const char *base;     /* the area */
+    uint64_t file_offset; /* of base */
+    uint32_t image;       /* whose area it is */
+    struct verify_error *err;
+};
+
+static inline bool fail(struct verify_error *err, const char *what, uint64_t offset)
+{
+    err->what = what;
+    err->offset = offset;
+    return false;
+}
+
+static inline bool bad(const struct look *l, const void *where, const char *what)
+{
+    return fail(l->err, what, l->file_offset + (uint64_t)((const char *)where - l->base));
+}
+
+static inline bool is_text(const char *s, size_t bytes)
+{
+    return memchr(s, 0, bytes) != NULL;
+}
+
+/* verify_items.c: a segment that is read, of a kind that is known, whose bytes lie in the area. */
+bool verify_items(const struct look *l, const struct segment *s);
+
+#endif
