@@ -14,17 +14,17 @@
  * what is known stays so when lines move.  A cap is somebody's own, and stays when the file is written
  * anew.  One line each, sorted, nothing that changes by itself: made to be kept with the source.
  *
- * It is read by the small part of JSON that it is made of; other members are passed over.
+ * It is read by json_scan.c; other members are passed over.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json_priv.h"
+#include "json_scan.h"
 #include "rules.h"
 
 #define SCHEMA "rtcheck-baseline/1"
-#define DEPTH_MAX 32u
 
 struct known {
     UT_hash_handle hh;
@@ -39,141 +39,6 @@ struct baseline {
     char *name;
 };
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
-struct scan {
-    const char *name;
-    const char *text, *at, *end;
-    char *err;
-    size_t room;
-};
-
-__attribute__((format(printf, 2, 3))) static int refuse(struct scan *s, const char *why, ...)
-{
-    struct text_place place = {s->name, 1, s->text, 0, s->at};
-    const char *end;
-    va_list args;
-
-    for (const char *p = s->text; p < s->at; p++)
-        if (*p == '\n') {
-            place.number++;
-            place.line = p + 1;
-        }
-    end = s->at < s->end ? memchr(s->at, '\n', (size_t)(s->end - s->at)) : NULL;
-    place.bytes = (size_t)((end ? end : s->end) - place.line);
-    va_start(args, why);
-    place_complain(&place, s->err, s->room, why, args);
-    va_end(args);
-    return -EINVAL;
-}
-
-static void blanks_skip(struct scan *s)
-{
-    while (s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at)
-        s->at++;
-}
-
-/* The next character that is no blank; 0: the end. */
-static char peek(struct scan *s)
-{
-    blanks_skip(s);
-    return s->at < s->end ? *s->at : '\0';
-}
-
-static bool take(struct scan *s, char c)
-{
-    if (peek(s) != c || !c)
-        return false;
-    s->at++;
-    return true;
-}
-
-/* Into `out` as far as there is room, escapes as they stand. */
-static int text_take(struct scan *s, char *out, size_t room)
-{
-    size_t used = 0;
-
-    if (!take(s, '"'))
-        return refuse(s, "a text is expected");
-    for (; s->at < s->end && *s->at != '"'; s->at++) {
-        if ((unsigned char)*s->at < 0x20)
-            return refuse(s, "a text ends on its line");
-        if (*s->at == '\\' && s->at + 1 < s->end && s->at[1] != '\n') {
-            if (used + 1 < room)
-                out[used++] = '\\';
-            s->at++;
-        }
-        if (used + 1 < room)
-            out[used++] = *s->at;
-    }
-    out[used < room ? used : room - 1] = '\0';
-    if (s->at == s->end)
-        return refuse(s, "a text without its end");
-    s->at++;
-    return 0;
-}
-
-static int number_take(struct scan *s, uint64_t *out)
-{
-    peek(s);
-    for (*out = 0; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
-        if (*out > UINT64_MAX / 16)
-            return refuse(s, "a number that is too large");
-        *out = 10 * *out + (uint64_t)(*s->at - '0');
-    }
-    return s->at > s->text && s->at[-1] >= '0' && s->at[-1] <= '9' ? 0 : refuse(s, "a number is expected");
-}
-
-/* A value that nobody asks for: brackets are counted, words passed over. */
-static int value_skip(struct scan *s)
-{
-    unsigned depth = 0;
-    char name[2];
-
-    do {
-        char c = peek(s);
-        if (c == '"') {
-            if (text_take(s, name, sizeof name) != 0)
-                return -EINVAL;
-        } else if (c == '{' || c == '[') {
-            if (++depth > DEPTH_MAX)
-                return refuse(s, "too many brackets");
-            s->at++;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            depth--;
-            s->at++;
-        } else if (c != '\0' && (depth > 0 || strchr("-+.0123456789truefalsn", c))) {
-            s->at++;
-            while (depth == 0 && s->at < s->end && strchr("-+.0123456789truefalsnE", *s->at) && *s->at)
-                s->at++;
-        } else {
-            return refuse(s, "a value is expected");
-        }
-    } while (depth > 0);
-    return 0;
-}
-
-/* Takes the value of `member`, passing over what it does not know. */
-typedef int value_taker(struct scan *s, const char *member, void *arg);
-
-static int object_take(struct scan *s, value_taker *value_take, void *arg)
-{
-    char member[16];
-
-    if (!take(s, '{'))
-        return refuse(s, "{ is expected");
-    do {
-        int bad = text_take(s, member, sizeof member);
-        if (!bad && !take(s, ':'))
-            bad = refuse(s, ": is expected");
-        if (!bad)
-            bad = value_take(s, member, arg);
-        if (bad)
-            return bad;
-    } while (take(s, ','));
-    return take(s, '}') ? 0 : refuse(s, ", or } is expected");
-}
-
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* A code, and what is made of names; without the .2 by which a report tells equal ones apart. */
@@ -186,13 +51,13 @@ static bool is_id(const char *id)
 
 static int id_take(struct scan *s, char id[ID_BYTES])
 {
-    const char *from = (peek(s), s->at);
-    int bad = text_take(s, id, ID_BYTES);
+    const char *from = (scan_peek(s), s->at);
+    int bad = scan_text(s, id, ID_BYTES);
 
     if (bad || is_id(id))
         return bad;
     s->at = from;
-    return refuse(s, "this is no id: one is expected like mel-3f9c2a11");
+    return scan_refuse(s, "this is no id: one is expected like mel-3f9c2a11");
 }
 
 static int finding_member_take(struct scan *s, const char *member, void *finding)
@@ -202,10 +67,10 @@ static int finding_member_take(struct scan *s, const char *member, void *finding
     if (strcmp(member, "id") == 0)
         return id_take(s, f->id);
     if (strcmp(member, "count") == 0)
-        return number_take(s, &f->count);
+        return scan_number(s, &f->count);
     if (strcmp(member, "cap") == 0)
-        return number_take(s, &f->cap);
-    return value_skip(s);
+        return scan_number(s, &f->cap);
+    return scan_skip(s);
 }
 
 static int known_add(struct baseline *b, struct scan *s, const struct known *new)
@@ -213,10 +78,10 @@ static int known_add(struct baseline *b, struct scan *s, const struct known *new
     struct known *known;
 
     if (!new->id[0] || new->count == 0)
-        return refuse(s, "a finding needs an \"id\" and a \"count\"");
+        return scan_refuse(s, "a finding needs an \"id\" and a \"count\"");
     HASH_FIND_STR(b->known, new->id, known);
     if (known)
-        return refuse(s, "an id that was there before");
+        return scan_refuse(s, "an id that was there before");
     known = must_have(calloc(1, sizeof *known));
     memcpy(known->id, new->id, sizeof known->id);
     known->count = new->count;
@@ -227,27 +92,27 @@ static int known_add(struct baseline *b, struct scan *s, const struct known *new
 
 static int findings_take(struct baseline *b, struct scan *s)
 {
-    if (!take(s, '['))
-        return refuse(s, "[ is expected");
-    if (take(s, ']'))
+    if (!scan_take(s, '['))
+        return scan_refuse(s, "[ is expected");
+    if (scan_take(s, ']'))
         return 0;
     do {
         struct known new = {.count = 0};
-        int bad = object_take(s, finding_member_take, &new);
+        int bad = scan_object(s, finding_member_take, &new);
         if (!bad)
             bad = known_add(b, s, &new);
         if (bad)
             return bad;
-    } while (take(s, ','));
-    return take(s, ']') ? 0 : refuse(s, ", or ] is expected");
+    } while (scan_take(s, ','));
+    return scan_take(s, ']') ? 0 : scan_refuse(s, ", or ] is expected");
 }
 
 static int schema_take(struct scan *s)
 {
     char schema[sizeof SCHEMA + 1];
-    int bad = text_take(s, schema, sizeof schema);
+    int bad = scan_text(s, schema, sizeof schema);
 
-    return bad ? bad : strcmp(schema, SCHEMA) == 0 ? 0 : refuse(s, "the schema is not " SCHEMA);
+    return bad ? bad : strcmp(schema, SCHEMA) == 0 ? 0 : scan_refuse(s, "the schema is not " SCHEMA);
 }
 
 struct whole {
@@ -262,7 +127,7 @@ static int member_take(struct scan *s, const char *member, void *whole)
     if (strcmp(member, "findings") == 0)
         return findings_take(w->b, s);
     if (strcmp(member, "schema") != 0)
-        return value_skip(s);
+        return scan_skip(s);
     w->has_schema = true;
     return schema_take(s);
 }
@@ -270,11 +135,11 @@ static int member_take(struct scan *s, const char *member, void *whole)
 static int whole_take(struct baseline *b, struct scan *s)
 {
     struct whole w = {.b = b};
-    int bad = object_take(s, member_take, &w);
+    int bad = scan_object(s, member_take, &w);
 
-    if (!bad && (peek(s) || s->at < s->end))
-        bad = refuse(s, "nothing may follow");
-    return bad ? bad : w.has_schema ? 0 : refuse(s, "it has no \"schema\"");
+    if (!bad && (scan_peek(s) || s->at < s->end))
+        bad = scan_refuse(s, "nothing may follow");
+    return bad ? bad : w.has_schema ? 0 : scan_refuse(s, "it has no \"schema\"");
 }
 
 void baseline_free(struct baseline *b)

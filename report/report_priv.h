@@ -13,6 +13,7 @@
  *   collect.c   the rest of them, at the end
  *   ids.c       names of findings that stay
  *   suppress_*  rules.h: suppressions, out of files of three grammars and of programs; patterns.h
+ *   baseline.c  findings that are known, out of a file that json_scan.c reads
  *   group.c     records: blocks in use by site, sorted
  *   helper.c    the process that reads programs' files for us
  *   names.c     an address in a module -> its symbol
