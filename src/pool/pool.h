@@ -1,5 +1,6 @@
 /*
- * pool.h - the door of pool: the heap, its records, and the part of the run file that is ours.
+ * pool.h - the door of pool: the heap and its records.  The part of the run file that is ours is image.h,
+ * forks are fork.h, the list of threads thread_list.h.
  *
  *   unit     64 KiB of heap address space; heap.unit[] says of each what it holds
  *   slab     one to eight units cut in equal slots; its records are one segment of the run file
@@ -18,8 +19,11 @@
 #include <limits.h>
 
 #include "base.h"
+#include "fork.h"
+#include "image.h"
 #include "os.h"
 #include "shadow.h"
+#include "thread_list.h"
 
 /* ---- geometry (size_class.c) ---------------------------------------------------------------- */
 
@@ -311,196 +315,6 @@ struct heap_due {
 bool heap_due_take(struct heap_due *d); /* false: there is none; in a callback: none of its own */
 void heap_due_put(const struct heap_due *d, bool released);
 void due_after_fork(bool trusted);
-
-/* ---- the run file (run_file.c), our image in it (image.c, segment.c) --------------------------- */
-
-enum run_source { RUN_NONE, RUN_INHERITED, RUN_MADE };
-
-struct run_request {
-    const char *env;      /* RTCHECK_RUN_FILE's value, or NULL: by hand */
-    const char *pool_dir; /* option, may be empty */
-    char *const *envp;
-    const char *options;  /* by hand: to be kept in the run header */
-    uint64_t heap_bytes;  /* heap=file: file size of the heap part; else 0 */
-};
-
-/* Maps the run; from then on run_header() is not NULL.  -errno: the run goes unrecorded. */
-int run_start(const struct run_request *request);
-struct run_header *run_header(void);
-const char *run_path(void);        /* by hand: its name; "" with the launcher */
-/*
- * By hand, an exec is near (or failed: false): the file gets a name by which the image that comes
- * removes it.  Otherwise every exec would leave a file behind.
- */
-void run_step_aside(bool aside);
-struct area_entry *run_areas(void);
-struct lease *run_leases(void);
-char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */
-uint32_t run_area_limit(void);     /* how many areas this process can reach */
-void *run_heap(void);              /* heap=file: the reserved mapping */
-bool run_holds(const void *p);     /* does it lie in the mapping of the file? */
-void run_ring(void);               /* the launcher's doorbell */
-
-struct image_request {
-    enum image_how how;
-    uint32_t parent;
-    uint32_t lease; /* index + 1 */
-    uint32_t first_thread;
-    uint32_t first_depot_chunk;
-    uint32_t frames; /* that stacks have at most */
-    uint32_t checks; /* CHECK_*; a forked image's are its parent's */
-    uint32_t error_limit;
-    uint32_t flags;
-};
-
-/* Claims an area and writes our image header.  Without a run file the header is private. */
-void image_start(const struct image_request *request);
-struct image_header *image(void); /* never NULL after image_start */
-void image_flag(uint32_t flag);
-void image_count(_Atomic uint64_t *counter);
-/* Some of what the machine lacks is found out when the image has begun: says it in its header. */
-void image_note_losses(void);
-/* Says goodbye; the first caller wins. */
-void image_end(enum image_end how, int status);
-/* An exec failed: it goes on. */
-void image_reopen(void);
-
-/*
- * A zeroed segment, state BUILDING; in the run file, else (full, none) private and counted.
- * NULL: not even private memory.  segment_publish makes it CURRENT.
- */
-struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
-                             uint64_t index);
-void segment_publish(struct segment *s);
-/* Nobody alive needs it: its bytes may be used again. */
-void segment_vacate(struct segment *s);
-/* How much of the run file is this image's, and how much of that is in use; both 0 without one. */
-void segment_room(uint64_t *bytes, uint64_t *used);
-
-/* ---- forks (fork.c, copy.c, quiet.c) ------------------------------------------------------------- */
-
-/* Are the head's records an ancestor's?  We never wrote one of them. */
-bool fork_is_inherited(const struct unit *head);
-/* Makes the head's records ours to write in epoch `go`. */
-void fork_own(struct unit *head, uint32_t go);
-/* A segment or large record that a child may still read is let go of when none can. */
-void fork_retire_segment(struct segment *s, uint32_t born);
-void fork_retire_large(struct large_record *r, uint32_t born);
-/* Puts a large record back on its list (large.c). */
-void large_record_vacate(struct large_record *r);
-/* `from` is the head's record; what is not trusted is taken from private tables alone. */
-struct large_record *large_record_copy(const struct unit *head, const struct large_record *from,
-                                       bool trusted);
-
-/* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
-void fork_start(void (*child)(bool fresh));
-/* And this one when it has become an image, on its one thread, with all signals blocked. */
-void fork_when_begun(void (*begun)(void));
-/* Around a fork that we see.  prepare runs in the parent; the others on their side. */
-void fork_prepare(void);
-void fork_parent(void);
-void fork_child(void);
-/* The parent learns the child's pid (<= 0: there is none). */
-void fork_pid(int32_t pid);
-/* A new child's first operation: becomes an image of its own. */
-void fork_begin_child(void);
-bool fork_is_child(void); /* the page was wiped: nothing of ours has run since a fork */
-bool fork_is_beginning(void); /* a handler interrupted fork_begin_child */
-bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
-/*
- * Waits while a fork by another thread is under way.  false: it took too long (or the fork is our
- * own): go on with fork_epoch(); the child has been told not to believe what it inherits.
- */
-bool fork_wait(void);
-/*
- * Stops writers of records as for a fork, until fork_let_go; the caller may still enter sections.
- * false: one stayed inside, or a fork is under way; then nothing is stopped.
- */
-bool fork_stop_writers(void);
-void fork_let_go(void);
-/* The current epoch; unlike go_page's word it is right also inside a section that a fork waits for. */
-uint32_t fork_epoch(void);
-
-/*
- * All other threads, and the process that this memory was, are gone: makes it usable for one that outlived
- * them.  false: what they wrote may be half done.
- */
-bool pool_outlive(void);
-
-/* ---- the list of threads (threads.c) ----------------------------------------------------------- */
-
-struct thread *threads_register(void); /* makes `self`; NULL: no memory.  Not in a section. */
-void threads_gone(struct thread *t);   /* the thread is over: nothing of it is used any more */
-struct thread *threads_first(void);    /* list of all; lock-free to walk */
-uint32_t threads_alive(void);
-/* The struct shared by threads past their end (and short of memory); its user holds the lock. */
-struct thread *threads_limbo_take(void);
-void threads_limbo_drop(void);
-uint32_t threads_born(void); /* so many in all: changes when there is a new one */
-uint32_t threads_next_number(void);
-/* Adds a thread's balance to what the image has in use; its peak is in the image header. */
-void threads_tell_balance(struct thread *t);
-/* So many bytes are in use: the peak is that at least; what it is. */
-uint64_t threads_peak(int64_t in_use);
-/* What all threads of this image did so far, ended ones and, in a child, the parent's included. */
-struct thread_totals {
-    uint64_t allocs, frees, reallocs, alloc_bytes, free_bytes;
-};
-
-/* Whose stack is it that `at` lies in, of those in a mapping? */
-struct thread_fact {
-    uint32_t number; /* 0: nobody's */
-    bool ended;
-};
-
-struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at); /* takes no lock */
-bool threads_inside(uint32_t number); /* is that thread in a critical section? */
-/* All stand still: what their tables still say of blocks that they gave out is wiped. */
-void threads_wipe_stale(void);
-bool threads_all_outside(void); /* is no other thread in a critical section? */
-/* The number of a living thread; 0: it never called us. */
-uint32_t threads_number_of(uint32_t tid);
-uint32_t threads_main(void); /* number of the thread that main runs in, 0 = not known */
-struct thread_totals threads_totals(void); /* takes no lock, may be called anywhere */
-/*
- * The same as of one moment, though they may go on counting; false: it is not to be had (a thread stays in
- * its section, a fork is under way, or a handler interrupted one of its own thread).  Not in a section.
- */
-bool threads_totals_at_once(struct thread_totals *sum);
-/* The counters of a living thread, which stay when it is over; NULL: it never called us. */
-struct thread_record *threads_record_of(uint32_t tid);
-bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum);
-/* Before a fork: what the child begins with. */
-void threads_note_totals(void);
-/*
- * In a forked child: `t` (may be NULL) is the only thread left; the list of the others is
- * returned.  threads_renew gives t a number and counters of this image.
- */
-struct thread *threads_after_fork(struct thread *t);
-void threads_renew(struct thread *t);
-
-/* ---- stacks by number (depot.c), modules (modules.c) ------------------------------------------------ */
-
-/*
- * The id of a stack; 0: none, there was no room.  Frames are words as in depot_node.pc, innermost
- * first.  In a handler that interrupted us without `may_grow`: then signal-safe.
- */
-uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
-/* The same of a trace, whose frames then know their ids; and: if it is known, 0 if it is not. */
-uint32_t depot_put_trace(struct trace *t, bool may_grow);
-uint32_t depot_find_trace(const struct trace *t);
-/* The frames of a stack, innermost first; how many there are of them. */
-uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
-bool depot_has(uint32_t id); /* any number: is it one of a stack, or of what several begin with? */
-uint32_t depot_next_chunk(void);
-/* In a forked child; `fresh`: forget the parent's. */
-void depot_after_fork(bool fresh);
-
-/* The number of an object, recorded when it is new; 0: there is no room, or no `may_grow`. */
-uint32_t modules_number(const struct object *o, bool may_grow);
-/* The loader is about to free its handle of an object: it is unmapped.  Its number, 0 = not known. */
-uint32_t modules_unloaded(const void *handle);
-void modules_after_fork(bool fresh);
 
 /* ---- before start-up (bootstrap.c) ----------------------------------------------------------------- */
 
