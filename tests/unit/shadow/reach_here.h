@@ -157,4 +157,11 @@ static inline void here_end(void)
     here.group = NULL;
 }
 
+#define REACH(stack) (here_group(stack)->reach)
+
+static inline void *here_byte(const uint64_t *block, uint64_t inside)
+{
+    return (void *)((uintptr_t)block + inside);
+}
+
 #endif
