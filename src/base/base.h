@@ -138,7 +138,8 @@ struct thread {
     uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
     uint32_t ignoring;      /* depth of calls that ask for it */
     /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
-    _Atomic uint64_t maps_begun, maps_ended;
+    _Atomic uint64_t maps_begun;
+    _Atomic uintptr_t maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
     _Atomic uint64_t turn;  /* that it looks at tables since, + 1; 0: it does not (turns.c) */
     struct thread *next;    /* list of all, or of the free ones */
     uintptr_t callback;     /* what crit is in that callback: an odd word */
@@ -149,6 +150,10 @@ struct thread {
     struct quarantine quarantine;
     struct traces traces;
 };
+
+/* maps_inside of the struct of threads past their end: not where, but how many there are. */
+#define MAPS_SHARED 1u
+#define MAPS_SHARED_ONE 2u
 
 #define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */
 #define AFTER_ERROR 2u /* an error was found: --on-error */

@@ -7,7 +7,7 @@
  *   track.h    every allocation and its stack     heard.h   what the program is told of as it happens
  *   errors.h   what the program did wrong         turns.h   tables of whom to tell
  *   hints.h    what it says about leaks           next.h    the functions behind ours
- *   mapped.h   what is mapped
+ *   mapped.h   what is mapped                     left.h    what a longjmp leaves
  */
 #ifndef CORE_H
 #define CORE_H
@@ -16,6 +16,7 @@
 #include "errors.h"
 #include "heard.h"
 #include "hints.h"
+#include "left.h"
 #include "mapped.h"
 #include "next.h"
 #include "pool.h"

@@ -62,13 +62,27 @@ bool callback_begin(struct callback *c)
     return true;
 }
 
+/* Outside of sections. */
+static void go_on(struct thread *t)
+{
+    if (!t->callback)
+        t->after &= (uint8_t)~AFTER_CALLBACK;
+    atomic_store_explicit(&t->crit, t->callback, memory_order_relaxed);
+}
+
 void callback_end(struct callback *c)
 {
-    struct thread *t = c->t;
-    t->callback = c->outer;
-    if (!c->outer)
-        t->after &= (uint8_t)~AFTER_CALLBACK;
-    atomic_store_explicit(&t->crit, c->outer, memory_order_relaxed);
+    c->t->callback = c->outer;
+    go_on(c->t);
+}
+
+void callback_leave(const struct jump *j)
+{
+    struct thread *t = self;
+    while (t->callback && jump_leaves(j, t->callback))
+        t->callback = ((const struct callback *)(t->callback & ~(uintptr_t)1))->outer;
+    if (!thread_is_inside(t))
+        go_on(t);
 }
 
 /* ---- searches for leaks --------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #ifndef HEARD_H
 #define HEARD_H
 
+#include "left.h"
 #include "pool.h"
 
 /* What a search for leaks has found. */
@@ -38,6 +39,7 @@ struct callback {
 };
 bool callback_begin(struct callback *c);
 void callback_end(struct callback *c);
+void callback_leave(const struct jump *j);
 
 ALWAYS_INLINE bool heard_in_callback(void)
 {

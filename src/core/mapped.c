@@ -214,20 +214,40 @@ void mapped_after_fork(void)
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
+/* Of one in the midst of another - a handler's - only the other is noted, which goes on behind it. */
+static COLD void begin_inside(struct thread *t)
+{
+    if (!t->limbo) {
+        thread_count(&t->maps_begun);
+        return;
+    }
+    atomic_fetch_add(&t->maps_inside, MAPS_SHARED_ONE);
+    atomic_fetch_add(&t->maps_begun, 1);
+}
+
+COLD void mapped_end_inside(struct thread *t)
+{
+    if (t->limbo)
+        atomic_fetch_sub(&t->maps_inside, MAPS_SHARED_ONE);
+}
+
 /* In its section.  What the kernel then does is behind it: pairs with look_for_calls. */
 ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
 {
     c->t = t;
-    if (unlikely(t->limbo)) { /* several threads' */
-        atomic_fetch_add(&t->maps_begun, 1);
+    if (unlikely(atomic_load_explicit(&t->maps_inside, memory_order_relaxed))) {
+        begin_inside(t);
         return;
     }
+    atomic_store_explicit(&t->maps_inside, (uintptr_t)c->at, memory_order_relaxed);
     thread_count(&t->maps_begun);
 }
 
-void mapped_end_shared(struct thread *t)
+void mapped_leave(const struct jump *j)
 {
-    atomic_fetch_add(&t->maps_ended, 1);
+    uintptr_t inside = atomic_load_explicit(&self->maps_inside, memory_order_relaxed);
+    if (inside && jump_leaves(j, inside))
+        atomic_store_explicit(&self->maps_inside, 0, memory_order_release);
 }
 
 /* Begins the call, in a section that stays; false: it does not begin. */

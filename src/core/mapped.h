@@ -4,6 +4,7 @@
 #ifndef MAPPED_H
 #define MAPPED_H
 
+#include "left.h"
 #include "pool.h"
 #include "unwinder.h"
 
@@ -13,7 +14,7 @@
 
 /* A call on its way; on the caller's stack. */
 struct mapped_call {
-    const struct entry *at; /* where the program made it, while it is made; NULL: not to be told */
+    const struct entry *at; /* where the program made it, while it is made; NULL: it changes nothing */
     struct thread *t;       /* that makes it, from its beginning on; NULL: nothing is done */
     bool tried;  /* to begin; where it interrupted us that fails, and a comparison will find out */
     bool more;   /* than there is room for went */
@@ -49,17 +50,17 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
 void mapped_begin(struct mapped_call *c);
 /* The same, and takes out what is about to go. */
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end);
-void mapped_end_shared(struct thread *t);
+void mapped_end_inside(struct thread *t);
 
 ALWAYS_INLINE void mapped_end(struct mapped_call *c)
 {
     if (unlikely(!c->t))
         return;
-    if (unlikely(c->t->limbo)) {
-        mapped_end_shared(c->t);
+    if (unlikely(atomic_load_explicit(&c->t->maps_inside, memory_order_relaxed) != (uintptr_t)c->at)) {
+        mapped_end_inside(c->t);
         return;
     }
-    thread_count(&c->t->maps_ended); /* pairs with look_for_calls */
+    atomic_store_explicit(&c->t->maps_inside, 0, memory_order_release); /* pairs with look_for_calls */
 }
 
 /* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
@@ -86,6 +87,7 @@ long mapped_compare(void);
 void mapped_settle(void);
 void mapped_after_fork(void);
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
+void mapped_leave(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
 bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
 
 /* ---- unmap.c: what is not to be unmapped ------------------------------------------------------------------ */

@@ -29,9 +29,9 @@ static uint64_t look_for_calls(void)
 {
     uint64_t all = 1;
     for (struct thread *t = threads_first(); t; t = t->next) {
-        uint64_t ended = atomic_load_explicit(&t->maps_ended, memory_order_acquire); /* with mapped_end */
         uint64_t begun = atomic_load_explicit(&t->maps_begun, memory_order_acquire);
-        if (begun != ended && t->tid) /* else it has left one for good */
+        uintptr_t inside = atomic_load_explicit(&t->maps_inside, memory_order_acquire); /* with mapped_end */
+        if (inside & ~(uintptr_t)MAPS_SHARED && t->tid) /* else it has left one for good */
             return 0;
         all += begun;
     }

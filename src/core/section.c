@@ -122,12 +122,11 @@ COLD void section_end_slow(struct section *s)
         fatal_go_on();
 }
 
-void section_leave_by_jump(uintptr_t target)
+void section_leave(const struct jump *j)
 {
-    struct thread *t = self;
-    uintptr_t entered = t ? atomic_load_explicit(&t->crit, memory_order_relaxed) : 0;
-    if (!crit_is_inside(entered) || target <= entered || os_jumps_on_alternate_stack(target))
+    uintptr_t entered = atomic_load_explicit(&self->crit, memory_order_relaxed);
+    if (!crit_is_inside(entered) || !jump_leaves(j, entered))
         return;
     locks_abandon();
-    atomic_store_explicit(&t->crit, 0, memory_order_release);
+    atomic_store_explicit(&self->crit, self->callback, memory_order_release);
 }

@@ -4,6 +4,7 @@
 #ifndef SECTION_H
 #define SECTION_H
 
+#include "left.h"
 #include "pool.h"
 #include "unwinder.h"
 
@@ -76,10 +77,6 @@ ALWAYS_INLINE void section_end(struct section *s)
 #endif
 }
 
-/*
- * The calling thread is about to longjmp to a frame whose stack pointer is `target`: a critical
- * section below it, interrupted by the handler that jumps, is left.
- */
-void section_leave_by_jump(uintptr_t target);
+void section_leave(const struct jump *j);
 
 #endif

@@ -225,7 +225,7 @@ static bool is_under_us(const long a[6], uintptr_t sp)
 static void tell_unmapped(const long a[6])
 {
     struct mapped_call c;
-    mapped_at(&c, NULL);
+    mapped_at(&c, CALLER);
     c.unmaps = true;
     mapped_take(&c, (uintptr_t)a[0], align_up((uintptr_t)a[0] + (uintptr_t)a[1], PAGE_BYTES));
     mapped_gone(&c, true);

@@ -1,8 +1,7 @@
 /*
  * jump.c - longjmp out of a signal handler that interrupted us.
  *
- * Nothing else tells that a critical section was left: its frame may stay intact on the stack
- * below.  The stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for
+ * Nothing else tells what it leaves (core/left.c): frames may stay intact on the stack below.  The stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for
  * x86-64: rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
  */
 #include "intercept.h"
@@ -19,7 +18,7 @@ static uintptr_t target_of(const uintptr_t *registers)
 
 static void prepare(const void *buffer)
 {
-    section_leave_by_jump(target_of(buffer));
+    leave_by_jump(target_of(buffer));
 }
 
 #define DEFINE_JUMP(name, real)                          \

@@ -139,14 +139,6 @@ void os_block_more(uint64_t mask)
     CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof mask);
 }
 
-bool os_jumps_on_alternate_stack(uintptr_t target)
-{
-    stack_t stack = {0};
-    if (!os_sandboxed())
-        CALL2(SYS_sigaltstack, NULL, &stack);
-    return stack.ss_flags & SS_ONSTACK && target - (uintptr_t)stack.ss_sp < stack.ss_size;
-}
-
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared)
 {
     struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};

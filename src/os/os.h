@@ -117,8 +117,6 @@ void os_block_more(uint64_t mask); /* these, until a handler returns */
 bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
 /* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
 bool os_on_alternate_stack(void);
-/* Are we there, and is `target` there, too?  In a sandbox: no. */
-bool os_jumps_on_alternate_stack(uintptr_t target);
 /* Sleeps while *word == value, at most ns (0 = for ever); shared = across processes. */
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared);
 void os_wake(_Atomic uint32_t *word, bool shared);

@@ -140,7 +140,7 @@ struct thread *threads_register(void)
     if (t) {
         bool listed = t->record != NULL;
         atomic_store(&t->turn, 0); /* its last thread may have left in the middle */
-        atomic_store(&t->maps_ended, atomic_load(&t->maps_begun));
+        atomic_store(&t->maps_inside, 0);
         t->tid = os_tid();
         t->record = record_take(&t->number);
         if (!listed) /* only now: who walks the list looks at records */
@@ -365,6 +365,7 @@ struct thread *threads_limbo_take(void)
     struct thread *t = &threads.limbo;
     if (!t->record) {
         t->limbo = true;
+        atomic_store(&t->maps_inside, MAPS_SHARED);
         t->after = AFTER_LIMBO;
         t->record = &uncounted;
         lock_take(&threads.lock);

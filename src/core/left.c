@@ -1,0 +1,59 @@
+/*
+ * left.c - what a longjmp leaves.
+ *
+ * A signal handler that interrupted us may leave what it interrupted by siglongjmp, and it may have interrupted a
+ * callback: then ends are missing of a section, of callbacks, of visits to tables, of a call that changes what is
+ * mapped.  Each is known by where on the stack it began.  What lies below the place that is jumped to is over:
+ *
+ *      target                   the same, when both are on the alternate stack; else what lies on that
+ *        |  visit     over      is over whatever its address, and nothing else is when the jump stays there
+ *        |  section   over
+ *      handler, which jumps
+ *
+ * It is not over when it is on a stack of its own: threads of the program's own making switch between theirs by
+ * longjmp, too, and come back.  So no hole, and no page without rights, may be in between.
+ */
+#include "core.h"
+
+#include <sys/mman.h>
+
+/* In a sandbox nobody can say otherwise. */
+static bool is_one_stack(uintptr_t low, uintptr_t high)
+{
+    struct mappings all;
+    struct mapping m;
+    uintptr_t at = low;
+    if (os_mappings_open(&all))
+        return true;
+    while (at < high && os_mappings_next(&all, &m) && m.start <= at)
+        if (m.end > at && m.protection & PROT_WRITE)
+            at = m.end;
+    os_mappings_close(&all);
+    return at >= high;
+}
+
+static bool is_alternate(const struct jump *j, uintptr_t at)
+{
+    return at >= j->alternate && at < j->alternate_end;
+}
+
+bool jump_leaves(const struct jump *j, uintptr_t frame)
+{
+    bool stays = is_alternate(j, j->target);
+    if (is_alternate(j, frame))
+        return !stays || frame < j->target;
+    return !stays && frame < j->target && is_one_stack(frame, j->target);
+}
+
+void leave_by_jump(uintptr_t target)
+{
+    struct jump j = {.target = target};
+    struct thread *t = self;
+    if (!t || !(atomic_load_explicit(&t->crit, memory_order_relaxed) |
+                atomic_load_explicit(&t->maps_inside, memory_order_relaxed)))
+        return;
+    os_alternate_stack(&j.alternate, &j.alternate_end);
+    section_leave(&j);
+    callback_leave(&j);
+    mapped_leave(&j);
+}

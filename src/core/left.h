@@ -1,0 +1,20 @@
+/*
+ * left.h - what a longjmp leaves.
+ */
+#ifndef LEFT_H
+#define LEFT_H
+
+#include "base.h"
+
+/* To a frame whose stack pointer is `target`; the thread's alternate stack, if it has one. */
+struct jump {
+    uintptr_t target;
+    uintptr_t alternate, alternate_end;
+};
+
+/* Who makes the jump has interrupted what is at `frame`, or was called by it: does that go on no more? */
+bool jump_leaves(const struct jump *j, uintptr_t frame);
+/* The calling thread is about to make it: what it leaves of ours has ended. */
+void leave_by_jump(uintptr_t target);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * jumps.c - signal handlers that leave what changes the address space by siglongjmp, and callbacks.
+ *
+ *     jumps [ROW...]        with between.so behind the runtime
+ *
+ * rtc-build: -ldl
+ */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "alone.h"
+#include "rtcheck/event.h"
+
+#define PAGE 4096u
+
+static void (**between_us)(void); /* called in the midst of mmap and munmap, once */
+static sigjmp_buf back;
+
+static void *map(void)
+{
+    return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void handle(void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    must(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void signal_now(void)
+{
+    *between_us = NULL;
+    raise(SIGUSR1);
+}
+
+static void jump(int signal)
+{
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+/* How many ranges are others than what is known, when one is made unseen. */
+static long compared(void)
+{
+    must(syscall(SYS_mmap, NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != -1);
+    return rtc_event_compare();
+}
+
+static void begin(void)
+{
+    between_us = dlsym(RTLD_DEFAULT, "between_us");
+    must(between_us);
+    must(munmap(map(), PAGE) == 0 && rtc_event_compare() >= 0 && compared() == 1);
+}
+
+/* ---- calls that are left ------------------------------------------------------------------------------ */
+
+static void out_of_mmap(void)
+{
+    handle(jump, 0);
+    for (volatile int i = 0; i < 3; i++) {
+        *between_us = signal_now;
+        if (sigsetjmp(back, 1) == 0) {
+            map();
+            must(!"it came back");
+        }
+        must(compared() == 1);
+    }
+    must(munmap(map(), PAGE) == 0 && compared() == 1);
+}
+
+/* What was about to go is there still, and is found. */
+static void out_of_munmap(void)
+{
+    void *at = map();
+    handle(jump, 0);
+    *between_us = signal_now;
+    if (sigsetjmp(back, 1) == 0) {
+        munmap(at, PAGE);
+        must(!"it came back");
+    }
+    must(rtc_event_compare() == 1 && compared() == 1);
+}
+
+static void jump_within(int signal)
+{
+    sigjmp_buf here;
+    (void)signal;
+    if (sigsetjmp(here, 1) == 0)
+        siglongjmp(here, 1);
+    must(munmap(map(), PAGE) == 0 && compared() == -EAGAIN);
+}
+
+/* A handler that jumps, and returns: the call that it interrupted goes on. */
+static void not_out_of_it(void)
+{
+    handle(jump_within, 0);
+    *between_us = signal_now;
+    must(map() != MAP_FAILED && rtc_event_compare() >= 1 && compared() == 1);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------------- */
+
+#define STACK_BYTES (64u << 10)
+
+static void map_and_be_left(int signal)
+{
+    (void)signal;
+    handle(jump, SA_ONSTACK | SA_NODEFER);
+    *between_us = signal_now;
+    map();
+    must(!"it came back");
+}
+
+static void leave_alternate(char *at)
+{
+    stack_t stack = {.ss_sp = at, .ss_size = STACK_BYTES};
+    must(sigaltstack(&stack, NULL) == 0);
+    handle(map_and_be_left, SA_ONSTACK | SA_NODEFER);
+    if (sigsetjmp(back, 1) == 0)
+        raise(SIGUSR1);
+    must(compared() == 1);
+}
+
+/* Wherever it lies: below the stack that the jump leads to, or above. */
+static void out_of_alternate_stacks(void)
+{
+    static char below[STACK_BYTES];
+    char above[STACK_BYTES];
+    leave_alternate(below);
+    leave_alternate(above);
+}
+
+static void jump_on_alternate(int signal)
+{
+    handle(jump, SA_ONSTACK | SA_NODEFER);
+    if (sigsetjmp(back, 1) == 0)
+        raise(signal);
+    must(compared() == -EAGAIN);
+}
+
+/* A jump from there to there ends nothing on the other stack. */
+static void not_out_of_alternate_stack(void)
+{
+    char above[STACK_BYTES];
+    stack_t stack = {.ss_sp = above, .ss_size = STACK_BYTES};
+    must(sigaltstack(&stack, NULL) == 0);
+    handle(jump_on_alternate, SA_ONSTACK | SA_NODEFER);
+    *between_us = signal_now;
+    must(map() != MAP_FAILED && rtc_event_compare() >= 1 && compared() == 1);
+}
+
+static sigjmp_buf other;
+
+static void switch_to_other(void)
+{
+    *between_us = NULL;
+    if (sigsetjmp(back, 0) == 0)
+        siglongjmp(other, 1);
+}
+
+static void map_and_switch(void)
+{
+    *between_us = switch_to_other;
+    must(map() != MAP_FAILED);
+    siglongjmp(other, 2);
+}
+
+/* Threads that a program makes itself: one that maps is left for a while, by a jump, and is gone back to. */
+static void switched(void)
+{
+    static ucontext_t context;
+    char *at = mmap(NULL, STACK_BYTES + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(at != MAP_FAILED && mprotect(at, STACK_BYTES, PROT_READ | PROT_WRITE) == 0 && compared() == 1);
+    must(getcontext(&context) == 0);
+    context.uc_stack = (stack_t){.ss_sp = at, .ss_size = STACK_BYTES};
+    makecontext(&context, map_and_switch, 0);
+    int times = sigsetjmp(other, 0);
+    if (times == 0)
+        setcontext(&context);
+    if (times == 1) {
+        must(compared() == -EAGAIN);
+        siglongjmp(back, 1);
+    }
+    must(rtc_event_compare() >= 1 && compared() == 1);
+}
+
+static const struct row rows[] = {
+    {"out_of_mmap", out_of_mmap},
+    {"out_of_munmap", out_of_munmap},
+    {"not_out_of_it", not_out_of_it},
+    {"out_of_alternate_stacks", out_of_alternate_stacks},
+    {"not_out_of_alternate_stack", not_out_of_alternate_stack},
+    {"switched", switched},
+};
+
+int main(int argc, char **argv)
+{
+    const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, begin};
+    return rows_main(&all, rtc_event_compare, argc, argv);
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/python3
+"""Handlers of signals that leave the calls that they have interrupted by siglongjmp."""
+# rtc-test: events/jumps ci 60
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, main, must
+
+
+def rows(*options):
+    def check(stage):
+        env = {'LD_PRELOAD': stage.program('events/between.so')}
+        run = Run(stage, [stage.program('events/jumps')], how='hand', env=env, options=options).wait()
+        said = run.out.decode().split('\n')[:-1]
+        must(run.status == 0 and said, [s for s in said if s[:2] != 'ok'], run.err.decode()[-1500:])
+        return '%d rows' % len(said)
+    return check
+
+
+if __name__ == '__main__':
+    main([('rows', rows('leaks=no'))])
