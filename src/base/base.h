@@ -234,9 +234,17 @@ enum lock_rank {
 };
 
 struct lock {
-    _Atomic uint32_t word; /* 0 free, 1 held, 2 held and waited for */
+    _Atomic uint32_t word; /* 0: free; whose it is, and | LOCK_AWAITED */
     uint32_t rank;
 };
+
+#define LOCK_AWAITED 1u
+#define LOCK_NAMELESS (1u << 31) /* whose is not known: that thread has no struct */
+
+ALWAYS_INLINE uint32_t lock_name(const struct thread *t)
+{
+    return t ? t->tid << 1 : LOCK_NAMELESS;
+}
 
 #define LOCK_INIT(r) {0, (r)}
 
@@ -248,8 +256,9 @@ void lock_drop(struct lock *l);
 void lock_wake(struct lock *l); /* who waits for it, in the kernel */
 /* In a forked child, where the holder does not exist. */
 void lock_reset(struct lock *l);
-/* Drops what this thread holds: its section was left by siglongjmp. */
+/* Drops what this thread holds: its section was left by siglongjmp, at whatever instruction. */
 void locks_abandon(void);
+bool lock_is_mine(const struct lock *l); /* of a thread that has a struct */
 
 /*
  * The same two in line, for the only lock that a thread holds.  false: it is not free, or not the only one, and
@@ -259,13 +268,16 @@ ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
 {
     uint32_t free = 0;
     struct thread *t = self;
-    if (unlikely(!t || t->locks) ||
-        unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire,
-                                                          memory_order_relaxed)))
-        return false; /* pairs with the exchange in lock_drop_only, and that in lock_drop */
+    if (unlikely(!t || t->locks))
+        return false;
     t->held[0] = l;
     t->locks = 1;
-    return true;
+    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: first it is noted */
+    if (likely(atomic_compare_exchange_strong_explicit(&l->word, &free, t->tid << 1, memory_order_acquire,
+                                                       memory_order_relaxed)))
+        return true; /* pairs with the exchange in lock_drop_only, and that in lock_drop */
+    t->locks = 0;
+    return false;
 }
 
 ALWAYS_INLINE void lock_drop_only(struct lock *l)
@@ -275,8 +287,10 @@ ALWAYS_INLINE void lock_drop_only(struct lock *l)
         lock_drop(l);
         return;
     }
+    bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
+    atomic_signal_fence(memory_order_seq_cst);
     t->locks = 0;
-    if (unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2))
+    if (unlikely(awaited))
         lock_wake(l);
 }
 

@@ -1,6 +1,10 @@
 /*
- * lock.c - a futex mutex of three states.  Contended takers spin briefly (critical sections are
+ * lock.c - a futex mutex that knows its holder.  Contended takers spin briefly (critical sections are
  * a few hundred instructions), then sleep.
+ *
+ * A thread that is led out of its section by siglongjmp holds nothing behind it, whichever instruction was the
+ * last: it notes a lock before it takes it and forgets it when it has dropped it, and of those that it has noted
+ * drops those that say that they are its.
  */
 #include "base.h"
 
@@ -35,75 +39,103 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
     return nr;
 }
 
-static void note_taken(struct lock *l)
+static void note(struct lock *l)
 {
     struct thread *t = self;
     if (!t || t->locks == LOCKS_HELD_MAX)
         return;
     assert_rank(t, l);
-    t->held[t->locks++] = l;
+    t->held[t->locks] = l;
+    atomic_signal_fence(memory_order_seq_cst);
+    t->locks++;
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
-static void note_dropped(struct lock *l)
+static void forget(const struct lock *l)
 {
     struct thread *t = self;
     for (uint32_t i = t ? t->locks : 0; i-- > 0;)
         if (t->held[i] == l) {
-            t->held[i] = t->held[--t->locks];
+            t->held[i] = t->held[t->locks - 1];
+            atomic_signal_fence(memory_order_seq_cst);
+            t->locks--;
             return;
         }
 }
 
+bool lock_is_mine(const struct lock *l)
+{
+    return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_AWAITED) == lock_name(self);
+}
+
 void locks_abandon(void)
 {
-    while (self && self->locks)
-        lock_drop(self->held[self->locks - 1]);
+    while (self && self->locks) {
+        struct lock *l = self->held[self->locks - 1];
+        if (lock_is_mine(l))
+            lock_drop(l);
+        else
+            forget(l);
+    }
     self_state &= ~(uint32_t)SELF_IN_LIMBO;
+}
+
+static bool try(struct lock *l, uint32_t name)
+{
+    uint32_t seen = 0;
+    return atomic_compare_exchange_strong_explicit(&l->word, &seen, name, memory_order_acquire,
+                                                   memory_order_relaxed); /* pairs with the exchange in lock_drop */
+}
+
+/* Once more, or sleeps until that is worth it; false: it slept as long as it may. */
+static bool try_later(struct lock *l, const struct timespec *most)
+{
+    uint32_t seen = atomic_load_explicit(&l->word, memory_order_relaxed);
+    if (!seen || (!(seen & LOCK_AWAITED) &&
+                  !atomic_compare_exchange_strong_explicit(&l->word, &seen, seen | LOCK_AWAITED, memory_order_relaxed,
+                                                           memory_order_relaxed)))
+        return true;
+    return futex(&l->word, FUTEX_WAIT_PRIVATE, seen | LOCK_AWAITED, most) != -ETIMEDOUT;
 }
 
 /* most: NULL, or how long one wait may be; false: it was as long, and somebody has it still. */
 ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
 {
-    uint32_t seen = 0;
-    if (atomic_compare_exchange_strong_explicit(&l->word, &seen, 1, memory_order_acquire,
-                                                memory_order_relaxed))
-        return true; /* pairs with the exchange in lock_drop */
+    uint32_t name = lock_name(self);
+    note(l);
+    if (likely(try(l, name)))
+        return true;
     for (int i = 0; i < SPINS; i++) {
         __builtin_ia32_pause();
-        seen = 0;
-        if (atomic_compare_exchange_weak_explicit(&l->word, &seen, 1, memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (try(l, name))
             return true;
     }
-    while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
-        if (futex(&l->word, FUTEX_WAIT_PRIVATE, 2, most) == -ETIMEDOUT)
-            return false; /* the word stays 2: at worst one wake too many */
+    while (!try(l, name | LOCK_AWAITED)) /* others may wait, too: at worst one wake too many */
+        if (!try_later(l, most)) {
+            forget(l);
+            return false;
+        }
     return true;
 }
 
 void lock_take(struct lock *l)
 {
     (void)take(l, NULL);
-    note_taken(l);
 }
 
 bool lock_take_within(struct lock *l, uint32_t ns)
 {
     const struct timespec most = {.tv_nsec = ns};
-    if (!take(l, &most))
-        return false;
-    note_taken(l);
-    return true;
+    return take(l, &most);
 }
 
 bool lock_try(struct lock *l)
 {
-    uint32_t seen = 0;
-    if (!atomic_compare_exchange_strong_explicit(&l->word, &seen, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return false; /* pairs with the exchange in lock_drop */
-    note_taken(l);
-    return true;
+    note(l);
+    if (try(l, lock_name(self)))
+        return true;
+    forget(l);
+    return false;
 }
 
 void lock_wake(struct lock *l)
@@ -113,8 +145,10 @@ void lock_wake(struct lock *l)
 
 void lock_drop(struct lock *l)
 {
-    note_dropped(l);
-    if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
+    bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
+    atomic_signal_fence(memory_order_seq_cst);
+    forget(l);
+    if (awaited)
         lock_wake(l);
 }
 

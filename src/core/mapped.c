@@ -201,13 +201,23 @@ void map_leave(struct section *s)
     section_end(s);
 }
 
-/* Somebody was changing it when the parent forked: it is made anew. */
+/* It was being changed, and is made anew. */
+static void forget(void)
+{
+    maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
+    atomic_store(&map.ready, false);
+}
+
+void mapped_abandon(void)
+{
+    if (lock_is_mine(&map.lock))
+        forget();
+}
+
 void mapped_after_fork(void)
 {
-    if (atomic_load(&map.lock.word)) {
-        maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
-        atomic_store(&map.ready, false);
-    }
+    if (atomic_load(&map.lock.word))
+        forget(); /* by somebody of the parent's */
     lock_reset(&map.lock);
     atomic_store(&map.held_up, false);
 }

@@ -86,6 +86,7 @@ long mapped_compare(void);
 /* The same at the end, after which what is mapped is told. */
 void mapped_settle(void);
 void mapped_after_fork(void);
+void mapped_abandon(void); /* a jump has left the section of this thread: before its locks are dropped */
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
 void mapped_leave(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
 bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */

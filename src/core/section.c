@@ -20,6 +20,12 @@ static bool was_left(const struct thread *t, const struct section *now)
     return s->mark != SECTION_MARK || s->t != t;
 }
 
+static void abandon(void)
+{
+    mapped_abandon();
+    locks_abandon();
+}
+
 static bool handler(struct section *s)
 {
     s->kind = SECTION_HANDLER;
@@ -60,7 +66,7 @@ COLD bool section_begin_slow(struct section *s)
     if (self && thread_is_inside(self)) {
         if (!was_left(self, s))
             return handler(s);
-        locks_abandon();
+        abandon();
         atomic_store_explicit(&self->crit, 0, memory_order_relaxed);
     }
     if (fork_is_child())
@@ -127,6 +133,6 @@ void section_leave(const struct jump *j)
     uintptr_t entered = atomic_load_explicit(&self->crit, memory_order_relaxed);
     if (!crit_is_inside(entered) || !jump_leaves(j, entered))
         return;
-    locks_abandon();
+    abandon();
     atomic_store_explicit(&self->crit, self->callback, memory_order_release);
 }

@@ -1,7 +1,7 @@
 /*
  * jumps.c - signal handlers that leave what changes the address space by siglongjmp, and callbacks.
  *
- *     jumps [ROW...]        with between.so behind the runtime
+ *     jumps [ROW...]        with between.so behind the runtime; JUMPS_EVERY: behind every so-manieth instruction
  *
  * rtc-build: -ldl
  */
@@ -105,6 +105,73 @@ static void not_out_of_it(void)
     must(map() != MAP_FAILED && rtc_event_compare() >= 1 && compared() == 1);
 }
 
+/* ---- behind each instruction --------------------------------------------------------------------------- */
+
+#define TRAP_FLAG 0x100
+
+static volatile long steps_left;
+
+/* From here on SIGTRAP comes behind each instruction of the program's. */
+static inline void step(void)
+{
+    __asm__ volatile("subq $128, %%rsp\n pushfq\n orq %0, (%%rsp)\n popfq\n addq $128, %%rsp"
+                     :
+                     : "i"(TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+static inline void step_no_more(void)
+{
+    __asm__ volatile("subq $128, %%rsp\n pushfq\n andq %0, (%%rsp)\n popfq\n addq $128, %%rsp"
+                     :
+                     : "i"(~TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+static void jump_at_last(int signal)
+{
+    (void)signal;
+    if (steps_left-- == 0)
+        siglongjmp(back, 1);
+}
+
+/* What is left behind the n-th instruction, for each n that is wanted; `look` sees whether all is well then. */
+static void leave_everywhere(void (*run)(void), void (*look)(void))
+{
+    long every = atol(getenv("JUMPS_EVERY") ? getenv("JUMPS_EVERY") : "61");
+    struct sigaction action = {.sa_handler = jump_at_last, .sa_flags = SA_NODEFER};
+    must(sigaction(SIGTRAP, &action, NULL) == 0);
+    for (volatile long n = 0;; n += every) {
+        bool left = sigsetjmp(back, 0);
+        if (!left) {
+            steps_left = n;
+            step();
+            run();
+            step_no_more();
+        }
+        look();
+        if (!left)
+            break;
+    }
+}
+
+static void map_and_unmap(void)
+{
+    void *at = map();
+    if (at != MAP_FAILED)
+        munmap(at, PAGE);
+}
+
+static void look_at_map(void)
+{
+    must(rtc_event_compare() >= 0 && compared() == 1);
+}
+
+static void everywhere(void)
+{
+    leave_everywhere(map_and_unmap, look_at_map);
+}
+
 /* ---- stacks ------------------------------------------------------------------------------------------- */
 
 #define STACK_BYTES (64u << 10)
@@ -195,6 +262,7 @@ static const struct row rows[] = {
     {"out_of_mmap", out_of_mmap},
     {"out_of_munmap", out_of_munmap},
     {"not_out_of_it", not_out_of_it},
+    {"everywhere", everywhere},
     {"out_of_alternate_stacks", out_of_alternate_stacks},
     {"not_out_of_alternate_stack", not_out_of_alternate_stack},
     {"switched", switched},
@@ -202,6 +270,6 @@ static const struct row rows[] = {
 
 int main(int argc, char **argv)
 {
-    const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, begin};
+    const struct rows all = {rows, sizeof rows / sizeof rows[0], 300, begin};
     return rows_main(&all, rtc_event_compare, argc, argv);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Handlers of signals that leave the calls that they have interrupted by siglongjmp."""
 # rtc-test: events/jumps ci 60
+# rtc-test: events/jumps_full full 600 --full
 import os
 import sys
 
@@ -10,8 +11,8 @@ from harness import Run, main, must
 
 def rows(*options):
     def check(stage):
-        env = {'LD_PRELOAD': stage.program('events/between.so')}
-        run = Run(stage, [stage.program('events/jumps')], how='hand', env=env, options=options).wait()
+        env = {'LD_PRELOAD': stage.program('events/between.so'), 'JUMPS_EVERY': stage.sample('61', '1')}
+        run = Run(stage, [stage.program('events/jumps')], how='hand', env=env, options=options).wait(580)
         said = run.out.decode().split('\n')[:-1]
         must(run.status == 0 and said, [s for s in said if s[:2] != 'ok'], run.err.decode()[-1500:])
         return '%d rows' % len(said)

@@ -50,7 +50,7 @@ static void exclusion(void **state)
 static void abandoned(void **state)
 {
     (void)state;
-    static struct thread me;
+    static struct thread me = {.tid = 3};
     static struct lock low = LOCK_INIT(RANK_THREADS), high = LOCK_INIT(RANK_META);
     self = &me;
     locks_abandon();
@@ -61,10 +61,16 @@ static void abandoned(void **state)
     lock_drop(&lock); /* not the last taken */
     assert_int_equal(me.locks, 2);
     assert_int_equal(lock.word, 0);
-    assert_int_equal(low.word, 1);
+    assert_true(lock_is_mine(&low));
     locks_abandon();
     assert_int_equal(me.locks, 0);
     assert_int_equal(low.word | high.word, 0);
+    low.word = 8; /* another's, which was to be taken */
+    me.held[me.locks++] = &low;
+    locks_abandon();
+    assert_int_equal(me.locks, 0);
+    assert_int_equal(low.word, 8);
+    low.word = 0;
     lock_take(&low);
     lock_reset(&low);
     assert_int_equal(low.word, 0);
