@@ -68,6 +68,27 @@ ALWAYS_INLINE void turn_end(struct turn *t)
     if (unlikely(!t->noted || atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
         turn_end_slowly(t);
 }
+/* The same, as mostly; false: not in this way. */
+ALWAYS_INLINE bool turn_begin_outermost(struct turn *t)
+{
+    t->noted = self;
+    if (unlikely(!t->noted || turn_depth))
+        return false;
+    t->outermost = true;
+    turn_depth = 1;
+    turn_note(t->noted);
+    return true;
+}
+
+ALWAYS_INLINE void turn_end_outermost(struct turn *t)
+{
+    turn_depth = 0;
+    atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
+    turn_fence();
+    if (unlikely(atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
+        turn_end_slowly(t);
+}
+
 bool turns_inside(void); /* is the calling thread between the two? */
 
 /*

@@ -327,9 +327,11 @@ int change_unmap(struct origin o, void *address, size_t size)
     return unmap_taken(&c, address, size, gone);
 }
 
-COLD int change_unmap_taken(const struct mapped_call *taken, void *address, size_t size)
+COLD int change_unmap_taken(const struct mapped_call *taken, bool told, void *address, size_t size)
 {
-    struct change c = {.map = *taken};
+    struct change c = {.map = *taken, .told = told};
+    if (told)
+        visit_begin(&c.visit);
     return unmap_taken(&c, address, size, range_of(address, size));
 }
 
@@ -689,22 +691,17 @@ int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
 
 /* ---- events without calls -------------------------------------------------------------------------- */
 
-static void tell_as_given(uint32_t type, void *address, size_t size)
+static struct range as_given(void *address, size_t size)
 {
-    struct visit v;
-    uintptr_t start = (uintptr_t)address;
-    visit_begin(&v);
-    if (start < start + size)
-        visit_tell_range(&v, type, (struct range){start, start + size});
-    visit_end(&v);
+    return (struct range){(uintptr_t)address, (uintptr_t)address + size}; /* none where that wraps */
 }
 
 EXPORT void rtc_vm_mmap(void *address, size_t size)
 {
-    tell_as_given(RTC_EVENT_VM_MAPPED, address, size);
+    visit_with_range(RTC_EVENT_VM_MAPPED, as_given(address, size));
 }
 
 EXPORT void rtc_vm_munmap(void *address, size_t size)
 {
-    tell_as_given(RTC_EVENT_VM_UNMAPPED, address, size);
+    visit_with_range(RTC_EVENT_VM_UNMAPPED, as_given(address, size));
 }

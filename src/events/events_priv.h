@@ -1,7 +1,7 @@
 /*
  * events_priv.h - what the files of events share.
  *
- *   handlers.c   who is told: registration, and the visit that an event pays them
+ *   handlers.c   who is told: registration, and the visit that an event pays them (visit.h)
  *   change.c     what each call means: its native event, and the ranges that it takes and gives
  *   calls.c      the functions that we stand in front of
  *   quick.c      the two of them that are called most
@@ -15,10 +15,7 @@
 
 #include <sys/mman.h>
 
-#include "events.h"
-
-#define RTC_API EXPORT
-#include "rtcheck/event.h"
+#include "visit.h"
 
 #define EVENTS_NATIVE 0xfffu
 #define EVENTS_UNMAPPING                                                                     \
@@ -34,9 +31,7 @@
 #define EVENTS_ALL (EVENTS_NATIVE | EVENTS_AGGREGATE | EVENTS_MEM_TYPE)
 #define EVENTS_FLAGS (RTC_EVENT_FLAG_NO_INSTALL | RTC_EVENT_FLAG_EXISTING_ALLOC)
 
-struct range {
-    uintptr_t start, end; /* whole pages; equal: none */
-};
+static_assert(EVENTS_NATIVE < WANTED_ITSELF(1), "both in one word");
 
 #define NO_RANGE ((struct range){0, 0})
 
@@ -71,57 +66,6 @@ static inline struct map_region region_of_call(struct range r, int prot, int fla
 
 /* ---- handlers.c ------------------------------------------------------------------------------- */
 
-struct handler {
-    uint32_t events;
-    int priority;
-    rtc_event_callback callback;
-    void *arg;
-};
-
-/*
- * One event, or the few that one call makes, on its way through the handlers that there are when it
- * begins.  On the caller's stack; begin and end in the same function.
- */
-struct visit {
-    struct visit *outer; /* the one whose callback made this call */
-    const struct handler *to;
-    uint32_t count;
-    uint32_t before, wanted; /* so many of them have a priority below 0; events, by any */
-    const struct handler *running; /* now; NULL: none */
-    struct turn turn;
-};
-
-void visit_begin(struct visit *v);
-void visit_end(struct visit *v);
-/* From the first-th handler to before the end-th, those that want it and do not run. */
-void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e);
-/* A range that is VM_MAPPED or the like, to all of these. */
-void visit_tell_range(struct visit *v, uint32_t type, struct range r);
-
-/* A native event to its handlers: those that come before the call is made, and the others. */
-ALWAYS_INLINE void visit_before(struct visit *v, uint32_t type, union rtc_event *e)
-{
-    if (v->wanted & type)
-        visit_tell_some(v, 0, v->before, type, e);
-}
-
-ALWAYS_INLINE void visit_behind(struct visit *v, uint32_t type, union rtc_event *e)
-{
-    if (v->wanted & type)
-        visit_tell_some(v, v->before, v->count, type, e);
-}
-
-/* To this one alone, unless it is running. */
-void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
-
-/* The native events whose calls are to be told: the one word that calls without handlers look at. */
-extern _Atomic uint32_t events_armed;
-
-ALWAYS_INLINE bool is_armed(uint32_t native)
-{
-    return unlikely(atomic_load_explicit(&events_armed, memory_order_relaxed) & native);
-}
-
 /* Those of `events` whose calls are seen, and those that the program sees to. */
 uint32_t handlers_installed(uint32_t events);
 uint32_t handlers_external(uint32_t events);
@@ -146,8 +90,8 @@ struct origin {
 /* Events come filled in, the invalid result and all. */
 void *change_map(struct origin o, union rtc_event *e);
 int change_unmap(struct origin o, void *address, size_t size);
-/* The same where nobody is told and the map has been asked: it ends what has been taken. */
-int change_unmap_taken(const struct mapped_call *taken, void *address, size_t size);
+/* The same where the map has been asked, and who is told has been told: it ends what has been taken. */
+int change_unmap_taken(const struct mapped_call *taken, bool told, void *address, size_t size);
 void *change_remap(struct origin o, union rtc_event *e);
 void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg);
 int change_detach(struct origin o, const void *shmaddr);

@@ -1,29 +1,19 @@
 /*
- * handlers.c - who is told of events: a table that is only replaced (core/turns.c).
+ * handlers.c - who is told of events: a table that is only replaced (core/turns.c), and visits to it.
  */
 #include "events_priv.h"
 
 #include <errno.h>
 #include <string.h>
 
-struct handlers {
-    struct turn_table table;
-    uint32_t count;
-    uint32_t before; /* of those, at the front: with a priority below 0 */
-    uint32_t wanted; /* events, by any */
-    struct handler handler[];
-};
-
 static struct {
-    _Atomic(struct handlers *) table;
     /* while nobody else changes anything */
     uint32_t installed, external;
     bool disabled, configured;
 } events;
 
-_Atomic uint32_t events_armed;
-
-static __thread struct visit *visiting; /* the innermost */
+struct told told;
+__thread struct visit *visiting;
 
 void events_constructed(void)
 {
@@ -38,7 +28,7 @@ void events_constructed(void)
 void visit_begin(struct visit *v)
 {
     turn_begin(&v->turn);
-    const struct handlers *t = atomic_load(&events.table);
+    const struct handlers *t = atomic_load(&told.table);
     v->running = NULL;
     v->to = t ? t->handler : NULL;
     v->count = t ? t->count : 0;
@@ -97,6 +87,15 @@ void visit_tell_range(struct visit *v, uint32_t type, struct range r)
     errno = saved;
 }
 
+void visit_with_range(uint32_t type, struct range r)
+{
+    struct visit v;
+    visit_begin(&v);
+    if (r.start < r.end && v.wanted & type)
+        visit_tell_range(&v, type, r);
+    visit_end(&v);
+}
+
 /* ---- changes -------------------------------------------------------------------------------- */
 
 /* The native events that lead to these. */
@@ -112,9 +111,10 @@ static uint32_t natives_of(uint32_t set)
 
 static void arm(void)
 {
-    const struct handlers *t = atomic_load(&events.table);
+    const struct handlers *t = atomic_load(&told.table);
     uint32_t wanted = t ? t->wanted : 0;
-    atomic_store(&events_armed, natives_of(wanted) & natives_of(events.installed));
+    uint32_t natives = natives_of(wanted) & natives_of(events.installed);
+    atomic_store(&told.armed, natives | WANTED_ITSELF(natives & wanted));
     heap_constructed(); /* another's constructor may listen before ours has run */
     atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
 }
@@ -128,7 +128,7 @@ static struct handlers *new_table(uint32_t room)
 static const struct handlers *present(void)
 {
     static const struct handlers nobody;
-    const struct handlers *t = atomic_load(&events.table);
+    const struct handlers *t = atomic_load(&told.table);
     return t ? t : &nobody;
 }
 
@@ -138,7 +138,7 @@ static void publish(struct handlers *t)
         t->before += t->handler[i].priority < 0;
         t->wanted |= t->handler[i].events;
     }
-    struct handlers *old = atomic_exchange(&events.table, t);
+    struct handlers *old = atomic_exchange(&told.table, t);
     arm();
     turns_retire(old ? &old->table : NULL);
 }

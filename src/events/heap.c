@@ -7,22 +7,14 @@
 
 #include <sys/mman.h>
 
-static void tell(uint32_t type, void *at, size_t bytes)
-{
-    struct visit v;
-    visit_begin(&v);
-    visit_tell_range(&v, type, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
-    visit_end(&v);
-}
-
 static void goes(void *at, size_t bytes)
 {
-    tell(RTC_EVENT_VM_UNMAPPED, at, bytes);
+    visit_with_range(RTC_EVENT_VM_UNMAPPED, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
 }
 
 static void came(void *at, size_t bytes)
 {
-    tell(RTC_EVENT_VM_MAPPED, at, bytes);
+    visit_with_range(RTC_EVENT_VM_MAPPED, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
 }
 
 /* No call of the program's: who looks at system calls is to tell nothing. */

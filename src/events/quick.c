@@ -1,7 +1,8 @@
 /*
- * quick.c - mmap and munmap, which are called most: where nobody is told the call is made from the doorway's
- * own frame.  Behind a system call nothing is at hand any more, neither what is on the stack nor where its
- * frames return to, and each frame more was found to take as long as a hundred instructions.
+ * quick.c - mmap and munmap, which are called most: where no handler wants the call itself, but the range at
+ * most, all is done in the doorway's own frame.  Behind a system call nothing is at hand any more, neither what
+ * is on the stack nor where its frames return to, and each frame more was found to take as long as a hundred
+ * instructions.  So what there is to tell has a visit of its own, which does not last for the call.
  */
 #include "events_priv.h"
 
@@ -11,16 +12,22 @@
 EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
     struct mapped_call c;
-    if (unlikely(is_armed(RTC_EVENT_MMAP) || dispatch_is_on || flags & UNCOMMON))
+    uint32_t now = armed();
+    if (unlikely(now & WANTED_ITSELF(RTC_EVENT_MMAP) || dispatch_is_on || flags & UNCOMMON))
         return change_map(ORIGIN(MMAP), MAP_EVENT(address, size, prot, flags, fd, offset));
     mapped_at(&c, CALLER);
     mapped_begin(&c);
     void *at = NEXT(mmap)(address, size, prot, flags, fd, offset);
-    if (likely(at != MAP_FAILED)) {
-        struct map_region r = region_of_call(range_of(at, size), prot, flags, offset);
-        mapped_new(&c, &r);
+    if (unlikely(at == MAP_FAILED)) {
+        mapped_end(&c);
+        return at;
     }
+    struct range come = range_of(at, size);
+    struct map_region r = region_of_call(come, prot, flags, offset);
+    mapped_new(&c, &r);
     mapped_end(&c);
+    if (unlikely(now & RTC_EVENT_MMAP))
+        visit_with_range_quickly(RTC_EVENT_VM_MAPPED, come);
     return at;
 }
 
@@ -34,14 +41,17 @@ EXPORT int munmap(void *address, size_t size)
 {
     struct mapped_call c;
     struct range gone = range_of(address, size);
-    if (unlikely(is_armed(RTC_EVENT_MUNMAP) || dispatch_is_on))
+    uint32_t now = armed();
+    if (unlikely(now & WANTED_ITSELF(RTC_EVENT_MUNMAP) || dispatch_is_on))
         return change_unmap(ORIGIN(MUNMAP), address, size);
+    if (unlikely(now & RTC_EVENT_MUNMAP))
+        visit_with_range_quickly(RTC_EVENT_VM_UNMAPPED, gone);
     mapped_at(&c, CALLER);
     c.unmaps = true;
     mapped_take(&c, gone.start, gone.end);
     if (unlikely(!c.counted || unmap_is_special(&c, gone.start, gone.end)) ||
         unlikely(NEXT(munmap)(address, size) != 0))
-        return change_unmap_taken(&c, address, size);
+        return change_unmap_taken(&c, now & RTC_EVENT_MUNMAP, address, size);
     mapped_end(&c);
     return 0;
 }
