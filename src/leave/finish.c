@@ -240,13 +240,18 @@ static bool is_checked(void)
     return atomic_load(&checked_early) == image()->image;
 }
 
+static _Atomic uint32_t holder; /* the thread whose turn goes on behind its check: it calls exec */
+
 /* true: some are lost. */
-static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX])
+static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
 {
     if (is_checked() || !leaks_begin())
         return false;
-    bool lost = leaks_check(caller, held);
-    leaks_done();
+    bool lost = leaks_check(caller, held, holds);
+    if (holds)
+        atomic_store(&holder, os_tid());
+    else
+        leaks_done();
     return lost;
 }
 
@@ -260,7 +265,7 @@ static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
     if (!unwind_caller_of(f.start, f.end - f.start, &caller) &&
         !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
         return false;
-    return check_at_end(&caller, held);
+    return check_at_end(&caller, held, how == END_EXEC);
 }
 
 bool leave_check_early(void)
@@ -275,7 +280,7 @@ bool leave_check_early(void)
     if (fork_is_child())
         fork_begin_child();
     leaks_keep(&caller, kept);
-    bool lost = check_at_end(&caller, held);
+    bool lost = check_at_end(&caller, held, false);
     atomic_store(&checked_early, image()->image);
     vigil_end();
     leaks_hear(true);
@@ -292,7 +297,7 @@ void leave_killed(const void *context)
     errors_sweep();
     mapped_settle();
     dispatched_settle();
-    check_at_end(&caller, nothing);
+    check_at_end(&caller, nothing, false);
     cost_phase_end(COST_SCAN, since);
     vigil_end();
     run_ring();
@@ -328,7 +333,12 @@ int leave_finish(enum image_end how, int status)
 
 /* ---- exec ----------------------------------------------------------------------------------- */
 
-/* By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
+/*
+ * The other threads stand still until exec has ended them.  The stop has ended their pause or poll by EINTR: they
+ * would go on with that, out of main perhaps, while this one is on its way.  And who looks for leaks
+ * would send this thread a signal, which the next program would find.
+ *
+ * By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
 void leave_replaced(const struct exec_call *call)
 {
     const struct range held[HELD_MAX] = {
@@ -347,9 +357,12 @@ void leave_replaced(const struct exec_call *call)
 
 void leave_stayed(void)
 {
+    uint32_t me = os_tid();
     if (!is_checked())
         leaks_forget();
     image_reopen();
+    if (atomic_compare_exchange_strong(&holder, &me, 0))
+        leaks_let_go();
     if (!is_checked())
         vigil_start();
     if (!rt.options.keep)

@@ -53,6 +53,17 @@ void leaks_done(void)
     os_wake(&turn.over, false);
 }
 
+static struct world stands; /* for whose turn it is */
+
+void leaks_let_go(void)
+{
+    if (stands.thread) {
+        world_go_on(&stands);
+        stands.thread = NULL;
+    }
+    leaks_done();
+}
+
 /* ---- marking ------------------------------------------------------------------------------------------ */
 
 /* A virtual table is read-only data of the program or a library. */
@@ -240,7 +251,10 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
         written_put_record(c, ns);
     if (!c->now)
         write_end(c, result, ns);
-    world_go_on(&c->world);
+    if (c->holds)
+        stands = c->world;
+    else
+        world_go_on(&c->world);
     roots_drop(&c->roots);
     range_give_back(&c->lists);
     range_give_back(&c->scratch);
@@ -285,9 +299,9 @@ static bool check_all(struct check *c, const struct caller *caller, const struct
     return inside;
 }
 
-bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX])
+bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
 {
-    struct check c = {.to = &written_at_end};
+    struct check c = {.to = &written_at_end, .holds = holds};
     if (!has_allocated())
         atomic_store(&image()->leak_check, LEAKS_FOUND);
     else if (!check_all(&c, caller, held))

@@ -138,10 +138,11 @@ void apart_view_add(struct reach_heap *view, const struct roots *roots);
 /*
  * Finds out which blocks the program can still get at, and writes that down in place of what was written
  * before.  `caller` NULL: the process is gone, and we outlived it.  `held`: words on the calling thread's
- * stack that count, though `caller` is further out.  true: some are lost.  Not in a section.
+ * stack that count, though `caller` is further out.  `holds`: the other threads stand still until
+ * leaks_let_go.  true: some are lost.  Not in a section.
  */
 #define HELD_MAX 2u
-bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX]);
+bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds);
 /* What was written down is void: the program goes on.  Not in a section. */
 void leaks_forget(void);
 extern const struct range nothing[HELD_MAX];
@@ -152,6 +153,8 @@ extern const struct range nothing[HELD_MAX];
  */
 bool leaks_begin(void);
 void leaks_done(void);
+/* After a check that holds: its turn is over, and the others go on. */
+void leaks_let_go(void);
 
 struct leaks_sum {
     uint64_t blocks, bytes, new_blocks, new_bytes;
@@ -193,6 +196,7 @@ struct check {
     uint64_t looked_at, skipped;
     uint32_t root; /* that is being read */
     bool lost;     /* are there blocks that nobody can get at? */
+    bool holds;    /* the world stands still when it is over */
     struct leaks_sum sum[REACH_COUNT];
     struct leaks_now *now; /* NULL: it is the one at the end */
     struct written *to;    /* what it fills */

@@ -419,6 +419,33 @@ static void exec_thread(void)
         pause();
 }
 
+/* The stop ends pause by EINTR: nobody is to see that who would not live to see anything. */
+static void exec_waited_for(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, exec_body, NULL);
+    pause();
+    printf("woken\n");
+    exit(7);
+}
+
+static void *exec_failing_body(void *unused)
+{
+    execl("/there/is/none", "none", NULL);
+    return unused;
+}
+
+/* They all go on, and can be stopped again. */
+static void exec_fails_beside(void)
+{
+    pthread_t thread;
+    twin();
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&thread, NULL, exec_failing_body, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
 /* What seems lost when an exec fails, and is found again, is not. */
 static void exec_fails(void)
 {
@@ -472,6 +499,7 @@ int main(int argc, char **argv)
                 {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
+                {"exec_waited_for", exec_waited_for},     {"exec_fails_beside", exec_fails_beside},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
                 {"coroutine", coroutine},   {"sparse", sparse},         {"starved", starved}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");

@@ -37,11 +37,13 @@ WHAT = {
     "exec_given": (TWIN, 0),
     "exec_listed": ([], 0),
     "exec_thread": (TWIN, 0),
+    "exec_waited_for": (TWIN, 0),
     "exec_fails": (TWIN, 0),
+    "exec_fails_beside": (TWIN, 0),
     "exec_child": (TWIN, 0),
     "exec_after_check": ([], 0),
 }
-TIMES = {"hammer": 3} # the moment differs
+TIMES = {"hammer": 3, "exec_waited_for": 4} # the moment differs
 ALSO = {"sparse": ["--heap=file", "--heap-size=512m"]} # run again with these
 
 
