@@ -22,6 +22,7 @@
 
 #include <string.h>
 
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define LEAF_HALF (MAP_LEAF_REGIONS / 2)
 #define ALL_PLACES UINT32_MAX
@@ -454,6 +455,29 @@ bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protecti
 const struct map_region *maps_find(struct maps *m, uint64_t at)
 {
     return region_at(m, spot_of(m, at));
+}
+
+/* Does it lie beside the range that was looked for last, or behind the next, in one leaf? */
+static inline bool is_free_near(struct maps *m, uint64_t start, uint64_t end)
+{
+    if (m->last.k >= m->leaves)
+        return false;
+    struct map_leaf *l = leaf_at(m, m->last.k);
+    uint32_t i = m->last.i, count = l->count;
+    if (i < count && in_order(l, i)->end <= start)
+        i++;
+    if (!i || i >= count || in_order(l, i - 1)->end > start || in_order(l, i)->start < end)
+        return false;
+    m->last.i = i;
+    return true;
+}
+
+bool maps_is_free(struct maps *m, uint64_t start, uint64_t end)
+{
+    if (likely(is_free_near(m, start, end)))
+        return true;
+    const struct map_region *r = maps_find(m, start);
+    return !r || r->start >= end;
 }
 
 bool maps_is_valid(const struct maps *m)

@@ -385,6 +385,8 @@ bool maps_take(struct maps *m, uint64_t start, uint64_t end, struct map_region *
 
 /* The first range that ends above `at`; NULL: there is none.  Valid until the next change. */
 const struct map_region *maps_find(struct maps *m, uint64_t at);
+/* Is nothing there? */
+bool maps_is_free(struct maps *m, uint64_t start, uint64_t end);
 
 /*
  * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, and which of its

@@ -17,7 +17,7 @@
  * by leaf, behind each change; a forked child has its parent's map in its memory, and copies it anew when it
  * first changes it.
  */
-#include "mapped_priv.h"
+#include "mapped_young.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -75,7 +75,7 @@ ALWAYS_INLINE void take(struct mapped_call *c, uint64_t start, uint64_t end)
         c->count = 1;
         return;
     }
-    if (map.young)
+    if (young.present)
         young_settle();
     keep(c, start, end);
     map_take_out(start, end);
@@ -95,10 +95,11 @@ void map_put(const struct map_region *r)
 
 ALWAYS_INLINE void note_bytes(void)
 {
-    uint64_t bytes = map.maps.called_bytes + map.young_bytes;
-    atomic_store_explicit(&map.sum->bytes, bytes, memory_order_relaxed);
-    if (bytes > atomic_load_explicit(&map.sum->peak_bytes, memory_order_relaxed))
-        atomic_store_explicit(&map.sum->peak_bytes, bytes, memory_order_relaxed);
+    struct map_sum *sum = map.sum;
+    uint64_t bytes = map.maps.called_bytes + young.bytes;
+    atomic_store_explicit(&sum->bytes, bytes, memory_order_relaxed);
+    if (unlikely(bytes > atomic_load_explicit(&sum->peak_bytes, memory_order_relaxed)))
+        atomic_store_explicit(&sum->peak_bytes, bytes, memory_order_relaxed);
 }
 
 /* ---- beginning ---------------------------------------------------------------------------------- */
@@ -126,16 +127,16 @@ static void begin(void)
         memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
     young_forget();
     map_take_sum(0);
-    map.image = image();
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
+    map.copied = true;
     atomic_store(&map.ready, true);
 }
 
 /* In a forked child: the copy was its parent's. */
 static void begin_again(void)
 {
-    map.image = image();
+    map.copied = true;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
     note_bytes();
     map_copy_all();
@@ -160,7 +161,7 @@ static COLD bool take_map_slowly(bool taken)
     }
     if (!atomic_load(&map.ready))
         begin();
-    else if (map.image != image())
+    else if (!map.copied)
         begin_again();
     return true;
 }
@@ -169,7 +170,7 @@ static COLD bool take_map_slowly(bool taken)
 ALWAYS_INLINE bool take_map(void)
 {
     bool taken = !atomic_load_explicit(&map.held_up, memory_order_relaxed) && lock_take_if_free(&map.lock);
-    if (likely(taken && atomic_load_explicit(&map.ready, memory_order_relaxed) && map.image == image()))
+    if (likely(taken && map.copied))
         return true;
     return take_map_slowly(taken);
 }
@@ -190,7 +191,7 @@ bool map_enter(struct section *s)
         section_end(s);
         return false;
     }
-    if (map.young)
+    if (young.present)
         young_settle();
     return true;
 }
@@ -206,6 +207,7 @@ static void forget(void)
 {
     maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
     atomic_store(&map.ready, false);
+    map.copied = false;
 }
 
 void mapped_abandon(void)
@@ -218,6 +220,7 @@ void mapped_after_fork(void)
 {
     if (atomic_load(&map.lock.word))
         forget(); /* by somebody of the parent's */
+    map.copied = false;
     lock_reset(&map.lock);
     atomic_store(&map.held_up, false);
 }
@@ -282,7 +285,7 @@ static void give_up(struct mapped_call *c)
     c->t = NULL;
 }
 
-static COLD void begin_slowly(struct mapped_call *c)
+COLD void mapped_begin_slowly(struct mapped_call *c)
 {
     struct section s;
     if (c->tried || !open_call(c, &s))
@@ -294,19 +297,6 @@ static COLD void begin_slowly(struct mapped_call *c)
     else
         give_up(c);
     section_end(&s);
-}
-
-/* Who only counts for himself needs no section. */
-void mapped_begin(struct mapped_call *c)
-{
-    struct thread *t = self;
-    if (unlikely(c->tried || !t || atomic_load_explicit(&t->crit, memory_order_relaxed) ||
-                 !atomic_load_explicit(&map.ready, memory_order_relaxed))) {
-        begin_slowly(c);
-        return;
-    }
-    c->tried = true;
-    begin_call(c, t);
 }
 
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
@@ -352,7 +342,7 @@ static void put_new(const struct map_region *r)
 {
     if (likely(young_add(r)))
         return;
-    if (map.young)
+    if (young.present)
         young_settle();
     map_put(r);
 }

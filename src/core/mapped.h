@@ -46,8 +46,27 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
     c->count = 0;
 }
 
-/* Before the kernel does anything. */
-void mapped_begin(struct mapped_call *c);
+void mapped_begin_slowly(struct mapped_call *c);
+
+/*
+ * Before the kernel does anything.  Who only counts for himself needs no section; and where a thread has begun
+ * one before there is a map.
+ */
+ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
+{
+    struct thread *t = self;
+    if (unlikely(c->tried) || unlikely(!t) || unlikely(atomic_load_explicit(&t->crit, memory_order_relaxed)) ||
+        unlikely(atomic_load_explicit(&t->maps_inside, memory_order_relaxed)) ||
+        unlikely(!atomic_load_explicit(&t->maps_begun, memory_order_relaxed))) {
+        mapped_begin_slowly(c);
+        return;
+    }
+    c->tried = true;
+    c->t = t;
+    atomic_store_explicit(&t->maps_inside, (uintptr_t)c->at, memory_order_relaxed);
+    thread_count(&t->maps_begun);
+}
+
 /* The same, and takes out what is about to go. */
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end);
 void mapped_end_inside(struct thread *t);

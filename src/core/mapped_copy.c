@@ -8,22 +8,6 @@
 
 static struct map_sum unrecorded; /* where the run file has no room */
 
-#define YOUNG_INDEX UINT32_MAX /* no leaf's */
-
-/* Odd while it is changed: for a reader who looks meanwhile. */
-static uint32_t begin_copy(struct segment *s)
-{
-    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
-    atomic_store_explicit(&s->epoch, epoch + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    return epoch;
-}
-
-static void end_copy(struct segment *s, uint32_t epoch)
-{
-    atomic_store_explicit(&s->epoch, epoch + 2, memory_order_release);
-}
-
 /* NULL: it is in use no more, or there is no room. */
 static struct segment *copy_of(uint32_t number, uint32_t *places)
 {
@@ -52,37 +36,12 @@ static void copy_leaf(uint32_t number, uint32_t places)
     struct segment *s = copy_of(number, &places);
     if (!s)
         return;
-    uint32_t epoch = begin_copy(s);
+    uint32_t epoch = copy_begin(s);
     copy_places(segment_items(s), &map.maps.leaf[number], places);
-    end_copy(s, epoch);
+    copy_end(s, epoch);
     if (!map.copy[number])
         segment_publish(s);
     map.copy[number] = s;
-}
-
-/* The places that the map's ranges have come from are empty behind it. */
-static struct segment *take_young(void)
-{
-    struct segment *s = segment_take(SEGMENT_MAPPINGS, MAP_YOUNG, sizeof(struct map_region), YOUNG_INDEX);
-    if (!s)
-        return NULL;
-    atomic_store_explicit(&s->count, MAP_YOUNG, memory_order_relaxed);
-    segment_publish(s);
-    return map.young_copy = s;
-}
-
-void map_copy_young(uint32_t place, const struct map_region *r)
-{
-    struct segment *s = likely(map.young_copy) ? map.young_copy : take_young();
-    if (unlikely(!s))
-        return;
-    struct map_region *to = (struct map_region *)segment_items(s) + place;
-    uint32_t epoch = begin_copy(s);
-    if (r)
-        *to = *r;
-    else
-        to->start = to->end = 0;
-    end_copy(s, epoch);
 }
 
 void map_copy_changed(void)

@@ -2,7 +2,7 @@
  * mapped_priv.h - what the files of the map of what is mapped share.
  *
  *   mapped.c         the map, and what each call does to it
- *   mapped_young.c   what was mapped last
+ *   mapped_young.*   what was mapped last
  *   mapped_copy.c    their copy in the run file
  *   mapped_kernel.c  what the kernel says, compared with it
  */
@@ -14,18 +14,15 @@
 #define ADDRESSES_END (1ull << 47) /* above are the kernel's */
 
 struct map {
-    struct lock lock;
-    struct maps maps;
+    alignas(64) struct lock lock;
     _Atomic bool ready;
-    const struct image_header *image; /* whose part of the run file has the copy */
+    bool copied; /* this image's part of the run file has the copy; not yet in a forked child */
+    _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* threads there were, and calls when the last one was new */
-    struct segment **copy; /* of each leaf */
-    struct segment *young_copy;
-    uint32_t young; /* bit n: there is one in place n, of mapped_young.c */
-    uint64_t young_bytes;
     struct map_sum *sum;
-    _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
+    struct maps maps;
+    struct segment **copy; /* of each leaf */
 };
 
 extern struct map map;
@@ -53,20 +50,23 @@ void map_take_out(uint64_t start, uint64_t end);
 bool map_enter(struct section *s);
 void map_leave(struct section *s);
 
-/* ---- mapped_young.c ----------------------------------------------------------------------------- */
-
-#define MAP_YOUNG 4u
-
-bool young_add(const struct map_region *r); /* false: something lies there, as far as is known */
-bool young_take(uint64_t start, uint64_t end, struct map_region *out); /* false: none is just this */
-void young_settle(void); /* they go into the map */
-void young_copy_again(void);
-void young_forget(void);
-
 /* ---- mapped_copy.c ------------------------------------------------------------------------------ */
 
+/* Odd while it is changed: for a reader who looks meanwhile. */
+ALWAYS_INLINE uint32_t copy_begin(struct segment *s)
+{
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    atomic_store_explicit(&s->epoch, epoch + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    return epoch;
+}
+
+ALWAYS_INLINE void copy_end(struct segment *s, uint32_t epoch)
+{
+    atomic_store_explicit(&s->epoch, epoch + 2, memory_order_release);
+}
+
 void map_copy_changed(void);
-void map_copy_young(uint32_t place, const struct map_region *r); /* NULL: it is empty */
 void map_copy_all(void);
 /* A new one, in this image's part of the run file. */
 void map_take_sum(uint32_t flags);

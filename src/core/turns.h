@@ -68,6 +68,7 @@ ALWAYS_INLINE void turn_end(struct turn *t)
     if (unlikely(!t->noted || atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
         turn_end_slowly(t);
 }
+
 /* The same, as mostly; false: not in this way. */
 ALWAYS_INLINE bool turn_begin_outermost(struct turn *t)
 {

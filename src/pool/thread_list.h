@@ -16,7 +16,14 @@ uint32_t threads_alive(void);
 /* The struct shared by threads past their end (and short of memory); its user holds the lock. */
 struct thread *threads_limbo_take(void);
 void threads_limbo_drop(void);
-uint32_t threads_born(void); /* so many in all: changes when there is a new one */
+extern _Atomic uint32_t threads_ever;
+
+/* So many in all: changes when there is a new one. */
+ALWAYS_INLINE uint32_t threads_born(void)
+{
+    return atomic_load_explicit(&threads_ever, memory_order_relaxed);
+}
+
 uint32_t threads_next_number(void);
 /* Adds a thread's balance to what the image has in use; its peak is in the image header. */
 void threads_tell_balance(struct thread *t);
