@@ -141,6 +141,7 @@ struct thread {
     _Atomic uint64_t maps_begun;
     _Atomic uintptr_t maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
     _Atomic uint64_t turn;  /* that it looks at tables since, + 1; 0: it does not (turns.c) */
+    int *error;             /* its errno */
     struct thread *next;    /* list of all, or of the free ones */
     uintptr_t callback;     /* what crit is in that callback: an odd word */
     struct heard_due heard;

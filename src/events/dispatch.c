@@ -127,9 +127,10 @@ void events_dispatch(void)
     mapped_at(&c, NULL);
     mapped_begin(&c); /* from now on there is a map */
     mapped_end(&c);
-    dispatch_is_on = true;
+    handlers_dispatch(true);
     int err = os_dispatch_start(on_call, ours.start, ours.end - ours.start, &dispatch_theirs);
-    dispatch_is_on = !err;
+    if (err)
+        handlers_dispatch(false);
     uint32_t ns = err ? 0 : measure();
     atomic_store(&dispatched->calls, 0);
     dispatched_begin(err, ns, err ? 0 : MEASURED * MEASURED_TIMES);

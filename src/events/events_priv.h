@@ -31,7 +31,7 @@
 #define EVENTS_ALL (EVENTS_NATIVE | EVENTS_AGGREGATE | EVENTS_MEM_TYPE)
 #define EVENTS_FLAGS (RTC_EVENT_FLAG_NO_INSTALL | RTC_EVENT_FLAG_EXISTING_ALLOC)
 
-static_assert(EVENTS_NATIVE < WANTED_ITSELF(1), "both in one word");
+static_assert(EVENTS_NATIVE < WANTED_ITSELF(1) && WANTED_ITSELF(EVENTS_NATIVE) < ARMED_ALL, "all in one word");
 
 #define NO_RANGE ((struct range){0, 0})
 
@@ -69,6 +69,8 @@ static inline struct map_region region_of_call(struct range r, int prot, int fla
 /* Those of `events` whose calls are seen, and those that the program sees to. */
 uint32_t handlers_installed(uint32_t events);
 uint32_t handlers_external(uint32_t events);
+/* Sets dispatch_is_on. */
+void handlers_dispatch(bool on);
 
 /* ---- change.c ----------------------------------------------------------------------------------- */
 

@@ -23,6 +23,14 @@ void events_constructed(void)
     heap_constructed();
 }
 
+/* Nobody, before the first is there. */
+static inline const struct handlers *present(void)
+{
+    static const struct handlers nobody;
+    const struct handlers *t = atomic_load(&told.table);
+    return t ? t : &nobody;
+}
+
 /* ---- visits --------------------------------------------------------------------------------- */
 
 void visit_begin(struct visit *v)
@@ -87,13 +95,51 @@ void visit_tell_range(struct visit *v, uint32_t type, struct range r)
     errno = saved;
 }
 
-void visit_with_range(uint32_t type, struct range r)
+static COLD void visit_from_within(uint32_t type, struct range r)
 {
     struct visit v;
     visit_begin(&v);
-    if (r.start < r.end && v.wanted & type)
+    if (v.wanted & type)
         visit_tell_range(&v, type, r);
     visit_end(&v);
+}
+
+/* Of an outermost visit, in which nobody is deaf. */
+ALWAYS_INLINE void tell_all(struct visit *v, uint32_t type, struct range r)
+{
+    const struct handlers *all = present();
+    const struct handler *h = all->handler, *end = h + all->count;
+    for (; h < end; h++) {
+        union rtc_event e; /* each its own */
+        if (!(h->events & type))
+            continue;
+        e.vm_mapped.address = (void *)r.start;
+        e.vm_mapped.size = r.end - r.start;
+        v->running = h;
+        h->callback(type, &e, h->arg);
+        v->running = NULL;
+    }
+}
+
+/* Mostly no visit is under way, and others look at no more of it than `outer` and `running`. */
+void visit_with_range(uint32_t type, struct range r)
+{
+    struct visit v;
+    if (unlikely(r.start >= r.end))
+        return;
+    if (unlikely(!turn_begin_outermost(&v.turn))) {
+        visit_from_within(type, r);
+        return;
+    }
+    int *error = v.turn.noted->error, saved = *error;
+    v.outer = NULL;
+    v.running = NULL;
+    atomic_signal_fence(memory_order_seq_cst); /* a signal's handler may look */
+    visiting = &v;
+    tell_all(&v, type, r);
+    visiting = NULL;
+    *error = saved;
+    turn_end_outermost(&v.turn);
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
@@ -114,22 +160,24 @@ static void arm(void)
     const struct handlers *t = atomic_load(&told.table);
     uint32_t wanted = t ? t->wanted : 0;
     uint32_t natives = natives_of(wanted) & natives_of(events.installed);
-    atomic_store(&told.armed, natives | WANTED_ITSELF(natives & wanted));
+    uint32_t all = dispatch_is_on ? ARMED_ALL : 0;
+    atomic_store(&told.armed, natives | WANTED_ITSELF(natives & wanted) | all);
     heap_constructed(); /* another's constructor may listen before ours has run */
     atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
+}
+
+void handlers_dispatch(bool on)
+{
+    turns_look();
+    dispatch_is_on = on;
+    arm();
+    turns_end_change();
 }
 
 /* NULL: no memory.  To be filled and published. */
 static struct handlers *new_table(uint32_t room)
 {
     return turns_new_table(sizeof(struct handlers) + room * sizeof(struct handler));
-}
-
-static const struct handlers *present(void)
-{
-    static const struct handlers nobody;
-    const struct handlers *t = atomic_load(&told.table);
-    return t ? t : &nobody;
 }
 
 static void publish(struct handlers *t)

@@ -13,7 +13,7 @@ EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t
 {
     struct mapped_call c;
     uint32_t now = armed();
-    if (unlikely(now & WANTED_ITSELF(RTC_EVENT_MMAP) || dispatch_is_on || flags & UNCOMMON))
+    if (unlikely(now & (WANTED_ITSELF(RTC_EVENT_MMAP) | ARMED_ALL)) || unlikely(flags & UNCOMMON))
         return change_map(ORIGIN(MMAP), MAP_EVENT(address, size, prot, flags, fd, offset));
     mapped_at(&c, CALLER);
     mapped_begin(&c);
@@ -22,12 +22,12 @@ EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t
         mapped_end(&c);
         return at;
     }
-    struct range come = range_of(at, size);
+    struct range come = {(uintptr_t)at, align_up((uintptr_t)at + size, PAGE_BYTES)}; /* the kernel has looked at it */
     struct map_region r = region_of_call(come, prot, flags, offset);
     mapped_new(&c, &r);
     mapped_end(&c);
     if (unlikely(now & RTC_EVENT_MMAP))
-        visit_with_range_quickly(RTC_EVENT_VM_MAPPED, come);
+        visit_with_range(RTC_EVENT_VM_MAPPED, come);
     return at;
 }
 
@@ -42,10 +42,10 @@ EXPORT int munmap(void *address, size_t size)
     struct mapped_call c;
     struct range gone = range_of(address, size);
     uint32_t now = armed();
-    if (unlikely(now & WANTED_ITSELF(RTC_EVENT_MUNMAP) || dispatch_is_on))
+    if (unlikely(now & (WANTED_ITSELF(RTC_EVENT_MUNMAP) | ARMED_ALL)))
         return change_unmap(ORIGIN(MUNMAP), address, size);
     if (unlikely(now & RTC_EVENT_MUNMAP))
-        visit_with_range_quickly(RTC_EVENT_VM_UNMAPPED, gone);
+        visit_with_range(RTC_EVENT_VM_UNMAPPED, gone);
     mapped_at(&c, CALLER);
     c.unmaps = true;
     mapped_take(&c, gone.start, gone.end);

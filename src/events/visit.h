@@ -1,10 +1,8 @@
 /*
- * visit.h - the visit that an event pays its handlers: its struct, and all of it that is done in line.
+ * visit.h - who is told, and the visit that an event pays them.
  */
 #ifndef EVENTS_VISIT_H
 #define EVENTS_VISIT_H
-
-#include <errno.h>
 
 #include "events.h"
 
@@ -47,7 +45,8 @@ struct visit {
 extern struct told {
     /*
      * The native events whose calls are to be told: the one word that calls without handlers look at.  And
-     * WANTED_ITSELF of those that a handler wants; else the ranges are all that is told.
+     * WANTED_ITSELF of those that a handler wants; else the ranges are all that is told.  And ARMED_ALL
+     * where every system call is looked at.
      */
     _Atomic uint32_t armed;
     _Atomic(struct handlers *) table; /* NULL: nobody yet */
@@ -56,6 +55,7 @@ extern struct told {
 extern __thread struct visit *visiting; /* the innermost */
 
 #define WANTED_ITSELF(native) ((uint32_t)(native) << 12)
+#define ARMED_ALL (1u << 31)
 
 ALWAYS_INLINE uint32_t armed(void)
 {
@@ -89,38 +89,6 @@ ALWAYS_INLINE void visit_behind(struct visit *v, uint32_t type, union rtc_event 
 {
     if (v->wanted & type)
         visit_tell_some(v, v->before, v->count, type, e);
-}
-
-/* Of an outermost visit, in which nobody is deaf. */
-ALWAYS_INLINE void visit_all(struct visit *v, uint32_t type, struct range r)
-{
-    const struct handlers *all = atomic_load(&told.table);
-    for (const struct handler *h = all->handler, *end = h + all->count; h < end; h++) {
-        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
-        if (!(h->events & type))
-            continue;
-        v->running = h;
-        h->callback(type, &e, h->arg);
-    }
-}
-
-/* The same, in its caller's frame where the visit is the outermost. */
-ALWAYS_INLINE void visit_with_range_quickly(uint32_t type, struct range r)
-{
-    struct visit v; /* others look at `outer` and `running` */
-    if (unlikely(r.start >= r.end))
-        return;
-    if (unlikely(!turn_begin_outermost(&v.turn))) {
-        visit_with_range(type, r);
-        return;
-    }
-    int *at = &errno, saved = *at;
-    v.outer = NULL;
-    visiting = &v;
-    visit_all(&v, type, r);
-    visiting = NULL;
-    *at = saved;
-    turn_end_outermost(&v.turn);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "mutant.h"
 #include "pool_priv.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define STRUCTS_PER_MAP 4u
@@ -139,6 +140,7 @@ struct thread *threads_register(void)
         atomic_store(&t->turn, 0); /* its last thread may have left in the middle */
         atomic_store(&t->maps_inside, 0);
         t->tid = os_tid();
+        t->error = &errno;
         t->record = record_take(&t->number);
         if (!listed) /* only now: who walks the list looks at records */
             link(t);
