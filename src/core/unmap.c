@@ -14,6 +14,7 @@
 #include "core.h"
 
 #define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
+#define PAGES_LOOKED_AT 64u /* one by one, which takes less than the list of all mappings */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 
 /* Its control block lies in it, or in the mapping that it is a part of. */
@@ -32,26 +33,47 @@ static COLD bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_
            !(here >= start && here < end);
 }
 
-/* The first hole there; false: somebody has filled it by now.  Not in line: its list is gone when that is told. */
-static COLD bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
+static void hole_by_pages(uintptr_t start, uintptr_t end, uintptr_t hole[2])
+{
+    while (start < end && os_all_mapped(start, PAGE_BYTES))
+        start += PAGE_BYTES;
+    hole[0] = start;
+    while (start < end && !os_all_mapped(start, PAGE_BYTES))
+        start += PAGE_BYTES;
+    hole[1] = start;
+}
+
+/* Not in line: its list is gone when that is told. */
+static COLD void hole_by_list(uintptr_t start, uintptr_t end, uintptr_t hole[2])
 {
     struct mappings all;
     struct mapping m;
-    uintptr_t at = start, hole_end = end;
+    hole[0] = hole[1] = end;
     if (os_mappings_open(&all))
-        return false;
+        return;
+    hole[0] = start;
     while (os_mappings_next(&all, &m) && m.start < end) {
-        if (m.start > at) {
-            hole_end = m.start;
+        if (m.start > hole[0]) {
+            hole[1] = m.start;
             break;
         }
-        at = m.end > at ? m.end : at;
+        hole[0] = m.end > hole[0] ? m.end : hole[0];
     }
     os_mappings_close(&all);
+}
+
+/* The first hole there; false: somebody has filled it by now. */
+static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
+{
+    uintptr_t hole[2];
+    if (end - start <= PAGES_LOOKED_AT * PAGE_BYTES)
+        hole_by_pages(start, end, hole);
+    else
+        hole_by_list(start, end, hole);
     region->region = REGION_UNMAPPED;
-    region->region_start = at;
-    region->region_end = hole_end;
-    return at < end;
+    region->region_start = hole[0];
+    region->region_end = hole[1];
+    return hole[0] < end;
 }
 
 static void tell(const struct mapped_call *c, uintptr_t start, uintptr_t end, const struct error_record *region)

@@ -1,7 +1,8 @@
 /*
  * attachments.c - how much shmdt unmaps: all pieces of the segment that lie where they would if the
- * whole of it were attached there, as the kernel does it.  It is asked; where it cannot be asked
- * (a sandbox), what was attached through us is known from then, as far as there is room.
+ * whole of it were attached there, as the kernel does it.  What was attached through us, and is in one piece by the
+ * map, is known from then, as far as there is room.  Else the kernel is asked, whose list may be long, and where
+ * that cannot be (a sandbox) it is what was attached.
  */
 #include "events_priv.h"
 
@@ -10,9 +11,10 @@
 static struct attachment {
     uintptr_t at;
     uint64_t bytes;
+    int segment;
 } attachment[ATTACHMENTS_MAX];
 
-void attachment_note(uintptr_t at, uint64_t bytes)
+void attachment_note(uintptr_t at, uint64_t bytes, int segment)
 {
     static uint32_t oldest;
     turns_lock();
@@ -22,18 +24,27 @@ void attachment_note(uintptr_t at, uint64_t bytes)
             a = &attachment[i];
     if (!a)
         a = &attachment[oldest++ % ATTACHMENTS_MAX];
-    *a = (struct attachment){at, bytes};
+    *a = (struct attachment){at, bytes, segment};
     turns_unlock();
 }
 
-static uint64_t remembered(uintptr_t at)
+static struct attachment remembered(uintptr_t at)
 {
-    uint64_t bytes = 0;
+    struct attachment a = {0};
     turns_lock();
-    for (uint32_t i = 0; i < ATTACHMENTS_MAX && !bytes; i++)
-        bytes = attachment[i].at == at ? attachment[i].bytes : 0;
+    for (uint32_t i = 0; i < ATTACHMENTS_MAX && !a.bytes; i++)
+        if (attachment[i].at == at)
+            a = attachment[i];
     turns_unlock();
-    return bytes;
+    return a;
+}
+
+/* Who calls the kernel may have made holes unseen. */
+static bool is_in_one_piece(const struct attachment *a)
+{
+    struct map_region r;
+    return a->bytes && mapped_find(a->at, &r) && r.shared && r.inode == (uint64_t)a->segment && r.start == a->at &&
+           r.end == a->at + align_up(a->bytes, PAGE_BYTES) && os_all_mapped(r.start, r.end - r.start);
 }
 
 static bool is_same_segment(const struct mapping *a, const struct mapping *b)
@@ -52,7 +63,10 @@ struct range attachment_of(uintptr_t at)
     struct mappings all;
     struct mapping m, first = {0};
     struct range r = {0, 0};
-    uint64_t bytes = remembered(at);
+    struct attachment known = remembered(at);
+    uint64_t bytes = known.bytes;
+    if (is_in_one_piece(&known))
+        return (struct range){at, at + align_up(bytes, PAGE_BYTES)};
     if (os_mappings_open(&all))
         return (struct range){at, at + bytes};
     while (os_mappings_next(&all, &m)) {

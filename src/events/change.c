@@ -138,10 +138,27 @@ static bool next_pieces(struct range *r, struct pieces *p)
     return true;
 }
 
-/* A call has failed: what of the announced range is mapped is what it was. */
+/* All of it: it was, and the call has done nothing. */
+static void all_stayed(struct change *c, struct range r)
+{
+    struct range piece;
+    for (uintptr_t at = 0; existing_theirs(r, &at, &piece);)
+        cancelled(c, piece);
+}
+
+/*
+ * A call has failed: what of the announced range is mapped is what it was.  Programs try mremap before they move
+ * themselves, and the list of what is mapped can be long: it is only read where there is a hole.
+ */
 static void stayed(struct change *c, struct range r)
 {
     struct pieces p;
+    if (!c->told && !c->map.count && !c->map.more)
+        return; /* nobody has been told, and the map knows of nothing there */
+    if (r.start < r.end && os_all_mapped(r.start, r.end - r.start)) {
+        all_stayed(c, r);
+        return;
+    }
     if (!find_pieces(r, &p))
         cancelled(c, r);
     while (next_pieces(&r, &p))
@@ -358,6 +375,10 @@ static bool is_in(const struct pieces *p, uintptr_t at, uintptr_t *same_until)
 static void failed_to_move(struct change *c, struct range from, struct range over)
 {
     struct pieces there, old;
+    if (over.start == over.end) {
+        stayed(c, from);
+        return;
+    }
     if (!find_pieces(from, &old)) {
         mapped(c, from);
         mapped(c, over);
@@ -469,7 +490,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
         struct map_region r = attached(&e, bytes);
         mapped_new(&c.map, &r);
         mapped(&c, range_of(e.shmat.result, bytes));
-        attachment_note((uintptr_t)e.shmat.result, bytes);
+        attachment_note((uintptr_t)e.shmat.result, bytes, shmid);
     } else
         stayed(&c, over);
     end(&c);

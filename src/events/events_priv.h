@@ -148,7 +148,7 @@ uintptr_t raw_break(void);
 /* ---- attachments.c ------------------------------------------------------------------------------ */
 
 /* Shared memory has been attached there. */
-void attachment_note(uintptr_t at, uint64_t bytes);
+void attachment_note(uintptr_t at, uint64_t bytes, int segment);
 /* From the first to the last piece that shmdt(at) would unmap; none: nothing, as far as is known. */
 struct range attachment_of(uintptr_t at);
 
