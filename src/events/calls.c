@@ -219,3 +219,20 @@ EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
 {
     return MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
 }
+
+/* ---- events without calls -------------------------------------------------------------------------- */
+
+static struct range as_given(void *address, size_t size)
+{
+    return (struct range){(uintptr_t)address, (uintptr_t)address + size}; /* none where that wraps */
+}
+
+EXPORT void rtc_vm_mmap(void *address, size_t size)
+{
+    visit_with_range(RTC_EVENT_VM_MAPPED, as_given(address, size));
+}
+
+EXPORT void rtc_vm_munmap(void *address, size_t size)
+{
+    visit_with_range(RTC_EVENT_VM_UNMAPPED, as_given(address, size));
+}

@@ -2,7 +2,8 @@
  * events_priv.h - what the files of events share.
  *
  *   handlers.c   who is told: registration, and the visit that an event pays them (visit.h)
- *   change.c     what each call means: its native event, and the ranges that it takes and gives
+ *   change.c     what each call means: its native event, and the ranges that it takes and gives; and remap.c,
+ *                shm.c, break.c, stays.c (pieces.c: what has stayed of them; original.c: the calls themselves)
  *   calls.c      the functions that we stand in front of
  *   quick.c      the two of them that are called most
  *   heap.c       the heap that malloc is served from

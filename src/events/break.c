@@ -1,0 +1,91 @@
+/*
+ * break.c - the break: what is between two values of it comes or goes.
+ */
+#include "change.h"
+
+/* Between two values of the break. */
+static struct range between(uintptr_t low, uintptr_t high)
+{
+    if (low >= high)
+        return NO_RANGE;
+    return (struct range){align_up(low, PAGE_BYTES), align_up(high, PAGE_BYTES)};
+}
+
+/* As libc has it; who calls the kernel may have moved it behind its back. */
+static uintptr_t libcs_break(void)
+{
+    return (uintptr_t)MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(0));
+}
+
+static uintptr_t current_break(void)
+{
+    return dispatch_is_on ? raw_break() : libcs_break();
+}
+
+/*
+ * From `before` to what it is after the call, if that is made.  libc's brk returns success when the
+ * kernel refused an address below the break, so what has come of it is looked at.
+ */
+static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
+{
+    struct change c;
+    struct range gone = after < before && after >= os_break_start() ? between(after, before) : NO_RANGE;
+    change_begin(&c, o);
+    change_going(&c, gone);
+    mapped_begin(&c.map);
+    change_call(&c, type, e);
+    uintptr_t now = current_break();
+    if (gone.start < gone.end) {
+        change_stayed(&c, between(after, now));
+        if (now < before)
+            mapped_gone(&c.map, true);
+    } else {
+        struct range come = between(before, now);
+        struct map_region r = {.start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
+        mapped_new(&c.map, &r);
+        change_mapped(&c, come);
+    }
+    change_end(&c);
+}
+
+/* It was only asked for, and a handler has moved it. */
+static void moved_unasked(struct change *c, uintptr_t before, uintptr_t now)
+{
+    struct range come = between(before, now), gone = between(now, before);
+    mapped_begin(&c->map);
+    mapped_ask(&c->map, come.start, come.end);
+    mapped_ask(&c->map, gone.start, gone.end);
+    change_mapped(c, come);
+}
+
+/* The commonest call of them all, which changes nothing. */
+static void *look_at_break(struct origin o)
+{
+    struct change c;
+    union rtc_event e = {.sbrk = {INVALID_POINTER, 0}};
+    change_begin(&c, o);
+    change_call(&c, RTC_EVENT_SBRK, &e);
+    if (unlikely(e.sbrk.increment))
+        moved_unasked(&c, (uintptr_t)e.sbrk.result, current_break());
+    change_end(&c);
+    return e.sbrk.result;
+}
+
+void *change_break_by(struct origin o, intptr_t increment)
+{
+    if (!increment)
+        return look_at_break(o);
+    union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
+    uintptr_t now = current_break(), from = libcs_break(), after = from + (uintptr_t)increment;
+    bool wraps = increment > 0 ? after < from : after > from; /* refused */
+    move_break(o, RTC_EVENT_SBRK, &e, now, wraps ? now : after);
+    return e.sbrk.result;
+}
+
+int change_break(struct origin o, void *addr)
+{
+    union rtc_event e = {.brk = {-1, addr}};
+    uintptr_t now = current_break();
+    move_break(o, RTC_EVENT_BRK, &e, now, addr ? (uintptr_t)addr : now);
+    return e.brk.result;
+}

@@ -1,0 +1,90 @@
+/*
+ * change.h - a call that changes the address space, on its way: who is told of it, and the map of what is
+ * mapped.  For the files that say what each call means (change.c has what they have in common).
+ */
+#ifndef EVENTS_CHANGE_H
+#define EVENTS_CHANGE_H
+
+#include "original.h"
+
+struct change {
+    struct visit visit;
+    bool told, raw;
+    struct mapped_call map;
+};
+
+ALWAYS_INLINE void change_begin(struct change *c, struct origin o)
+{
+    c->told = o.told;
+    c->raw = o.raw;
+    mapped_at(&c->map, o.at);
+    if (unlikely(o.told))
+        visit_begin(&c->visit);
+}
+
+ALWAYS_INLINE void change_end(struct change *c)
+{
+    mapped_end(&c->map);
+    if (unlikely(c->told))
+        visit_end(&c->visit);
+}
+
+ALWAYS_INLINE void change_tell(struct change *c, uint32_t type, struct range r)
+{
+    if (unlikely(c->told && r.start < r.end && c->visit.wanted & type))
+        visit_tell_range(&c->visit, type, r);
+}
+
+ALWAYS_INLINE void change_mapped(struct change *c, struct range r)
+{
+    change_tell(c, RTC_EVENT_VM_MAPPED, r);
+}
+
+ALWAYS_INLINE void change_unmapped(struct change *c, struct range r)
+{
+    change_tell(c, RTC_EVENT_VM_UNMAPPED, r);
+}
+
+/* The same of what will not be mapped any more. */
+ALWAYS_INLINE void change_going(struct change *c, struct range r)
+{
+    change_unmapped(c, r);
+    mapped_take(&c->map, r.start, r.end);
+}
+
+/* ---- pieces.c --------------------------------------------------------------------------------- */
+
+void change_cancelled(struct change *c, struct range r);
+/* A call has failed: what of the announced range is mapped is what it was. */
+void change_stayed(struct change *c, struct range r);
+
+#define PIECES_MAX 32u
+
+struct pieces {
+    uint32_t count; /* PIECES_MAX: there may be more behind the last */
+    struct range piece[PIECES_MAX];
+};
+
+/* What of r is mapped, and none of the runtime's; false: it cannot be asked. */
+bool pieces_find(struct range r, struct pieces *p);
+/* The next pieces of r, which is shortened by them; false: there are none. */
+bool pieces_next(struct range *r, struct pieces *p);
+
+/* ---- the call ------------------------------------------------------------------------------------ */
+
+/* Of a type that the compiler knows. */
+ALWAYS_INLINE void change_call(struct change *c, uint32_t type, union rtc_event *e)
+{
+    if (unlikely(c->told))
+        visit_before(&c->visit, type, e);
+    if (likely(!dispatch_is_on))
+        original_call(type, e);
+    else if (c->raw)
+        original_raw(type, e);
+    else
+        original_noted(type, e);
+    if (unlikely(c->told))
+        visit_behind(&c->visit, type, e);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * original.c - the calls themselves, those that are not made in line.
+ */
+#include "original.h"
+
+#include <errno.h>
+
+int original_lock(const union rtc_event *e)
+{
+    switch (e->mlock.call) {
+    case RTC_EVENT_CALL_MLOCK: return NEXT(mlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCK2:
+        return NEXT(mlock2)(e->mlock.address, e->mlock.size, (unsigned)e->mlock.flags);
+    case RTC_EVENT_CALL_MUNLOCK: return NEXT(munlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCKALL: return NEXT(mlockall)(e->mlock.flags);
+    case RTC_EVENT_CALL_MUNLOCKALL: return NEXT(munlockall)();
+    }
+    errno = EINVAL; /* a handler's */
+    return -1;
+}
+
+int original_protect(const union rtc_event *e)
+{
+    return e->mprotect.pkey < 0 ? NEXT(mprotect)(e->mprotect.address, e->mprotect.size, e->mprotect.prot)
+                                : NEXT(pkey_mprotect)(e->mprotect.address, e->mprotect.size,
+                                                      e->mprotect.prot, e->mprotect.pkey);
+}
+
+void *pointer_call(uint32_t type, const union rtc_event *e)
+{
+    return original_pointer(type, e);
+}
+
+void original_raw(uint32_t type, union rtc_event *e)
+{
+    if (type & POINTER_RESULTS) {
+        if (e->mmap.result == INVALID_POINTER)
+            e->mmap.result = (void *)raw_call(type, e);
+    } else if (e->munmap.result == -1)
+        e->munmap.result = (int)raw_call(type, e);
+}
+
+void original_noted(uint32_t type, union rtc_event *e)
+{
+    /* Where a type has these two they stand where those of munmap do. */
+    struct making outer = making_begin(type, (uintptr_t)e->munmap.address, e->munmap.size);
+    original_call(type, e);
+    making = outer;
+}

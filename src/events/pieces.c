@@ -1,0 +1,73 @@
+/*
+ * pieces.c - what of an announced range is mapped still when a call has failed: the kernel is asked.
+ */
+#include "change.h"
+
+void change_cancelled(struct change *c, struct range r)
+{
+    change_tell(c, RTC_EVENT_VM_CANCELLED, r);
+    mapped_stay(&c->map, r.start, r.end);
+}
+
+static void add_piece(struct pieces *p, struct range r)
+{
+    if (p->count && p->piece[p->count - 1].end == r.start)
+        p->piece[p->count - 1].end = r.end;
+    else if (p->count < PIECES_MAX)
+        p->piece[p->count++] = r;
+}
+
+bool pieces_find(struct range r, struct pieces *p)
+{
+    struct mappings all;
+    struct mapping m;
+    struct range piece;
+    p->count = 0;
+    if (r.start >= r.end)
+        return true;
+    if (os_mappings_open(&all))
+        return false;
+    while (os_mappings_next(&all, &m) && m.start < r.end) {
+        struct range in = {m.start > r.start ? m.start : r.start, m.end < r.end ? m.end : r.end};
+        for (uintptr_t at = 0; in.start < in.end && existing_theirs(in, &at, &piece);)
+            add_piece(p, piece);
+    }
+    os_mappings_close(&all);
+    return true;
+}
+
+bool pieces_next(struct range *r, struct pieces *p)
+{
+    if (!pieces_find(*r, p) || !p->count)
+        return false;
+    r->start = p->count < PIECES_MAX ? r->end : p->piece[p->count - 1].end;
+    return true;
+}
+
+/* All of it: it was, and the call has done nothing. */
+static void all_stayed(struct change *c, struct range r)
+{
+    struct range piece;
+    for (uintptr_t at = 0; existing_theirs(r, &at, &piece);)
+        change_cancelled(c, piece);
+}
+
+/*
+ * Programs try mremap before they move themselves, and the list of what is mapped can be long: it is only read
+ * where there is a hole.
+ */
+void change_stayed(struct change *c, struct range r)
+{
+    struct pieces p;
+    if (!c->told && !c->map.count && !c->map.more)
+        return; /* nobody has been told, and the map knows of nothing there */
+    if (r.start < r.end && os_all_mapped(r.start, r.end - r.start)) {
+        all_stayed(c, r);
+        return;
+    }
+    if (!pieces_find(r, &p))
+        change_cancelled(c, r);
+    while (pieces_next(&r, &p))
+        for (uint32_t i = 0; i < p.count; i++)
+            change_cancelled(c, p.piece[i]);
+}

@@ -1,0 +1,59 @@
+/*
+ * shm.c - shared memory, attached and detached.
+ */
+#include "change.h"
+
+static struct map_region attached(const union rtc_event *e, uint64_t bytes)
+{
+    int flags = e->shmat.shmflg;
+    struct range r = range_of(e->shmat.result, bytes);
+    return (struct map_region){
+        .start = r.start,
+        .end = r.end,
+        .inode = (uint64_t)e->shmat.shmid,
+        .device = MAP_FILE_UNKNOWN,
+        .shared = true,
+        .protection = (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0)),
+    };
+}
+
+void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
+{
+    struct change c;
+    union rtc_event e = {.shmat = {INVALID_POINTER, shmid, shmaddr, shmflg}};
+    uint64_t bytes = os_shared_segment_bytes(shmid);
+    uintptr_t at = (uintptr_t)shmaddr;
+    at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page here */
+    struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : NO_RANGE;
+    change_begin(&c, o);
+    change_going(&c, over);
+    mapped_begin(&c.map);
+    change_call(&c, RTC_EVENT_SHMAT, &e);
+    if (e.shmat.result != INVALID_POINTER) {
+        struct map_region r = attached(&e, bytes);
+        mapped_new(&c.map, &r);
+        change_mapped(&c, range_of(e.shmat.result, bytes));
+        attachment_note((uintptr_t)e.shmat.result, bytes, shmid);
+    } else
+        change_stayed(&c, over);
+    change_end(&c);
+    return e.shmat.result;
+}
+
+int change_detach(struct origin o, const void *shmaddr)
+{
+    struct change c;
+    union rtc_event e = {.shmdt = {-1, shmaddr}};
+    struct range gone = attachment_of((uintptr_t)shmaddr);
+    change_begin(&c, o);
+    change_unmapped(&c, gone);
+    mapped_begin(&c.map);
+    mapped_take_attachment(&c.map, gone.start, gone.end, (uintptr_t)shmaddr);
+    change_call(&c, RTC_EVENT_SHMDT, &e);
+    if (e.shmdt.result == -1)
+        change_stayed(&c, gone);
+    else
+        mapped_gone(&c.map, true);
+    change_end(&c);
+    return e.shmdt.result;
+}

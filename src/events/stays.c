@@ -1,0 +1,126 @@
+/*
+ * stays.c - calls after which the same is mapped: with no pages, with others, with other rights, or as it was.
+ */
+#include "change.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+bool change_discards(int advice)
+{
+    return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
+           advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
+}
+
+/* Pages of several mappings, or in front of a hole, are discarded although the call fails. */
+static bool is_one_mapping(struct range r)
+{
+    struct mapping m;
+    return os_mapping_of(r.start, &m) == 1 && m.end >= r.end;
+}
+
+int change_advice(struct origin o, void *addr, size_t length, int advice)
+{
+    struct change c;
+    union rtc_event e = {.madvise = {-1, addr, length, advice}};
+    struct range gone = change_discards(advice) ? range_of(addr, length) : NO_RANGE;
+    c.told = true;
+    c.raw = o.raw;
+    mapped_at(&c.map, NULL); /* and is not begun: it stays mapped */
+    visit_begin(&c.visit);
+    change_unmapped(&c, gone);
+    change_call(&c, RTC_EVENT_MADVISE, &e);
+    if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
+        change_cancelled(&c, gone);
+    visit_end(&c.visit);
+    return e.madvise.result;
+}
+
+EXPORT int rtc_madvise(void *addr, size_t length, int advice)
+{
+    return change_advice((struct origin){.told = true}, addr, length, advice);
+}
+
+/* It is the same mapping, with other pages. */
+static void other_pages(struct change *c, const union rtc_event *e, struct range r)
+{
+    struct map_region now;
+    if (!mapped_find(r.start, &now))
+        return;
+    now.start = r.start;
+    now.end = r.end;
+    now.offset = e->remap_file_pages.pgoff * PAGE_BYTES;
+    mapped_new(&c->map, &now);
+}
+
+int change_file_pages(struct origin o, union rtc_event *e)
+{
+    struct change c;
+    /* Both are rounded down, by the kernel's book. */
+    struct range r = range_of((void *)align_down((uintptr_t)e->remap_file_pages.address, PAGE_BYTES),
+                              align_down(e->remap_file_pages.size, PAGE_BYTES));
+    change_begin(&c, o);
+    change_unmapped(&c, r);
+    mapped_begin(&c.map);
+    change_call(&c, RTC_EVENT_REMAP_FILE_PAGES, e);
+    if (e->remap_file_pages.result == -1)
+        change_stayed(&c, r);
+    else {
+        other_pages(&c, e, r);
+        change_mapped(&c, r);
+    }
+    change_end(&c);
+    return e->remap_file_pages.result;
+}
+
+/* Page by page as far as something is mapped, also when it then fails. */
+int change_rights(struct origin o, union rtc_event *e)
+{
+    struct change c;
+    change_begin(&c, o);
+    mapped_begin(&c.map);
+    change_call(&c, RTC_EVENT_MPROTECT, e);
+    struct range r = range_of(e->mprotect.address, e->mprotect.size);
+    if (!e->mprotect.result || errno == ENOMEM)
+        mapped_protected(&c.map, r.start, r.end, e->mprotect.prot);
+    change_end(&c);
+    return e->mprotect.result;
+}
+
+int change_nothing(struct origin o, uint32_t type, union rtc_event *e)
+{
+    struct visit v;
+    visit_begin(&v);
+    visit_before(&v, type, e);
+    if (o.raw)
+        original_raw(type, e);
+    else
+        original_noted(type, e);
+    visit_behind(&v, type, e);
+    visit_end(&v);
+    return e->munmap.result;
+}
+
+static void visit_left(void *v)
+{
+    visit_end(v);
+}
+
+int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
+{
+    struct visit v;
+    visit_begin(&v);
+    pthread_cleanup_push(visit_left, &v);
+    visit_before(&v, type, e);
+    original_call(type, e);
+    visit_behind(&v, type, e);
+    pthread_cleanup_pop(1);
+    return e->munmap.result;
+}
