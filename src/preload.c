@@ -15,6 +15,12 @@
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
+static void left(const struct jump *j)
+{
+    events_left(j);
+    counters_left(j);
+}
+
 const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
 
 static const struct fatal_hooks fatal_hooks = {leave_killed, leave_cut};
@@ -47,6 +53,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
     leave_start();
     turns_constructed();
+    left_start(left);
     events_constructed();
     counters_constructed();
     if (wants_leaks_at_end())

@@ -45,15 +45,29 @@ bool jump_leaves(const struct jump *j, uintptr_t frame)
     return !stays && frame < j->target && is_one_stack(frame, j->target);
 }
 
+static void (*teller)(const struct jump *j);
+
+void left_start(void (*tell)(const struct jump *j))
+{
+    teller = tell;
+}
+
 void leave_by_jump(uintptr_t target)
 {
     struct jump j = {.target = target};
     struct thread *t = self;
-    if (!t || !(atomic_load_explicit(&t->crit, memory_order_relaxed) |
-                atomic_load_explicit(&t->maps_inside, memory_order_relaxed)))
+    bool ours = t && (atomic_load_explicit(&t->crit, memory_order_relaxed) |
+                      atomic_load_explicit(&t->maps_inside, memory_order_relaxed) |
+                      atomic_load_explicit(&t->turn, memory_order_relaxed));
+    if (likely(!ours && !turn_inner))
         return;
     os_alternate_stack(&j.alternate, &j.alternate_end);
-    section_leave(&j);
-    callback_leave(&j);
-    mapped_leave(&j);
+    if (t) {
+        section_leave(&j);
+        callback_leave(&j);
+        mapped_leave(&j);
+    }
+    turns_leave(&j);
+    if (teller)
+        teller(&j);
 }

@@ -16,5 +16,7 @@ struct jump {
 bool jump_leaves(const struct jump *j, uintptr_t frame);
 /* The calling thread is about to make it: what it leaves of ours has ended. */
 void leave_by_jump(uintptr_t target);
+/* Who is to be told of jumps that leave anything of ours; from our constructor. */
+void left_start(void (*tell)(const struct jump *j));
 
 #endif

@@ -40,7 +40,7 @@ static struct {
 } turns;
 
 struct turn_now turn_now;
-__thread uint32_t turn_depth;
+__thread struct turn *turn_inner;
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
@@ -93,7 +93,7 @@ static void leave(struct gate *g, uint32_t side)
 static COLD void begin_counted(struct turn *t)
 {
     struct gate *g = gate();
-    t->era = era_of(g);
+    uint64_t era = era_of(g);
     for (;;) {
         uint64_t turn = atomic_load(&turn_now.turn);
         t->side = turn & 1;
@@ -102,6 +102,7 @@ static COLD void begin_counted(struct turn *t)
             break;
         leave(g, t->side);
     }
+    t->era = era;
 }
 
 static COLD void end_counted(const struct turn *t)
@@ -111,10 +112,17 @@ static COLD void end_counted(const struct turn *t)
         leave(g, t->side);
 }
 
+static void wake(struct gate *g)
+{
+    atomic_fetch_add(&g->taken_back, 1);
+    os_wake(&g->taken_back, false);
+}
+
 /* A thread that has no struct yet: a section makes one, unless it is too late for that. */
 COLD void turn_begin_slowly(struct turn *t)
 {
     struct section s;
+    t->era = 0;
     if (section_begin(&s))
         section_end(&s);
     t->noted = self;
@@ -126,25 +134,40 @@ COLD void turn_begin_slowly(struct turn *t)
 
 COLD void turn_end_slowly(const struct turn *t)
 {
-    struct gate *g = gate();
-    if (!t->noted) {
+    if (!t->noted)
         end_counted(t);
+    else
+        wake(gate());
+}
+
+/*
+ * Out of visits that nobody ends.  A note that is there without a visit was about to be taken back; who waits for
+ * it is woken in any case.
+ */
+void turns_leave(const struct jump *j)
+{
+    struct turn *t = turn_inner, *last = NULL;
+    for (; t && jump_leaves(j, (uintptr_t)t); t = t->outer)
+        last = t;
+    turn_inner = t;
+    if (t)
         return;
-    }
-    atomic_fetch_add(&g->taken_back, 1);
-    os_wake(&g->taken_back, false);
+    if (self && atomic_exchange(&self->turn, 0))
+        wake(gate());
+    if (last && !last->noted && last->era)
+        end_counted(last);
 }
 
 bool turns_inside(void)
 {
-    return turn_depth != 0;
+    return turn_inner != NULL;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
 int turns_begin_change(void)
 {
-    if (turn_depth) /* it would wait for itself */
+    if (turn_inner) /* it would wait for itself */
         return -EDEADLK;
     os_lock(&gate()->writer);
     return 0;

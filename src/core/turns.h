@@ -4,6 +4,7 @@
 #ifndef TURNS_H
 #define TURNS_H
 
+#include "left.h"
 #include "pool.h"
 
 /* What a table begins with. */
@@ -14,19 +15,20 @@ struct turn_table {
 
 /* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
 struct turn {
+    struct turn *outer;   /* in the midst of which it is, and which stands for it; NULL: it is the outermost */
     struct thread *noted; /* in this thread's struct; NULL: counted */
-    bool outermost;       /* of those of its thread: the others are neither */
     uint32_t side;
-    uint64_t era;
+    uint64_t era; /* 0: not yet */
 };
 
 extern struct turn_now {
     _Atomic uint64_t turn;
     _Atomic uint32_t awaited; /* somebody waits for the last one to be over */
 } turn_now;
-extern __thread uint32_t turn_depth; /* of visits in visits */
+extern __thread struct turn *turn_inner; /* the innermost of this thread */
 void turn_begin_slowly(struct turn *t);
 void turn_end_slowly(const struct turn *t);
+void turns_leave(const struct jump *j);
 
 /* Between a note and what is looked at then: pairs with the barrier in turns_wait. */
 ALWAYS_INLINE void turn_fence(void)
@@ -44,11 +46,20 @@ ALWAYS_INLINE void turn_note(struct thread *me)
     turn_fence();
 }
 
+/* Filled in: a handler that comes now may jump out of it. */
+ALWAYS_INLINE void turn_enter(struct turn *t)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    turn_inner = t;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 ALWAYS_INLINE void turn_begin(struct turn *t)
 {
-    t->outermost = !turn_depth++;
+    t->outer = turn_inner;
     t->noted = self;
-    if (!t->outermost)
+    turn_enter(t);
+    if (t->outer)
         return;
     if (likely(t->noted))
         turn_note(t->noted);
@@ -58,8 +69,8 @@ ALWAYS_INLINE void turn_begin(struct turn *t)
 
 ALWAYS_INLINE void turn_end(struct turn *t)
 {
-    turn_depth--;
-    if (!t->outermost)
+    turn_inner = t->outer;
+    if (t->outer)
         return;
     if (likely(t->noted)) {
         atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
@@ -73,17 +84,17 @@ ALWAYS_INLINE void turn_end(struct turn *t)
 ALWAYS_INLINE bool turn_begin_outermost(struct turn *t)
 {
     t->noted = self;
-    if (unlikely(!t->noted || turn_depth))
+    if (unlikely(!t->noted || turn_inner))
         return false;
-    t->outermost = true;
-    turn_depth = 1;
+    t->outer = NULL;
+    turn_enter(t);
     turn_note(t->noted);
     return true;
 }
 
 ALWAYS_INLINE void turn_end_outermost(struct turn *t)
 {
-    turn_depth = 0;
+    turn_inner = NULL;
     atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
     turn_fence();
     if (unlikely(atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))

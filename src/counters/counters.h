@@ -9,5 +9,6 @@
 
 /* From our constructor, before threads exist. */
 void counters_constructed(void);
+void counters_left(const struct jump *j);
 
 #endif

@@ -175,6 +175,12 @@ static bool is_for(const struct listener *e, enum heard_event event)
            (p->domain != RTC_PROFILE_THREAD || (p->thread == self->record && p->image == image()->image));
 }
 
+void counters_left(const struct jump *j)
+{
+    while (telling && jump_leaves(j, (uintptr_t)telling))
+        telling = telling->outer;
+}
+
 static void tell_one(const struct listener *e, const struct heard *h)
 {
     struct told told = {.outer = telling, .listener = e};

@@ -27,6 +27,12 @@
 
 __thread struct making making;
 
+void making_left(const struct jump *j)
+{
+    if (making.type && jump_leaves(j, making.sp))
+        making.type = RTC_EVENT_NONE;
+}
+
 static bool is_same(uint32_t type, const long a[6])
 {
     return !(type & (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_MADVISE)) ||

@@ -134,6 +134,8 @@ ALWAYS_INLINE struct making making_begin(uint32_t type, uintptr_t address, uintp
     return outer;
 }
 
+void making_left(const struct jump *j);
+
 #define MAKING(event, address, size, call)                                                   \
     __extension__({                                                                          \
         struct making outer = making_begin(event, (uintptr_t)(address), (uintptr_t)(size));  \

@@ -43,6 +43,7 @@ void visit_begin(struct visit *v)
     v->before = t ? t->before : 0;
     v->wanted = t ? t->wanted : 0;
     v->outer = visiting;
+    atomic_signal_fence(memory_order_seq_cst); /* a handler may look at it from now on */
     visiting = v;
 }
 
@@ -50,6 +51,13 @@ void visit_end(struct visit *v)
 {
     visiting = v->outer;
     turn_end(&v->turn);
+}
+
+void events_left(const struct jump *j)
+{
+    while (visiting && jump_leaves(j, (uintptr_t)visiting))
+        visiting = visiting->outer;
+    making_left(j);
 }
 
 /* Its callback runs in this thread: for the call that it makes now it is deaf. */

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 static _Atomic unsigned told;
@@ -134,6 +136,64 @@ void row_callbacks_within(void)
     free_twice();
     must(first == 2 && second == 2); /* each by the program, and by the other */
     must(malloc(10));
+}
+
+static sigjmp_buf back;
+
+static void jump(int signal)
+{
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static int is_interrupted(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    unsigned *how = context;
+    must(!malloc(10));
+    if (*how > 1)
+        free_twice(); /* which another one is told of */
+    else if (*how == 1)
+        raise(SIGUSR1);
+    return 0;
+}
+
+static int jumps_within(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    unsigned one = 1;
+    if (sigsetjmp(back, 1) == 0)
+        is_interrupted(p, event, param, size, &one);
+    must(!malloc(10)); /* still */
+    ++*(unsigned *)context;
+    return 0;
+}
+
+/* By the handler of a signal, by siglongjmp. */
+void row_callback_left(void)
+{
+    unsigned one = 1, two = 2, within = 0;
+    volatile unsigned left = 0;
+    rtc_profile_t *p = open_process(), *q = open_process();
+    struct sigaction action = {.sa_handler = jump};
+    must(sigaction(SIGUSR1, &action, NULL) == 0);
+    listen_to(p, "bad_free", jumps_within, &within);
+    free_twice();
+    must(within == 1 && malloc(10));
+    for (volatile int i = 0; i < 4; i++) {
+        if (i == 0)
+            listen_to(p, "bad_free", is_interrupted, &one);
+        if (i == 2) { /* of two in each other the inner one is */
+            listen_to(p, "bad_free", is_interrupted, &two);
+            listen_to(q, "bad_free", is_interrupted, &one);
+        }
+        if (sigsetjmp(back, 1) == 0)
+            free_twice();
+        else
+            left++;
+        must(malloc(10));
+    }
+    must(left == 4 && rtc_profile_close(p) == 0 && rtc_profile_close(q) == 0);
 }
 
 static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)

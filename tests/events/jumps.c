@@ -135,13 +135,14 @@ static void jump_at_last(int signal)
         siglongjmp(back, 1);
 }
 
-/* What is left behind the n-th instruction, for each n that is wanted; `look` sees whether all is well then. */
-static void leave_everywhere(void (*run)(void), void (*look)(void))
+/* `run` is left behind the n-th instruction, for each n that is wanted; `look` sees whether all is well then. */
+static void leave_everywhere(void (*set)(void), void (*run)(void), void (*look)(void))
 {
     long every = atol(getenv("JUMPS_EVERY") ? getenv("JUMPS_EVERY") : "61");
     struct sigaction action = {.sa_handler = jump_at_last, .sa_flags = SA_NODEFER};
     must(sigaction(SIGTRAP, &action, NULL) == 0);
     for (volatile long n = 0;; n += every) {
+        set();
         bool left = sigsetjmp(back, 0);
         if (!left) {
             steps_left = n;
@@ -167,9 +168,100 @@ static void look_at_map(void)
     must(rtc_event_compare() >= 0 && compared() == 1);
 }
 
+static void set_nothing(void)
+{
+}
+
 static void everywhere(void)
 {
-    leave_everywhere(map_and_unmap, look_at_map);
+    leave_everywhere(set_nothing, map_and_unmap, look_at_map);
+}
+
+/* ---- visits --------------------------------------------------------------------------------------------- */
+
+#define EVENTS (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP)
+#define RANGES (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED)
+
+static volatile int told, raises;
+
+static void count(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)e, (void)arg;
+    told++;
+    if (raises && !--raises)
+        raise(SIGUSR1);
+}
+
+/* Whoever was jumped out of is not deaf, and nobody waits for him. */
+static void look_at_visits(void)
+{
+    told = 0;
+    must(munmap(map(), PAGE) == 0 && told == 2);
+    must(rtc_event_unset_handler(~0u, count, NULL) == 0);
+    must(munmap(map(), PAGE) == 0 && told == 2);
+}
+
+static void out_of_callback(void)
+{
+    unsigned sets[] = {EVENTS, RANGES};
+    handle(jump, 0);
+    for (volatile int i = 0; i < 6; i++) {
+        must(rtc_event_set_handler(sets[i / 3], 0, count, NULL) == 0);
+        raises = i % 3;
+        if (sigsetjmp(back, 1) == 0) {
+            munmap(map(), PAGE);
+            must(i % 3 == 0);
+        }
+        look_at_visits();
+    }
+}
+
+static void nest(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)e, (void)arg;
+    raises = 1;
+    if (sigsetjmp(back, 1) == 0)
+        map();
+    must(rtc_event_unset_handler(~0u, nest, NULL) == -EDEADLK);
+    must(raises == 0 && munmap(map(), PAGE) == 0);
+}
+
+/* Of two that are in each other, out of the inner one alone. */
+static void out_of_inner_callback(void)
+{
+    handle(jump, 0);
+    must(rtc_event_set_handler(EVENTS, 0, nest, NULL) == 0 && rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
+    told = 0;
+    must(munmap(map(), PAGE) == 0);
+    must(told == 8); /* two calls, and three for each */
+    must(rtc_event_unset_handler(~0u, nest, NULL) == 0);
+    look_at_visits();
+}
+
+static void look_at_all(void)
+{
+    look_at_map();
+    look_at_visits();
+}
+
+static void set_ranges(void)
+{
+    must(rtc_event_set_handler(RANGES, 0, count, NULL) == 0);
+}
+
+static void set_events(void)
+{
+    must(rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
+}
+
+static void everywhere_told(void)
+{
+    leave_everywhere(set_events, map_and_unmap, look_at_all);
+}
+
+static void everywhere_told_ranges(void)
+{
+    leave_everywhere(set_ranges, map_and_unmap, look_at_all);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------------- */
@@ -263,6 +355,10 @@ static const struct row rows[] = {
     {"out_of_munmap", out_of_munmap},
     {"not_out_of_it", not_out_of_it},
     {"everywhere", everywhere},
+    {"out_of_callback", out_of_callback},
+    {"out_of_inner_callback", out_of_inner_callback},
+    {"everywhere_told", everywhere_told},
+    {"everywhere_told_ranges", everywhere_told_ranges},
     {"out_of_alternate_stacks", out_of_alternate_stacks},
     {"not_out_of_alternate_stack", not_out_of_alternate_stack},
     {"switched", switched},
