@@ -1,7 +1,7 @@
 /*
- * refuse.c - runs a program to which the kernel refuses perf events.
+ * refuse.c - runs a program to which the kernel refuses perf events, or another of its calls.
  *
- *     refuse ERROR PROGRAM [ARGUMENT...]      ERROR: a number, the errno of perf_event_open
+ *     refuse ERROR[:CALL] PROGRAM [ARGUMENT...]      numbers: an errno, and of perf_event_open or that call
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,10 +16,14 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
+    char *end;
+    unsigned error = (unsigned)strtol(argv[1], &end, 10), call = SYS_perf_event_open;
+    if (*end == ':')
+        call = (unsigned)atoi(end + 1);
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog filter = {sizeof program / sizeof program[0], program};

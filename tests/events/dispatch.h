@@ -8,7 +8,7 @@
     {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},               \
     {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack},         \
     {"refused", refused}, {"registers", registers}, {"vectors", vectors}, {"of_another_system", of_another_system},          \
-    {"sandboxed", sandboxed}, {"storm", storm},
+    {"sandboxed", sandboxed}, {"trapped", trapped}, {"storm", storm},
 
 void forked(void);
 void vforked(void);
@@ -22,6 +22,7 @@ void registers(void);
 void vectors(void);
 void of_another_system(void);
 void sandboxed(void);
+void trapped(void);
 void storm(void);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """events=all: programs do what they do without (dispatch.c), and what it costs is said."""
 # rtc-test: events/dispatch ci 60
+import errno
 import json
 import os
 import re
@@ -70,6 +71,15 @@ def inherited_mask(stage):
     must(run.status == 0 and said == ['ok masked', 'ok forked'], run.status, said)
 
 
+def memory_unread(stage):
+    """Where the kernel lets nobody read a process' memory (process_vm_readv), its own neither."""
+    wanted = ['masked_while', 'mask_given_back', 'own_signal', 'forked', 'spawned', 'cloned']
+    for error in (errno.EPERM, errno.ENOSYS):
+        run, said = rows(stage, *wanted, wrap=[stage.program('counters/refuse'), '%d:310' % error])
+        must(run.status == 0 and said == ['ok ' + r for r in wanted], run.status, said, run.err.decode()[-1500:])
+        must(run.report.data['summary']['dispatched']['calls'] > 100, run.report.data['summary'])
+
+
 def told(stage):
     """Each call once, whoever makes it."""
     run = Run(stage, [stage.program('events/told')], options=ALL).wait()
@@ -108,6 +118,7 @@ def stacks(stage):
 if __name__ == '__main__':
     main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
           ('not_available', not_available), ('off_by_default', off_by_default),
-          ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('told', told),
+          ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('memory_unread', memory_unread),
+          ('told', told),
           ('threads_that_were_there', threads_that_were_there),
           ('interrupted_in_between', interrupted_in_between), ('stacks', stacks)])

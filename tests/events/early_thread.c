@@ -1,19 +1,24 @@
 /*
- * early_thread.c - a library whose constructor begins a thread, before that of the runtime runs: one that keeps
- * all signals out but while it waits.  And it sets a handler of SIGUSR2 that keeps them out, too.
+ * early_thread.c - a library whose constructor begins threads, before that of the runtime runs: one that keeps
+ * all signals out but while it waits, and one that reads, which nobody interrupts.  And it sets a handler of SIGUSR2
+ * that keeps them out, too.
  *
  * rtc-build: shared -pthread
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 void early_thread_raw_pair(void);
+long early_thread_reads(void);
 
 static sem_t asked, answered;
 
@@ -40,6 +45,46 @@ static void *serve(void *unused)
     return unused;
 }
 
+static int pipes[2];
+static volatile int reader;
+
+static void *read_once(void *result)
+{
+    char c;
+    reader = (int)syscall(SYS_gettid);
+    *(volatile long *)result = read(pipes[0], &c, 1);
+    return result;
+}
+
+/* Does it stand in the call? */
+static int is_reading(int tid)
+{
+    char path[64], line[4] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+    int fd = open(path, O_RDONLY);
+    long got = read(fd, line, sizeof line - 1);
+    close(fd);
+    return got > 1 && line[0] == '0' + SYS_read && line[1] == ' ';
+}
+
+static pthread_t reading;
+static long result_of_read = -2;
+
+static void begin_reading(void)
+{
+    if (pipe(pipes) || pthread_create(&reading, NULL, read_once, &result_of_read))
+        abort();
+    while (!reader || !is_reading(reader))
+        sched_yield();
+}
+
+long early_thread_reads(void)
+{
+    if (write(pipes[1], "x", 1) != 1 || pthread_join(reading, NULL))
+        abort();
+    return result_of_read;
+}
+
 static void on_signal(int signal)
 {
     (void)signal;
@@ -60,6 +105,7 @@ static void __attribute__((constructor)) begin(void)
     if (pthread_create(&thread, NULL, serve, NULL))
         abort();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    begin_reading();
 }
 
 void early_thread_raw_pair(void)

@@ -189,6 +189,7 @@ static void no_dispatch_of_its_own(void)
 /* ---- with early_thread.so: a thread that was there before the runtime ----------------------------------- */
 
 void early_thread_raw_pair(void) __attribute__((weak));
+long early_thread_reads(void) __attribute__((weak));
 
 static void in_early_thread(void)
 {
@@ -197,6 +198,7 @@ static void in_early_thread(void)
     early_thread_raw_pair();
     assert(are(1, 1));
     raise(SIGUSR2); /* its handler calls, with all signals kept out */
+    assert(early_thread_reads() == 1);
 }
 
 /* ---- with between.so: somebody between the runtime and libc, where signals come --------------------------- */
