@@ -414,7 +414,8 @@ struct thread *threads_after_fork(struct thread *t)
         each->next = others;
         others = each;
     }
-    memset(&threads.limbo, 0, sizeof threads.limbo); /* now: the list led through it */
+    if (threads.limbo.limbo) /* mostly nobody has been there, and it would take 75 pages to write that */
+        memset(&threads.limbo, 0, sizeof threads.limbo); /* now: the list led through it */
     if (t)
         t->next = NULL;
     atomic_store_explicit(&threads.all, t, memory_order_relaxed);

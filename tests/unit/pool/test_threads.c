@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "pool.h"
 #include "../in_child.h"
@@ -72,6 +73,28 @@ static void fork_leaves_others(void **state)
 {
     (void)state;
     assert_int_equal(in_child(orphans_around_limbo), 0);
+}
+
+static long faults(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_minflt;
+}
+
+/* What nobody has used is not touched: each page costs a child as much as thousands of instructions. */
+static void few_pages(void)
+{
+    start();
+    long before = faults();
+    MUST(!threads_after_fork(self) && threads_first() == self);
+    MUST(faults() - before < 10);
+}
+
+static void fork_touches_little(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(few_pages), 0);
 }
 
 /* ---- stopping writers --------------------------------------------------------------------------- */
@@ -207,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fork_leaves_others),
+        cmocka_unit_test(fork_touches_little),
         cmocka_unit_test(stops_in_time),
         cmocka_unit_test(counts_at_once),
         cmocka_unit_test(counts_whole_moments),
