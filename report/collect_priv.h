@@ -16,7 +16,8 @@ size_t begun_before(const void *items, size_t count, size_t stride, uint64_t add
 
 /* ---- own_share.c -------------------------------------------------------------------------- */
 
-void own_share_add(struct own_share *sum, const struct cost_record *c);
+/* `calls`: how many operations there were, of which some were timed. */
+void own_share_add(struct own_share *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT]);
 /* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
 void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
 

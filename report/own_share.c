@@ -2,7 +2,10 @@
  * own_share.c - what of the costs is the runtime's own: sums of the records that images keep of it.
  *
  * Some operations are timed and stand for others, so all but scan and start are estimates; what was timed
- * says how good they are.  Images that were read in mid-run are in the sum as well as those at the end.
+ * says how good they are.  How many there were is known, from the threads' counters: those that were timed stand for
+ * just so many, where by the distances between them it may be a fifth more or less.  But not where a sandbox was
+ * entered, and nobody counted until when.  Images that were read in mid-run are in the sum as well as those at the
+ * end.
  */
 #include "page_priv.h"
 
@@ -13,9 +16,41 @@ static double signed_ticks(uint64_t ticks)
     return ticks < 1ull << 63 ? (double)ticks : 0; /* a little below 0: nothing */
 }
 
-void own_share_add(struct own_share *sum, const struct cost_record *c)
+/* An estimate of so many operations; what it is to be multiplied with, to be one of as many as there were. */
+static double factor(const struct cost_record *c, uint64_t operations, uint64_t calls)
 {
-    double ns_per_tick = c->rate ? (double)(1 << 20) / (double)c->rate : 0, whole = 0, pieces = 0;
+    return operations > 0 && calls > 0 && !c->stopped ? (double)calls / (double)operations : 1;
+}
+
+/* Ticks of all operations. */
+static double add_whole(struct own_share *sum, const struct cost_record *c, const uint64_t *calls)
+{
+    double ticks = 0;
+
+    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
+        const struct cost_done *whole = &c->whole[i];
+        double more = factor(c, whole->operations, calls[i]);
+        double faults = factor(c, whole->operations / 2 + c->work[i].operations / 2, calls[i]); /* of rows of both kinds */
+        sum->work[i].timed += whole->timed;
+        sum->work[i].operations += (uint64_t)((double)whole->operations * more + 0.5);
+        sum->work[i].faults += (uint64_t)((double)whole->faults * faults + 0.5);
+        ticks += signed_ticks(whole->ticks) * more;
+    }
+    return ticks;
+}
+
+static double sum_ticks(const struct cost_done *done, uint32_t count)
+{
+    double sum = 0;
+
+    while (count-- > 0)
+        sum += signed_ticks(done[count].ticks);
+    return sum;
+}
+
+void own_share_add(struct own_share *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT])
+{
+    double ns_per_tick = c->rate ? (double)(1 << 20) / (double)c->rate : 0, estimate, whole, pieces;
 
     if (c->every == 0)
         return;
@@ -23,21 +58,14 @@ void own_share_add(struct own_share *sum, const struct cost_record *c)
     sum->every = c->every;
     sum->stopped += c->stopped != 0;
     sum->disturbed += c->disturbed;
-    sum->kernel_ns += (double)c->kernel_ticks * ns_per_tick;
-    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++)
-        whole += signed_ticks(c->whole[i].ticks) * ns_per_tick;
-    for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
-        pieces += signed_ticks(c->work[i].ticks);
-    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
-        sum->work[i].timed += c->whole[i].timed;
-        sum->work[i].operations += c->whole[i].operations;
-        sum->work[i].faults += c->whole[i].faults;
-    }
     sum->ns_per_tick = c->rate ? ns_per_tick : sum->ns_per_tick;
+    whole = add_whole(sum, c, calls);
+    estimate = sum_ticks(c->whole, COST_OPERATION_COUNT);
+    pieces = sum_ticks(c->work, COST_WORK_COUNT);
+    sum->kernel_ns += estimate > 0 ? (double)c->kernel_ticks * ns_per_tick * whole / estimate : 0;
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
-        const struct cost_done *from = &c->work[i];
-        double part = pieces > 0 ? signed_ticks(from->ticks) / pieces : 0;
-        sum->work[i].ns += whole * part + (double)from->ns;
+        double part = pieces > 0 ? signed_ticks(c->work[i].ticks) / pieces : 0;
+        sum->work[i].ns += whole * ns_per_tick * part + (double)c->work[i].ns;
     }
     for (uint32_t i = 0; i < COST_TIMES; i++) {
         sum->alloc_times[i] += c->alloc_times[i];

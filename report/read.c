@@ -70,12 +70,8 @@ static void read_texts(struct reading *rd, const struct segment *s)
 
 static void read_costs(struct reading *rd, const struct segment *s)
 {
-    struct cost_record c;
-
-    if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
-        return;
-    memcpy((void *)&c, segment_item(s, 0), sizeof c);
-    own_share_add(&rd->report->own_share, &c);
+    if (atomic_load_explicit(&s->count, memory_order_relaxed) > 0)
+        memcpy((void *)&rd->costs, segment_item(s, 0), sizeof rd->costs);
 }
 
 /* ---- areas ---------------------------------------------------------------------------------- */
@@ -201,6 +197,17 @@ void image_read_map(struct report *r, struct image *image)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* A realloc was counted as one of each. */
+static void take_costs(struct reading *rd)
+{
+    uint64_t allocs = rd->image->allocs, frees = rd->image->frees, both = rd->reallocs;
+    const uint64_t calls[COST_OPERATION_COUNT] = {[COST_ALLOCATE] = allocs > both ? allocs - both : 0,
+                                                  [COST_FREE] = frees > both ? frees - both : 0,
+                                                  [COST_RESIZE] = both};
+
+    own_share_add(&rd->report->own_share, &rd->costs, calls);
+}
+
 void image_collect(struct report *r, struct image *image)
 {
     struct reading rd = {.report = r, .image = image};
@@ -212,6 +219,7 @@ void image_collect(struct report *r, struct image *image)
     image->thread_count = 0;
     read_areas(&rd);
     take_blocks(&rd);
+    take_costs(&rd);
     image->error_places = rd.error_count;
     errors_take(r, image, rd.errors, rd.error_count);
     take_own(&rd);

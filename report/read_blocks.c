@@ -30,8 +30,7 @@ struct part {
     struct part_count *counts;
     uint32_t count;
     struct count large; /* the one block of a large block's part */
-    uint64_t allocs;
-    uint64_t frees;
+    uint64_t allocs, frees, reallocs;
     uint64_t blocks, around_bytes; /* of a slab's part: what its blocks in use did not ask for */
     uint32_t record_bytes;
     UT_hash_handle hh;
@@ -55,7 +54,7 @@ static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, 
     part->counts = NULL;
     part->count = 0;
     part->large = (struct count){0};
-    part->allocs = part->frees = part->blocks = part->around_bytes = 0;
+    part->allocs = part->frees = part->reallocs = part->blocks = part->around_bytes = 0;
     part->epoch = epoch;
     return part;
 }
@@ -152,6 +151,7 @@ void read_threads(struct reading *rd, const struct segment *s)
         const struct thread_record *t = segment_item(s, i);
         part->allocs += atomic_load_explicit(&t->allocs, memory_order_relaxed);
         part->frees += atomic_load_explicit(&t->frees, memory_order_relaxed);
+        part->reallocs += atomic_load_explicit(&t->reallocs, memory_order_relaxed);
     }
 }
 
@@ -171,6 +171,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
             counts_add(all, part->large.stack, part->large.blocks, part->large.bytes);
         rd->image->allocs += part->allocs;
         rd->image->frees += part->frees;
+        rd->reallocs += part->reallocs;
         own_share_add_blocks(&rd->report->own_share, part->blocks, part->record_bytes, part->around_bytes);
         HASH_DEL(rd->parts, part);
         free(part->counts);

@@ -24,6 +24,8 @@ struct reading {
     struct part *parts;
     struct counts scratch; /* of the segment being read */
     struct counts recorded; /* blocks that the program made itself */
+    struct cost_record costs; /* .every 0: there is none */
+    uint64_t reallocs;
     struct error_record *errors;
     uint32_t error_count;
     uint32_t area; /* that is being read */
