@@ -102,12 +102,17 @@ double own_share_ns(const struct own_share *sum)
 }
 
 /* Few are looked at, and stand for many: together they may seem more than there were. */
-uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all)
+uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all, uint32_t works)
 {
-    uint64_t ours = sum->work[COST_ALLOCATE].faults + sum->work[COST_FREE].faults + sum->work[COST_RESIZE].faults;
-    uint64_t most = all->of.minor_faults + all->of.major_faults;
+    uint64_t ours = 0, asked = 0, most = all->of.minor_faults + all->of.major_faults;
 
-    return all->with_rusage > 0 && all->with_rusage == all->processes && ours > most ? most : ours;
+    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
+        ours += sum->work[i].faults;
+        asked += works >> i & 1 ? sum->work[i].faults : 0;
+    }
+    if (all->with_rusage == 0 || all->with_rusage < all->processes || ours <= most)
+        return asked;
+    return (uint64_t)((double)asked * (double)most / (double)ours + 0.5);
 }
 
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent)
@@ -127,6 +132,20 @@ double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIM
 bool own_share_has_calls(const struct own_share *sum)
 {
     return own_share_time(sum, sum->alloc_times, 50) >= 0 || own_share_time(sum, sum->free_times, 50) >= 0;
+}
+
+double own_share_cycles(const struct report *r, const char **why)
+{
+    const struct counter_row *row = r->counters, *end = row ? row + r->counter_count : NULL;
+
+    while (row < end && !row->is_cycles)
+        row++;
+    *why = row == end             ? "n/a: not asked for, by --counters=cycles"
+           : !row->reading.known  ? row->why
+           : row->user_alone      ? "n/a: they were counted in user mode alone"
+           : !row->reading.enabled_ns ? "n/a: nothing was counted"
+                                  : NULL;
+    return *why ? 0 : (double)row->reading.value / (double)row->reading.enabled_ns;
 }
 
 double own_report_ns(void)
@@ -176,8 +195,20 @@ static void sources_put(const struct own_share *sum, const struct page *page)
             (unsigned long long)operations, sum->stopped ? ", until a sandbox was entered" : "");
 }
 
-void own_share_print(const struct own_share *sum, const struct cost_sum *all, const struct page *page)
+static void cycles_put(const struct report *r, const struct page *page)
 {
+    const char *why;
+    double per_ns = own_share_cycles(r, &why);
+
+    if (why)
+        fprintf(page->out, "cycles %s", why);
+    else
+        fprintf(page->out, "cycles about %.0f, at the run's %.2f per ns", own_share_ns(&r->own_share) * per_ns, per_ns);
+}
+
+void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page)
+{
+    const struct own_share *sum = &r->own_share;
     double ns = own_share_ns(sum);
 
     if (!own_share_is_known(sum))
@@ -190,14 +221,13 @@ void own_share_print(const struct own_share *sum, const struct cost_sum *all, co
     times_put(sum, "an allocation:", sum->alloc_times, page);
     times_put(sum, "; a free:", sum->free_times, page);
     sources_put(sum, page);
-    const char *between = "\n                ";
-    if (own_share_has_calls(sum)) {
-        fprintf(page->out, "%sin these: page faults about %llu, in our system calls %.3f ms", between,
-                (unsigned long long)own_share_faults(sum, all), sum->kernel_ns / 1e6);
-        between = "; ";
-    }
+    fprintf(page->out, "\n%*s", COST_COLUMN, "");
+    if (own_share_has_calls(sum))
+        fprintf(page->out, "in these: page faults about %llu, in our system calls %.3f ms; ",
+                (unsigned long long)own_share_faults(sum, all, ALL_WORKS), sum->kernel_ns / 1e6);
     if (sum->blocks > 0)
-        fprintf(page->out, "%sa block in use: %.0f B of record, %.1f B of redzone and rounding", between,
+        fprintf(page->out, "a block in use: %.0f B of record, %.1f B of redzone and rounding; ",
                 (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
+    cycles_put(r, page);
     fputc('\n', page->out);
 }

@@ -189,14 +189,18 @@ struct cost_sum cost_sum(const struct report *r);
 bool own_share_is_known(const struct own_share *sum);
 const char *own_share_why(const struct own_share *sum); /* it is not */
 double own_share_ns(const struct own_share *sum);
-uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all); /* at most all there were */
+/* Of works (bit n: enum cost_work) that are operations; all together at most those that there were. */
+#define ALL_WORKS UINT32_MAX
+uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all, uint32_t works);
 bool own_share_has_calls(const struct own_share *sum); /* that were timed */
+/* Clock cycles per ns, as the run's counter has them; 0, and why: they are not known. */
+double own_share_cycles(const struct report *r, const char **why);
 /* ns that so many percent of operations stay below, about; below 0: none was timed. */
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
 /* Lines of the text; nothing where nothing is known. */
-void own_share_print(const struct own_share *sum, const struct cost_sum *all, const struct page *page);
+void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page);
 
 #define COST_AT_DEATH "rusage at death"
 /* Why costs are not known. */

@@ -157,6 +157,6 @@ void cost_print(const struct report *r, const struct page *page)
     unknown_put(r, &sum, page);
     ours_put(r, &sum, page);
     fputc('\n', page->out);
-    own_share_print(&r->own_share, &sum, page);
+    own_share_print(r, &sum, page);
     measured_print(&r->measured, page);
 }

@@ -37,13 +37,17 @@ static void times_object(struct json *j, const char *name, const struct own_shar
     close_object(j);
 }
 
-static void works_object(struct json *j, const struct own_share *sum)
+static void works_object(struct json *j, const struct own_share *sum, const struct cost_sum *all, double cycles_per_ns)
 {
     open_object(j, "work");
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
         const struct own_work *work = &sum->work[i];
         open_object(j, cost_work_name(i));
-        put_known(j, "ns", work->timed > 0 || i == COST_SCAN || i == COST_START || work->ns > 0, whole(work->ns));
+        bool is_known = work->timed > 0 || i == COST_SCAN || i == COST_START || work->ns > 0;
+        put_known(j, "ns", is_known, whole(work->ns));
+        put_known(j, "cycles", is_known && cycles_per_ns > 0, whole(work->ns * cycles_per_ns));
+        if (i < COST_OPERATION_COUNT)
+            put_known(j, "faults", work->timed > 0, own_share_faults(sum, all, 1u << i));
         put_text(j, "source", i == COST_SCAN || i == COST_START ? "CPU clock" : "TSC, sampled");
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);
@@ -54,9 +58,22 @@ static void works_object(struct json *j, const struct own_share *sum)
     close_object(j);
 }
 
-/* "share": {..}, or null and why. */
-static void share_object(struct json *j, const struct own_share *sum, const struct cost_sum *all)
+static void cycles_fields(struct json *j, const struct own_share *sum, double per_ns, const char *why)
 {
+    put_known(j, "cycles", !why, whole(own_share_ns(sum) * per_ns));
+    if (why)
+        put_text(j, "cycles_why", why);
+    else
+        put_real(j, "cycles_per_ns", per_ns);
+}
+
+/* "share": {..}, or null and why. */
+static void share_object(struct json *j, const struct report *r, const struct cost_sum *all)
+{
+    const struct own_share *sum = &r->own_share;
+    const char *why;
+    double per_ns = own_share_cycles(r, &why);
+
     if (!own_share_is_known(sum)) {
         put_null(j, "share");
         put_text(j, "share_why", own_share_why(sum));
@@ -65,12 +82,13 @@ static void share_object(struct json *j, const struct own_share *sum, const stru
     open_object(j, "share");
     put_number(j, "ns", whole(own_share_ns(sum)));
     put_number(j, "report_ns", whole(own_report_ns()));
+    cycles_fields(j, sum, per_ns, why);
     put_known(j, "kernel_ns", own_share_has_calls(sum), whole(sum->kernel_ns));
-    put_known(j, "faults", own_share_has_calls(sum), own_share_faults(sum, all));
+    put_known(j, "faults", own_share_has_calls(sum), own_share_faults(sum, all, ALL_WORKS));
     put_number(j, "every", sum->every);
     put_number(j, "disturbed", sum->disturbed);
     put_flag(j, "sandboxed", sum->stopped > 0);
-    works_object(j, sum);
+    works_object(j, sum, all, per_ns);
     times_object(j, "alloc_ns", sum, sum->alloc_times);
     times_object(j, "free_ns", sum, sum->free_times);
     close_object(j);
@@ -111,7 +129,7 @@ void json_cost(struct json *j, const struct report *r)
     else
         put_null(j, "metadata_bytes");
     json_leak_cost(j, &sum.leaks);
-    share_object(j, &r->own_share, &sum);
+    share_object(j, r, &sum);
     close_object(j);
     json_measured(j, &r->measured);
     close_object(j);

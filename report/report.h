@@ -95,6 +95,7 @@ struct counter_row {
     const char *why;    /* unless it is known: "n/a: ..." */
     bool is_time;       /* in nanoseconds */
     bool user_alone;    /* the kernel's part may not be counted */
+    bool is_cycles;     /* of the processor, in both modes */
     struct counter_reading reading;
 };
 

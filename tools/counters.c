@@ -199,6 +199,12 @@ static bool is_time(const struct event *e)
            (e->source >= SOURCE_THREAD_CLOCK && e->source <= SOURCE_MONOTONIC) || e->source >= SOURCE_USER_TIME;
 }
 
+static bool is_cycles(const struct counter *c)
+{
+    return c->event.type == PERF_TYPE_HARDWARE && c->event.source < SOURCE_CLOCKS &&
+           c->event.config == PERF_COUNT_HW_CPU_CYCLES && c->user && c->kernel;
+}
+
 /* A clock, or one in the place of an event that is denied to us. */
 static enum source clock_of(const struct counter *c)
 {
@@ -235,7 +241,8 @@ unsigned counters_read(const struct counters *all, const struct rusage *usage, u
 {
     for (unsigned i = 0; i < all->count; i++) {
         const struct counter *c = &all->at[i];
-        rows[i] = (struct counter_row){.name = c->name, .user_alone = c->user_alone, .is_time = is_time(&c->event)};
+        rows[i] = (struct counter_row){.name = c->name, .user_alone = c->user_alone, .is_time = is_time(&c->event),
+                                       .is_cycles = is_cycles(c)};
         if (clock_of(c) != SOURCE_NONE)
             read_clock(c, usage, wall_ns, &rows[i]);
         else

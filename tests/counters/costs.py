@@ -5,7 +5,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../report')
 from harness import Run, main, must
+from validate_json import schema_complaints
 
 PAIRS = 50000
 OPERATIONS = ('allocate', 'free')
@@ -41,6 +43,23 @@ def counted(stage):
     must(0 < share['alloc_ns']['p50'] <= share['alloc_ns']['p99'], share)
     must(all(share['work'][name]['ns'] > 0 for name in ('allocate', 'free', 'unwind', 'quarantine', 'scan', 'start')), share)
     must(share['report_ns'] > 0, share)
+    must(abs(sum(share['work'][name]['faults'] or 0 for name in (*OPERATIONS, 'resize')) - share['faults']) <= 2, share)
+
+
+def cycles(stage):
+    """At the rate of the run's own counter, or for the same reason none."""
+    done = Run(stage, [stage.program('counters/busy'), 'plain'], options=['counters=faults,cycles']).wait()
+    share, row = done.report.data['cost']['self']['share'], done.report.data['counters'][1]
+    must(not schema_complaints(done.report.data), schema_complaints(done.report.data))
+    if row['value'] is None or row['user_alone']:
+        why = row.get('why', 'n/a: they were counted in user mode alone')
+        must(share['cycles'] is None and share['cycles_why'] == why and 'cycles ' + why in done.log, share, row, done.log)
+        must(all(w['cycles'] is None for w in share['work'].values()), share)
+        return why
+    at = row['value'] / row['enabled_ns']
+    must(abs(share['cycles'] - share['ns'] * at) <= 0.01 * share['ns'] * at and at > 0.1, share, row)
+    must(abs(sum(w['cycles'] or 0 for w in share['work'].values()) - share['cycles']) < 10, share)
+    return '%.2f per ns' % at
 
 
 def killed(stage):
@@ -77,4 +96,4 @@ def switched_off(stage):
     must('our share' not in log, log)
 
 
-main([(f.__name__, f) for f in (counted, killed, forbidden, between, too_few, switched_off)])
+main([(f.__name__, f) for f in (counted, cycles, killed, forbidden, between, too_few, switched_off)])

@@ -495,82 +495,6 @@ static void test_costs(void **state)
              "max rss n/a: not counted by the version that wrote the file\n");
 }
 
-static struct cost_record *a_cost_record(struct build *b, uint32_t area)
-{
-    struct segment *s = build_segment(b, area, SEGMENT_COSTS, sizeof(struct cost_record), 1, 0);
-
-    s->count = 1;
-    return (struct cost_record *)(s + 1);
-}
-
-/* Of 4,000 allocations and 2,000 frees in 1 ms, of which it had 10 %; a tick is half a ns. */
-static struct build with_our_share(uint64_t faults)
-{
-    struct build b = build_begin();
-    struct parts p = an_image(&b, 1, 0);
-    struct cost_record *c = a_cost_record(&b, p.area);
-    struct thread_record *t = build_item(p.threads, 0);
-
-    t->allocs = 4000;
-    t->frees = 2000;
-    *c = (struct cost_record){.every = 1000, .rate = 2 << 20, .kernel_ticks = 4000};
-    c->whole[COST_ALLOCATE] = (struct cost_done){4, 4000, 700000, 7, 0};
-    c->whole[COST_FREE] = (struct cost_done){2, 2000, 300000, faults, 0};
-    c->work[COST_ALLOCATE] = (struct cost_done){8, 4000, 800000, 0, 0};
-    c->work[COST_FREE] = (struct cost_done){4, 2000, (uint64_t)-10, 0, 0}; /* less than the clock can tell */
-    c->work[COST_UNWIND] = (struct cost_done){12, 6000, 1200000, 0, 0};
-    c->work[COST_SCAN].ns = 734600;
-    c->alloc_times[cost_time_class(90)] = 3900;
-    c->alloc_times[cost_time_class(1000)] = 100;
-    c->free_times[cost_time_class(40)] = 2000;
-    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-    return b;
-}
-
-static void test_our_share(void **state)
-{
-    struct build b = with_our_share(1);
-
-    (void)state;
-    must_say(text_of(&b, (struct print_options){0}),
-             "                our share: 1.235 ms, 10.0 % of the task clock: allocate 0.200, unwind 0.300, scan 0.735; report ");
-    b = with_our_share(1);
-    must_say(text_of(&b, (struct print_options){0}),
-             "                an allocation: p50 44 ns, p99 480 ns; a free: p50 22 ns, p99 22 ns (6 of about 6000 operations "
-             "timed, by the processor's clock)\n"
-             "                in these: page faults about 8, in our system calls 0.002 ms");
-    b = with_our_share(8000); /* of 413 that there were */
-    must_say(text_of(&b, (struct print_options){0}), "in these: page faults about 413,");
-    b = build_begin();
-    a_cost_record(&b, an_image(&b, 1, 0).area)->every = 1000; /* no rate: it was killed before anybody knew */
-    must_not_say(text_of(&b, (struct print_options){0}), "our share");
-}
-
-/* Those that were timed stand for as many as there were, by the threads' counters; not, where it ended in a sandbox. */
-static void test_our_share_of_all(void **state)
-{
-    for (int stopped = 0; stopped < 2; stopped++) {
-        struct build b = build_begin();
-        struct parts p = an_image(&b, 1, 0);
-        struct cost_record *c = a_cost_record(&b, p.area);
-        struct thread_record *t = build_item(p.threads, 0);
-        *c = (struct cost_record){.every = 1000, .rate = 1 << 20, .kernel_ticks = 150000, .stopped = (uint32_t)stopped};
-        c->whole[COST_ALLOCATE] = (struct cost_done){4, 4000, 1000000, 12, 0};
-        c->whole[COST_RESIZE] = (struct cost_done){4, 4000, 500000, 0, 0};
-        c->work[COST_ALLOCATE] = (struct cost_done){4, 2000, 600000, 0, 0};
-        c->alloc_times[cost_time_class(90)] = 4000;
-        t->allocs = 8000;
-        t->frees = 2000;
-        t->reallocs = 2000;
-        build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-        const char *text = text_of(&b, (struct print_options){0});
-        must_say(text, stopped ? "our share: 1.500 ms" : "our share: 1.750 ms"); /* 1.5 x 1 ms + 0.5 x 0.5 ms */
-        must_say(text, stopped ? "(8 of about 8000" : "(8 of about 8000 operations timed, by the processor's clock)\n");
-        must_say(text, stopped ? "faults about 12, in our system calls 0.150 ms" : "faults about 24, in our system calls 0.175 ms");
-    }
-    (void)state;
-}
-
 /* An image that went on by exec counts on in its successor. */
 static void test_costs_of_exec(void **state)
 {
@@ -597,7 +521,6 @@ int main(void)
         cmocka_unit_test(test_before_main),    cmocka_unit_test(test_ends_of_stacks),
         cmocka_unit_test(test_no_module),      cmocka_unit_test(test_processes),
         cmocka_unit_test(test_use),            cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_our_share), cmocka_unit_test(test_our_share_of_all),
         cmocka_unit_test(test_costs_of_exec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,9 +145,20 @@ static void values(void **state)
 {
     (void)state;
     count("cycles");
-    assert_true(rows[0].reading.known && !rows[0].reading.scaled);
+    assert_true(rows[0].reading.known && !rows[0].reading.scaled && rows[0].is_cycles);
     assert_int_equal(rows[0].reading.value, 1000);
     assert_string_equal(rows[0].source, "perf: hardware");
+    forget();
+}
+
+/* Those that our share is told in: of all modes. */
+static void cycles(void **state)
+{
+    (void)state;
+    count("cpu-cycles,cycles:u,cycles:k,ref-cycles,cpu-clock,clock:monotonic");
+    assert_true(rows[0].is_cycles);
+    for (int i = 1; i < 6; i++)
+        assert_false(rows[i].is_cycles);
     forget();
 }
 
@@ -228,7 +239,7 @@ int main(void)
         cmocka_unit_test_setup(attributes, begin), cmocka_unit_test_setup(user_alone, begin),
         cmocka_unit_test_setup(values, begin),     cmocka_unit_test_setup(turns, begin),
         cmocka_unit_test_setup(never, begin),      cmocka_unit_test_setup(clocks, begin),
-        cmocka_unit_test_setup(refusals, begin),
+        cmocka_unit_test_setup(refusals, begin),   cmocka_unit_test_setup(cycles, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
