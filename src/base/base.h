@@ -106,7 +106,7 @@ struct cost_watch {
     uint64_t since;    /* when the work that goes on began */
     int64_t ticks[COST_WORK_COUNT]; /* may be a little below 0: the clock has no such fine steps */
     uint64_t kernel_ticks; /* of them */
-    uint64_t bytes;        /* that it may clear or copy */
+    uint64_t reason_ns;    /* that it has reason to take longer than others */
     struct cost_usage before;
 };
 

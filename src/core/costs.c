@@ -18,7 +18,8 @@
  * What the clock itself takes is measured once, and taken out of every interval.  It goes on while the
  * thread has no processor, or a virtual machine has none: what takes suspiciously long does not count, when
  * the thread was switched away, or when nothing explains it.  What has reason to take long - copying and
- * clearing of a lot - is timed each time, by the thread's own clock, and stands for itself alone.
+ * clearing of a lot, the call frame information of huge functions - is timed each time, by the thread's own clock,
+ * and stands for itself alone: it comes in heaps, of which a row would meet all or nothing.
  *
  * So the time is that of our own code, of libc's functions that it calls, of our system calls and of page
  * faults, but not of those of huge pages: such a one takes a thousand times as long as an operation, and comes too
@@ -42,7 +43,7 @@
 #define GROWTH 8u     /* with each row one that is timed stands for so many more */
 #define OTHERS_MOST 16u /* in the midst of one */
 #define KERNEL_MOST_NS 1000000u /* of one operation, of those that are timed */
-#define USER_MOST_NS 8000u      /* of one, and 1 for each byte that it clears or copies */
+#define USER_MOST_NS 8000u      /* of one, and 1 for each byte that it clears or copies; rules.c has a reason, too */
 
 uint32_t cost_clock_ticks;
 
@@ -222,7 +223,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     }
     memset(w->ticks, 0, sizeof w->ticks);
     w->kernel_ticks = 0;
-    w->bytes = bytes < LONG_BYTES ? bytes : 0;
+    w->reason_ns = bytes < LONG_BYTES ? bytes : 0;
     w->apart = false;
     w->others = 0;
     t->cost_left = 1;
@@ -254,7 +255,7 @@ static bool is_undisturbed(struct cost_watch *w, uint64_t all)
         return true;
     struct cost_usage before = w->before;
     w->before = usage_now();
-    return w->before.switches == before.switches && kernel_ns < KERNEL_MOST_NS && ns < USER_MOST_NS + w->bytes;
+    return w->before.switches == before.switches && kernel_ns < KERNEL_MOST_NS && ns < USER_MOST_NS + w->reason_ns;
 }
 
 static void note(struct cost_record *r, const struct thread *t, uint64_t all)

@@ -5,10 +5,18 @@
 
 #define FEW_THREADS 16u
 
+static void long_end(uint64_t begun)
+{
+    cost_phase_end(COST_UNWIND, begun);
+}
+
 void stack_start(void)
 {
-    const struct unwind_setup setup = {
-        .find = loader_find, .number = modules_number, .frames = rt.options.frames};
+    const struct unwind_setup setup = {.find = loader_find,
+                                       .number = modules_number,
+                                       .frames = rt.options.frames,
+                                       .long_begin = rt.options.cost_every ? cost_phase_begin : NULL,
+                                       .long_end = long_end};
     unwind_start(&setup);
 }
 

@@ -22,6 +22,8 @@
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
+#define LONG_PROGRAM 1024    /* bytes of call frame information */
+#define ROW_NS 10000u        /* that a shorter one takes at most */
 static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
 
 static struct rule nothing[1] = {{.key = DROPPED}};
@@ -99,6 +101,24 @@ static uintptr_t place_of(uint64_t key)
     return (key & KEY_PC) - !(key & KEY_EXACT); /* a call's own bytes: the next may be another's */
 }
 
+static COLD bool long_row(const struct cfi *f, uintptr_t pc, struct row *row)
+{
+    uint64_t begun = table.setup.long_begin();
+    bool known = cfi_row(f, pc, row);
+    table.setup.long_end(begun);
+    return known;
+}
+
+/* That of a function of a hundred kilobytes takes as long as a hundred allocations. */
+static bool make_row(const struct cfi *f, uintptr_t pc, struct row *row)
+{
+    if (f->end - f->code >= LONG_PROGRAM && table.setup.long_begin)
+        return long_row(f, pc, row);
+    if (self && self->timed)
+        self->cost.reason_ns += ROW_NS;
+    return cfi_row(f, pc, row);
+}
+
 /* In an object: from its call frame information. */
 static void make_inside(const struct object *o, uint64_t key, struct rule *r)
 {
@@ -111,7 +131,7 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     else if (f.signal && is_restorer(pc))
         r->kind = RULE_SIGNAL;
     else
-        r->kind = cfi_row(&f, place_of(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
+        r->kind = make_row(&f, place_of(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
     MUTATE(key, r);
 }
 

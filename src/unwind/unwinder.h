@@ -28,6 +28,9 @@ struct unwind_setup {
     /* Its number in the run file, 1..65535; 0 = it has none (yet). */
     uint32_t (*number)(const struct object *o, bool may_grow);
     uint32_t frames; /* of a stack that are asked for, up to RTC_STACK_FRAMES */
+    /* Around what takes long, for who wants to know how long; NULL: nobody does. */
+    uint64_t (*long_begin)(void);
+    void (*long_end)(uint64_t begun);
 };
 
 /* Without it every stack has one frame.  Once, before threads exist. */
