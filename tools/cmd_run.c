@@ -172,6 +172,7 @@ static void count_program(struct run *r)
 static void measure_pairs(struct run *r, const struct start *start)
 {
     char err[TOOLS_ERROR_BYTES];
+    r->measuring.how = r->reaper.how;
     if (WIFSIGNALED(r->wait_status) || WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) {
         r->measuring.told.pairs = 0;
         lost_add(&r->unwritten, "not measured: %s", WIFSIGNALED(r->wait_status) ? "the program was killed" : "it did not start");

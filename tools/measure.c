@@ -110,18 +110,32 @@ static int run_once(const struct measuring *m, const struct start *start, struct
     return bad ? fail(err, bad, "%s: %s", start->argv[0], strerror(-bad)) : 0;
 }
 
-/* With a run file of its own, which nobody reads. */
+/* Who ends is taken out of the file, as in the run that is reported: else the others would wait for it. */
+static void reaper_begin(struct reaper *reaper, const struct run_file *file, const struct print_options *how)
+{
+    struct lost lost = {0};
+    char err[REPORT_ERROR_BYTES];
+    *reaper = (struct reaper){.file = file, .log = -1, .how = *how};
+    if (report_open_fd(&reaper->report, file->fd, "a measured run", err) == 0)
+        reaper_start(reaper, &lost);
+}
+
+/* With a run file of its own, of which nothing is told. */
 static int run_checked(const struct measuring *m, const struct start *like, const struct options *o,
                        const char *options_text, struct keeper *keeper, struct values *v, char err[TOOLS_ERROR_BYTES])
 {
     struct run_file file = {.fd = -1};
     struct start start = *like;
+    struct reaper reaper;
     struct lost lost = {0};
     int bad = run_file_make(&file, o, options_text, &lost, err);
     if (bad)
         return bad;
+    reaper_begin(&reaper, &file, &m->how);
     start.file = &file;
     bad = run_once(m, &start, keeper, v, err);
+    reaper_end(&reaper);
+    report_close(reaper.report);
     run_file_close(&file);
     return bad;
 }

@@ -387,6 +387,7 @@ int start_error(struct started *s);
 struct measuring {
     struct measured told;
     off_t input; /* where stdin is when a run begins; -1: it is not open, or cannot be set */
+    struct print_options how; /* of what the run that is reported tells while it goes on */
 };
 
 /*

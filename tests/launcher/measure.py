@@ -96,6 +96,27 @@ def bounds(stage):
     must(told['max_rss_bytes']['ratio'] > 1 and told['max_rss_bytes']['low'] > 0.5, told)
 
 
+MANY = """
+import os, resource, sys
+for _ in range(80):
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+with open(sys.argv[1] + '.log', 'a') as log:
+    log.write('%d\\n' % resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw)
+"""
+
+
+def many_processes(stage):
+    """Somebody takes those that ended out of the file of a measured run, too: none waits long for it to be done."""
+    path = stage.room() + '/many'
+    done, told, log = measure(stage, sys.executable, '-SEc', MANY, path, pairs=1, stdin=subprocess.DEVNULL)
+    waits = [int(line) for line in open(path + '.log')]
+    must(done.returncode == 0 and len(waits) == 3, done, waits)
+    must(max(waits) < 80 * 15, 'times that 80 children waited, in each of the runs:', waits)
+    return waits
+
+
 def not_at_all(stage):
     """Without the option nothing runs twice; a program that is killed is not run again."""
     path = script(stage)
@@ -110,4 +131,4 @@ def not_at_all(stage):
     must('not measured: the program was killed' in done.stderr, done.stderr)
 
 
-main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, not_at_all)])
+main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, not_at_all)])
