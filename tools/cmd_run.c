@@ -47,6 +47,7 @@ struct run {
     int log;               /* where the text goes; -1 = nowhere */
     char log_path[PATH_MAX];
     int wait_status;
+    int sent; /* a signal that was to end it; 0: none */
     struct rusage usage;
     char pool[PATH_MAX]; /* the kept file, "" = none */
     char err[TOOLS_ERROR_BYTES];
@@ -172,10 +173,14 @@ static void count_program(struct run *r)
 static void measure_pairs(struct run *r, const struct start *start)
 {
     char err[TOOLS_ERROR_BYTES];
+    const char *why = WIFSIGNALED(r->wait_status)                       ? "the program was killed"
+                      : WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND ? "it did not start"
+                      : r->sent                                         ? "it was asked to end"
+                                                                        : NULL;
     r->measuring.how = r->reaper.how;
-    if (WIFSIGNALED(r->wait_status) || WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) {
+    if (why) {
         r->measuring.told.pairs = 0;
-        lost_add(&r->unwritten, "not measured: %s", WIFSIGNALED(r->wait_status) ? "the program was killed" : "it did not start");
+        lost_add(&r->unwritten, "not measured: %s", why);
     } else if (measure(&r->measuring, start, &r->options, r->options_text, &r->keeper, r->wait_status, err)) {
         lost_add(&r->unwritten, "measured %u times only: %.120s", r->measuring.told.pairs, err);
     }
@@ -214,7 +219,7 @@ static int run_program(struct run *r)
         judges_of_run(&r->judges, &r->options, &r->reaper.how);
         reaper_start(&r->reaper, &r->lost);
     }
-    r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage);
+    r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage, &r->sent);
     if (r->tracker)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)

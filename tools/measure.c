@@ -93,6 +93,7 @@ static int run_once(const struct measuring *m, const struct start *start, struct
 {
     struct started started;
     struct rusage usage;
+    int sent;
     if (m->input >= 0)
         lseek(0, m->input, SEEK_SET);
     int bad = start_fork(start, &started, err);
@@ -101,12 +102,14 @@ static int run_once(const struct measuring *m, const struct start *start, struct
     keeper_watch(keeper, started.pid);
     double since = now_seconds();
     start_go(&started);
-    v->wait_status = signals_wait(started.pid, keeper, &usage);
+    v->wait_status = signals_wait(started.pid, keeper, &usage, &sent);
     v->of[MEASURED_WALL] = now_seconds() - since;
     v->of[MEASURED_CPU] = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
     v->of[MEASURED_RSS] = (double)usage.ru_maxrss * 1024;
     v->of[MEASURED_FAULTS] = (double)usage.ru_minflt + (double)usage.ru_majflt;
     bad = start_error(&started);
+    if (sent) /* it means the runs that are still to come, too */
+        return fail(err, -EINTR, "SIG%s", sigabbrev_np(sent));
     return bad ? fail(err, bad, "%s: %s", start->argv[0], strerror(-bad)) : 0;
 }
 

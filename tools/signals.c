@@ -29,6 +29,7 @@ static const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1, SIG
 
 struct waiting {
     pid_t program;
+    int sent; /* to end it: the first of those that came from elsewhere */
     struct keeper *keeper;
     struct rusage *usage;
     sigset_t set;
@@ -133,8 +134,16 @@ static bool is_for_parent(const struct waiting *w, const siginfo_t *info)
     return info->si_code <= 0 && info->si_pid == w->program && getppid() > 1;
 }
 
+static void note_sent(struct waiting *w, int sig, const siginfo_t *info)
+{
+    bool is_to_end = sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
+    if (is_to_end && w->sent == 0 && !(info->si_code <= 0 && info->si_pid == w->program))
+        w->sent = sig;
+}
+
 static void pass_on(struct waiting *w, int sig, const siginfo_t *info)
 {
+    note_sent(w, sig, info);
     if (is_for_group(w, sig, info)) {
         if (has_moved(w->program))
             kill(-w->program, sig);
@@ -152,9 +161,11 @@ static void pass_on_last(struct waiting *w)
 {
     siginfo_t info;
     int sig;
-    while ((sig = sigtimedwait(&w->set, &info, &(struct timespec){0})) > 0)
+    while ((sig = sigtimedwait(&w->set, &info, &(struct timespec){0})) > 0) {
+        note_sent(w, sig, &info);
         if (sig != SIGCHLD && is_for_parent(w, &info) && !keeper_got(w, sig))
             kill(getppid(), sig);
+    }
 }
 
 /* ---- stopping and going on ------------------------------------------------------------------- */
@@ -224,7 +235,7 @@ static void reap_strangers(const struct waiting *w)
     }
 }
 
-int signals_wait(pid_t program, struct keeper *k, struct rusage *usage)
+int signals_wait(pid_t program, struct keeper *k, struct rusage *usage, int *sent)
 {
     struct waiting w = {.program = program, .keeper = k, .usage = usage, .set = waited_set()};
     int status = 0;
@@ -237,6 +248,7 @@ int signals_wait(pid_t program, struct keeper *k, struct rusage *usage)
             pass_on(&w, sig, &info);
     }
     pass_on_last(&w);
+    *sent = w.sent;
     return status;
 }
 

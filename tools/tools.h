@@ -342,9 +342,10 @@ void signals_give_back(const struct signal_state *was);
 
 /*
  * Waits until the program ends: forwards, stops and continues with it.  Returns its wait status; what
- * it used, with children that it had waited for, goes to *usage.
+ * it used, with children that it had waited for, goes to *usage; the first of SIGINT, SIGTERM, SIGHUP and
+ * SIGQUIT that somebody else has sent meanwhile to *sent, 0: none.
  */
-int signals_wait(pid_t program, struct keeper *k, struct rusage *usage);
+int signals_wait(pid_t program, struct keeper *k, struct rusage *usage, int *sent);
 
 /*
  * After the program's end: of what is still coming only the keyboard may end the launcher; a broken
@@ -397,7 +398,7 @@ struct measuring {
 int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTES]);
 /*
  * After it, which ended with `wait_status`: runs the pairs; `start` is as of the first run.  -errno: one
- * could not be started; m->told is of those before.
+ * could not be started, or (-EINTR) somebody wanted it to end; m->told is of the pairs before.
  */
 int measure(struct measuring *m, const struct start *start, const struct options *o, const char *options_text,
             struct keeper *keeper, int wait_status, char err[TOOLS_ERROR_BYTES]);

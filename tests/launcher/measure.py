@@ -3,11 +3,12 @@
 # rtc-test: launcher/measure ci 120
 import json
 import os
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import clean_environment, main, must
+from harness import clean_environment, main, must, read_text, wait_until
 
 # Adds a line to a log: is the runtime there, and what has it read?  Then prints, and ends with its argument.
 SCRIPT = r'''
@@ -117,6 +118,43 @@ def many_processes(stage):
     return waits
 
 
+def stopped(stage, sig, is_for_group):
+    """A signal that ends a run ends the rest of them; of its pair nothing is told, and the status is the first run's."""
+    path = stage.room() + '/short'
+    with open(path, 'w') as f:
+        f.write('#!/bin/sh\necho x >>"$0.log"\nsleep 0.05\nexit 6\n')
+    os.chmod(path, 0o755)
+    p = subprocess.Popen([stage.rtcheck, 'run', '--measure=200', '--json=' + path + '.json', path], stdin=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, env=clean_environment(), text=True, process_group=0)
+    wait_until(lambda: read_text(path + '.log').count('x') >= 6, 60, 'six runs')
+    (os.killpg if is_for_group else os.kill)(p.pid, sig)
+    err = p.communicate(timeout=60)[1]
+    pairs, runs = json.load(open(path + '.json'))['cost']['measured']['pairs'], read_text(path + '.log').count('x')
+    must(p.returncode == 6, p.returncode, err)
+    must(pairs >= 2 and 2 * pairs + 1 <= runs <= 2 * pairs + 3 and runs < 100, pairs, 'pairs of', runs, 'runs')
+    must('note: measured %d times only: %s\n' % (pairs, sig.name) in err, err)
+    return '%d runs' % runs
+
+
+def by_signal(stage):
+    return ', '.join((stopped(stage, signal.SIGTERM, False), stopped(stage, signal.SIGINT, True)))
+
+
+def asked_to_end(stage):
+    """Of the first run: the others would go on for ever, with nobody to end them."""
+    path = stage.room() + '/server'
+    with open(path, 'w') as f:
+        f.write('#!/bin/sh\ntrap "kill \\$!; exit 4" TERM\nsleep 100 &\necho x >>"$0.log"\nwait\nexit 5\n')
+    os.chmod(path, 0o755)
+    p = subprocess.Popen([stage.rtcheck, 'run', '--measure=2', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         env=clean_environment(), text=True)
+    wait_until(lambda: read_text(path + '.log'), 60, 'the first run')
+    p.terminate()
+    err = p.communicate(timeout=60)[1]
+    must(p.returncode == 4 and read_text(path + '.log') == 'x\n', p.returncode, err)
+    must('note: not measured: it was asked to end\n' in err and 'MEASURED' not in err, err)
+
+
 def not_at_all(stage):
     """Without the option nothing runs twice; a program that is killed is not run again."""
     path = script(stage)
@@ -131,4 +169,4 @@ def not_at_all(stage):
     must('not measured: the program was killed' in done.stderr, done.stderr)
 
 
-main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, not_at_all)])
+main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal, asked_to_end, not_at_all)])
