@@ -258,6 +258,7 @@ bool now_read(struct report *r, struct image *image, struct now *now)
     for (uint32_t area = 1; area < view_area_end(&r->view); area++)
         if (area_is_of(r, area, image->number))
             area_take(r, image, area, &chunks, now);
+    now->is_end_known = now->known || image->state == IMAGE_ENDING;
     now->known = now->known && counters_read(&r->view, &chunks, now);
     if (image->state == IMAGE_ENDING && image->end_ns > image->start_ns) {
         now->has_left = image->end_how == END_EXEC && now->time_ns > image->end_ns + EXEC_NS;

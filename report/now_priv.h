@@ -14,6 +14,7 @@ struct now {
     bool says_inherited;
     bool has_maps;   /* else it has not mapped anything by a call */
     bool has_left;   /* by exec, to something that is no image */
+    bool is_end_known; /* if it has ended: how it did is as the file has it, or has had it */
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t allocs, frees, alloc_bytes, free_bytes; /* by itself */
     uint64_t reallocs;

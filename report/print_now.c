@@ -2,7 +2,8 @@
  * print_now.c - rows of variables, one for each process at each look: as a table, or an object a line.
  *
  * A process that has ended has one more row, with its last values, that says how it ended.  The time of a row
- * is that of its values: what was taken out of the file since (absorb.c) was seen at the look before.
+ * is that of its values: what was taken out of the file since (absorb.c) was seen at the look before, when it ran:
+ * how such a one has ended nobody can say any more.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -156,22 +157,30 @@ static bool has_ended(const struct report *r, const struct image *image)
     return image_has_successor(image) || !image_seems_alive(r, image);
 }
 
+/* Of its last row. */
+static const char *end_event(const struct report *r, const struct image *image, const struct now *now)
+{
+    if (image_has_successor(image) || now->has_left)
+        return "exec";
+    return now->is_end_known ? end_name(r, image) : "gone";
+}
+
 /* Is this its last row? */
 static bool image_put(struct report *r, struct image *image, bool ended, const struct stat_options *how, FILE *out)
 {
     struct now now;
-    bool known = now_read(r, image, &now);
+    bool known = now_read(r, image, &now), is_end_known = now.is_end_known;
 
     if (!known && image->rows->last.known) /* taken out since: the last that was seen */
         now = image->rows->last;
+    now.is_end_known = is_end_known;
     if (now.peak_bytes < image->rows->last.peak_bytes) /* what a thread told late was in use before */
         now.peak_bytes = image->rows->last.peak_bytes;
     ended |= known && now.has_left;
     image->rows->is_over = ended;
     if (!now.known || (!known && !ended))
         return ended;
-    bool goes_on = image_has_successor(image) || now.has_left;
-    const char *event = !ended ? "tick" : goes_on ? "exec" : end_name(r, image);
+    const char *event = ended ? end_event(r, image, &now) : "tick";
     if (how->json)
         object_put(image, &now, event, out);
     else

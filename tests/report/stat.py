@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import Run, Stepped, clean_environment, main, must
+from harness import Run, Stepped, clean_environment, main, must, wait_until
 
 STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes', 'free_bytes', 'quarantine_blocks',
          'quarantine_bytes', 'threads_live', 'mapped_bytes', 'errors')
@@ -37,6 +37,11 @@ class Program(Stepped):
         found = subprocess.run(['pgrep', '-P', str(self.process.pid), '-x', 'steps'], capture_output=True, text=True)
         must(len(found.stdout.split()) == 1, 'children', found.stdout)
         return int(found.stdout)
+
+    def pool(self):
+        """The run's file, which the launcher has open."""
+        folder = '/proc/%d/fd/' % self.process.pid
+        return next(folder + fd for fd in os.listdir(folder) if 'rtcheck' in os.readlink(folder + fd).rsplit('/', 1)[-1])
 
     def stat(self, *words):
         """All rows of one look; of what runs."""
@@ -136,9 +141,7 @@ def by_exec(stage):
     rows = p.stat(str(p.pid))
     found = {row['pid'] for row in rows if row['program'] == 'steps' and row['event'] == 'tick'}
     must(len(found) == 6, 'not five children', [(row['pid'], row['program'], row['event']) for row in rows])
-    folder = '/proc/%d/fd/' % p.process.pid
-    pool = [folder + fd for fd in os.listdir(folder) if 'rtcheck' in os.readlink(folder + fd).rsplit('/', 1)[-1]]
-    runs = {row['pid'] for row in p.stat(pool[0]) if row['event'] == 'tick'}
+    runs = {row['pid'] for row in p.stat(p.pool()) if row['event'] == 'tick'}
     must(runs == {row['pid'] for row in rows if row['event'] == 'tick'}, 'by FILE', runs, rows)
     alone = (found - {p.pid}).pop()
     must({row['pid'] for row in p.stat(str(alone))} == {alone}, 'a child alone')
@@ -175,6 +178,27 @@ def killed(stage):
     left = [p.room + '/' + name for name in os.listdir(p.room) if name.endswith('.pool')]
     rows, status, err = stat(stage, *left)
     must(status == 0 and [(row['pid'], row['event']) for row in rows] == [(p.pid, 'killed')], rows, err)
+
+
+def gone(stage):
+    """Who was taken out of the file between two looks was running at the first: how it ended is not told."""
+    p = Program(stage)
+    p.step('a')
+    p.step('c')
+    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '20', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    seen = [json.loads(watching.stdout.readline()) for _ in range(2)]
+    child, = {row['pid'] for row in seen} - {p.pid}
+    watching.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, watching.pid, os.WSTOPPED | os.WNOWAIT)
+    os.kill(child, signal.SIGKILL)
+    p.step('w')
+    wait_until(lambda: child not in {row['pid'] for row in p.stat(p.pool())}, 30, 'the child to be taken out')
+    watching.send_signal(signal.SIGCONT)
+    p.end()
+    rows = [json.loads(line) for line in watching.communicate(timeout=50)[0].splitlines()]
+    events = [row['event'] for row in rows if row['pid'] == child]
+    must(events[-1] == 'gone' and set(events[:-1]) <= {'tick'}, events)
+    must([row['event'] for row in rows if row['pid'] == p.pid][-1] == 'exit', rows)
 
 
 def execs(stage):
@@ -267,4 +291,4 @@ def refusals(stage):
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
           ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
-          ('killed', killed), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words), ('moments', moments), ('refusals', refusals)])
+          ('killed', killed), ('gone', gone), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words),  ('moments', moments), ('refusals', refusals)])

@@ -7,6 +7,7 @@
  *   b  allocates 2000 bytes, or frees those
  *   t  starts two threads that allocate once   m  maps 1 MiB
  *   d  frees a block twice                     c  forks a child that frees 10 inherited blocks
+ *   w  waits for the end of a child
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
  *   x  becomes itself again by exec
@@ -220,6 +221,9 @@ static void step(char letter, char **argv)
         break;
     case 'c':
         start_child();
+        break;
+    case 'w':
+        wait(NULL);
         break;
     case 's':
         start_by_exec();
