@@ -50,17 +50,37 @@ static bool parse_line(const char *line, struct mapped_file *file)
                     (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
 }
 
-static bool file_of_process(const char *pid, struct mapped_file *file)
+/* `folder` is a process's in /proc, or a thread's. */
+static bool file_in_maps(const char *folder, struct mapped_file *file)
 {
-    char path[64], line[PATH_MAX + 128];
+    char path[96], line[PATH_MAX + 128];
     bool found = false;
 
-    snprintf(path, sizeof path, "/proc/%s/maps", pid);
-    FILE *maps = fopen(path, "r");
+    snprintf(path, sizeof path, "%s/maps", folder);
+    FILE *maps = fopen(path, "re");
     while (maps && !found && fgets(line, sizeof line, maps))
         found = parse_line(line, file);
     if (maps)
         fclose(maps);
+    return found;
+}
+
+/* Where the first thread has ended, the process's maps are empty, and those of its other threads are not. */
+static bool file_of_process(const char *pid, struct mapped_file *file)
+{
+    char folder[32], tasks[48], task[80];
+    struct dirent *entry;
+
+    snprintf(folder, sizeof folder, "/proc/%.20s", pid);
+    bool found = file_in_maps(folder, file);
+    snprintf(tasks, sizeof tasks, "%s/task", folder);
+    DIR *dir = found ? NULL : opendir(tasks);
+    while (dir && !found && (entry = readdir(dir))) {
+        snprintf(task, sizeof task, "%s/%.20s", tasks, entry->d_name);
+        found = isdigit((unsigned char)entry->d_name[0]) && file_in_maps(task, file);
+    }
+    if (dir)
+        closedir(dir);
     return found;
 }
 

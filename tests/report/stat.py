@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import Run, Stepped, clean_environment, main, must, wait_until
+from harness import Run, Stepped, clean_environment, main, must, read_text, wait_until
 
 STATE = ('blocks_live', 'bytes_live', 'alloc_calls', 'free_calls', 'alloc_bytes', 'free_bytes', 'quarantine_blocks',
          'quarantine_bytes', 'threads_live', 'mapped_bytes', 'errors')
@@ -255,6 +255,18 @@ def words(stage):
     p.end()
 
 
+def headless(stage):
+    """Of a process whose first thread has ended the system has no maps; it runs, and so it has a row."""
+    p = Program(stage)
+    p.step('z')
+    wait_until(lambda: not read_text('/proc/%d/maps' % p.pid), 30, 'the end of the first thread')
+    p.step('a')
+    must(p.look()['blocks_live'] >= 100, 'a row')
+    events = subprocess.run([stage.rtcheck, 'events', str(p.pid)], env=clean_environment(), capture_output=True, timeout=50)
+    must(events.returncode == 0, events)
+    must(p.end() == 3, 'status')
+
+
 def moments(stage):
     """What is of one moment holds together: two threads have a block each, or not; else it is no less than what was."""
     p = Program(stage)
@@ -291,4 +303,5 @@ def refusals(stage):
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
           ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
-          ('killed', killed), ('gone', gone), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words),  ('moments', moments), ('refusals', refusals)])
+          ('killed', killed), ('gone', gone), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words), ('headless', headless),
+          ('moments', moments), ('refusals', refusals)])

@@ -8,6 +8,7 @@
  *   t  starts two threads that allocate once   m  maps 1 MiB
  *   d  frees a block twice                     c  forks a child that frees 10 inherited blocks
  *   w  waits for the end of a child
+ *   z  goes on in a second thread, and ends the first one
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
  *   x  becomes itself again by exec
@@ -191,6 +192,16 @@ static void become_static(char **argv)
     _exit(102);
 }
 
+static void *take_steps(void *argv);
+
+static void go_on_without_the_first(char **argv)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, take_steps, argv) != 0)
+        _exit(100);
+    pthread_exit(NULL);
+}
+
 static void step(char letter, char **argv)
 {
     switch (letter) {
@@ -225,6 +236,9 @@ static void step(char letter, char **argv)
     case 'w':
         wait(NULL);
         break;
+    case 'z':
+        go_on_without_the_first(argv);
+        break;
     case 's':
         start_by_exec();
         break;
@@ -243,13 +257,9 @@ static void step(char letter, char **argv)
     }
 }
 
-int main(int argc, char **argv)
+static void *take_steps(void *argv)
 {
     char letter;
-    if (argc == 3)
-        return be_waiter(argv);
-    if (pipe(steps) != 0 || pipe(end) != 0)
-        return 100;
     do {
         if (write(1, "done\n", 5) != 5 || read(0, &letter, 1) != 1)
             break;
@@ -259,5 +269,14 @@ int main(int argc, char **argv)
     close(end[1]);
     while (wait(NULL) > 0)
         ;
-    return 3;
+    exit(3);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3)
+        return be_waiter(argv);
+    if (pipe(steps) != 0 || pipe(end) != 0)
+        return 100;
+    take_steps(argv);
 }
