@@ -9,6 +9,7 @@
  */
 #include "page_priv.h"
 
+#include <string.h>
 #include <time.h>
 
 static double signed_ticks(uint64_t ticks)
@@ -85,11 +86,22 @@ bool own_share_is_known(const struct own_share *sum)
     return sum->images > 0 && sum->ns_per_tick > 0;
 }
 
-const char *own_share_why(const struct own_share *sum)
+static bool is_switched_off(const struct run_header *run)
 {
-    if (sum->images == 0)
-        return "nothing was timed: cost-every=0, or the program ended too early, or an older version wrote the file";
-    return "the processor's clock was forbidden, or its rate not known when the program was killed";
+    const char *said = strstr(run->options, "every=0"); /* cost_ or, by hand, cost- */
+
+    return said && said - run->options >= 5 && memcmp(said - 5, "cost", 4) == 0 &&
+           strchr(": ", said[strlen("every=0")]) != NULL; /* or its end */
+}
+
+const char *own_share_why(const struct report *r)
+{
+    if (r->own_share.images > 0)
+        return "the processor's clock was forbidden, or its rate not known when the program was killed";
+    if (r->view.run->version_minor < 6)
+        return "not timed by the version that wrote the file";
+    return is_switched_off(r->view.run) ? "nothing was timed: cost-every=0"
+                                        : "nothing was timed: no process came so far";
 }
 
 double own_share_ns(const struct own_share *sum)
@@ -168,7 +180,7 @@ static void works_put(const struct own_share *sum, const struct page *page)
         fprintf(page->out, "%s%s %.3f", between, cost_work_name(i), sum->work[i].ns / 1e6);
         between = ", ";
     }
-    fprintf(page->out, "; report %.3f, beside it", own_report_ns() / 1e6);
+    fprintf(page->out, "; report %.3f, beside it (scan, start, report: " COST_BY_CPU_CLOCK ")", own_report_ns() / 1e6);
 }
 
 static void times_put(const struct own_share *sum, const char *what, const uint64_t *times, const struct page *page)
@@ -206,16 +218,19 @@ static void cycles_put(const struct report *r, const struct page *page)
         fprintf(page->out, "cycles about %.0f, at the run's %.2f per ns", own_share_ns(&r->own_share) * per_ns, per_ns);
 }
 
-void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page)
+static void percent_put(double ns, const struct cost_sum *all, const struct page *page)
+{
+    if (all->with_clock > 0 && all->of.task_clock_ns > 0)
+        fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
+}
+
+static void share_put(const struct report *r, const struct cost_sum *all, const struct page *page)
 {
     const struct own_share *sum = &r->own_share;
     double ns = own_share_ns(sum);
 
-    if (!own_share_is_known(sum))
-        return;
-    fprintf(page->out, "%*sour share: %.3f ms", COST_COLUMN, "", ns / 1e6);
-    if (all->with_clock > 0 && all->of.task_clock_ns > 0)
-        fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
+    fprintf(page->out, "%.3f ms", ns / 1e6);
+    percent_put(ns, all, page);
     works_put(sum, page);
     fprintf(page->out, "\n%*s", COST_COLUMN, "");
     times_put(sum, "an allocation:", sum->alloc_times, page);
@@ -223,11 +238,22 @@ void own_share_print(const struct report *r, const struct cost_sum *all, const s
     sources_put(sum, page);
     fprintf(page->out, "\n%*s", COST_COLUMN, "");
     if (own_share_has_calls(sum))
-        fprintf(page->out, "in these: page faults about %llu, in our system calls %.3f ms; ",
+        fprintf(page->out, "in these: page faults about %llu (" COST_BY_RUSAGE "), in our system calls %.3f ms; ",
                 (unsigned long long)own_share_faults(sum, all, ALL_WORKS), sum->kernel_ns / 1e6);
-    if (sum->blocks > 0)
-        fprintf(page->out, "a block in use: %.0f B of record, %.1f B of redzone and rounding; ",
-                (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
     cycles_put(r, page);
+}
+
+void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page)
+{
+    const struct own_share *sum = &r->own_share;
+
+    fprintf(page->out, "%*sour share: ", COST_COLUMN, "");
+    if (own_share_is_known(sum))
+        share_put(r, all, page);
+    else
+        fprintf(page->out, "n/a: %s", own_share_why(r));
+    if (sum->blocks > 0)
+        fprintf(page->out, "; a block in use: %.0f B of record, %.1f B of redzone and rounding",
+                (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
     fputc('\n', page->out);
 }

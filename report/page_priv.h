@@ -187,7 +187,7 @@ struct cost_sum cost_sum(const struct report *r);
 
 /* What of it is ours: own_share.c. */
 bool own_share_is_known(const struct own_share *sum);
-const char *own_share_why(const struct own_share *sum); /* it is not */
+const char *own_share_why(const struct report *r); /* it is not */
 double own_share_ns(const struct own_share *sum);
 /* Of works (bit n: enum cost_work) that are operations; all together at most those that there were. */
 #define ALL_WORKS UINT32_MAX
@@ -199,10 +199,14 @@ double own_share_cycles(const struct report *r, const char **why);
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
-/* Lines of the text; nothing where nothing is known. */
 void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page);
 
+/* Where numbers come from. */
 #define COST_AT_DEATH "rusage at death"
+#define COST_BY_CLOCK "clock_gettime"
+#define COST_BY_RUSAGE "getrusage"
+#define COST_BY_CPU_CLOCK "CPU clock"
+#define COST_SAMPLED "TSC, sampled"
 /* Why costs are not known. */
 const char *cost_reason(const struct report *r, bool killed);
 

@@ -79,19 +79,13 @@ const char *cost_reason(const struct report *r, bool killed)
     return killed ? "it did not say goodbye" : "the system did not tell";
 }
 
-/* " (of 2 of 3 processes)" */
-static void part_put(uint32_t known, const struct cost_sum *sum, const struct page *page)
+/* " (getrusage, of 2 of 3 processes)" */
+static void source_put(const char *source, uint32_t known, const struct cost_sum *sum, const struct page *page)
 {
-    bool part = known < sum->processes;
-
-    if (part || sum->at_death)
-        fputs(" (", page->out);
-    if (sum->at_death)
-        fputs(part ? COST_AT_DEATH ", " : COST_AT_DEATH, page->out);
-    if (part)
-        fprintf(page->out, "of %u of %u processes", known, sum->processes);
-    if (part || sum->at_death)
-        fputc(')', page->out);
+    fprintf(page->out, " (%s", sum->at_death ? COST_AT_DEATH : source);
+    if (known < sum->processes)
+        fprintf(page->out, ", of %u of %u processes", known, sum->processes);
+    fputc(')', page->out);
 }
 
 static void clock_put(const struct cost_sum *sum, const struct page *page)
@@ -99,7 +93,7 @@ static void clock_put(const struct cost_sum *sum, const struct page *page)
     if (sum->with_clock == 0)
         return;
     fprintf(page->out, "task clock %.3f ms", (double)sum->of.task_clock_ns / 1e6);
-    part_put(sum->with_clock, sum, page);
+    source_put(COST_BY_CLOCK, sum->with_clock, sum, page);
     fprintf(page->out, "\n%*s", COST_COLUMN, "");
 }
 
@@ -113,7 +107,7 @@ static void rusage_put(const struct cost_sum *sum, const struct page *page)
             (unsigned long long)c->minor_faults, (unsigned long long)c->major_faults,
             (unsigned long long)c->voluntary_switches, (unsigned long long)c->involuntary_switches,
             size_text(c->max_rss_bytes).text);
-    part_put(sum->with_rusage, sum, page);
+    source_put(COST_BY_RUSAGE, sum->with_rusage, sum, page);
     fprintf(page->out, "\n%*s", COST_COLUMN, "");
 }
 
@@ -138,8 +132,8 @@ static void ours_put(const struct report *r, const struct cost_sum *sum, const s
     else
         fprintf(page->out, "records n/a: %s", cost_reason(r, false));
     if (sum->leaks.processes > 0 && page->how->leaks != PRINT_LEAKS_NOTHING)
-        fprintf(page->out, ", leaks looked for in %.3f ms from %s of roots", (double)sum->leaks.ns / 1e6,
-                size_text(sum->leaks.root_bytes).text);
+        fprintf(page->out, ", leaks looked for in %.3f ms (" COST_BY_CLOCK ") from %s of roots",
+                (double)sum->leaks.ns / 1e6, size_text(sum->leaks.root_bytes).text);
 }
 
 void cost_print(const struct report *r, const struct page *page)

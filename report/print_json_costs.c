@@ -48,7 +48,7 @@ static void works_object(struct json *j, const struct own_share *sum, const stru
         put_known(j, "cycles", is_known && cycles_per_ns > 0, whole(work->ns * cycles_per_ns));
         if (i < COST_OPERATION_COUNT)
             put_known(j, "faults", work->timed > 0, own_share_faults(sum, all, 1u << i));
-        put_text(j, "source", i == COST_SCAN || i == COST_START ? "CPU clock" : "TSC, sampled");
+        put_text(j, "source", i == COST_SCAN || i == COST_START ? COST_BY_CPU_CLOCK : COST_SAMPLED);
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);
             put_number(j, "operations", work->operations);
@@ -67,6 +67,29 @@ static void cycles_fields(struct json *j, const struct own_share *sum, double pe
         put_real(j, "cycles_per_ns", per_ns);
 }
 
+/* Of what has none beside it. */
+static void sources_object(struct json *j)
+{
+    open_object(j, "sources");
+    put_text(j, "report_ns", COST_BY_CPU_CLOCK);
+    put_text(j, "kernel_ns", COST_SAMPLED);
+    put_text(j, "faults", COST_BY_RUSAGE ", sampled");
+    put_text(j, "alloc_ns", COST_SAMPLED);
+    put_text(j, "free_ns", COST_SAMPLED);
+    close_object(j);
+}
+
+static void blocks_object(struct json *j, const struct own_share *sum)
+{
+    if (sum->blocks == 0)
+        return;
+    open_object(j, "blocks_in_use");
+    put_number(j, "blocks", sum->blocks);
+    put_number(j, "record_bytes", sum->record_bytes);
+    put_number(j, "around_bytes", sum->around_bytes);
+    close_object(j);
+}
+
 /* "share": {..}, or null and why. */
 static void share_object(struct json *j, const struct report *r, const struct cost_sum *all)
 {
@@ -76,7 +99,7 @@ static void share_object(struct json *j, const struct report *r, const struct co
 
     if (!own_share_is_known(sum)) {
         put_null(j, "share");
-        put_text(j, "share_why", own_share_why(sum));
+        put_text(j, "share_why", own_share_why(r));
         return;
     }
     open_object(j, "share");
@@ -91,13 +114,7 @@ static void share_object(struct json *j, const struct report *r, const struct co
     works_object(j, sum, all, per_ns);
     times_object(j, "alloc_ns", sum, sum->alloc_times);
     times_object(j, "free_ns", sum, sum->free_times);
-    close_object(j);
-    if (sum->blocks == 0)
-        return;
-    open_object(j, "blocks_in_use");
-    put_number(j, "blocks", sum->blocks);
-    put_number(j, "record_bytes", sum->record_bytes);
-    put_number(j, "around_bytes", sum->around_bytes);
+    sources_object(j);
     close_object(j);
 }
 
@@ -119,9 +136,9 @@ void json_cost(struct json *j, const struct report *r)
     open_object(j, "cost");
     put_number(j, "processes", sum.processes);
     open_object(j, "counters");
-    counter_object(j, r, &sum, "task_clock_ns", sum.with_clock, c->task_clock_ns, "clock_gettime");
+    counter_object(j, r, &sum, "task_clock_ns", sum.with_clock, c->task_clock_ns, COST_BY_CLOCK);
     for (size_t i = 0; i < countof(usage); i++)
-        counter_object(j, r, &sum, usage[i].name, sum.with_rusage, usage[i].value, "getrusage");
+        counter_object(j, r, &sum, usage[i].name, sum.with_rusage, usage[i].value, COST_BY_RUSAGE);
     close_object(j);
     open_object(j, "self");
     if (sum.with_segments > 0)
@@ -130,6 +147,7 @@ void json_cost(struct json *j, const struct report *r)
         put_null(j, "metadata_bytes");
     json_leak_cost(j, &sum.leaks);
     share_object(j, r, &sum);
+    blocks_object(j, &r->own_share);
     close_object(j);
     json_measured(j, &r->measured);
     close_object(j);

@@ -165,6 +165,7 @@ void json_leak_cost(struct json *j, const struct leak_cost *cost)
     open_object(j, "leaks");
     put_number(j, "processes", cost->processes);
     put_number(j, "ns", cost->ns);
+    put_text(j, "source", COST_BY_CLOCK);
     put_number(j, "root_bytes", cost->root_bytes);
     put_number(j, "root_bytes_skipped", cost->root_bytes_skipped);
     close_object(j);

@@ -73,11 +73,12 @@ USE = ("IN USE AT EXIT  97.8 KiB in 9 blocks; peak 120.6 KiB in one process\n"
        "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
        "     104 B in 7 blocks  prog+0x1010\n"
        "       9 B in 1 block   0x4242 in no known module\n")
-WHY_NO_SHARE = "nothing was timed: cost-every=0, or the program ended too early, or an older version wrote the file"
-COST = ("COST            task clock 12.346 ms (of 1 of 3 processes)\n"
+WHY_NO_SHARE = "nothing was timed: no process came so far"
+COST = ("COST            task clock 12.346 ms (clock_gettime, of 1 of 3 processes)\n"
         "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB"
-        " (of 1 of 3 processes)\n"
-        "                checker: 50 allocs, 39 frees, 96.0 KiB of records\n")
+        " (getrusage, of 1 of 3 processes)\n"
+        "                checker: 50 allocs, 39 frees, 96.0 KiB of records\n"
+        "                our share: n/a: " + WHY_NO_SHARE + "; a block in use: 16 B of record, 42.3 B of redzone and rounding\n")
 
 
 @check
@@ -303,7 +304,9 @@ def json_report():
     must(written["near"]["offset"] == 16 and "stack" not in written, written)
     classes = {e["rtc"]: e["class"] for e in report["errors"]}
     must(classes["oom"] == "warning" and classes["foreign"] == "note" and classes["mis"] == "error", classes)
-    must(report["cost"]["processes"] == 3 and report["cost"]["self"] == {"metadata_bytes": 98304, "share": None, "share_why": WHY_NO_SHARE}, report["cost"])
+    must(report["cost"]["processes"] == 3 and report["cost"]["self"] == {"metadata_bytes": 98304, "share": None, "share_why": WHY_NO_SHARE,
+                                                                       "blocks_in_use": {"blocks": 9, "record_bytes": 144, "around_bytes": 381}},
+         report["cost"])
     must(report["cost"]["counters"]["task_clock_ns"] ==
          {"value": 12345678, "source": "clock_gettime", "processes": 1}, report["cost"])
     must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")
@@ -341,7 +344,7 @@ def json_of_leaks():
     must([p["leak_check"] for p in report["processes"][:3]] == ["found", "busy", "not_asked"])
     must(report["processes"][0]["threads_unheard"] == 0)
     must(report["cost"]["self"]["leaks"] ==
-         {"processes": 1, "ns": 3100000, "root_bytes": 1 << 20, "root_bytes_skipped": 4096}, report["cost"])
+         {"processes": 1, "ns": 3100000, "source": "clock_gettime", "root_bytes": 1 << 20, "root_bytes_skipped": 4096}, report["cost"])
     must(report["summary"]["bytes"]["mel"] == 20 + 22 + 26, report["summary"])
     usual = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")["leaks"]
     must(usual == [x for x in leaks if x["class"] != "reachable"], usual)  # what is in use is in records
@@ -351,7 +354,7 @@ def json_of_leaks():
 def leaks_in_words():
     done = rtcheck("report", make("run.pool", "leaks", "clean"))
     must("LEAKS (mel)  2 places: 42 B in 4 blocks, and 26 B in 2 blocks behind them\n" in done.stdout, done.stdout)
-    must("leaks looked for in 3.100 ms from 1.0 MiB of roots\n" in done.stdout, done.stdout)
+    must("leaks looked for in 3.100 ms (clock_gettime) from 1.0 MiB of roots\n" in done.stdout, done.stdout)
     must("leaked 68 B in 6 blocks, possibly 82 B in 6 blocks; " in done.stdout.splitlines()[-1], done.stdout)
     must("leaks are not known: a thread would not leave the allocator\n" in done.stdout, done.stdout)
     for option, status in (("--leak-check=yes", 9), ("--leaks=no", 0), ("--errors-for-leak-kinds=none", 0),

@@ -57,16 +57,40 @@ static void in_words(void **state)
     must_say(text_of(&b, (struct print_options){0}),
              "                our share: 1.235 ms, 10.0 % of the task clock: allocate 0.200, unwind 0.300, scan 0.735; report ");
     b = with_our_share(1);
+    must_say(text_of(&b, (struct print_options){0}), ", beside it (scan, start, report: CPU clock)\n");
+    b = with_our_share(1);
     must_say(text_of(&b, (struct print_options){0}),
              "                an allocation: p50 44 ns, p99 480 ns; a free: p50 22 ns, p99 22 ns (6 of about 6000 operations "
              "timed, by the processor's clock)\n"
-             "                in these: page faults about 8, in our system calls 0.002 ms; "
+             "                in these: page faults about 8 (getrusage), in our system calls 0.002 ms; "
              "cycles n/a: not asked for, by --counters=cycles\n");
     b = with_our_share(8000); /* of 413 that there were */
-    must_say(text_of(&b, (struct print_options){0}), "in these: page faults about 413,");
-    b = build_begin();
+    must_say(text_of(&b, (struct print_options){0}), "in these: page faults about 413 (getrusage),");
+}
+
+/* Where it is not known the text says why, and what nobody has to time is told all the same. */
+static void not_known(void **state)
+{
+    struct build b = build_begin();
+    struct segment *slab;
+
+    (void)state;
     an_image(&b, 0, 0, 0)->every = 1000; /* no rate: it was killed before anybody knew */
-    must_not_say(text_of(&b, (struct print_options){0}), "our share");
+    must_say(text_of(&b, (struct print_options){0}), "\n                our share: n/a: the processor's clock was forbidden, or ");
+    b = build_begin();
+    slab = build_slab(&b, build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 1, 32, 64);
+    build_block(slab, 0, BLOCK_LIVE, 20, 0);
+    must_say(text_of(&b, (struct print_options){0}),
+             "our share: n/a: nothing was timed: no process came so far; a block in use: 16 B of record, 12.0 B of redzone and rounding\n");
+    b = build_begin();
+    build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
+    strcpy(build_run(&b)->options, "leaks=no:cost-every=0:frames=9");
+    must_say(text_of(&b, (struct print_options){0}), "our share: n/a: nothing was timed: cost-every=0\n");
+    b = build_begin();
+    build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
+    strcpy(build_run(&b)->options, "cost_every=05");
+    build_run(&b)->version_minor = 5;
+    must_say(text_of(&b, (struct print_options){0}), "our share: n/a: not timed by the version that wrote the file\n");
 }
 
 /* Those that were timed stand for as many as there were, by the threads' counters; not, where it ended in a sandbox. */
@@ -84,7 +108,7 @@ static void as_many_as_there_were(void **state)
         const char *text = text_of(&b, (struct print_options){0});
         must_say(text, stopped ? "our share: 1.500 ms" : "our share: 1.750 ms"); /* 1.5 x 1 ms + 0.5 x 0.5 ms */
         must_say(text, "(8 of about 8000 operations timed, by the processor's clock");
-        must_say(text, stopped ? "faults about 12, in our system calls 0.150 ms" : "faults about 24, in our system calls 0.175 ms");
+        must_say(text, stopped ? "faults about 12 (getrusage), in our system calls 0.150 ms" : "faults about 24 (getrusage), in our system calls 0.175 ms");
     }
 }
 
@@ -124,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_words),
+        cmocka_unit_test(not_known),
         cmocka_unit_test(as_many_as_there_were),
         cmocka_unit_test(cycles),
     };
