@@ -218,9 +218,12 @@ static void cycles_put(const struct report *r, const struct page *page)
         fprintf(page->out, "cycles about %.0f, at the run's %.2f per ns", own_share_ns(&r->own_share) * per_ns, per_ns);
 }
 
+/* Our share is of all processes: it is no part of the time of some of them. */
 static void percent_put(double ns, const struct cost_sum *all, const struct page *page)
 {
-    if (all->with_clock > 0 && all->of.task_clock_ns > 0)
+    if (all->with_clock > 0 && all->with_clock < all->processes)
+        fprintf(page->out, ", n/a %% of the task clock, which is of %u of %u processes", all->with_clock, all->processes);
+    else if (all->with_clock > 0 && all->of.task_clock_ns > 0)
         fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
 }
 

@@ -93,6 +93,17 @@ static void not_known(void **state)
     must_say(text_of(&b, (struct print_options){0}), "our share: n/a: not timed by the version that wrote the file\n");
 }
 
+/* Of two processes one did not say what it needed, and both had a share. */
+static void of_some(void **state)
+{
+    struct build b = with_our_share(1);
+
+    (void)state;
+    build_image_header(&b, build_image(&b, 2, 1, NOBODYS_PID + 1, IMAGE_FORK))->state = IMAGE_OPEN;
+    must_say(text_of(&b, (struct print_options){0}),
+             "our share: 1.235 ms, n/a % of the task clock, which is of 1 of 2 processes: allocate 0.200,");
+}
+
 /* Those that were timed stand for as many as there were, by the threads' counters; not, where it ended in a sandbox. */
 static void as_many_as_there_were(void **state)
 {
@@ -149,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_words),
         cmocka_unit_test(not_known),
+        cmocka_unit_test(of_some),
         cmocka_unit_test(as_many_as_there_were),
         cmocka_unit_test(cycles),
     };
