@@ -324,7 +324,7 @@ struct rtc_cpc_reading {
     int known;                       /* else the value is 0 and means nothing */
     int scaled;                      /* an estimate: it had a counter for running_ns of enabled_ns */
     uint64_t value;
-    uint64_t enabled_ns, running_ns; /* since the set was bound or restarted; 0 of clocks */
+    uint64_t enabled_ns, running_ns; /* of a sample: since its start or restart; 0 of clocks */
     const char *source;              /* "perf", "getrusage" and so on; "" unless sampled; static */
     const char *why;                 /* unless known: "n/a: ..."; else ""; static */
 };
@@ -339,7 +339,9 @@ RTC_API uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 
 /*
  * result = left - right, left + right, of each request and of the ticks, modulo 2^64; what is not known of
- * either is not known of the result; its time is the later one of the two.  result may be one of them.  Of
+ * either is not known of the result; its time is the later one of the two.  result may be one of them.
+ * The difference of two samples of one start is what was counted between them, scaled to that time alone - the
+ * difference of two estimates may be below 0 - and not known if others had the counters all of it.  Of
  * buffers that are not all of the same set nothing is changed, and the handler is told
  * (RTC_CPC_CONFLICTING_REQS).
  */

@@ -51,7 +51,7 @@ EXPORT int rtc_cpc_buf_get(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64
         errno = ENODATA;
         return -1;
     }
-    *val = r->value;
+    *val = reading_whole(r).value;
     return 0;
 }
 
@@ -60,8 +60,7 @@ EXPORT int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64
     struct reading *r = reading_at(cpc, buf, index);
     if (!r)
         return -1;
-    r->known = true;
-    r->value = val;
+    *r = (struct reading){.known = true, .source = r->source, .settled.value = val};
     return 0;
 }
 
@@ -70,12 +69,13 @@ EXPORT int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, st
     const struct reading *r = reading_at(cpc, buf, index);
     if (!r)
         return -1;
+    const struct counts whole = reading_whole(r);
     *out = (struct rtc_cpc_reading){
         .known = r->known,
-        .scaled = r->scaled,
-        .value = r->known ? r->value : 0,
-        .enabled_ns = r->enabled_ns,
-        .running_ns = r->running_ns,
+        .scaled = reading_is_scaled(r),
+        .value = whole.value,
+        .enabled_ns = whole.enabled,
+        .running_ns = whole.running,
         .source = source_name(r->source),
         .why = r->known ? "" : why_words(r->why),
     };
@@ -113,26 +113,13 @@ static bool are_foreign(rtc_cpc_t *cpc, const char *function, const rtc_cpc_buf_
     return true;
 }
 
-/* Both, or not known. */
-static struct reading combine(const struct reading *l, const struct reading *r, bool add)
-{
-    struct reading out = {.source = l->source ? l->source : r->source, .why = WHY_OPERAND};
-    out.known = l->known && r->known;
-    out.scaled = out.known && (l->scaled || r->scaled);
-    if (!out.known)
-        return out;
-    out.value = add ? l->value + r->value : l->value - r->value;
-    out.enabled_ns = add ? l->enabled_ns + r->enabled_ns : l->enabled_ns - r->enabled_ns;
-    out.running_ns = add ? l->running_ns + r->running_ns : l->running_ns - r->running_ns;
-    return out;
-}
-
 static void combine_all(rtc_cpc_buf_t *result, const rtc_cpc_buf_t *left, const rtc_cpc_buf_t *right, bool add)
 {
+    const struct reading *l = left->reading, *r = right->reading;
     result->time_ns = left->time_ns > right->time_ns ? left->time_ns : right->time_ns;
     result->ticks = add ? left->ticks + right->ticks : left->ticks - right->ticks;
     for (uint32_t i = 0; i < result->count; i++)
-        result->reading[i] = combine(&left->reading[i], &right->reading[i], add);
+        result->reading[i] = add ? reading_sum(&l[i], &r[i]) : reading_difference(&l[i], &r[i]);
 }
 
 EXPORT void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left, rtc_cpc_buf_t *right)

@@ -10,7 +10,8 @@
  *   bind.c      from requests to descriptors, and what they count
  *   pctx.c      other processes, and processors
  *   sample.c    reading them
- *   buf.c       what was read
+ *   reading.c   what a number that was read means
+ *   buf.c       arithmetic on what was read
  *   words.c     why a counter is not to be had
  */
 #ifndef COUNTERS_PRIV_H
@@ -24,15 +25,23 @@
 
 /* ---- what is counted ---------------------------------------------------------------------------- */
 
-struct reading {
-    bool known, scaled;
-    uint8_t source; /* enum source */
-    uint8_t why;    /* enum reading_why, unless known */
-    uint64_t value, enabled_ns, running_ns;
-};
-
 struct counts {
     uint64_t value, enabled, running;
+};
+
+/* What a counter counted from one moment to another. */
+struct window {
+    uint64_t start; /* of which start of a set, and of the counts; 0: no window */
+    struct counts first, last;
+};
+
+struct reading {
+    bool known;
+    bool estimated;        /* .settled is */
+    uint8_t source;        /* enum source */
+    uint8_t why;           /* enum reading_why, unless known */
+    struct counts settled; /* what is not of the window: presets, what the program says, sums */
+    struct window window;
 };
 
 /* ---- objects ------------------------------------------------------------------------------------ */
@@ -87,6 +96,7 @@ struct rtc_cpc_set {
     bool overflown; /* and an overflow before that */
     bool alone;     /* its events are no group: each is read by itself */
     uint64_t order; /* among all bindings */
+    uint64_t start; /* among all starts, from 1 on */
     struct target target;
     uint64_t cpu_at, cpu_held; /* the thread's CPU time: when the set started; when it was stopped */
     struct request request[RTC_CPC_REQUESTS_MAX];
@@ -248,6 +258,17 @@ void clocks_hold(rtc_cpc_set_t *set);
 void clocks_go(rtc_cpc_set_t *set);
 /* Has its event stopped by itself?  Of a set of the calling thread that has not been stopped. */
 bool has_overflown(const struct request *r);
+
+/* ---- reading.c ------------------------------------------------------------------------------------ */
+
+/* The reading with .known and .why of its window. */
+struct reading reading_known(struct reading r);
+/* The value, scaled, and for how long it was enabled and running; value 0 where it is not known. */
+struct counts reading_whole(const struct reading *r);
+bool reading_is_scaled(const struct reading *r);
+/* Of both, or not known. */
+struct reading reading_sum(const struct reading *l, const struct reading *r);
+struct reading reading_difference(const struct reading *l, const struct reading *r);
 
 /* ---- words.c -------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,5 @@
 /*
- * sample.c - what has been counted until now, and what that means for a request.
- *
- * A number is known only when it was read.  The kernel counts events while a group is on the counters
- * (running), and says how long it wanted to be (enabled): where other groups had them part of the time what
- * was counted is scaled to the whole, and where they had them all the time nothing is known.
+ * sample.c - what has been counted until now.  A number is known only when it was read.
  */
 #include "counters_priv.h"
 
@@ -198,6 +194,8 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
         r->at = now.counts[i];
         r->held = now.counts[i].value;
     }
+    static uint64_t starts; /* under the lock */
+    set->start = ++starts;
     set->cpu_at = 0;
     cpu_time(set, &set->cpu_at);
     set->cpu_held = set->cpu_at;
@@ -206,27 +204,17 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
-static uint64_t scale(uint64_t n, uint64_t enabled, uint64_t running)
+static struct reading reading_of(const rtc_cpc_set_t *set, uint32_t i, const struct snapshot *now)
 {
-    return (uint64_t)((unsigned __int128)n * enabled / running);
-}
-
-static struct reading reading_of(const struct request *r, const struct counts *now, enum reading_why why)
-{
-    struct reading out = {.source = (uint8_t)r->source, .why = (uint8_t)why};
-    if (why != WHY_COUNT)
+    const struct request *r = &set->request[i];
+    const struct counts *at = &r->at, *c = &now->counts[i];
+    struct reading out = {.source = (uint8_t)r->source, .why = now->why[i]};
+    if (out.why != WHY_COUNT)
         return out;
-    uint64_t counted = now->value - r->at.value;
-    out.enabled_ns = now->enabled - r->at.enabled;
-    out.running_ns = now->running - r->at.running;
-    if (out.enabled_ns && !out.running_ns) {
-        out.why = WHY_NEVER_RAN;
-        return out;
-    }
-    out.known = true;
-    out.scaled = out.running_ns < out.enabled_ns;
-    out.value = r->from + (out.scaled ? scale(counted, out.enabled_ns, out.running_ns) : counted);
-    return out;
+    out.settled.value = r->from;
+    out.window.start = set->start;
+    out.window.last = (struct counts){c->value - at->value, c->enabled - at->enabled, c->running - at->running};
+    return reading_known(out);
 }
 
 /* How long the set has been running: what the kernel says of its events, else a clock of the thread. */
@@ -234,8 +222,8 @@ static uint64_t ticks_of(const rtc_cpc_set_t *set, const rtc_cpc_buf_t *buf)
 {
     uint64_t most = 0, now = set->cpu_held;
     for (uint32_t i = 0; i < set->count; i++)
-        if (buf->reading[i].running_ns > most)
-            most = buf->reading[i].running_ns;
+        if (buf->reading[i].window.last.running > most)
+            most = buf->reading[i].window.last.running;
     if (most || (set->counting && !cpu_time(set, &now)))
         return most;
     return now - set->cpu_at;
@@ -249,7 +237,7 @@ static int sample(struct call *c, const rtc_cpc_set_t *set, rtc_cpc_buf_t *buf)
         return err;
     buf->time_ns = (int64_t)os_clock_ns();
     for (uint32_t i = 0; i < set->count; i++)
-        buf->reading[i] = reading_of(&set->request[i], &now.counts[i], now.why[i]);
+        buf->reading[i] = reading_of(set, i, &now);
     buf->ticks = ticks_of(set, buf);
     return 0;
 }

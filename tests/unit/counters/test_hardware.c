@@ -193,6 +193,105 @@ static void taking_turns(void **state)
     assert_int_equal(reading_of(cpc, set, 0).value, 500 + (1ull << 62) + (60ull << 22));
 }
 
+/* What the counter of the set's only request is at after so many more events, in so many more ns. */
+static rtc_cpc_buf_t *sampled_after(rtc_cpc_set_t *set, uint64_t events, uint64_t enabled, uint64_t running)
+{
+    rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
+    nth_event(0)->value += events;
+    machine_run(0, enabled, running);
+    assert_non_null(buf);
+    assert_int_equal(rtc_cpc_set_sample(cpc, set, buf), 0);
+    return buf;
+}
+
+static void is_reading(rtc_cpc_buf_t *buf, uint64_t value, bool scaled, int64_t enabled, int64_t running)
+{
+    struct rtc_cpc_reading r;
+    assert_int_equal(rtc_cpc_buf_reading(cpc, buf, 0, &r), 0);
+    assert_true(r.known && r.scaled == scaled);
+    assert_int_equal(r.value, value);
+    assert_int_equal(r.enabled_ns, enabled);
+    assert_int_equal(r.running_ns, running);
+    assert_string_equal(r.source, "perf: hardware");
+}
+
+/* Estimates need not grow: between two of them it counted what it did, scaled to that time alone. */
+static void between_estimates(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 500, USER);
+    bind(set, 0);
+    rtc_cpc_buf_t *b = sampled_after(set, 100, 100, 10), *a = sampled_after(set, 10, 100, 90);
+    rtc_cpc_buf_t *c = sampled_after(set, 40, 20, 10), *d = rtc_cpc_buf_create(cpc, set), *e = rtc_cpc_buf_create(cpc, set);
+    is_reading(b, 1500, true, 100, 10);
+    is_reading(a, 720, true, 200, 100);
+    rtc_cpc_buf_sub(cpc, d, a, b);
+    is_reading(d, 11, true, 100, 90);
+    rtc_cpc_buf_sub(cpc, e, b, a);
+    is_reading(e, (uint64_t)-11, true, -100, -90);
+    rtc_cpc_buf_add(cpc, e, d, b);
+    is_reading(e, 720, true, 200, 100);
+    rtc_cpc_buf_add(cpc, e, b, d);
+    is_reading(e, 720, true, 200, 100);
+
+    /* Two intervals that meet are one; each by itself is its own estimate. */
+    rtc_cpc_buf_sub(cpc, e, c, a);
+    is_reading(e, 80, true, 20, 10);
+    rtc_cpc_buf_add(cpc, d, d, e);
+    is_reading(d, 60, true, 120, 100);
+    rtc_cpc_buf_add(cpc, d, d, e);
+    is_reading(d, 140, true, 140, 110);
+    rtc_cpc_buf_sub(cpc, d, d, e);
+    is_reading(d, 60, true, 120, 100);
+    rtc_cpc_buf_sub(cpc, d, d, d);
+    is_reading(d, 0, true, 0, 0);
+
+    /* A part that was counted all the time is no estimate, and neither is what the program says. */
+    rtc_cpc_buf_sub(cpc, d, sampled_after(set, 7, 30, 30), c);
+    is_reading(d, 7, false, 30, 30);
+    assert_int_equal(rtc_cpc_buf_set(cpc, e, 0, 1000), 0);
+    rtc_cpc_buf_add(cpc, d, e, d);
+    is_reading(d, 1007, false, 30, 30);
+    rtc_cpc_buf_sub(cpc, d, b, e);
+    is_reading(d, 500, true, 100, 10);
+}
+
+/* Of an interval in which others had the counters nothing is known, nor of what is made of it. */
+static void between_not_known(void **state)
+{
+    (void)state;
+    struct rtc_cpc_reading r;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
+    bind(set, 0);
+    rtc_cpc_buf_t *b = sampled_after(set, 100, 100, 10), *a = sampled_after(set, 0, 50, 0);
+    rtc_cpc_buf_sub(cpc, b, a, b);
+    assert_int_equal(rtc_cpc_buf_reading(cpc, b, 0, &r), 0);
+    assert_true(!r.known && r.value == 0 && r.enabled_ns == 50 && r.running_ns == 0);
+    assert_string_equal(r.why, "n/a: other events had the counters all the time");
+    rtc_cpc_buf_add(cpc, b, a, b);
+    assert_int_equal(rtc_cpc_buf_reading(cpc, b, 0, &r), 0);
+    assert_true(!r.known && r.value == 0);
+    assert_string_equal(r.why, "n/a: not known of one of the two buffers");
+}
+
+/* Samples of two starts have nothing between them: their estimates are taken as they are. */
+static void between_starts(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", 5, USER);
+    bind(set, 0);
+    rtc_cpc_buf_t *b = sampled_after(set, 100, 100, 10);
+    assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
+    rtc_cpc_buf_t *a = sampled_after(set, 300, 50, 10);
+    is_reading(a, 1505, true, 50, 10);
+    rtc_cpc_buf_add(cpc, a, a, b);
+    is_reading(a, 2510, true, 150, 20);
+    rtc_cpc_buf_sub(cpc, a, a, b);
+    is_reading(a, 1505, true, 50, 10);
+    rtc_cpc_buf_sub(cpc, a, b, a);
+    is_reading(a, (uint64_t)-500, true, 50, 0);
+}
+
 static void nothing_counted_yet(void **state)
 {
     (void)state;
@@ -317,7 +416,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
         TEST(overflow_leads),      TEST(periods),               TEST(each_its_own_value),
-        TEST(taking_turns),        TEST(nothing_counted_yet),   TEST(pinned_without_counters),
+        TEST(taking_turns),        TEST(between_estimates),     TEST(between_not_known),
+        TEST(between_starts),      TEST(nothing_counted_yet),   TEST(pinned_without_counters),
         TEST(stopped_and_going),   TEST(of_a_processor),        TEST(of_a_process),
         TEST(inherited_alone),     TEST(not_inherited),
     };
