@@ -21,12 +21,14 @@
 
 #define RING_PAGES 8u /* a power of two: some 700 records */
 #define RECORD_MAX 256u
+#define LOOKS_MAX 16u /* a busy machine's rings move all the time */
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 struct ring {
     int fd, cpu;
     struct perf_event_mmap_page *head;
     char *data;
+    uint64_t upto; /* what is drained */
 };
 
 struct counted {
@@ -219,10 +221,27 @@ static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t by
     memcpy((char *)to + first, ring->data, bytes - first);
 }
 
+/*
+ * All rings up to one moment, in which none of them moved: else one thread's exec would be seen, and not yet the
+ * ends of the others, which are before it.
+ */
+static void heads_take(struct rings *rings)
+{
+    bool moved = true;
+    for (unsigned looks = 0; moved && looks < LOOKS_MAX; looks++) {
+        moved = false;
+        for (unsigned i = 0; i < rings->count; i++) {
+            struct ring *r = &rings->at[i];
+            uint64_t head = atomic_load_explicit((_Atomic __u64 *)&r->head->data_head, memory_order_acquire);
+            moved |= head != r->upto;
+            r->upto = head;
+        }
+    }
+}
+
 static void ring_drain(struct rings *rings, struct ring *ring)
 {
-    uint64_t head = atomic_load_explicit((_Atomic __u64 *)&ring->head->data_head, memory_order_acquire);
-    uint64_t tail = ring->head->data_tail;
+    uint64_t head = ring->upto, tail = ring->head->data_tail;
     while (tail < head) {
         struct perf_event_header h;
         char record[RECORD_MAX] = {0};
@@ -247,6 +266,7 @@ static int by_time(const void *a_, const void *b_)
 void rings_drain(struct rings *rings)
 {
     rings->event_count = 0;
+    heads_take(rings);
     for (unsigned i = 0; i < rings->count; i++)
         ring_drain(rings, &rings->at[i]);
     if (rings->event_count > 0)

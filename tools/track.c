@@ -282,9 +282,32 @@ static void take_told(const struct tracker *t, const struct life_event *e)
         told->counts.enabled = e->counts.enabled;
 }
 
+static struct lwp *living_of(const struct tracker *t, uint32_t pid)
+{
+    for (size_t i = 0; i < t->lwp_count; i++)
+        if (t->lwps[i].pid == pid && t->lwps[i].ended_ns == 0)
+            return &t->lwps[i];
+    return NULL;
+}
+
+/*
+ * Who execs is the only thread that its process has left, and has the number of the first one from then on, which
+ * has told all that it will.  NULL: it is not known.
+ */
+static struct lwp *lwp_execs(struct tracker *t, const struct life_event *e, FILE *out)
+{
+    struct lwp *was_first;
+    if (!lwp_of(t, e->tid, false) && living_of(t, e->pid)) {
+        while ((was_first = lwp_of(t, e->tid, true)))
+            lwp_end(t, was_first, out);
+        living_of(t, e->pid)->tid = e->tid;
+    }
+    return lwp_of(t, e->tid, false);
+}
+
 static void on_event(struct tracker *t, const struct life_event *e, FILE *out)
 {
-    struct lwp *l = e->what == LIFE_EXEC ? lwp_of(t, e->tid, false) : NULL;
+    struct lwp *l = e->what == LIFE_EXEC ? lwp_execs(t, e, out) : NULL;
     if (e->what == LIFE_FORK)
         l = lwp_add(t, e->pid, e->tid, COUNT_AT_ONCE);
     if (e->what == LIFE_EXIT && (l = lwp_of(t, e->tid, false)))

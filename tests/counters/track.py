@@ -125,6 +125,31 @@ def execs(stage):
     p.end()
 
 
+def execs_of_threads(stage):
+    """By a thread that is not the first one, which ends by it, or has ended: it has the first one's number from then on."""
+    for letter in 'yz':
+        p = Program(stage, '-T0')
+        pid = p.until('exec').pid
+        p.step('m')
+        p.step('m')
+        p.step(letter)
+        thread = p.until('init_lwp')
+        first = p.until('fini_lwp', pid)
+        again = p.until('exec')
+        must(thread.tid != pid and first.faults >= 2000, letter, thread.line, first.line)
+        must(again.pid == again.tid == pid and again.faults < 1500, 'it is the thread that goes on', letter, again.line)
+        p.step('m')
+        p.step('t')
+        other = p.until('init_lwp')
+        p.step('g')
+        ended = p.until('fini_lwp', other.tid)
+        last = p.end()
+        must([(row.event, row.tid) for row in last] == [('fini_lwp', pid), ('exit', 0)], letter, [row.line for row in last])
+        must(last[0].faults >= 2000, 'what it did before and after', last[0].line)
+        must(last[1].faults == first.faults + ended.faults + last[0].faults, 'a sum is of all', letter, p.all)
+        must(abs(last[1].faults - total_of(p)) < 50, 'nobody is missing', letter, total_of(p))
+
+
 def total_of(p):
     """What all have counted together, which was counted apart from them: each exec lets the two go one by one."""
     return int([line for line in p.all if line.startswith('COUNTERS')][0].split()[2])
@@ -196,5 +221,5 @@ def unread(stage):
 
 
 if __name__ == '__main__':
-    main([('lives', lives), ('ticks', ticks), ('execs', execs), ('short_lives', short_lives), ('unheard', unheard),
-          ('refused', refused), ('unread', unread)])
+    main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
+          ('short_lives', short_lives), ('unheard', unheard), ('refused', refused), ('unread', unread)])

@@ -9,11 +9,13 @@
  *   s  starts 20 threads, one after the other, that touch 1000 pages and end
  *   f  forks a child that does the same, and waits for it
  *   x  becomes itself again by exec
+ *   y  the same by a thread that touches 1000 pages first; z: when the first thread has ended
  * Ends with 5 at the end of its input.
  */
 #include "pages.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +72,28 @@ static void let_go(void)
         pthread_join(thread, NULL);
 }
 
+static char *const *arguments;
+static pthread_t first; /* 0: it goes on */
+
+static void *become_again(void *unused)
+{
+    touch_pages();
+    if (first)
+        pthread_join(first, NULL);
+    execv("/proc/thread-self/exe", arguments); /* the first one's is gone when it has ended */
+    return unused;
+}
+
+static void become_by_thread(char **argv, bool ends)
+{
+    arguments = argv;
+    first = ends ? pthread_self() : 0;
+    start_thread(become_again);
+    if (ends)
+        pthread_exit(NULL);
+    pthread_join(thread, NULL);
+}
+
 static void step(char letter, char **argv)
 {
     switch (letter) {
@@ -98,6 +122,10 @@ static void step(char letter, char **argv)
         break;
     case 'x':
         execv("/proc/self/exe", argv);
+        break;
+    case 'y':
+    case 'z':
+        become_by_thread(argv, letter == 'z');
     }
 }
 
