@@ -211,7 +211,8 @@ enum {
  * bound is unbound first.  Several sets may be bound; where there are more events than counters, Linux
  * lets the sets take turns, and values are scaled to the whole time (rtc_cpc_reading says so).
  * PINNED: no turns; when the counters are taken samples fail with EAGAIN, as libcpc's do.
- * A thread that has ended leaves its counts: its sets can be sampled and have to be unbound.
+ * A thread that has ended leaves its counts, and its clocks as they were near its end (when its destructors of
+ * thread-specific data ran): its sets can be sampled by others, and have to be unbound.
  *
  * INHERIT: threads made from now on by this thread, and theirs, are added to its own counts (libcpc keeps
  * each thread's own); processes that it forks are not.  ENOTSUP: a kernel before 5.13 cannot do the
@@ -228,8 +229,11 @@ RTC_API int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned fla
 RTC_API int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 
 /*
- * A bound set begins at its presets again, and counts, also when an overflow had stopped it.
- * EINVAL: it is not bound.  EAGAIN: its descriptors are gone.
+ * A bound set begins at its presets again, and counts, also when an overflow had stopped it; one that
+ * rtc_cpc_disable has stopped stands at its presets until rtc_cpc_enable.
+ * EINVAL: it is not bound.  EAGAIN, RESOURCE_UNAVAIL: its descriptors are gone, or it has a clock that only the
+ * thread that bound it can read.  Of a set that tells of overflows also as rtc_cpc_bind_curlwp; ESRCH: its thread
+ * has ended.
  */
 RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 

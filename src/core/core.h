@@ -104,6 +104,8 @@ char *const *environment_put_back(char *const *envp, void *room);
 
 void thread_keys_ready(void); /* from the constructor */
 struct thread *thread_register(void);
+/* Each registered thread calls it near its end, in no section; once, from the constructor. */
+void thread_when_ending(void (*tell)(void));
 
 /* ---- loader.c ----------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,12 @@
 
 static pthread_key_t key;
 static bool key_ready;
+static void (*ending)(void); /* NULL: nobody wants to know */
+
+void thread_when_ending(void (*tell)(void))
+{
+    ending = tell;
+}
 
 /* Other keys' destructors may still free: come again in the last rounds only. */
 static void thread_end(void *rounds)
@@ -22,6 +28,8 @@ static void thread_end(void *rounds)
     }
     struct section s;
     heard_tell(&(struct heard){.event = HEARD_THREAD_EXIT});
+    if (ending)
+        ending();
     if (!self || !section_begin(&s))
         return;
     struct thread *t = s.t;

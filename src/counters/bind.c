@@ -338,6 +338,7 @@ int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool
     if (set->bound)
         bind_end(set);
     set->target = *whom;
+    set->ended = false;
     return begin(&o);
 }
 
@@ -350,6 +351,7 @@ int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool goes
 EXPORT int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flags)
 {
     struct call c;
+    thread_will_tell();
     if (!call_begin(&c, __func__, cpc))
         return -1;
     int err = check_binding(&c, set, flags, BIND_FLAGS);
@@ -380,7 +382,9 @@ static bool has_notifier(const rtc_cpc_set_t *set)
 static int restart(struct call *c, rtc_cpc_set_t *set)
 {
     const struct target same = set->target;
-    return has_notifier(set) ? bind_set(c, set, &same, set->counting) : set_start(c, set);
+    if (!has_notifier(set))
+        return set_start(c, set);
+    return set->ended ? refused(c, &set->request[0], -ESRCH) : bind_set(c, set, &same, set->counting);
 }
 
 EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)

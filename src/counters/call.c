@@ -79,8 +79,31 @@ static void after_fork_in_child(void)
     after_fork_in_parent();
 }
 
+/* ---- the end of a thread ---------------------------------------------------------------------- */
+
+static bool is_told; /* core tells of threads that it knows */
+
+void thread_will_tell(void)
+{
+    struct section s;
+    if (is_told && !self && section_begin(&s))
+        section_end(&s);
+}
+
+static void thread_ends(void)
+{
+    struct os_signals s;
+    if (!number || !atomic_load(&gate))
+        return;
+    room_lock(&s);
+    counters_thread_ends();
+    room_unlock(&s);
+}
+
 void counters_constructed(void)
 {
+    thread_when_ending(thread_ends);
+    is_told = true;
     NEXT(register_atfork)(before_fork, after_fork_in_parent, after_fork_in_child, NULL);
 }
 

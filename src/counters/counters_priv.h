@@ -94,6 +94,7 @@ struct rtc_cpc_set {
     bool begun;     /* its events have been let go once */
     bool counting;  /* else rtc_cpc_disable has stopped it */
     bool overflown; /* and an overflow before that */
+    bool ended;     /* the thread that bound it is no more: its clocks stand still, and its number is another's */
     bool alone;     /* its events are no group: each is read by itself */
     uint64_t order; /* among all bindings */
     uint64_t start; /* among all starts, from 1 on */
@@ -153,6 +154,8 @@ void room_unlock(const struct os_signals *s);
 
 /* This thread's number, kept in a forked child; never that of another one. */
 uint64_t thread_number(void);
+/* What the calling thread binds to itself from now on hears of its end; not locked. */
+void thread_will_tell(void);
 
 /* ---- handle.c ------------------------------------------------------------------------------------- */
 
@@ -179,6 +182,8 @@ ALWAYS_INLINE bool is_buf_of(const rtc_cpc_buf_t *buf, const rtc_cpc_t *cpc)
  * calling thread had bound to itself is bound anew.
  */
 void counters_forked(bool rebind);
+/* Locked: the calling thread ends. */
+void counters_thread_ends(void);
 
 /* ---- names.c -------------------------------------------------------------------------------------- */
 
@@ -256,6 +261,8 @@ int set_start(struct call *c, rtc_cpc_set_t *set);
 /* Clocks stop, go on with the set. */
 void clocks_hold(rtc_cpc_set_t *set);
 void clocks_go(rtc_cpc_set_t *set);
+/* The calling thread, whose set it is, ends. */
+void clocks_end(rtc_cpc_set_t *set);
 /* Has its event stopped by itself?  Of a set of the calling thread that has not been stopped. */
 bool has_overflown(const struct request *r);
 

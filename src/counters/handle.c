@@ -265,6 +265,14 @@ void counters_forked(bool rebind)
         }
 }
 
+void counters_thread_ends(void)
+{
+    for (struct cell *h = handles; h; h = h->next)
+        for (struct cell *o = h->cpc->sets; o; o = o->next)
+            if (is_bound_here((rtc_cpc_set_t *)(void *)o))
+                clocks_end((rtc_cpc_set_t *)(void *)o);
+}
+
 /* ---- questions -------------------------------------------------------------------------------- */
 
 /* A handle whose machine was looked at. */

@@ -84,6 +84,13 @@ void clocks_hold(rtc_cpc_set_t *set)
     cpu_time(set, &set->cpu_held);
 }
 
+void clocks_end(rtc_cpc_set_t *set)
+{
+    if (set->counting)
+        clocks_hold(set);
+    set->ended = true;
+}
+
 void clocks_go(rtc_cpc_set_t *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -153,52 +160,64 @@ bool has_overflown(const struct request *r)
     return before[1] == after[1]; /* its time stands still */
 }
 
-static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, struct snapshot *now)
+/* `fresh`: clocks that stand still are asked, too, but those of a thread that is no more. */
+static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, bool fresh, struct snapshot *now)
 {
     const struct request *r = &set->request[i];
+    bool stands = set->ended || (set->bound && !set->counting);
     now->counts[i] = (struct counts){.value = r->held};
     now->why[i] = r->held_why;
-    if (r->held_why == WHY_COUNT && !(set->bound && !set->counting))
+    if (fresh ? !set->ended : !stands && r->held_why == WHY_COUNT)
         now->why[i] = (uint8_t)read_clock(set, r->source, &now->counts[i].value);
 }
 
-int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now)
+static int take(struct call *c, const rtc_cpc_set_t *set, bool fresh, struct snapshot *now)
 {
     int err = 0;
     memset(now->why, WHY_NOT_READ, sizeof now->why);
     for (uint32_t i = 0; !err && i < set->count; i++)
         if (!is_perf(&set->request[i]))
-            read_or_held(set, i, now);
+            read_or_held(set, i, fresh, now);
         else if (is_leader(set, i)) /* of its members, too */
             err = read_events(c, set, i, now);
     return err;
 }
 
+int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now)
+{
+    return take(c, set, false, now);
+}
+
+static void begin_at(rtc_cpc_set_t *set, const struct snapshot *now)
+{
+    static uint64_t starts; /* under the lock */
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct request *r = &set->request[i];
+        r->from = r->preset;
+        r->at = now->counts[i];
+        r->held = now->counts[i].value;
+        r->held_why = WHY_COUNT;
+    }
+    set->start = ++starts;
+    set->cpu_at = set->ended ? set->cpu_held : 0;
+    if (!set->ended)
+        cpu_time(set, &set->cpu_at);
+    set->cpu_held = set->cpu_at;
+}
+
 int set_start(struct call *c, rtc_cpc_set_t *set)
 {
     struct snapshot now;
-    for (uint32_t i = 0; i < set->count; i++)
-        if (!is_perf(&set->request[i]))
-            hold(set, &set->request[i]);
-    int err = snapshot_take(c, set, &now);
+    int err = take(c, set, true, &now);
     if (err)
         return err;
     for (uint32_t i = 0; i < set->count; i++)
         if (now.why[i] != WHY_COUNT) {
-            text_put(call_because(c, RTC_CPC_UNAVAILABLE, set->request[i].name), why_words(now.why[i]));
+            int subcode = os_sandboxed() ? RTC_CPC_UNAVAILABLE : RTC_CPC_RESOURCE_UNAVAIL;
+            text_put(call_because(c, subcode, set->request[i].name), why_words(now.why[i]));
             return -EAGAIN;
         }
-    for (uint32_t i = 0; i < set->count; i++) {
-        struct request *r = &set->request[i];
-        r->from = r->preset;
-        r->at = now.counts[i];
-        r->held = now.counts[i].value;
-    }
-    static uint64_t starts; /* under the lock */
-    set->start = ++starts;
-    set->cpu_at = 0;
-    cpu_time(set, &set->cpu_at);
-    set->cpu_held = set->cpu_at;
+    begin_at(set, &now);
     return 0;
 }
 
@@ -224,7 +243,7 @@ static uint64_t ticks_of(const rtc_cpc_set_t *set, const rtc_cpc_buf_t *buf)
     for (uint32_t i = 0; i < set->count; i++)
         if (buf->reading[i].window.last.running > most)
             most = buf->reading[i].window.last.running;
-    if (most || (set->counting && !cpu_time(set, &now)))
+    if (most || (set->counting && !set->ended && !cpu_time(set, &now)))
         return most;
     return now - set->cpu_at;
 }

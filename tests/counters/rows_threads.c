@@ -84,6 +84,7 @@ static void *bind_and_wait(void *unused)
     other.stage = 1;
     while (other.stage == 1)
         sched_yield();
+    must(is_near(sampled(cpc, other.usage, 0), 100));
     return unused;
 }
 
@@ -116,10 +117,20 @@ void row_sampled_by_another_thread(void)
     must(rtc_cpc_set_sample(cpc, other.usage, buf) == 0);
     must(rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0 && !r.known);
     must(strcmp(r.why, "n/a: only the thread that has bound it can read it") == 0);
+    fails(rtc_cpc_set_restart(cpc, other.usage), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL); /* and all is as it was */
     fails(rtc_cpc_disable(cpc), EINVAL, 0); /* it has bound none itself */
     fails(rtc_cpc_request_preset(cpc, 0, 1), EINVAL, 0);
     must(rtc_cpc_set_restart(cpc, other.set) == 0 && is_near(sampled(cpc, other.set, 0), 0));
     end_other(thread);
+}
+
+static uint64_t usage_ticks(void)
+{
+    rtc_cpc_buf_t *buf = buffer(cpc, other.usage);
+    must(rtc_cpc_set_sample(cpc, other.usage, buf) == 0);
+    uint64_t ticks = rtc_cpc_buf_tick(cpc, buf);
+    must(rtc_cpc_buf_destroy(cpc, buf) == 0);
+    return ticks;
 }
 
 void row_thread_has_ended(void)
@@ -128,6 +139,14 @@ void row_thread_has_ended(void)
     rtc_cpc_buf_t *buf = buffer(cpc, other.set);
     end_other(thread);
     must(rtc_cpc_set_sample(cpc, other.set, buf) == 0 && is_near(value_of(cpc, buf, 0), 100));
+
+    /* Its clocks, too, and none goes on with whoever has its number next. */
+    uint64_t time = value_of(cpc, buf, 1), ticks = usage_ticks();
+    must(time > 0 && ticks > 0 && is_near(sampled(cpc, other.usage, 0), 100));
+    run_in_thread(touch_some, (void *)1000);
+    must(sampled(cpc, other.set, 1) == time && usage_ticks() == ticks);
+    must(is_near(sampled(cpc, other.usage, 0), 100));
+    must(rtc_cpc_set_restart(cpc, other.usage) == 0 && sampled(cpc, other.usage, 0) == 0 && usage_ticks() == 0);
     must(rtc_cpc_unbind(cpc, other.set) == 0);
     fails(rtc_cpc_disable(cpc), EINVAL, 0); /* also where a new thread has its place */
 }
