@@ -119,7 +119,8 @@ RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
  * name themselves ("cpu/cache-misses/"); not for raw events and tracepoints.  The generic ones are libcpc's
  * names, PAPI_....  On Linux any counter may have any event of the processor, so _pic tells the same of each
  * counter below rtc_cpc_npic, the processor's alone; INVALID_PICNUM: there is no such counter.  Names are for
- * the call; no lock is held; action returns.
+ * the call; no lock is held; action returns.  Where no descriptor is left to look with they are not all: behind
+ * them the handler is told so (RESOURCE_UNAVAIL), errno is EMFILE or ENFILE.
  */
 RTC_API void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event));
 RTC_API void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
@@ -129,7 +130,7 @@ RTC_API void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
 RTC_API void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                              void (*action)(void *arg, unsigned picno, const char *event));
 
-/* The attributes that PMUs have; one that several have is told once. */
+/* The attributes that PMUs have, in the same way; one that several have is told once. */
 RTC_API void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr));
 
 /* ---- sets of requests ------------------------------------------------------------------------- */
@@ -180,7 +181,8 @@ enum {
  *
  * -1: EINVAL (INVALID_EVENT, INVALID_ATTRIBUTE, ATTRIBUTE_OUT_OF_RANGE, INVALID_PICNUM, PIC_NOT_CAPABLE,
  * REQ_INVALID_FLAGS: none of user and system, or user alone of what the kernel does, or overflow of
- * what is not counted in user mode alone; or the set is bound), ENOMEM (too many).
+ * what is not counted in user mode alone; or the set is bound), ENOMEM (too many).  EMFILE, ENFILE
+ * (RESOURCE_UNAVAIL): no descriptor is left to look the name up.
  */
 RTC_API int rtc_cpc_set_add_request(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event,
                                     uint64_t preset, unsigned flags, unsigned nattrs,
@@ -232,8 +234,8 @@ RTC_API int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
  * A bound set begins at its presets again, and counts, also when an overflow had stopped it; one that
  * rtc_cpc_disable has stopped stands at its presets until rtc_cpc_enable.
  * EINVAL: it is not bound.  EAGAIN, RESOURCE_UNAVAIL: its descriptors are gone, or it has a clock that only the
- * thread that bound it can read.  Of a set that tells of overflows also as rtc_cpc_bind_curlwp; ESRCH: its thread
- * has ended.
+ * thread that bound it can read.  EMFILE, RESOURCE_UNAVAIL: no descriptor is left to read a clock with.  Of a set
+ * that tells of overflows also as rtc_cpc_bind_curlwp; ESRCH: its thread has ended.
  */
 RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 

@@ -113,7 +113,7 @@ bool call_begin(struct call *c, const char *function, rtc_cpc_t *cpc)
 {
     c->function = function;
     c->cpc = cpc;
-    c->subcode = 0;
+    c->subcode = c->lacks = 0;
     if (!is_handle(cpc)) {
         errno = EINVAL;
         return false;

@@ -23,6 +23,8 @@
 #include "rtcheck/cpc.h"
 #include "rtcheck/countable.h"
 
+#include <errno.h>
+
 /* ---- what is counted ---------------------------------------------------------------------------- */
 
 struct counts {
@@ -135,6 +137,7 @@ struct call {
     const char *function;
     rtc_cpc_t *cpc;
     struct os_signals signals;
+    int lacks; /* -EMFILE, -ENFILE: what a name means could not be looked up */
     int subcode;
     const char *subject; /* "" = none; not of the program's */
     char because[200];
@@ -210,10 +213,12 @@ struct pmus {
     uint32_t count;
     char name[PMUS_MAX][PMU_NAME];
 };
-void pmus_list(struct pmus *all);
+/* What lists is cut short, or false, where *lacks is set: there was no descriptor left to look with. */
+void pmus_list(struct pmus *all, int *lacks);
 /* Calls visit with each name in a folder ("events", "format") of a PMU. */
-void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about);
-bool pmu_has(const char *pmu, const char *folder, const char *name);
+void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about,
+              int *lacks);
+bool pmu_has(const char *pmu, const char *folder, const char *name, int *lacks);
 
 /* ---- bind.c --------------------------------------------------------------------------------------- */
 
@@ -281,5 +286,14 @@ struct reading reading_difference(const struct reading *l, const struct reading 
 
 /* Tells why the kernel refused to open a counter; the -errno that the program gets. */
 int refused(struct call *c, const struct request *r, int err);
+/* The same of -EMFILE and -ENFILE, for what is no request. */
+int no_descriptors(struct call *c, const char *subject, int err);
+
+/* Puts such an error into *lacks. */
+ALWAYS_INLINE void note_lack(int *lacks, long err)
+{
+    if (err == -EMFILE || err == -ENFILE)
+        *lacks = (int)err;
+}
 
 #endif

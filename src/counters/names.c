@@ -17,6 +17,8 @@ static bool find_raw(const char *name, struct event *e)
 
 int event_is_unknown(struct call *c, const char *name, const char *why)
 {
+    if (c->lacks)
+        return no_descriptors(c, "", c->lacks);
     text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), why);
     text_put(&c->words, name);
     return -EINVAL;
@@ -53,6 +55,8 @@ const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e,
 
 int attribute_is_unknown(struct call *c, const char *name)
 {
+    if (c->lacks)
+        return no_descriptors(c, "", c->lacks);
     text_put(call_because(c, RTC_CPC_INVALID_ATTRIBUTE, ""), "the event has no attribute of this name: ");
     text_put(&c->words, name);
     return -EINVAL;

@@ -46,9 +46,10 @@ static bool is_plain(const char *name)
     return *name;
 }
 
-static bool read_file(struct path p, char *buffer, size_t room)
+static bool read_file(struct path p, char *buffer, size_t room, int *lacks)
 {
     long got = os_sandboxed() ? -EPERM : os_read_text(p.text, buffer, room);
+    note_lack(lacks, got);
     if (got > 0 && buffer[got - 1] == '\n')
         buffer[got - 1] = '\0';
     return got > 0;
@@ -93,7 +94,7 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
         text_put(&t, name);
         text_put(&t, ":0-63");
         text_end(&t);
-    } else if (!is_plain(name) || !read_file(path_of(DEVICES, pmu, "format", name), text, sizeof text))
+    } else if (!is_plain(name) || !read_file(path_of(DEVICES, pmu, "format", name), text, sizeof text, &c->lacks))
         return attribute_is_unknown(c, name);
     const char *format = text;
     uint64_t *field = field_of(&changed, &format);
@@ -112,8 +113,8 @@ static int take_terms(struct call *c, const char *pmu, char *terms, struct event
 static int take_alias(struct call *c, const char *pmu, const char *name, struct event *e)
 {
     char terms[256];
-    if (!read_file(path_of(DEVICES, pmu, "events", name), terms, sizeof terms))
-        return -ENOENT;
+    if (!read_file(path_of(DEVICES, pmu, "events", name), terms, sizeof terms, &c->lacks))
+        return c->lacks ? event_is_unknown(c, name, "") : -ENOENT;
     return take_terms(c, pmu, terms, e, false);
 }
 
@@ -130,7 +131,7 @@ static int take_term(struct call *c, const char *pmu, char *term, struct event *
         int err = take_alias(c, pmu, term, e);
         if (err != -ENOENT)
             return err;
-        if (!pmu_has(pmu, "format", term))
+        if (!pmu_has(pmu, "format", term, &c->lacks))
             return event_is_unknown(c, term, "the PMU has no event of this name: ");
     }
     return pmu_attribute(c, pmu, term, value, e);
@@ -158,9 +159,9 @@ static int no_sandbox(struct call *c)
 
 #define TYPE_ROOM 16
 
-static const char *type_of(const char *pmu, char room[TYPE_ROOM])
+static const char *type_of(struct call *c, const char *pmu, char room[TYPE_ROOM])
 {
-    return read_file(path_of(DEVICES, pmu, "type", NULL), room, TYPE_ROOM) ? room : "";
+    return read_file(path_of(DEVICES, pmu, "type", NULL), room, TYPE_ROOM, &c->lacks) ? room : "";
 }
 
 int pmu_event(struct call *c, const char *name, struct event *e)
@@ -177,7 +178,7 @@ int pmu_event(struct call *c, const char *name, struct event *e)
     if (room < 2 || terms[room - 1] != '/')
         return event_is_unknown(c, name, "not of the form PMU/EVENT/: ");
     terms[room - 1] = '\0';
-    if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME || !parse_number(type_of(pmu, type), &number))
+    if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME || !parse_number(type_of(c, pmu, type), &number))
         return event_is_unknown(c, pmu, refusal_words(REFUSAL_NO_PMU_NAME));
     *e = (struct event){SOURCE_PMU, .type = (uint32_t)number};
     return take_terms(c, pmu, terms, e, true);
@@ -188,6 +189,8 @@ int pmu_event(struct call *c, const char *name, struct event *e)
 static int no_tracepoint(struct call *c, const char *name)
 {
     struct stat found;
+    if (c->lacks)
+        return no_descriptors(c, "", c->lacks);
     int err = os_stat("/sys/kernel/tracing/events", &found);
     if (err == -ENOENT)
         return event_is_unknown(c, name, refusal_words(REFUSAL_NO_TRACEFS));
@@ -209,7 +212,7 @@ int tracepoint_event(struct call *c, const char *name, struct event *e)
     *event++ = '\0';
     *e = (struct event){SOURCE_TRACEPOINT, .in_kernel_only = true, .type = PERF_TYPE_TRACEPOINT};
     if (is_plain(system) && is_plain(event) &&
-        read_file(path_of("/sys/kernel/tracing/events", system, event, "id"), text, sizeof text) &&
+        read_file(path_of("/sys/kernel/tracing/events", system, event, "id"), text, sizeof text, &c->lacks) &&
         parse_number(text, &e->config))
         return 0;
     return no_tracepoint(c, name);
@@ -225,19 +228,20 @@ static void note_pmu(const char *name, void *about)
     memcpy(all->name[all->count++], name, text_length(name) + 1);
 }
 
-void pmus_list(struct pmus *all)
+void pmus_list(struct pmus *all, int *lacks)
 {
     all->count = 0;
-    os_each_name(DEVICES, note_pmu, all);
+    note_lack(lacks, os_each_name(DEVICES, note_pmu, all));
 }
 
-void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about)
+void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about,
+              int *lacks)
 {
-    os_each_name(path_of(DEVICES, pmu, folder, NULL).text, visit, about);
+    note_lack(lacks, os_each_name(path_of(DEVICES, pmu, folder, NULL).text, visit, about));
 }
 
-bool pmu_has(const char *pmu, const char *folder, const char *name)
+bool pmu_has(const char *pmu, const char *folder, const char *name, int *lacks)
 {
     char text[4];
-    return read_file(path_of(DEVICES, pmu, folder, name), text, sizeof text);
+    return read_file(path_of(DEVICES, pmu, folder, name), text, sizeof text, lacks);
 }

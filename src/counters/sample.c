@@ -47,6 +47,12 @@ static bool cpu_time(const rtc_cpc_set_t *set, uint64_t *ns)
     return set->target.thread && os_thread_cpu_ns((uint32_t)set->target.pid, ns);
 }
 
+static enum reading_why read_wait_time(const rtc_cpc_set_t *set, uint64_t *value)
+{
+    int err = os_sandboxed() ? -EPERM : os_thread_wait_ns((uint32_t)set->target.pid, value);
+    return err == 0 ? WHY_COUNT : err == -EMFILE ? WHY_NO_DESCRIPTOR : WHY_NOT_READ;
+}
+
 /* WHY_COUNT: it is known. */
 static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
 {
@@ -60,9 +66,7 @@ static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source,
         *value = os_clock_ns();
         return WHY_COUNT;
     case SOURCE_WAIT_TIME:
-        if (os_sandboxed() || !os_thread_wait_ns((uint32_t)set->target.pid, value))
-            return WHY_NOT_READ;
-        return WHY_COUNT;
+        return read_wait_time(set, value);
     default:
         return read_usage(set, source, value);
     }
@@ -188,6 +192,15 @@ int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now
     return take(c, set, false, now);
 }
 
+static int not_started(struct call *c, const struct request *r, enum reading_why why)
+{
+    if (why == WHY_NO_DESCRIPTOR)
+        return no_descriptors(c, r->name, -EMFILE);
+    int subcode = os_sandboxed() ? RTC_CPC_UNAVAILABLE : RTC_CPC_RESOURCE_UNAVAIL;
+    text_put(call_because(c, subcode, r->name), why_words(why));
+    return -EAGAIN;
+}
+
 static void begin_at(rtc_cpc_set_t *set, const struct snapshot *now)
 {
     static uint64_t starts; /* under the lock */
@@ -212,11 +225,8 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
     if (err)
         return err;
     for (uint32_t i = 0; i < set->count; i++)
-        if (now.why[i] != WHY_COUNT) {
-            int subcode = os_sandboxed() ? RTC_CPC_UNAVAILABLE : RTC_CPC_RESOURCE_UNAVAIL;
-            text_put(call_because(c, subcode, set->request[i].name), why_words(now.why[i]));
-            return -EAGAIN;
-        }
+        if (now.why[i] != WHY_COUNT)
+            return not_started(c, &set->request[i], now.why[i]);
     begin_at(set, &now);
     return 0;
 }

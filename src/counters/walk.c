@@ -2,7 +2,7 @@
  * walk.c - what there is: names of events and attributes, each told once.
  *
  * An event of the tables is there when it can be opened.  Of those that the kernel names in /sys it is
- * believed.
+ * believed.  Where no descriptor is left to look with, what there is is not known: the handler is told behind it.
  */
 #include "counters_priv.h"
 
@@ -15,6 +15,7 @@ struct audience {
     void (*event)(void *arg, const char *event);
     void (*of_counter)(void *arg, unsigned picno, const char *event);
     unsigned picno;
+    int lacks; /* as call.lacks */
 };
 
 static void tell(const struct audience *w, const char *name)
@@ -25,18 +26,26 @@ static void tell(const struct audience *w, const char *name)
         w->of_counter(w->arg, w->picno, name);
 }
 
-static bool can_be_opened(const struct event *e)
+static bool can_be_opened(const struct event *e, int *lacks)
 {
     struct perf_event_attr attr = {.type = e->type, .size = sizeof attr, .config = e->config, .disabled = 1,
                                    .exclude_kernel = 1, .exclude_hv = 1};
     int fd = os_sandboxed() ? -ECANCELED : os_perf_open(&attr, 0, -1, -1);
+    note_lack(lacks, fd);
     if (fd >= 0)
         os_perf_close(fd);
     return fd >= 0;
 }
 
+static void walk_end(rtc_cpc_t *cpc, const char *function, int lacks)
+{
+    struct call c;
+    if (lacks && call_begin(&c, function, cpc))
+        call_end(&c, no_descriptors(&c, "", lacks));
+}
+
 /* Those of the tables; `hardware` alone, or all. */
-static void walk_tables(const struct audience *w, bool generic, bool hardware)
+static void walk_tables(struct audience *w, bool generic, bool hardware)
 {
     struct event e;
     bool is_generic;
@@ -45,7 +54,7 @@ static void walk_tables(const struct audience *w, bool generic, bool hardware)
     for (uint32_t at = 0; (name = name_next(&at, room, &e, &is_generic));) {
         if (is_generic != generic || (hardware && e.source != SOURCE_HARDWARE))
             continue;
-        if (e.source >= SOURCE_CLOCKS || can_be_opened(&e))
+        if (e.source >= SOURCE_CLOCKS || can_be_opened(&e, &w->lacks))
             tell(w, name);
     }
 }
@@ -72,30 +81,33 @@ static void tell_pmu_event(const char *name, void *about)
     tell(p->walk, text);
 }
 
-static void walk_pmu(const struct audience *w, const char *pmu)
+static void walk_pmu(struct audience *w, const char *pmu)
 {
     struct pmu_walk p = {w, pmu};
-    pmu_each(pmu, "events", tell_pmu_event, &p);
+    pmu_each(pmu, "events", tell_pmu_event, &p, &w->lacks);
 }
 
 EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event))
 {
-    const struct audience w = {.arg = arg, .event = action};
+    struct audience w = {.arg = arg, .event = action};
     struct pmus all;
     if (!is_handle(cpc))
         return;
     walk_tables(&w, false, false);
-    pmus_list(&all);
+    pmus_list(&all, &w.lacks);
     for (uint32_t i = 0; i < all.count; i++)
         walk_pmu(&w, all.name[i]);
+    walk_end(cpc, __func__, w.lacks);
 }
 
 EXPORT void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
                                             void (*action)(void *arg, const char *event))
 {
-    const struct audience w = {.arg = arg, .event = action};
-    if (is_handle(cpc))
-        walk_tables(&w, true, false);
+    struct audience w = {.arg = arg, .event = action};
+    if (!is_handle(cpc))
+        return;
+    walk_tables(&w, true, false);
+    walk_end(cpc, __func__, w.lacks);
 }
 
 /* Tells the handler; true: there is no such counter. */
@@ -115,19 +127,22 @@ static bool lacks_counter(rtc_cpc_t *cpc, const char *function, unsigned picno)
 EXPORT void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                     void (*action)(void *arg, unsigned picno, const char *event))
 {
-    const struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
     if (lacks_counter(cpc, __func__, picno))
         return;
     walk_tables(&w, false, true);
     walk_pmu(&w, "cpu");
+    walk_end(cpc, __func__, w.lacks);
 }
 
 EXPORT void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                             void (*action)(void *arg, unsigned picno, const char *event))
 {
-    const struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
-    if (!lacks_counter(cpc, __func__, picno))
-        walk_tables(&w, true, true);
+    struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    if (lacks_counter(cpc, __func__, picno))
+        return;
+    walk_tables(&w, true, true);
+    walk_end(cpc, __func__, w.lacks);
 }
 
 /* ---- attributes --------------------------------------------------------------------------------- */
@@ -137,14 +152,15 @@ struct attr_walk {
     void (*action)(void *arg, const char *attr);
     const struct pmus *all;
     uint32_t pmu;
+    int lacks;
 };
 
 /* Unless one of the PMUs before has it, too. */
 static void tell_attribute(const char *name, void *about)
 {
-    const struct attr_walk *w = about;
+    struct attr_walk *w = about;
     for (uint32_t i = 0; i < w->pmu; i++)
-        if (pmu_has(w->all->name[i], "format", name))
+        if (pmu_has(w->all->name[i], "format", name, &w->lacks))
             return;
     w->action(w->arg, name);
 }
@@ -152,15 +168,16 @@ static void tell_attribute(const char *name, void *about)
 EXPORT void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr))
 {
     struct pmus all;
-    struct attr_walk w = {arg, action, &all, 0};
+    struct attr_walk w = {arg, action, &all, 0, 0};
     if (!is_handle(cpc))
         return;
-    pmus_list(&all);
+    pmus_list(&all, &w.lacks);
     if (all.count) {
         action(arg, "config");
         action(arg, "config1");
         action(arg, "config2");
     }
     for (; w.pmu < all.count; w.pmu++)
-        pmu_each(all.name[w.pmu], "format", tell_attribute, &w);
+        pmu_each(all.name[w.pmu], "format", tell_attribute, &w, &w.lacks);
+    walk_end(cpc, __func__, w.lacks);
 }

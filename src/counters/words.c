@@ -37,9 +37,9 @@ static int not_permitted(struct call *c, const struct request *r)
     return -EACCES;
 }
 
-static int no_descriptors(struct call *c, const struct request *r, int err)
+int no_descriptors(struct call *c, const char *subject, int err)
 {
-    struct text *w = call_because(c, RTC_CPC_RESOURCE_UNAVAIL, r->name);
+    struct text *w = call_because(c, RTC_CPC_RESOURCE_UNAVAIL, subject);
     text_put(w, refusal_words(err == -EMFILE ? REFUSAL_NO_DESCRIPTOR : REFUSAL_NO_FILE));
     if (err == -EMFILE) {
         text_decimal(w, os_limit(RLIMIT_NOFILE));
@@ -79,7 +79,7 @@ int refused(struct call *c, const struct request *r, int err)
         return say(c, r, RTC_CPC_REQ_INVALID_FLAGS, REFUSAL_NOT_SO, err);
     case -EMFILE:
     case -ENFILE:
-        return no_descriptors(c, r, err);
+        return no_descriptors(c, r->name, err);
     case -EBUSY:
         return say(c, r, RTC_CPC_RESOURCE_UNAVAIL, REFUSAL_TAKEN, -EAGAIN);
     case -ENOSPC:

@@ -262,8 +262,8 @@ int os_pair(int ends[2]);
 /* CPU time of a thread of this process; resources that the calling thread has used. */
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
 bool os_thread_usage(struct rusage *usage);
-/* How long a thread has waited for a processor. */
-bool os_thread_wait_ns(uint32_t tid, uint64_t *ns);
+/* How long a thread has waited for a processor; -errno: it cannot be read. */
+int os_thread_wait_ns(uint32_t tid, uint64_t *ns);
 /* Counters of the processor that any event may use, as it says itself; 0: nobody knows. */
 uint32_t os_processor_counters(void);
 /* Its name; false: it cannot be asked. */
@@ -271,8 +271,8 @@ bool os_processor_name(char *buffer, size_t room);
 
 /* ---- threads and signals (the very end) ------------------------------------------------------- */
 
-/* Calls visit with each name in a folder but those that begin with a dot; false: it cannot be read. */
-bool os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
+/* Calls visit with each name in a folder but those that begin with a dot; -errno: it cannot be read. */
+int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
 /* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */
 bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
 /*

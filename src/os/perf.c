@@ -97,7 +97,7 @@ bool os_thread_usage(struct rusage *usage)
     return CALL2(SYS_getrusage, RUSAGE_THREAD, usage) == 0;
 }
 
-bool os_thread_wait_ns(uint32_t tid, uint64_t *ns)
+int os_thread_wait_ns(uint32_t tid, uint64_t *ns)
 {
     char path[64], line[96];
     uint64_t ran;
@@ -106,10 +106,11 @@ bool os_thread_wait_ns(uint32_t tid, uint64_t *ns)
     text_decimal(&t, tid);
     text_put(&t, "/schedstat");
     text_end(&t);
-    if (os_read_text(path, line, sizeof line) <= 0)
-        return false;
+    long got = os_read_text(path, line, sizeof line);
     const char *s = line; /* ran waited times */
-    return text_parse_decimal(&s, &ran) && *s++ == ' ' && text_parse_decimal(&s, ns);
+    if (got < 0)
+        return (int)got;
+    return text_parse_decimal(&s, &ran) && *s++ == ' ' && text_parse_decimal(&s, ns) ? 0 : -EINVAL;
 }
 
 /* ---- the processor ---------------------------------------------------------------------------- */

@@ -21,12 +21,12 @@ struct entry_of_folder {
     char name[];
 };
 
-bool os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
+int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
 {
     _Alignas(8) char buffer[4096];
     int fd = os_sandboxed() ? -EPERM : os_open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
-        return false;
+        return fd;
     long got;
     while ((got = CALL3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < got;) {
@@ -37,7 +37,7 @@ bool os_each_name(const char *folder, void (*visit)(const char *name, void *abou
         }
     }
     os_close(fd);
-    return got == 0;
+    return (int)got;
 }
 
 struct each_thread {
@@ -56,7 +56,7 @@ static void visit_thread(const char *name, void *about)
 bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
 {
     struct each_thread each = {visit, about};
-    return os_each_name("/proc/self/task", visit_thread, &each);
+    return os_each_name("/proc/self/task", visit_thread, &each) == 0;
 }
 
 /* Reads /proc/self/task/TID/`name`; how many bytes, NUL-terminated. */

@@ -361,6 +361,24 @@ void row_closed_descriptors(void)
     must(read(ends[0], &byte, 1) == 1 && byte == 'x'); /* nobody has read or closed it */
 }
 
+/* A clock that is a file. */
+static void without_a_descriptor_to_read(rtc_cpc_t *cpc, unsigned limit)
+{
+    struct rtc_cpc_reading r;
+    rtc_cpc_set_t *set = set_of(cpc, "schedstat:wait-time", BOTH);
+    rtc_cpc_buf_t *buf = buffer(cpc, set);
+    char said[128];
+    fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
+    snprintf(said, sizeof said, "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
+             limit);
+    must(strcmp(told.text, said) == 0);
+    close(0);
+    must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && dup(1) == 0);
+    must(rtc_cpc_set_sample(cpc, set, buf) == 0 && rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0);
+    must(!r.known && strcmp(r.why, "n/a: no descriptor left in this process to read it with") == 0);
+    must(rtc_cpc_unbind(cpc, set) == 0);
+}
+
 void row_no_descriptors(void)
 {
     rtc_cpc_t *cpc = open_quietly();
@@ -382,6 +400,7 @@ void row_no_descriptors(void)
     touch(64);
     must(is_about(sampled(cpc, clock, 0), 64));
     must(rtc_cpc_unbind(cpc, clock) == 0);
+    without_a_descriptor_to_read(cpc, used + 1);
     rtc_cpc_t *early = rtc_cpc_open(RTC_CPC_VER_CURRENT);
     must(early && rtc_cpc_caps(early) == 0); /* nobody knows */
     close(fd);

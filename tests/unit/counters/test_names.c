@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -41,10 +42,20 @@ static const struct {
 };
 
 static bool has_tracefs = true;
+static unsigned looks_left = UINT32_MAX; /* before there is no descriptor left to look with */
+
+static bool may_look(void)
+{
+    looks_left -= looks_left > 0 && looks_left < UINT32_MAX;
+    return looks_left > 0;
+}
 
 long __wrap_os_read_text(const char *path, char *buffer, size_t room);
 long __wrap_os_read_text(const char *path, char *buffer, size_t room)
 {
+    buffer[0] = '\0';
+    if (!may_look())
+        return -EMFILE;
     for (size_t i = 0; i < countof(file); i++)
         if (strcmp(file[i].path, path) == 0)
             return snprintf(buffer, room, "%s", file[i].text) < (int)room ? (long)strlen(file[i].text) :
@@ -71,16 +82,18 @@ static bool child_of(size_t i, const char *folder, char name[64])
     return true;
 }
 
-bool __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
-bool __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
+int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
+int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
 {
     char name[64], before[64] = "";
+    if (!may_look())
+        return -EMFILE;
     for (size_t i = 0; i < countof(file); i++)
         if (child_of(i, folder, name) && strcmp(name, before) != 0) {
             visit(name, about);
             strcpy(before, name);
         }
-    return true;
+    return 0;
 }
 
 static rtc_cpc_t *cpc;
@@ -90,6 +103,7 @@ static int begin(void **state)
     (void)state;
     machine_forget();
     has_tracefs = true;
+    looks_left = UINT32_MAX;
     cpc = open_here();
     return 0;
 }
@@ -290,11 +304,83 @@ static void walks_of_attributes(void **state)
         assert_string_equal(heard.name[i], want[i]);
 }
 
+/* ---- without descriptors -------------------------------------------------------------------------- */
+
+static int open_if_may_look(const struct perf_event_attr *a, int group)
+{
+    (void)a, (void)group;
+    return may_look() ? 0 : -EMFILE;
+}
+
+static void is_told_of_descriptors(void)
+{
+    char words[128];
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    snprintf(words, sizeof words, "n/a: no descriptor left in this process (RLIMIT_NOFILE is %llu)",
+             (unsigned long long)files.rlim_cur);
+    assert_int_equal(errno, EMFILE);
+    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(told.text, words);
+}
+
+/* Wherever there is none any more, nothing else is said of a name: it is known, or it is not. */
+static void names_without_descriptors(void **state)
+{
+    (void)state;
+    static const char *const event[] = {"cpu/cache-misses/", "cpu/edge/", "cpu/event=0x2e,umask=65/",
+                                        "uncore/reads,port=3/", "sched:sched_switch", "gpu/x/",
+                                        "cpu/nothing/", "cpu/none=1/", "sched:nothing"};
+    const rtc_cpc_attr_t umask = {"umask", 1};
+    for (size_t i = 0; i < countof(event); i++)
+        for (unsigned n = 1; looks_left = n, true; n++) {
+            rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
+            int index = rtc_cpc_set_add_request(cpc, set, event[i], 0, BOTH, i == 2, &umask);
+            rtc_cpc_set_destroy(cpc, set);
+            if (looks_left > 0) {
+                assert_true(n > 1 && (index == 0) == (i < 5));
+                break;
+            }
+            assert_int_equal(index, -1);
+            is_told_of_descriptors();
+        }
+}
+
+static void walk_all(unsigned which)
+{
+    static void (*const walk[])(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *name)) = {
+        rtc_cpc_walk_events_all, rtc_cpc_walk_generic_events_all, rtc_cpc_walk_attrs};
+    if (which < countof(walk))
+        walk[which](cpc, &heard, hear);
+    else if (which == countof(walk))
+        rtc_cpc_walk_events_pic(cpc, 0, &heard, hear_of_counter);
+    else
+        rtc_cpc_walk_generic_events_pic(cpc, 0, &heard, hear_of_counter);
+}
+
+static void walks_without_descriptors(void **state)
+{
+    (void)state;
+    machine.answer = open_if_may_look;
+    for (unsigned which = 0; which < 5; which++)
+        for (unsigned n = 1; looks_left = n, true; n++) {
+            machine.made = 0;
+            heard.count = told.subcode = errno = 0;
+            walk_all(which);
+            if (looks_left > 0) {
+                assert_true(n > 1 && !told.subcode);
+                break;
+            }
+            is_told_of_descriptors();
+        }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(events), TEST(not_events), TEST(attributes), TEST(walks),
-                                       TEST(walks_of_attributes)};
+                                       TEST(walks_of_attributes), TEST(names_without_descriptors),
+                                       TEST(walks_without_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
