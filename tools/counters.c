@@ -214,11 +214,20 @@ static enum source clock_of(const struct counter *c)
     return denied && (c->event.in_both || (c->user && c->kernel)) ? c->event.instead : SOURCE_NONE;
 }
 
+static bool is_of_thread(const struct counter *c)
+{
+    return clock_of(c) == SOURCE_WAIT_TIME || c->event.source == SOURCE_THREAD_CLOCK;
+}
+
+bool counter_is_by_clock(const struct counter *c)
+{
+    return clock_of(c) != SOURCE_NONE && !is_of_thread(c);
+}
+
 static void read_clock(const struct counter *c, const struct rusage *usage, uint64_t wall_ns, struct counter_row *row)
 {
     enum source source = clock_of(c);
-    bool of_thread = source == SOURCE_WAIT_TIME || c->event.source == SOURCE_THREAD_CLOCK;
-    row->reading.known = !of_thread && usage_value(source, usage, wall_ns, &row->reading.value);
+    row->reading.known = !is_of_thread(c) && usage_value(source, usage, wall_ns, &row->reading.value);
     row->source = source_name(source == SOURCE_MONOTONIC ? source : SOURCE_FAULTS);
     if (!row->reading.known)
         row->why = refusal_words(REFUSAL_ONE_THREAD);

@@ -6,7 +6,7 @@
  *   counter_pmu.c    the same of what it tells of in /sys
  *   counter_pfm.c    and of what libpfm4 knows of processors
  *   counter_why.c    why it refuses
- *   track.c          --interval: rows of threads and children, which rings.c hears of (track_priv.h)
+ *   track*.c         --interval: rows of threads and children, which rings.c hears of (track_priv.h)
  *   perf.c           the system calls
  */
 #ifndef COUNTERS_PRIV_H
@@ -83,6 +83,8 @@ enum counting {
 struct perf_event_attr counter_attr(const struct counter *c, enum counting how);
 /* Opens it, in user mode alone where that is what may be counted; c->why where that cannot be. */
 void counter_open(struct counter *c, pid_t pid, enum counting how);
+/* A clock tells of the program and what it waited for; no event is open, of nobody. */
+bool counter_is_by_clock(const struct counter *c);
 /* What it has counted, scaled to the time when it was to count. */
 struct counter_reading reading_of(const struct counts *counts);
 

@@ -26,14 +26,7 @@
 
 #include "track_priv.h"
 
-#define VALUE_COLUMNS 14
 #define TELL_NS 20000000u /* a thread that has ended tells what it counted at once, or does not */
-
-/* A sum of which a part may not be known. */
-struct value {
-    bool known;
-    uint64_t value;
-};
 
 struct lwp {
     uint32_t pid, tid;
@@ -82,37 +75,12 @@ static uint64_t now_ns(void)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static int column_of(const struct counter *c)
-{
-    int n = (int)strlen(c->name);
-    return n > VALUE_COLUMNS ? n : VALUE_COLUMNS;
-}
-
-static void heading_put(const struct tracker *t, FILE *out)
-{
-    fprintf(out, "%9s %7s %7s  %-8s", "time", "pid", "tid", "event");
-    for (unsigned i = 0; i < t->counters->count; i++)
-        fprintf(out, " %*s", column_of(&t->counters->at[i]), t->counters->at[i].name);
-    fputc('\n', out);
-}
-
 /* `tid` 0: the process as a whole. */
-static void row_put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_t tid, const char *event,
-                    const struct value *values, FILE *out)
+static void put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_t tid, const char *event,
+                const struct value *values, FILE *out)
 {
-    char thread[16] = "-";
-    if (tid)
-        snprintf(thread, sizeof thread, "%u", tid);
-    fprintf(out, "%9.3f %7u %7s  %-8s", time_ns > t->begin_ns ? (double)(time_ns - t->begin_ns) / 1e9 : 0, pid, thread,
-            event);
-    for (unsigned i = 0; i < t->counters->count; i++) {
-        int column = column_of(&t->counters->at[i]);
-        if (values[i].known)
-            fprintf(out, " %*llu", column, (unsigned long long)values[i].value);
-        else
-            fprintf(out, " %*s", column, "n/a");
-    }
-    fputc('\n', out);
+    const struct row row = {time_ns > t->begin_ns ? time_ns - t->begin_ns : 0, pid, tid, event, values};
+    row_put(t->counters, &row, out);
 }
 
 static bool has_told(const struct tracker *t, const struct lwp *l, unsigned i)
@@ -137,7 +105,7 @@ static void lwp_read(const struct tracker *t, const struct lwp *l, struct value 
             continue;
         struct counter_reading reading = reading_of(&counts);
         /* one that has not run yet has counted nothing: unlike one that never got a counter */
-        values[i] = (struct value){reading.known || counts.enabled == 0, reading.value};
+        values[i] = (struct value){reading.known || counts.enabled == 0, reading.scaled, reading.value};
     }
 }
 
@@ -145,7 +113,7 @@ static void lwp_row(const struct tracker *t, const struct lwp *l, uint64_t time_
 {
     struct value values[COUNTERS_MAX];
     lwp_read(t, l, values);
-    row_put(t, time_ns, l->pid, l->tid, event, values, out);
+    put(t, time_ns, l->pid, l->tid, event, values, out);
 }
 
 /* ---- who there is ---------------------------------------------------------------------------- */
@@ -236,17 +204,15 @@ static void lwp_end(struct tracker *t, struct lwp *l, FILE *out)
     uint64_t time_ns = l->ended_ns;
     lwp_read(t, l, values);
     note_refusals(t, l);
-    row_put(t, time_ns, l->pid, l->tid, "fini_lwp", values, out);
+    put(t, time_ns, l->pid, l->tid, "fini_lwp", values, out);
     lwp_drop(t, l);
     if (!p)
         return;
-    for (unsigned i = 0; i < t->counters->count; i++) {
-        p->ended[i].known &= values[i].known;
-        p->ended[i].value += values[i].value;
-    }
+    for (unsigned i = 0; i < t->counters->count; i++)
+        value_add(&p->ended[i], &values[i]);
     if (--p->threads > 0)
         return;
-    row_put(t, time_ns, p->pid, 0, "exit", p->ended, out);
+    put(t, time_ns, p->pid, 0, "exit", p->ended, out);
     *p = t->processes[--t->process_count];
 }
 
@@ -339,7 +305,7 @@ static void look(struct tracker *t, enum look what)
     if (!out)
         return;
     if (what == LOOK_FIRST)
-        heading_put(t, out);
+        heading_put(t->counters, out);
     rings_drain(&t->rings);
     for (size_t i = 0; i < t->rings.event_count; i++)
         on_event(t, &t->rings.events[i], out);
@@ -438,6 +404,7 @@ void tracker_end(struct tracker *t, struct lost *lost)
     (void)!write(t->stop, &one, sizeof one);
     pthread_join(t->thread, NULL);
     look(t, LOOK_LAST);
+    note_clocks(t->counters, lost);
     if (t->unwritten)
         lost_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));
     if (t->missed > 0)

@@ -1,10 +1,36 @@
 /*
- * track_priv.h - what track.c and rings.c share: what the kernel tells of a program's threads and children.
+ * track_priv.h - what the files of --interval share.
+ *
+ *   track.c         who there is, and what each has counted
+ *   track_rows.c    the text of that
+ *   rings.c         what the kernel tells of a program's threads and children
  */
 #ifndef TRACK_PRIV_H
 #define TRACK_PRIV_H
 
 #include "counters_priv.h"
+
+/* ---- track_rows.c ---------------------------------------------------------------------------- */
+
+struct value {
+    bool known, scaled; /* scaled: an estimate */
+    uint64_t value;
+};
+
+struct row {
+    uint64_t time_ns; /* since the start */
+    uint32_t pid, tid; /* tid 0: the process as a whole */
+    const char *event;
+    const struct value *values; /* of each counter */
+};
+
+void heading_put(const struct counters *counters, FILE *out);
+void row_put(const struct counters *counters, const struct row *row, FILE *out);
+void value_add(struct value *sum, const struct value *part);
+/* What rows have no numbers of, though the run has. */
+void note_clocks(const struct counters *counters, struct lost *lost);
+
+/* ---- rings.c --------------------------------------------------------------------------------- */
 
 enum life { LIFE_FORK, LIFE_EXEC, LIFE_EXIT, LIFE_COUNTED, LIFE_LOST };
 

@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from contract import words_of
+from launcher import ORDINARY
 from harness import Run, Stepped, clean_environment, main, must
 
 EVENTS = 'page-faults:u,task-clock,instructions:u'
@@ -22,16 +23,17 @@ class Row:
         words = line.split()
         self.time, self.pid, self.event = float(words[0]), int(words[1]), words[3]
         self.tid = 0 if words[2] == '-' else int(words[2])
-        self.faults, self.clock, self.instructions = [None if w == 'n/a' else int(w) for w in words[4:]]
+        self.faults, self.clock, self.instructions = [None if w == 'n/a' else int(w.lstrip('~')) for w in words[4:]]
+        self.estimate = words[4][0] == '~'
         self.line = line
 
 
 class Program(Stepped):
     """tests/counters/waits.c under --interval, whose rows are read while it runs."""
 
-    def __init__(self, stage, *options, wrap=(), env=None):
+    def __init__(self, stage, *options, events=EVENTS, wrap=(), env=None):
         self.process = subprocess.Popen(
-            [*wrap, stage.rtcheck, '--counters=' + EVENTS, *options, stage.program('counters/waits')],
+            [*wrap, stage.rtcheck, '--counters=' + events, *options, stage.program('counters/waits')],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**clean_environment(), **(env or {})})
         self.rows, self.rest, self.all = [], b'', []
         self.done()
@@ -186,6 +188,35 @@ def unheard(stage):
     return '%d of 20 were missed' % missed
 
 
+def estimates(stage):
+    """Of a counter that had to share: what is read is told as an estimate, and a sum that has one; not what was told whole."""
+    p = Program(stage, '-T', '0', env={'LD_PRELOAD': stage.program('counters/halved.so')})
+    for letter in 'mtg':
+        p.step(letter)
+    rows = {row.tid: row for row in p.end()[-3:]}
+    thread, first, last = rows.values()
+    must((thread.estimate, first.estimate, last.estimate) == (False, True, True), p.all)
+    must(1000 <= thread.faults < 1500 and 2000 <= first.faults and last.faults == thread.faults + first.faults, p.all)
+    must([line for line in p.all if line.startswith('COUNTERS') and ', an estimate: counted for 50.0 % of the time' in line], p.all)
+    p = Program(stage, '-T', '0')
+    must(not any(row.estimate for row in p.end()) and not any('in all rows' in line for line in p.all), p.all)
+
+
+def by_clocks(stage):
+    """What a clock tells of the run is n/a of threads, and a note says which; user mode alone is in the heading."""
+    p = Program(stage, '-T', '0', events='page-faults:u,rusage:user-time,clock:monotonic')
+    must(all(row.clock is None and row.instructions is None and row.faults is not None for row in p.end()), p.all)
+    note = 'rtcheck: note: --interval: n/a in all rows: rusage:user-time,clock:monotonic: a clock tells of the whole run alone'
+    must(note in p.all, p.all)
+    p = Program(stage, '-T', '0', events='page-faults,cs,task-clock', wrap=ORDINARY)
+    must(p.end() and all(row.faults is not None for row in p.rows), p.all)
+    denied = ['getrusage' in line for line in p.all if line.split()[:1] == ['cs']] == [True]
+    must(any('n/a in all rows: cs: ' in line for line in p.all) == denied == all(row.clock is None for row in p.rows), p.all)
+    heading = [line.split() for line in p.all if line.split()[:1] == ['time']][0]
+    alone = any('user mode alone' in line for line in p.all if line.startswith('COUNTERS'))
+    must(heading[4] == ('page-faults:u' if alone else 'page-faults'), heading)
+
+
 def refused(stage):
     """Where perf events are not to be had there are no rows, and why; the program runs on."""
     for name in ('EPERM', 'ENOSYS', 'EACCES'):
@@ -222,4 +253,5 @@ def unread(stage):
 
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
-          ('short_lives', short_lives), ('unheard', unheard), ('refused', refused), ('unread', unread)])
+          ('short_lives', short_lives), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
+          ('refused', refused), ('unread', unread)])
