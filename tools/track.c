@@ -158,6 +158,21 @@ static void note_refusals(struct tracker *t, const struct lwp *l)
     t->refused += refused != 0 && refused != -ESRCH;
 }
 
+/* What is not open yet. */
+static void lwp_open(const struct tracker *t, struct lwp *l, enum counting how)
+{
+    for (unsigned i = 0; i < t->counters->count; i++) {
+        struct counter *c = &l->counters[i];
+        if (c->fd >= 0)
+            continue;
+        *c = t->counters->at[i];
+        c->fd = -1;
+        c->refused = 0;
+        if (t->counters->at[i].fd >= 0) /* else it is not to be had, which is told at the end */
+            counter_open(c, (pid_t)l->tid, how);
+    }
+}
+
 /* NULL: there is no memory for it. */
 static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum counting how)
 {
@@ -171,17 +186,13 @@ static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum c
         free(told);
         return NULL;
     }
-    for (unsigned i = 0; i < t->counters->count; i++) {
-        counters[i] = t->counters->at[i];
+    for (unsigned i = 0; i < t->counters->count; i++)
         counters[i].fd = -1;
-        counters[i].refused = 0;
-        if (t->counters->at[i].fd >= 0) /* else it is not to be had, which is told at the end */
-            counter_open(&counters[i], (pid_t)tid, how);
-    }
     p->threads++;
-    t->lwps[t->lwp_count] = (struct lwp){.pid = pid, .tid = tid, .tells = how == COUNT_AT_ONCE, .counters = counters,
-                                         .told = told};
-    return &t->lwps[t->lwp_count++];
+    struct lwp *l = &t->lwps[t->lwp_count++];
+    *l = (struct lwp){.pid = pid, .tid = tid, .tells = how == COUNT_AT_ONCE, .counters = counters, .told = told};
+    lwp_open(t, l, how);
+    return l;
 }
 
 static void lwp_drop(struct tracker *t, struct lwp *l)
@@ -266,7 +277,9 @@ static struct lwp *lwp_execs(struct tracker *t, const struct life_event *e, FILE
     if (!lwp_of(t, e->tid, false) && living_of(t, e->pid)) {
         while ((was_first = lwp_of(t, e->tid, true)))
             lwp_end(t, was_first, out);
-        living_of(t, e->pid)->tid = e->tid;
+        struct lwp *l = living_of(t, e->pid);
+        l->tid = e->tid;
+        lwp_open(t, l, COUNT_AT_ONCE); /* its own number may have been gone when we heard of it */
     }
     return lwp_of(t, e->tid, false);
 }
