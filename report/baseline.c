@@ -44,9 +44,10 @@ struct baseline {
 /* A code, and what is made of names; without the .2 by which a report tells equal ones apart. */
 static bool is_id(const char *id)
 {
-    uint32_t code = rule_code_of(id, strcspn(id, "-"));
+    const char *last = strrchr(id, '-'); /* a code may have one, too: biu-map */
+    uint32_t code = last ? rule_code_of(id, (size_t)(last - id)) : 0;
 
-    return code && code != CODES_ALL && strlen(id) == 12 && strspn(id + 4, "0123456789abcdef") == 8;
+    return code && code != CODES_ALL && strlen(last) == 9 && strspn(last + 1, "0123456789abcdef") == 8;
 }
 
 static int id_take(struct scan *s, char id[ID_BYTES])

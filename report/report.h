@@ -141,6 +141,7 @@ struct print_options {
     enum print_leaks leaks;
     uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
     uint32_t problem_kinds; /* that are problems */
+    uint32_t baseline_kinds; /* that `baseline` is about */
     uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
     struct rules *rules; /* sealed, that errors and checks told in mid-run go by; NULL: none */
     struct baseline *baseline; /* and what is known to them */

@@ -374,5 +374,5 @@ void findings_judge(struct report *r, const struct print_options *how)
     if (how->rules)
         judge_all(r, rules_with_own(r, how->rules), false);
     if (how->baseline)
-        report_compare(r, how->baseline, how->problem_kinds);
+        report_compare(r, how->baseline, how->baseline_kinds);
 }

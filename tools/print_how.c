@@ -69,6 +69,12 @@ unsigned problem_kinds(const struct options *o)
     return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : option_leak_kinds(o, "errors-for-leak-kinds");
 }
 
+/* What is told, as a problem or not. */
+unsigned baseline_kinds(const struct options *o)
+{
+    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : problem_kinds(o) | kinds_told(o);
+}
+
 static unsigned frames_to_match(const struct options *o)
 {
     const char *resolution = option_text(o, "leak-resolution");
@@ -99,6 +105,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .leaks = print_leaks(o),
         .leak_kinds = kinds_told(o),
         .problem_kinds = problem_kinds(o),
+        .baseline_kinds = baseline_kinds(o),
         .match = frames_to_match(o),
         .max_leaks = option_number(o, "max-leaks", 0),
         .gen_rules = strcmp(option_text(o, "gen-suppressions"), "no") != 0,

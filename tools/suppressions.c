@@ -66,7 +66,7 @@ int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_
 int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
 {
     const char *path = option_text(o, "baseline");
-    unsigned kinds = problem_kinds(o);
+    unsigned kinds = baseline_kinds(o);
     int bad = 0;
 
     report_suppress(r, j->rules);
@@ -74,7 +74,7 @@ int judges_act(const struct judges *j, struct report *r, const struct options *o
         bad = report_write_baseline(r, path, j->baseline, kinds);
     else if (j->baseline)
         report_compare(r, j->baseline, kinds);
-    report_hide_behind(r, kinds | kinds_told(o));
+    report_hide_behind(r, problem_kinds(o) | kinds_told(o));
     return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 

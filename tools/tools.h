@@ -172,6 +172,7 @@ void ask_for(struct report *r, const struct options *o);
 bool annotations_wanted(const struct options *o);
 unsigned kinds_told(const struct options *o);
 unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_kind */
+unsigned baseline_kinds(const struct options *o); /* that a baseline is about */
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */

@@ -80,6 +80,47 @@ static void inherited(void)
     must(child > 0 && waitpid(child, &status, 0) == child && munmap(at, 7 * PAGE) == 0);
 }
 
+static pid_t child_of(void (*run)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        run();
+        _exit(0);
+    }
+    must(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    return child;
+}
+
+static void one_page(void)
+{
+    must(munmap(pages(1), PAGE) == 0);
+}
+
+/* What they inherit is one mapping, however many they are. */
+static void children(void)
+{
+    pages(7);
+    for (int i = 0; i < 3; i++)
+        child_of(one_page);
+}
+
+static void page_and_mark(void)
+{
+    pages(1);
+    must(rtc_mark() == 1);
+    pages(2);
+}
+
+/* Of the last mark and later: 2 pages of the child, 3 of the parent. */
+static void two_mark(void)
+{
+    child_of(page_and_mark);
+    pages(5);
+    must(rtc_mark() == 1);
+    pages(3);
+}
+
 static void killed(void)
 {
     pages(3);
@@ -159,7 +200,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"waits", waits},
+    } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"children", children}, {"two_mark", two_mark}, {"waits", waits},
         {"interrupted", interrupted}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

@@ -63,6 +63,22 @@ def suppressed(stage):
     must({m['status'] for m in run.report.data['leaks']} == {'new'}, run.report.data['leaks'])
 
 
+def known(*options):
+    """A baseline that rtcheck writes is one that it reads; what is in it is neither told nor a problem."""
+    def check(stage):
+        program = [stage.program('events/mapped'), 'stays']
+        file = stage.room() + '/known'
+        options_ = ASKED + ['error-exitcode=5', 'baseline=' + file, *options]
+        run = Run(stage, program, options=options_ + ['update-baseline']).wait()
+        must(run.status == 0 and len(maps(run)) == 5, run.status, maps(run))
+        run = Run(stage, program, options=options_).wait()
+        must(run.status == 0 and 'MAPPED' not in run.log and 'findings by %s\n' % file in run.log, run.status, run.err, run.log)
+        must({m['status'] for m in run.report.data['leaks']} == {'known'}, run.report.data['leaks'])
+        run = Run(stage, [program[0], 'children'], options=options_).wait()
+        must([m['status'] for m in run.report.data['leaks']] == ['new'] and 'STILL MAPPED' in run.log, run.log)
+    return check
+
+
 def section(stage):
     run = Run(stage, [stage.program('events/mapped'), 'goes'], options=['mappings']).wait()
     lines = run.log.split('\n')
@@ -145,8 +161,11 @@ def of_nothing(stage):
 
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
-          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('interrupted', silent('interrupted')),
-          ('problem', problem), ('suppressed', suppressed), ('section', section),
+          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), 
+          ('interrupted', silent('interrupted')),
+          ('problem', problem), ('suppressed', suppressed), 
+          ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), 
+          ('section', section),
           ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
           ('events_of_killed', of_killed),
           ('events_of_running_by_hand', of_running('hand')),
