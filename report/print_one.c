@@ -164,12 +164,13 @@ static void text_line_put(const char *label, char *text, const struct page *page
 
 static void leak_thread_put(const struct report *r, const struct leak *leak, const struct page *page)
 {
-    char *words;
+    char *words, label[LABEL + 1];
 
     if (leak->thread.number == 0)
         return;
     words = thread_words(r, leak->image, &leak->thread);
-    label_put("allocated by", page);
+    snprintf(label, sizeof label, "%s by", made_label(leak));
+    label_put(label, page);
     text_put(page->out, words);
     if (leak->thread.tid != 0 && !page->how->deterministic)
         fprintf(page->out, ", tid %u", leak->thread.tid);
@@ -263,7 +264,7 @@ bool report_print_one(struct report *r, const char *id, FILE *out, const struct 
 {
     struct page page = {.out = out, .how = how, .program = "", .frames = UINT32_MAX, .whole = true};
 
-    if (strncmp(id, "biu-", 4) == 0)
+    if (strncmp(id, "biu-", 4) == 0 && strncmp(id, "biu-map-", 8) != 0)
         return record_find(r, id, &page);
     if (leak_find(r, id, &page))
         return true;

@@ -79,6 +79,17 @@ def known(*options):
     return check
 
 
+def shown(stage):
+    run = Run(stage, [stage.program('events/mapped'), 'children'], options=ASKED, keep=True).wait()
+    leak, = run.report.data['leaks']
+    done = subprocess.run([stage.rtcheck, 'show', '--deterministic', leak['id'], run.pool_file()], capture_output=True,
+                          text=True, timeout=60)
+    must(done.returncode == 0 and done.stdout.startswith(leak['id'] + '  mapped and not unmapped (biu-map): found 28.0 KiB\n'),
+         done.returncode, done.stdout, done.stderr)
+    must('\n  mapped by     thread main\n' in done.stdout and '\n  mapped\n' in done.stdout, done.stdout)
+    must('witness' not in done.stdout and ' children' in done.stdout, done.stdout)
+
+
 def section(stage):
     run = Run(stage, [stage.program('events/mapped'), 'goes'], options=['mappings']).wait()
     lines = run.log.split('\n')
@@ -164,7 +175,7 @@ if __name__ == '__main__':
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), 
           ('interrupted', silent('interrupted')),
           ('problem', problem), ('suppressed', suppressed), 
-          ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), 
+          ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
           ('section', section),
           ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
           ('events_of_killed', of_killed),
