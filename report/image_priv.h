@@ -115,6 +115,7 @@ struct image {
     uint32_t mark_count;
     bool has_maps;       /* it made calls that map or unmap: */
     struct map_sum maps;
+    uint64_t mapped_bytes; /* of maps.bytes: what its own calls mapped, and nothing inherited */
     bool has_dispatched; /* events=all was asked for: */
     struct dispatch_record dispatched;
     struct map_region *regions; /* by address; what cannot be is left out */
@@ -134,6 +135,12 @@ struct image {
 
     UT_hash_handle hh; /* by number */
 };
+
+/* By a call of an ancestor's. */
+static inline bool region_is_inherited(const struct image *image, const struct map_region *m)
+{
+    return m->origin == MAP_CALLED && m->call != 0 && m->call < image->maps.first_call;
+}
 
 struct bad_area {
     uint32_t area;

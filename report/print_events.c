@@ -38,9 +38,8 @@ static void whose_put(struct report *r, const struct image *image, uint32_t i, c
     static const char *const names[] = {"", "there at first", "called", "found later"};
     const struct map_region *m = &image->regions[i];
     uint32_t site = image->region_sites ? image->region_sites[i] : NO_SITE;
-    bool inherited = m->origin == MAP_CALLED && m->call != 0 && m->call < image->maps.first_call;
 
-    fprintf(page->out, ", %s", inherited ? "inherited" : names[m->origin]);
+    fprintf(page->out, ", %s", region_is_inherited(image, m) ? "inherited" : names[m->origin]);
     if (site == NO_SITE)
         return;
     symbolize_site(r, site);
@@ -76,8 +75,9 @@ static void process_print(struct report *r, const struct image *image, struct pa
         return;
     }
     fprintf(page.out, "%s mapped, %llu unmapped; %s by them", count_text(sum->mapped, "call", "calls").text,
-            (unsigned long long)sum->unmapped, size_text(sum->bytes).text);
-    fprintf(page.out, ", %s at most\n", size_text(sum->peak_bytes).text);
+            (unsigned long long)sum->unmapped, size_text(image->mapped_bytes).text);
+    fprintf(page.out, ", %s at most%s\n", size_text(sum->peak_bytes).text,
+            sum->first_call > 1 ? " with what it inherited" : "");
     behind_put(sum, page.out);
     if (sum->unseen > 0)
         fprintf(page.out, "  %s from handlers that interrupted the runtime not seen\n",

@@ -24,7 +24,7 @@ struct map_totals map_totals(const struct report *r)
         t.mapped += sum->mapped;
         t.unmapped += sum->unmapped;
         t.unseen += sum->unseen;
-        t.bytes += sum->bytes;
+        t.bytes += image->mapped_bytes;
         t.peak_bytes = sum->peak_bytes > t.peak_bytes ? sum->peak_bytes : t.peak_bytes;
         t.objects += sum->behind_objects;
         t.stacks += sum->behind_stacks;

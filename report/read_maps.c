@@ -55,6 +55,17 @@ static int by_start(const void *a_, const void *b_)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
+/* What calls have mapped, without what ancestors' calls have. */
+static uint64_t own_bytes(const struct image *image)
+{
+    uint64_t inherited = 0;
+
+    for (uint32_t i = 0; i < image->region_count; i++)
+        if (region_is_inherited(image, &image->regions[i]))
+            inherited += image->regions[i].end - image->regions[i].start;
+    return image->maps.bytes > inherited ? image->maps.bytes - inherited : 0;
+}
+
 /* Of those that overlap, which a kill leaves behind, the first stays. */
 void take_regions(struct reading *rd)
 {
@@ -71,6 +82,7 @@ void take_regions(struct reading *rd)
     }
     image->regions = rd->regions;
     image->regions_torn = rd->torn;
+    image->mapped_bytes = own_bytes(image);
     if (!rd->report->wants_regions)
         return;
     image->region_sites = must_have(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
@@ -101,7 +113,7 @@ void take_mapped(struct reading *rd)
     list = must_have(calloc((size_t)image->region_count + 1, sizeof *list));
     for (uint32_t i = 0; i < image->region_count; i++) {
         const struct map_region *m = &image->regions[i];
-        if (m->origin == MAP_CALLED && (m->call == 0 || m->call >= image->maps.first_call))
+        if (m->origin == MAP_CALLED && !region_is_inherited(image, m))
             list[count++] = m;
     }
     qsort(list, count, sizeof *list, by_call);

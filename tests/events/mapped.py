@@ -41,7 +41,17 @@ def inherited(stage):
     must(leak['process'] == [2], leak)
     run = Run(stage, [stage.program('events/mapped'), 'inherited'], how='hand', keep=True).wait()
     child = events(stage, run.pool_file()).split('process ')[2]
-    must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most' in child, child)
+    must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most with what it inherited' in child, child)
+
+
+def children(stage):
+    run = Run(stage, [stage.program('events/mapped'), 'children'], options=['mappings']).wait()
+    must(run.status == 0 and '4 calls mapped, 3 unmapped; 28.0 KiB by them, 32.0 KiB at most in one process\n' in run.log, run.log)
+    must(run.report.data['summary']['mappings']['bytes'] == 7 * 4096, run.report.data['summary'])
+    run = Run(stage, [stage.program('events/mapped'), 'children'], how='hand', keep=True).wait()
+    said = events(stage, run.pool_file())
+    must('1 call mapped, 0 unmapped; 28.0 KiB by them, 28.0 KiB at most\n' in said, said)
+    must(said.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with what it inherited\n') == 3, said)
 
 
 def problem(stage):
@@ -172,7 +182,7 @@ def of_nothing(stage):
 
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
-          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), 
+          ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('children', children),
           ('interrupted', silent('interrupted')),
           ('problem', problem), ('suppressed', suppressed), 
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
