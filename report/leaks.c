@@ -226,6 +226,12 @@ void leak_take(struct report *r, struct image *image, const struct leak_group *g
         finding_take(r, image, g, roots, root_count);
 }
 
+/* As of blocks: the image's last mark and what came behind it are new. */
+static bool is_new(const struct image *image, const struct map_region *m)
+{
+    return image->mark_count == 0 || m->mark >= image->mark_records[image->mark_count - 1].mark;
+}
+
 /* A piece of a mapping: `blocks` is 1 for its first. */
 void mapping_take(struct report *r, struct image *image, const struct map_region *m, uint32_t blocks)
 {
@@ -241,6 +247,10 @@ void mapping_take(struct report *r, struct image *image, const struct map_region
     };
     struct leak *leak = leak_place(r, &new);
 
+    if (is_new(image, m)) {
+        g.new_blocks = g.blocks;
+        g.new_bytes = g.bytes;
+    }
     if (leak)
         leak_add(leak, &g, image->number);
     else

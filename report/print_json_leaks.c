@@ -8,13 +8,17 @@
 
 /* ---- who points there ---------------------------------------------------------------------- */
 
-static const char *witness_type(const struct holder *h)
+static const char *witness_type(const struct leak *leak)
 {
+    const struct holder *h = &leak->holder;
+
     static const char *const roots[] = {"unknown", "stack", "module", "mapped", "given"};
     static const char *const others[] = {"nobody", NULL, "block", "register", "rule"};
     static_assert(countof(roots) == ROOT_KIND_COUNT && countof(others) == WITNESS_COUNT, "each is named");
 
-    return h->what == WITNESS_ROOT ? roots[h->root] : others[h->what];
+    if (h->what == WITNESS_ROOT || leak->class == CLASS_MAPPED)
+        return roots[h->root];
+    return others[h->what];
 }
 
 static void stack_put(struct json *j, const char *name, uint32_t site)
@@ -52,7 +56,7 @@ static void witness_object(struct json *j, struct report *r, const struct leak *
     char *sentence = witness_sentence(r, leak, false);
 
     open_object(j, "witness");
-    put_text(j, "type", witness_type(h));
+    put_text(j, "type", witness_type(leak));
     put_text(j, "where", sentence);
     if (h->what != WITNESS_NOBODY && h->what != WITNESS_SELF)
         put_number(j, "inside", h->inside);

@@ -311,7 +311,9 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
     size_t bytes;
     struct wording w = {r, leak, deterministic, must_have(open_memstream(&text, &bytes))};
 
-    if (leak->holder.what == WITNESS_NOBODY) {
+    if (leak->class == CLASS_MAPPED) {
+        fputs("whoever points to a mapping is not looked for", w.out);
+    } else if (leak->holder.what == WITNESS_NOBODY) {
         fputs(leak->is_circle ? "nobody but itself, or what is behind it" : "nobody points to it", w.out);
         if (leak->class == CLASS_UNSURE)
             fputs(" that can be seen", w.out);

@@ -100,6 +100,20 @@ def shown(stage):
     must('witness' not in done.stdout and ' children' in done.stdout, done.stdout)
 
 
+def new_by_mark(how):
+    """As blocks: of the last mark and later; and nobody says that nobody points to it, for nobody has looked."""
+    def check(stage):
+        run = Run(stage, [stage.program('events/mapped'), 'two_mark'], how=how, options=ASKED).wait()
+        leaks = run.report.data['leaks']
+        news = sorted((m['bytes'] // 4096, m['new']['bytes'] // 4096, m['new']['blocks']) for m in leaks)
+        must(news == [(1, 0, 0), (2, 2, 1), (3, 3, 1), (5, 0, 0)], news)
+        must({m['witness']['type'] for m in leaks} == {'unknown'}, leaks)
+        must('nobody points' not in leaks[0]['witness']['where'], leaks)
+        table = re.findall(r'^ biu-map-\S+ +(\S+ \w+) +1 +(\d) ', run.log, re.M)
+        must(sorted(table) == [('12.0 KiB', '1'), ('20.0 KiB', '0'), ('4096 B', '0'), ('8192 B', '1')], run.log)
+    return check
+
+
 def section(stage):
     run = Run(stage, [stage.program('events/mapped'), 'goes'], options=['mappings']).wait()
     lines = run.log.split('\n')
@@ -186,7 +200,7 @@ if __name__ == '__main__':
           ('interrupted', silent('interrupted')),
           ('problem', problem), ('suppressed', suppressed), 
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
-          ('section', section),
+          ('new_by_mark_by_hand', new_by_mark('hand')), ('new_by_mark_by_launcher', new_by_mark('launcher')), ('section', section),
           ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
           ('events_of_killed', of_killed),
           ('events_of_running_by_hand', of_running('hand')),
