@@ -48,10 +48,17 @@ static void behind_put(const struct map_totals *t, const struct page *page)
                 count_text(t->unseen, "call", "calls").text);
 }
 
+static void whose_put(const struct image *image, const struct page *page)
+{
+    fputs("  ", page->out);
+    text_put(page->out, program_name(image));
+    if (!page->how->deterministic)
+        fprintf(page->out, ", process %u", image->pid);
+    fputs(":\n", page->out);
+}
+
 static void marks_put(const struct image *image, const struct page *page)
 {
-    if (image->mark_count == 0)
-        return;
     fprintf(page->out, "  %-6s  %10s  %10s  %12s  %12s\n", "Mark", page->how->deterministic ? "Allocs" : "After",
             "Blocks", "In use", "Mapped");
     for (uint32_t i = 0; i < image->mark_count; i++) {
@@ -84,6 +91,11 @@ void maps_print(const struct report *r, const struct page *page)
                 size_text(t.peak_bytes).text, t.processes > 1 ? " in one process" : "");
         behind_put(&t, page);
     }
-    for (const struct image *image = r->images; image; image = image->hh.next)
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (image->mark_count == 0)
+            continue;
+        if (HASH_COUNT(r->images) > 1)
+            whose_put(image, page);
         marks_put(image, page);
+    }
 }

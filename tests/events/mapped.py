@@ -137,6 +137,15 @@ def marks(how):
     return check
 
 
+def marks_of_two(stage):
+    """Each table says whose it is."""
+    run = Run(stage, [stage.program('events/mapped'), 'two_mark'], options=['mappings']).wait()
+    pids = {p['n']: p['pid'] for p in run.report.data['processes']}
+    tables = re.findall(r'^  mapped, process (\d+):\n  Mark .*Mapped\n((?:  \d .*\n)+)', run.log, re.M)
+    must([int(pid) for pid, _ in tables] == [pids[1], pids[2]], pids, run.log)
+    must([rows.rstrip().endswith(end) for (_, rows), end in zip(tables, (' 20.0 KiB', ' 4096 B'))] == [True, True], tables)
+
+
 def nothing_mapped(stage):
     run = Run(stage, ['/bin/true'], options=['mappings']).wait()
     must('MAPPINGS        no calls that map or unmap\n' in run.log, run.log)
@@ -201,7 +210,7 @@ if __name__ == '__main__':
           ('problem', problem), ('suppressed', suppressed), 
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
           ('new_by_mark_by_hand', new_by_mark('hand')), ('new_by_mark_by_launcher', new_by_mark('launcher')), ('section', section),
-          ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('nothing_mapped', nothing_mapped),
+          ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('marks_of_two', marks_of_two), ('nothing_mapped', nothing_mapped),
           ('events_of_killed', of_killed),
           ('events_of_running_by_hand', of_running('hand')),
           ('events_of_running_by_launcher', of_running('launcher')), ('events_of_finished', of_finished),
