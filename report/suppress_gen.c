@@ -175,27 +175,90 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
 
 /* ---- for all that is told ------------------------------------------------------------------- */
 
-static void leaks_put(struct report *r, uint32_t kind, const struct page *page)
+/* Findings in different lines of the same functions have the same rule, but for its name. */
+struct given_rule {
+    char *text;
+    UT_hash_handle hh; /* by what is behind the name */
+};
+
+struct giving {
+    struct given_rule *given;
+    FILE *out;
+    char *text; /* of the rule that is being made */
+    size_t bytes;
+};
+
+static FILE *rule_begin(struct giving *g)
+{
+    return must_have(open_memstream(&g->text, &g->bytes));
+}
+
+static void rule_end(struct giving *g, FILE *rule)
+{
+    struct given_rule *known;
+    const char *body;
+
+    fclose(rule);
+    must_have(g->text);
+    body = strstr(g->text, "\n   ");
+    body = body ? strstr(body + 1, "\n   ") : NULL;
+    if (!body) {
+        free(g->text);
+        return;
+    }
+    HASH_FIND_STR(g->given, body, known);
+    if (known) {
+        free(g->text);
+        return;
+    }
+    fputs(g->text, g->out);
+    known = must_have(calloc(1, sizeof *known));
+    known->text = g->text;
+    HASH_ADD_KEYPTR(hh, g->given, body, strlen(body), known);
+}
+
+static void giving_end(struct giving *g)
+{
+    struct given_rule *rule, *next;
+
+    HASH_ITER (hh, g->given, rule, next) {
+        HASH_DEL(g->given, rule);
+        free(rule->text);
+        free(rule);
+    }
+}
+
+static void leaks_put(struct report *r, uint32_t kind, const struct page *page, struct giving *g)
 {
     uint32_t count;
     struct leak_row *rows = leak_rows(r, kind, page->how->match, UINT32_MAX, &count);
 
-    for (uint32_t i = 0; i < count; i++)
-        leak_rule_put(r, rows[i].first, page->out);
+    for (uint32_t i = 0; i < count; i++) {
+        FILE *rule = rule_begin(g);
+        leak_rule_put(r, rows[i].first, rule);
+        rule_end(g, rule);
+    }
     free(rows);
 }
 
 void rules_print(struct report *r, const struct page *page)
 {
+    struct giving g = {.out = page->out};
+
     if (!page->how->gen_rules)
         return;
     errors_name(r, r->error_count);
-    for (uint32_t i = 0; i < r->error_count; i++)
-        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
-            error_rule_put(r, &r->errors[i], page->out);
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        if (!error_is_told(&r->errors[i]) || is_hidden(&r->errors[i].fate))
+            continue;
+        FILE *rule = rule_begin(&g);
+        error_rule_put(r, &r->errors[i], rule);
+        rule_end(&g, rule);
+    }
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2)
         if (page->how->leak_kinds & kind && page->how->leaks != PRINT_LEAKS_NOTHING)
-            leaks_put(r, kind, page);
+            leaks_put(r, kind, page, &g);
+    giving_end(&g);
 }
 
 bool report_print_rule(struct report *r, const char *id, FILE *out)

@@ -73,6 +73,20 @@ def suppressed(stage):
     must({m['status'] for m in run.report.data['leaks']} == {'new'}, run.report.data['leaks'])
 
 
+def no_equal_rules(stage):
+    """Places in different lines of one function have one rule, and each that is made is used."""
+    run = Run(stage, [stage.program('events/mapped'), 'stays'], options=ASKED + ['gen-suppressions=all']).wait()
+    rules = stage.room() + '/rules'
+    made = re.findall(r'^\{\n   biu-map-.*?^\}\n', run.log, re.M | re.S)
+    must(1 < len(made) < 5, len(made), run.log)
+    with open(rules, 'w') as f:
+        f.writelines(made)
+    run = Run(stage, [stage.program('events/mapped'), 'stays'], options=ASKED + ['suppressions=' + rules]).wait()
+    report = run.report.data
+    must({m['status'] for m in report['leaks']} == {'suppressed'}, report['leaks'])
+    must(not any(s['unused'] for s in report['suppressions'] if 'file' in s), report['suppressions'])
+
+
 def known(*options):
     """A baseline that rtcheck writes is one that it reads; what is in it is neither told nor a problem."""
     def check(stage):
@@ -207,7 +221,7 @@ if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('children', children),
           ('interrupted', silent('interrupted')),
-          ('problem', problem), ('suppressed', suppressed), 
+          ('problem', problem), ('suppressed', suppressed), ('no_equal_rules', no_equal_rules),
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
           ('new_by_mark_by_hand', new_by_mark('hand')), ('new_by_mark_by_launcher', new_by_mark('launcher')), ('section', section),
           ('marks_by_hand', marks('hand')), ('marks_by_launcher', marks('launcher')), ('marks_of_two', marks_of_two), ('nothing_mapped', nothing_mapped),

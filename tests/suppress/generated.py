@@ -59,7 +59,8 @@ def all_of(program):
     """With all rules nothing is left of it."""
     ids, said = rtcheck(program, "--gen-suppressions=yes")
     rules = entries(said)
-    must(len(ids) >= 4 and set(rules) == ids, program, "rules of", set(rules), "findings are", ids)
+    bodies = {e.split("\n", 2)[2] for e in rules.values()}
+    must(len(ids) >= 4 and set(rules) <= ids and len(bodies) == len(rules), program, "rules", rules, "findings are", ids)
     write("all.supp", "".join(rules.values()))
     must(rtcheck(program, "--suppressions=all.supp")[0] == set(), program)
     must(valgrind(program) != "", program, "valgrind finds nothing anyway")
