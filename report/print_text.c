@@ -57,6 +57,14 @@ uint64_t report_problems(const struct report *r)
     return count;
 }
 
+bool report_tells_errors(const struct report *r)
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
+            return true;
+    return false;
+}
+
 /* Places of each kind; of files that know no places, how often. */
 static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT])
 {

@@ -215,6 +215,7 @@ int report_write_baseline(struct report *r, const char *path, const struct basel
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
+bool report_tells_errors(const struct report *r); /* any, and be they warnings */
 
 /* Places with leaks of these kinds. */
 uint64_t report_leaks(const struct report *r, uint32_t kinds);

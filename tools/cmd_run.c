@@ -268,10 +268,16 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
                       : fail(why, CONTROL_NONE, "it has no image in the run: LD_PRELOAD was lost, or the run file could not be used");
 }
 
+/* Of what is told by its id all that is known can be asked for. */
+static bool has_told(const struct run *r)
+{
+    return r->report && (problems_of(&r->options, r->report) > 0 || report_tells_errors(r->report));
+}
+
 static void keep_pool(struct run *r)
 {
     char err[TOOLS_ERROR_BYTES];
-    bool wanted = option_flag(&r->options, "keep") || (r->report && problems_of(&r->options, r->report) > 0);
+    bool wanted = option_flag(&r->options, "keep") || has_told(r);
     if (!wanted || *r->unchecked)
         return;
     int bad = state_last_pool(r->pool, sizeof r->pool, true, err);

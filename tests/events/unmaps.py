@@ -2,6 +2,7 @@
 """bum, a warning: what a program should not unmap, each with what is said of it; and its twins, in silence."""
 # rtc-test: events/unmaps ci 60
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
@@ -27,6 +28,9 @@ def wrong(name, says):
         must([(e['rtc'], e['class'], e['text']) for e in errors] == [('bum', 'warning', says)], errors)
         must(errors[0]['id'].startswith('bum-') and errors[0]['entry'] == 'munmap', errors)
         must('no problems, 1 warning' in run.log, run.log)
+        shown = subprocess.run([stage.rtcheck, 'show', errors[0]['id'], run.pool_file()], capture_output=True, text=True, timeout=60)
+        must(shown.returncode == 0 and shown.stdout.startswith(errors[0]['id'] + '  munmap of '), 'what it told of is not there:',
+             shown.returncode, shown.stdout, shown.stderr)
     return check
 
 
