@@ -184,7 +184,7 @@ void options_print_help(FILE *out)
           "       rtcheck events FILE|PID\n"
           "       rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n"
           "       rtcheck dump FILE\n"
-          "       rtcheck selftest --events [-v]\n\n"
+          "       rtcheck selftest --events[=all] [-v]\n\n"
           "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
           "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"
           "and may have one dash:\n\n",
