@@ -39,16 +39,24 @@ static void note(unsigned type, union rtc_event *e, void *unused)
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-/* Two pages, on which the others act, and a segment of shared memory. */
+/* Pages, on which the others act, and a segment of shared memory. */
 static struct {
     char *at;
     int segment;
     void *attached;
 } scene = {.at = MAP_FAILED, .segment = -1, .attached = MAP_FAILED};
 
+/* Another name that libc has for a function, mostly for its own use; the type is that of `name`. */
+#define UNDERSCORED(name)                                    \
+    __typeof__(&name) name##_too;                            \
+    do {                                                     \
+        void *f = dlsym(RTLD_DEFAULT, "__" #name);           \
+        memcpy(&name##_too, &f, sizeof f);                   \
+    } while (0)
+
 static void call_mmap(void)
 {
-    scene.at = mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    scene.at = mmap(NULL, 4 * PAGE, READ_WRITE, PLAIN, -1, 0);
 }
 
 static void call_mmap64(void)
@@ -56,14 +64,37 @@ static void call_mmap64(void)
     mmap64(scene.at, PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
 }
 
+static void call_underscored_mmap(void)
+{
+    UNDERSCORED(mmap);
+    mmap_too(scene.at, PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+}
+
 static void call_mprotect(void)
 {
     mprotect(scene.at, PAGE, PROT_READ);
 }
 
+static void call_underscored_mprotect(void)
+{
+    UNDERSCORED(mprotect);
+    mprotect_too(scene.at, PAGE, PROT_READ);
+}
+
+static void call_pkey_mprotect(void)
+{
+    pkey_mprotect(scene.at, PAGE, READ_WRITE, -1);
+}
+
 static void call_madvise(void)
 {
     madvise(scene.at, PAGE, MADV_DONTNEED);
+}
+
+static void call_underscored_madvise(void)
+{
+    UNDERSCORED(madvise);
+    madvise_too(scene.at, PAGE, MADV_DONTNEED);
 }
 
 static void call_posix_madvise(void)
@@ -76,9 +107,25 @@ static void call_mlock(void)
     mlock(scene.at, PAGE);
 }
 
+static void call_mlock2(void)
+{
+    mlock2(scene.at, PAGE, 0);
+}
+
 static void call_munlock(void)
 {
     munlock(scene.at, PAGE);
+}
+
+/* Of nothing: refused, and told nevertheless. */
+static void call_mlockall(void)
+{
+    mlockall(0);
+}
+
+static void call_munlockall(void)
+{
+    munlockall();
 }
 
 static void call_msync(void)
@@ -86,7 +133,7 @@ static void call_msync(void)
     msync(scene.at, PAGE, MS_ASYNC);
 }
 
-/* Of what is no file: refused, and told nevertheless. */
+/* Of what is no file: refused as well. */
 static void call_remap_file_pages(void)
 {
     remap_file_pages(scene.at, PAGE, 0, 0, 0);
@@ -94,12 +141,18 @@ static void call_remap_file_pages(void)
 
 static void call_mremap(void)
 {
-    mremap(scene.at, 2 * PAGE, PAGE, 0);
+    mremap(scene.at, 4 * PAGE, 3 * PAGE, 0);
 }
 
 static void call_munmap(void)
 {
-    munmap(scene.at, PAGE);
+    munmap(scene.at + 2 * PAGE, PAGE);
+}
+
+static void call_underscored_munmap(void)
+{
+    UNDERSCORED(munmap);
+    munmap_too(scene.at + PAGE, PAGE);
 }
 
 static void call_shmat(void)
@@ -111,6 +164,12 @@ static void call_shmat(void)
 static void call_shmdt(void)
 {
     shmdt(scene.attached);
+}
+
+/* In place of the page that is left. */
+static void call_shmat_over(void)
+{
+    shmat(scene.segment, scene.at, SHM_REMAP);
     if (scene.segment >= 0)
         shmctl(scene.segment, IPC_RMID, NULL);
 }
@@ -137,17 +196,26 @@ static const struct {
 } calls[] = {
     {"mmap", call_mmap, RTC_EVENT_MMAP | COMES},
     {"mmap64", call_mmap64, RTC_EVENT_MMAP | GOES | COMES},
+    {"__mmap", call_underscored_mmap, RTC_EVENT_MMAP | GOES | COMES},
     {"mprotect", call_mprotect, RTC_EVENT_MPROTECT},
+    {"__mprotect", call_underscored_mprotect, RTC_EVENT_MPROTECT},
+    {"pkey_mprotect", call_pkey_mprotect, RTC_EVENT_MPROTECT},
     {"madvise", call_madvise, RTC_EVENT_MADVISE | GOES},
+    {"__madvise", call_underscored_madvise, RTC_EVENT_MADVISE | GOES},
     {"posix_madvise", call_posix_madvise, RTC_EVENT_MADVISE},
     {"mlock", call_mlock, RTC_EVENT_MLOCK},
+    {"mlock2", call_mlock2, RTC_EVENT_MLOCK},
     {"munlock", call_munlock, RTC_EVENT_MLOCK},
+    {"mlockall", call_mlockall, RTC_EVENT_MLOCK},
+    {"munlockall", call_munlockall, RTC_EVENT_MLOCK},
     {"msync", call_msync, RTC_EVENT_MSYNC},
     {"remap_file_pages", call_remap_file_pages, RTC_EVENT_REMAP_FILE_PAGES},
     {"mremap", call_mremap, RTC_EVENT_MREMAP | GOES | COMES},
     {"munmap", call_munmap, RTC_EVENT_MUNMAP | GOES},
+    {"__munmap", call_underscored_munmap, RTC_EVENT_MUNMAP | GOES},
     {"shmat", call_shmat, RTC_EVENT_SHMAT | COMES},
     {"shmdt", call_shmdt, RTC_EVENT_SHMDT | GOES},
+    {"shmat with SHM_REMAP", call_shmat_over, RTC_EVENT_SHMAT | GOES | COMES},
     {"sbrk", call_sbrk, RTC_EVENT_SBRK | COMES},
     {"brk", call_brk, RTC_EVENT_BRK | GOES},
 };

@@ -273,12 +273,20 @@ RTC_API int rtc_event_unset_external(unsigned events);
 /*
  * Makes each call as the program would, and looks which events it leads to; of those that were asked
  * for and are installed, all have to come: 0.  -ENOTSUP: `*missing`, when it is not NULL, has those
- * that did not.  mmap and the like are really performed, on memory of the test's own; brk and sbrk
- * only ask.  Other handlers see these calls.  -EDEADLK, -ENOMEM as above.
+ * that did not.  As the program would: by the word of its own (in its global offset table) that its calls of the
+ * function go through, so that who has changed that is found, too; of what the program itself never calls, by
+ * the name.  Words of its libraries are not looked at.
+ * mmap and the like are really performed, on memory of the test's own; brk and sbrk only ask, mlockall is asked
+ * for nothing and fails, munlockall unlocks nothing: the test's handler says that it was performed, and where it
+ * may not come to that it is tried only if nothing is locked.  Other handlers see these calls.
+ * -EDEADLK, -ENOMEM as above.
  */
 RTC_API int rtc_event_test(unsigned events, unsigned *missing);
 
-/* The same of those that are external: each call has to lead to the event, by the program's doing. */
+/*
+ * The same of those that are external: each call has to lead to the event, by the program's doing.  Calls by
+ * names of libc's own (__mmap and so on) are left out.
+ */
 RTC_API int rtc_event_test_external(unsigned events, unsigned *missing);
 
 /*

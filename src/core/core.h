@@ -118,6 +118,8 @@ extern struct loader_range loader_range; /* the loader's own code; sealed after 
 
 void loader_start(void);       /* at first use */
 void loader_constructed(void); /* libc works */
+/* The program's dynamic section (ElfW(Dyn)), and its bias; NULL: it has none. */
+const void *loader_dynamic(uintptr_t *bias);
 /* The object around an address.  Signal-safe. */
 bool loader_find(uintptr_t pc, struct object *out);
 

@@ -153,6 +153,12 @@ void loader_start(void)
         memcpy(&loader.find, &f, sizeof f);
 }
 
+const void *loader_dynamic(uintptr_t *bias)
+{
+    *bias = loader.program.bias;
+    return loader.dynamic;
+}
+
 /* ---- its objects ------------------------------------------------------------------------------- */
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *unused)

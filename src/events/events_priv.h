@@ -9,6 +9,7 @@
  *   heap.c       the heap that malloc is served from
  *   existing.c   what exists already
  *   selftest.c   do the calls of this program reach us?
+ *   references.c where they lead to
  *   dispatch*.c  events=all: every system call
  */
 #ifndef EVENTS_PRIV_H
@@ -158,6 +159,11 @@ struct range attachment_of(uintptr_t at);
 /* ---- heap.c ------------------------------------------------------------------------------------- */
 
 void heap_constructed(void);
+
+/* ---- references.c ------------------------------------------------------------------------------- */
+
+/* NULL: there is no such function. */
+void *reference_to(const char *name);
 
 /* ---- existing.c ------------------------------------------------------------------------------- */
 

@@ -303,18 +303,33 @@ void os_signal_self(int signal)
         CALL3(SYS_tgkill, os_pid(), os_tid(), signal);
 }
 
-bool os_is_traced(void)
+/* The first character of a number in the process's status, behind blanks; 0: it cannot be had. */
+static char status_digit(const char *field)
 {
-    static const char field[] = "TracerPid:\t";
-    char status[2048];
+    char status[2048 + 1];
     int fd = os_sandboxed() ? -1 : os_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
-    long got = fd < 0 ? 0 : os_read(fd, status, sizeof status);
+    long got = fd < 0 ? 0 : os_read(fd, status, sizeof status - 1), i = 0;
     if (fd >= 0)
         os_close(fd);
-    for (long i = 0; i + (long)sizeof field <= got; i++)
-        if (text_starts(status + i, field))
-            return status[i + (long)sizeof field - 1] != '0';
-    return false;
+    status[got > 0 ? got : 0] = '\0';
+    while (i < got && !text_starts(status + i, field))
+        i++;
+    for (const char *c = field; i < got && *c; c++)
+        i++;
+    while (i < got && (status[i] == ' ' || status[i] == '\t'))
+        i++;
+    return i < got ? status[i] : 0;
+}
+
+bool os_is_traced(void)
+{
+    char digit = status_digit("TracerPid:");
+    return digit && digit != '0';
+}
+
+bool os_is_locked(void)
+{
+    return status_digit("VmLck:") != '0';
 }
 
 bool os_usage(struct rusage *usage)

@@ -151,6 +151,7 @@ uint64_t os_data_bytes(void);    /* writable private memory of this process; 0 =
 void os_signal_self(int signal);
 /* Is somebody debugging this process?  In a sandbox: no. */
 bool os_is_traced(void);
+bool os_is_locked(void); /* is memory of the process, as far as can be known? */
 /* What the process has used; false: it cannot be asked. */
 bool os_usage(struct rusage *usage);
 uint64_t os_cpu_clock_ns(void); /* of all its threads */

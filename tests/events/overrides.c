@@ -73,6 +73,8 @@ int madvise(void *at, size_t bytes, int advice)
 
 void *shmat(int id, const void *at, int flags)
 {
+    if (flags & SHM_REMAP)
+        gone(RTC_EVENT_SHMAT, (void *)(uintptr_t)at, 4096);
     return come(RTC_EVENT_SHMAT, syscall(SYS_shmat, id, at, flags), 4096);
 }
 

@@ -9,8 +9,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import clean_environment, main, must
 
-CALLS = ('mmap mmap64 mprotect madvise posix_madvise mlock munlock msync remap_file_pages mremap munmap shmat shmdt '
-         'sbrk brk').split()
+CALLS = ('mmap mmap64 __mmap mprotect __mprotect pkey_mprotect madvise __madvise posix_madvise mlock mlock2 munlock '
+         'mlockall munlockall msync remap_file_pages mremap munmap __munmap shmat shmdt').split() + \
+    ['shmat with SHM_REMAP', 'sbrk', 'brk']
 UNSEEN = ['statically linked copy', 'thread with raw syscalls', "libc's own: stacks", "loader's own: libraries"]
 
 
@@ -23,7 +24,7 @@ def selftest(stage, *words, **env):
 def all_covered(stage):
     done, rows = selftest(stage, '--events')
     must((done.returncode, done.stderr) == (0, ''), done)
-    must(rows == [(c, 'covered') for c in CALLS] and done.stdout.endswith('0 of 15 calls are not covered\n'), done.stdout)
+    must(rows == [(c, 'covered') for c in CALLS] and done.stdout.endswith('0 of 24 calls are not covered\n'), done.stdout)
 
 
 def verbose(stage):
@@ -49,22 +50,60 @@ def nothing_more(stage):
     must('\nevents=all: not available: no syscall user dispatch in this kernel (Linux 5.11)\n' in done.stdout, done.stdout)
 
 
-def overriding(stage, options):
-    """A library whose munmap comes before ours: what is not covered."""
-    library = stage.program('events/munmaps.so')
-    env = {'LD_PRELOAD': '%s:%s' % (library, stage.library)}
+def lacking(stage, preloaded, options='events=calls', **env):
+    """What of the command's rows is not covered with these libraries."""
     done = subprocess.run([stage.rtcheck, 'selftest', '--events', '--here'], capture_output=True, text=True, timeout=60,
-                          env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet:' + options, **env})
+                          env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet:' + options,
+                               'LD_PRELOAD': ':'.join(preloaded), **env})
     rows = re.findall(r'^  (.*?) {2,}(.*)$', done.stdout, re.M)
-    must(len(rows) == len(CALLS), done)
+    must([r[0] for r in rows] == CALLS, done)
     return done.returncode, [r for r in rows if r[1] != 'covered']
 
 
+def said(stage, preloaded, **env):
+    """What the test of events says to a program."""
+    done = subprocess.run([stage.program('events/self')], capture_output=True, text=True, timeout=60,
+                          env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet',
+                               'LD_PRELOAD': ':'.join(preloaded), **env})
+    must((done.returncode, done.stderr) == (0, ''), done)
+    return done.stdout.split('\n')[:-1]
+
+
 def overridden(stage):
-    lacking = overriding(stage, 'events=calls')
-    must(lacking == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), lacking)
-    lacking = overriding(stage, 'events=all')
-    must(lacking == (0, []), lacking)
+    """A library whose munmap comes before ours: what is not covered."""
+    preloaded = [stage.program('events/munmaps.so'), stage.library]
+    rows = lacking(stage, preloaded)
+    must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)
+    rows = lacking(stage, preloaded, 'events=all')
+    must(rows == (0, []), rows)
+    must(said(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'], said(stage, preloaded))
+
+
+def overridden_behind(stage):
+    """One that comes after ours, and changes the words that the program calls through."""
+    preloaded = [stage.library, stage.program('events/redirects.so')]
+    rows = lacking(stage, preloaded)
+    must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)
+    must(said(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'] * 2, said(stage, preloaded))
+    later = said(stage, preloaded, REDIRECTED='later')
+    must(later == ['covered', 'missing MUNMAP VM_UNMAPPED'], later)
+
+
+BYPASSED = {
+    '__mmap': 'MMAP VM_MAPPED VM_UNMAPPED', '__mprotect': 'MPROTECT', 'pkey_mprotect': 'MPROTECT',
+    '__madvise': 'MADVISE VM_UNMAPPED', 'posix_madvise': 'MADVISE', 'mlock2': 'MLOCK', 'mlockall': 'MLOCK',
+    'munlockall': 'MLOCK', '__munmap': 'MUNMAP VM_UNMAPPED', 'shmat with SHM_REMAP': 'SHMAT VM_MAPPED VM_UNMAPPED',
+}
+
+
+def each_is_called(stage):
+    """Of each function by itself it is found that it does not lead to us."""
+    preloaded = [stage.program('events/bypasses.so'), stage.library]
+    must(lacking(stage, preloaded) == (0, []) and said(stage, preloaded) == ['covered'], 'functions that go on')
+    for name, events in BYPASSED.items():
+        rows = lacking(stage, preloaded, BYPASSED=name)
+        must(rows == (1, [(name, 'NOT covered (no %s)' % events.replace(' ', ', '))]), rows)
+        must(said(stage, preloaded, BYPASSED=name) == ['missing ' + events], name, said(stage, preloaded, BYPASSED=name))
 
 
 def not_there(stage):
@@ -80,5 +119,6 @@ def misused(stage):
 
 if __name__ == '__main__':
     main([('all_covered', all_covered), ('verbose', verbose), ('everything', everything),
-          ('nothing_more', nothing_more), ('overridden', overridden), ('not_there', not_there),
+          ('nothing_more', nothing_more), ('overridden', overridden),
+          ('overridden_behind', overridden_behind), ('each_is_called', each_is_called), ('not_there', not_there),
           ('misused', misused)])
