@@ -98,6 +98,14 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
 /* In formats of others, behind their findings: what is not told, the notes and the last line, where it is told. */
 void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page);
 
+/* ---- region_files.c ------------------------------------------------------------------------ */
+
+struct region_files;
+struct region_files *region_files_of(struct report *r, struct image *image);
+void region_files_free(struct region_files *all);
+/* The path of the file that a range is mapped from; NULL: it has none, or that is not known. */
+const char *region_file(const struct region_files *all, const struct map_region *m);
+
 /* ---- print_maps.c -------------------------------------------------------------------------- */
 
 /* Of all processes but those that exec threw away. */

@@ -20,9 +20,13 @@ static void range_put(const struct map_region *m, FILE *out)
             m->protection & PROT_EXEC ? 'x' : '-', m->shared ? 's' : 'p', size_text(m->end - m->start).text);
 }
 
-static void file_put(const struct map_region *m, FILE *out)
+static void file_put(const struct region_files *files, const struct map_region *m, FILE *out)
 {
-    if (m->device == MAP_FILE_UNKNOWN && m->inode == 0)
+    const char *path = region_file(files, m);
+
+    if (path)
+        text_put(out, path);
+    else if (m->device == MAP_FILE_UNKNOWN && m->inode == 0)
         fputs(m->shared ? "shared or a file" : "a file", out);
     else if (m->device == MAP_FILE_UNKNOWN)
         fprintf(out, "shared memory %llu", (unsigned long long)m->inode);
@@ -62,7 +66,20 @@ static void behind_put(const struct map_sum *sum, FILE *out)
                 (unsigned long long)sum->behind_changed);
 }
 
-static void process_print(struct report *r, const struct image *image, struct page page)
+static void regions_print(struct report *r, struct image *image, const struct page *page)
+{
+    struct region_files *files = region_files_of(r, image);
+
+    for (uint32_t i = 0; i < image->region_count; i++) {
+        range_put(&image->regions[i], page->out);
+        file_put(files, &image->regions[i], page->out);
+        whose_put(r, image, i, page);
+        fputc('\n', page->out);
+    }
+    region_files_free(files);
+}
+
+static void process_print(struct report *r, struct image *image, struct page page)
 {
     const struct map_sum *sum = &image->maps;
 
@@ -86,12 +103,7 @@ static void process_print(struct report *r, const struct image *image, struct pa
         fputs("  read in the midst of a change: a range may be missing\n", page.out);
     if (sum->flags & MAP_SUM_FULL)
         fputs("  there was no room for all of them\n", page.out);
-    for (uint32_t i = 0; i < image->region_count; i++) {
-        range_put(&image->regions[i], page.out);
-        file_put(&image->regions[i], page.out);
-        whose_put(r, image, i, &page);
-        fputc('\n', page.out);
-    }
+    regions_print(r, image, &page);
 }
 
 bool report_print_events(struct report *r, uint32_t pid, FILE *out)
@@ -100,7 +112,7 @@ bool report_print_events(struct report *r, uint32_t pid, FILE *out)
     struct page page = {.out = out, .how = &how, .frames = EVENT_FRAMES};
     bool any = false;
 
-    for (const struct image *image = r->images; image; image = image->hh.next) {
+    for (struct image *image = r->images; image; image = image->hh.next) {
         if ((pid != 0 && image->pid != pid) || image->succeeded)
             continue;
         process_print(r, image, page);

@@ -26,7 +26,7 @@
  *   print_maps.c  --mappings
  *   print_dispatch.c  events=all
  *   own_share.c  what of the costs is the runtime's own
- *   print_events.c  what processes have mapped
+ *   print_events.c  what processes have mapped (region_files.c: from which files)
  *   now.c, print_now.c  variables of a run that goes on
  *   words.c     names of things, and amounts
  *   print_*.c   sentences

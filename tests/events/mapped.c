@@ -6,6 +6,7 @@
  * rtc-build: -pthread -fno-optimize-sibling-calls
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -190,6 +191,8 @@ static void interrupted(void)
 static void waits(void)
 {
     pages(3);
+    int program = open("/proc/self/exe", O_RDONLY);
+    must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, program, 0) != MAP_FAILED && close(program) == 0);
     must(write(1, "ready\n", 6) == 6);
     char c;
     must(read(0, &c, 1) >= 0);

@@ -184,6 +184,7 @@ def of_killed(stage):
     must(run.status == -9 and '(mapped), killed: 2 calls mapped, 1 unmapped; 12.0 KiB by them, 20.0 KiB at most'
          in said, run.status, said)
     must(CALLED.findall(said) == [('12.0 KiB', 'killed')] and 'there at first' in said, said)
+    must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(stage.program('events/mapped')), said), said)
 
 
 def of_running(how):
@@ -199,8 +200,11 @@ def of_running(how):
         run.process.stdin.write(b'x')
         run.process.stdin.flush()
         run.wait()
-        must(said.startswith('process %d (mapped), running: 1 call mapped, 0 unmapped' % pid), said)
+        must(said.startswith('process %d (mapped), running: 2 calls mapped, 0 unmapped' % pid), said)
         must(CALLED.findall(said) == [('12.0 KiB', 'waits')], said)
+        libc = [os.path.realpath(line.split()[-1]) for line in open('/proc/self/maps') if '/libc.so.6' in line][0]
+        must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(libc), said), 'a library has no path', said)
+        must(re.search(r' rw-p +4096 B  %s, called by waits ' % re.escape(stage.program('events/mapped')), said), said)
     return check
 
 
