@@ -219,10 +219,17 @@ typedef void (*rtc_event_callback)(unsigned type, union rtc_event *event, void *
  *   BISTRO_GRACE_DURATION       no effect, because no code is patched
  *   MALLOC_HOOKS, MALLOC_RELOC,
  *   ALLOC_ALIGN,
- *   DYNAMIC_MMAP_THRESH         no effect, because malloc is the runtime's in any case
+ *   DYNAMIC_MMAP_THRESH,
+ *   MALLOC_TRIM_THRESHOLD_,
+ *   MALLOC_MMAP_THRESHOLD_      no effect, because malloc is the runtime's in any case (mallopt says 1 and does nothing)
  *   CUDA_HOOK_MODE              no effect, because devices' memory is announced (rtc_mem_type_alloc)
  *   DLOPEN_PROCESS_RPATH        always so: rtc_dlopen keeps its caller's search path
  *   MODULE_UNLOAD_PREVENT_MODE  always so: the runtime is never unloaded
+ *   ucm_global_opts,
+ *   ucm_set_global_opts         rtc_event_init, once; what it has set cannot be read
+ *
+ * ucm looks at each registration whether somebody has overwritten what it has patched, and patches it again.  There
+ * is nothing of the kind here, because nothing is patched: rtc_event_test says who stands in front.
  */
 struct rtc_event_options {
     size_t size; /* sizeof(struct rtc_event_options), for later ones to grow */
@@ -242,7 +249,8 @@ RTC_API int rtc_event_init(const struct rtc_event_options *options);
  * order of their registration; those below 0 before the call is made, the others after it.
  *
  * The calls of these events are seen from then on ("installed"), but not by:
- *   FLAG_NO_INSTALL       they are seen if another handler has them seen, or by rtc_mmap and so on
+ *   FLAG_NO_INSTALL       they are seen if another handler has them seen, or once had (what is installed stays so),
+ *                         or by rtc_mmap and so on
  *   an external event     (rtc_event_set_external)
  * FLAG_EXISTING_ALLOC: within this call the handler is also told of what exists already: VM_MAPPED of
  * each mapping in /proc/self/maps (none where it cannot be read), MEM_TYPE_ALLOC of what was
@@ -367,7 +375,8 @@ RTC_API void rtc_vm_munmap(void *address, size_t size);
  * Memory of a kind of its own has been made, is about to be freed.  Numbers are the caller's own;
  * they come back in the events, those of an allocation also at its free.  A free of what was not
  * announced is told with the address alone, and size 0.  An allocation that there is no memory to
- * remember is told now, and not replayed.
+ * remember is told now, and not replayed.  One at an address that was announced and not freed does not replace the
+ * first: both are remembered and replayed, and the next free ends the younger one.
  */
 RTC_API void rtc_mem_type_alloc(void *address, size_t size, int mem_type, int sys_dev,
                                 unsigned mem_flags);

@@ -174,9 +174,14 @@ void row_no_install(void)
     rtc_mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(count_of(RTC_EVENT_MMAP) == 1 && count_of(RTC_EVENT_VM_MAPPED) == 1);
     forget();
-    handle(RTC_EVENT_MMAP, 0, "loud"); /* now it is installed, for both */
+    static const char loud[] = "loud";
+    handle(RTC_EVENT_MMAP, 0, loud); /* now it is installed, for both */
     mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(count_of(RTC_EVENT_MMAP) == 2 && count_of(RTC_EVENT_VM_MAPPED) == 1);
+    forget();
+    must(rtc_event_unset_handler(RTC_EVENT_MMAP, record, (void *)(uintptr_t)loud) == 0);
+    mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0); /* and stays so */
+    must(count_of(RTC_EVENT_MMAP) == 1 && count_of(RTC_EVENT_VM_MAPPED) == 1);
 }
 
 void row_external(void)
@@ -253,6 +258,15 @@ void row_memory_types(void)
         must(e->mem_type.mem_type == 1 && e->mem_type.sys_dev == 2 && e->mem_type.mem_flags == 3);
     }
     must(logged[2].e.mem_type.address == (void *)0x1000 && logged[2].e.mem_type.size == 0);
+    forget();
+    for (size_t bytes = 5; bytes < 7; bytes++) /* two in one place */
+        rtc_mem_type_alloc((void *)0x1000, bytes, 1, 2, 3);
+    handle(EVENTS_OF_MEMORY | RTC_EVENT_FLAG_EXISTING_ALLOC, 0, "later");
+    must(logged_count == 4 && logged[2].e.mem_type.size + logged[3].e.mem_type.size == 11);
+    forget();
+    rtc_mem_type_free((void *)0x1000);
+    rtc_mem_type_free((void *)0x1000);
+    must(logged_count == 4 && logged[0].e.mem_type.size == 6 && logged[2].e.mem_type.size == 5);
 }
 
 void row_names(void)
