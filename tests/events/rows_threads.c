@@ -60,19 +60,29 @@ static void *unset(void *unused)
 
 static void *map_once(void *unused)
 {
-    mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
+    munmap(mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0), PAGE);
     return unused;
 }
 
-void row_unset_waits_for_callbacks(void)
+static void unset_waits(unsigned type)
 {
     pthread_t mapper, other;
-    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, stay_until_awaited, NULL) == 0);
+    must(rtc_event_set_handler(type, 0, stay_until_awaited, NULL) == 0);
     must(pthread_create(&mapper, NULL, map_once, NULL) == 0);
     must(pthread_create(&other, NULL, unset, NULL) == 0);
     must(pthread_join(mapper, NULL) == 0 && pthread_join(other, NULL) == 0);
     /* It may have been unset before the callback began: then that did not run. */
     must(!callback_ended || callback_ended < unset_returned);
+}
+
+void row_unset_waits_for_callbacks(void)
+{
+    unset_waits(RTC_EVENT_MMAP);
+}
+
+void row_unset_waits_for_ranges(void)
+{
+    unset_waits(RTC_EVENT_VM_UNMAPPED);
 }
 
 /* ---- totals of many threads ----------------------------------------------------------------------- */

@@ -1,0 +1,75 @@
+/* rows_ranges.c - handlers of ranges alone: no call is an event of theirs, so they are told from its doorway. */
+#include "contract.h"
+
+/* What one does to its event is nothing to the others, and to the call. */
+static void spoil(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)arg;
+    e->vm_mapped.address = NULL;
+    e->vm_mapped.size = 1;
+    errno = EXDEV;
+}
+
+static void hear_ranges(void)
+{
+    handle(VM_EVENTS, -1, "first");
+    must(rtc_event_set_handler(VM_EVENTS, 0, spoil, NULL) == 0);
+    handle(RTC_EVENT_VM_UNMAPPED, 1, "last");
+}
+
+void row_ranges_alone(void)
+{
+    hear_ranges();
+    errno = 77;
+    char *at = mmap(NULL, PAGE + 1, READ_WRITE, PLAIN, -1, 0);
+    must(errno == 77 && logged_count == 1 && is_range(RTC_EVENT_VM_MAPPED, 0, at, 2 * PAGE));
+    must(munmap(at, PAGE + 1) == 0 && errno == 77 && logged_count == 3);
+    for (unsigned i = 0; i < 2; i++)
+        must(is_range(RTC_EVENT_VM_UNMAPPED, i, at, 2 * PAGE));
+    must(strcmp(logged[1].arg, "first") == 0 && strcmp(logged[2].arg, "last") == 0);
+}
+
+void row_ranges_of_what_fails(void)
+{
+    char *at = pages(2);
+    rtc_orig_munmap(at + PAGE, PAGE);
+    hear_ranges();
+    must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
+    must(munmap(at, 0) == -1 && errno == EINVAL);
+    must(logged_count == 0);
+    must(munmap(at, 1ul << 62) == -1 && errno == EINVAL); /* not known by its numbers */
+    must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 1ul << 62) && is_mapped(at, PAGE));
+    must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
+}
+
+/* Of calls in its callback another one is told, and it is not. */
+static void map_inside(unsigned type, union rtc_event *e, void *arg)
+{
+    record(type, e, arg);
+    munmap(mmap(NULL, 3 * PAGE, READ_WRITE, PLAIN, -1, 0), 3 * PAGE);
+}
+
+void row_ranges_in_callbacks(void)
+{
+    must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED, 0, map_inside, (void *)(uintptr_t)"maps") == 0);
+    handle(VM_EVENTS, 1, "other");
+    char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(logged_count == 4 && is_range(RTC_EVENT_VM_MAPPED, 0, at, PAGE));
+    must(strcmp(logged[0].arg, "maps") == 0 && logged[1].e.vm_mapped.size == 3 * PAGE);
+    must(strcmp(logged[1].arg, "other") == 0 && logged[2].type == RTC_EVENT_VM_UNMAPPED);
+    must(strcmp(logged[3].arg, "other") == 0 && is_range(RTC_EVENT_VM_MAPPED, 2, at, PAGE));
+}
+
+/* Who wants to hear of the call itself is not passed by. */
+void row_ranges_beside_calls(void)
+{
+    hear_ranges();
+    handle(RTC_EVENT_MMAP, 0, "calls");
+    char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(logged_count == 2 && nth(RTC_EVENT_MMAP, 0).mmap.size == PAGE);
+    must(rtc_event_unset_handler(RTC_EVENT_MMAP, record, (void *)(uintptr_t)"calls") == 0);
+    handle(RTC_EVENT_MUNMAP, 0, "calls");
+    forget();
+    must(munmap(at, PAGE) == 0);
+    must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && count_of(RTC_EVENT_MUNMAP) == 1 && logged_count == 3);
+}
