@@ -245,7 +245,7 @@ static void test_many_notes(void **state)
     assert_non_null(strstr(text, "  note: 2 more with --all\n"));
     for (const char *at = text; *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 12);
+    assert_int_equal(lines, 13);
     b = build_begin();
     area = an_image(&b, 1, IMAGE_ROOT, 4);
     sandboxed(&b, area);
