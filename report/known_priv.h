@@ -63,6 +63,7 @@ struct report {
     struct run_tally absorbed; /* by this report */
     struct own_share own_share;
     struct measured measured;
+    bool is_of_launcher; /* it is made by who ran the program, and knows what is in no file */
 
     struct module *modules;
     uint32_t module_count;

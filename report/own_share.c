@@ -9,7 +9,7 @@
  */
 #include "page_priv.h"
 
-#include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
 static double signed_ticks(uint64_t ticks)
@@ -86,22 +86,16 @@ bool own_share_is_known(const struct own_share *sum)
     return sum->images > 0 && sum->ns_per_tick > 0;
 }
 
-static bool is_switched_off(const struct run_header *run)
-{
-    const char *said = strstr(run->options, "every=0"); /* cost_ or, by hand, cost- */
-
-    return said && said - run->options >= 5 && memcmp(said - 5, "cost", 4) == 0 &&
-           strchr(": ", said[strlen("every=0")]) != NULL; /* or its end */
-}
-
 const char *own_share_why(const struct report *r)
 {
+    const char *every = run_setting(r->view.run, "cost_every");
+
     if (r->own_share.images > 0)
         return "the processor's clock was forbidden, or its rate not known when the program was killed";
     if (r->view.run->version_minor < 6)
         return "not timed by the version that wrote the file";
-    return is_switched_off(r->view.run) ? "nothing was timed: cost-every=0"
-                                        : "nothing was timed: no process came so far";
+    return every && strtoul(every, NULL, 10) == 0 ? "nothing was timed: cost-every=0"
+                                                  : "nothing was timed: no process came so far";
 }
 
 double own_share_ns(const struct own_share *sum)

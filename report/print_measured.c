@@ -17,6 +17,7 @@ static_assert(countof(whats) == MEASURED_COUNT, "a name for each");
 void report_set_measured(struct report *r, const struct measured *m)
 {
     r->measured = *m;
+    r->is_of_launcher = true;
 }
 
 static void value_put(unsigned what, double value, FILE *out)

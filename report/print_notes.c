@@ -384,6 +384,21 @@ static void note_settings(const struct report *r, struct notes *notes)
                      image->unknown_settings[i]);
 }
 
+/* What the launcher finds out is said at the end of its run, and nowhere else. */
+static void note_launcher(const struct report *r, struct notes *notes)
+{
+    const char *measure = run_setting(r->view.run, "measure");
+    bool measured = measure && *measure != '0', counted = run_setting(r->view.run, "counters") != NULL;
+    const char *what = measured && counted ? "--counters and --measure" : measured ? "--measure" : "--counters";
+
+    if (r->is_of_launcher || (!measured && !counted))
+        return;
+    if (r->view.run->mode == RUN_BY_HAND)
+        note_add(notes, false, "without the launcher there is no %s", what);
+    else
+        note_add(notes, false, "what came of %s was said when the run ended, and is in no run file", what);
+}
+
 struct notes notes_make(const struct report *r, const struct image *main,
                         const struct print_options *how)
 {
@@ -401,6 +416,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
         note_leaks(r, &notes);
     }
     note_settings(r, &notes);
+    note_launcher(r, &notes);
     note_ends(r, main, &notes);
     note_crashes(r, &notes);
     note_machine(r, &notes);

@@ -267,7 +267,7 @@ struct measured {
     struct measured_value of[MEASURED_COUNT];
 };
 
-/* It is told with the costs. */
+/* It is told with the costs.  A report that did not get it is of a run file: there it is not. */
 void report_set_measured(struct report *r, const struct measured *m);
 
 /* The text report, in the format that is wanted; our own's last line is the verdict. */

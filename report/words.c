@@ -71,6 +71,25 @@ const char *module_symbols_words(enum module_symbols symbols)
     return words[symbols];
 }
 
+static bool is_key(const char *text, const char *key)
+{
+    while (*key && (*text == *key || (*text == '-' && *key == '_'))) {
+        text++;
+        key++;
+    }
+    return !*key && *text == '=';
+}
+
+const char *run_setting(const struct run_header *run, const char *key)
+{
+    const char *found = NULL;
+
+    for (const char *at = run->options; *at; at += strcspn(at, ": "), at += strspn(at, ": "))
+        if (is_key(at, key))
+            found = at + strlen(key) + 1;
+    return found;
+}
+
 const char *end_name(const struct report *r, const struct image *image)
 {
     static const char *const names[] = {

@@ -45,6 +45,8 @@ const char *error_code(uint32_t kind); /* "duf", ..; "foreign" */
 const char *module_symbols_words(enum module_symbols symbols);
 const char *stack_end_words(uint32_t end); /* why a stack has no further frames */
 const char *end_name(const struct report *r, const struct image *image);
+/* Where the value of an option that the run was made with begins, "_" in its name; NULL: it was not given. */
+const char *run_setting(const struct run_header *run, const char *key);
 
 const char *cost_work_name(uint32_t work); /* "allocate", .. */
 

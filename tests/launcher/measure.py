@@ -54,6 +54,7 @@ def from_file(stage):
     must(sorted(checked[1:3]) == sorted(checked[3:5]) == [False, True] and checked[1:3] != checked[3:5], log)
     must(told['pairs'] == 2 and abs(told['sure'] - 0.5) < 1e-9, told)
     must(told['ended_otherwise'] == told['ended_otherwise_without'] == 0, told)
+    must('MEASURED ' in done.stderr and 'in no run file' not in done.stderr, done.stderr)
     return 'x%.2f' % told['wall_ns']['ratio']
 
 

@@ -53,6 +53,25 @@ static void unfilled(struct build *b, uint32_t area)
     build_image_header(b, area)->checks = CHECK_MADE | CHECK_REDZONES;
 }
 
+static void counted(struct build *b, uint32_t area)
+{
+    (void)area;
+    strcpy(build_run(b)->options, "keep=yes:counters='instructions:u'");
+}
+
+static void counted_and_measured(struct build *b, uint32_t area)
+{
+    (void)area;
+    strcpy(build_run(b)->options, "counters=cs measure=7");
+}
+
+static void measured_by_hand(struct build *b, uint32_t area)
+{
+    (void)area;
+    build_run(b)->mode = RUN_BY_HAND;
+    strcpy(build_run(b)->options, "measure=7");
+}
+
 static void beyond_limit(struct build *b, uint32_t area)
 {
     build_image_header(b, area)->errors_unrecorded = 7;
@@ -156,6 +175,9 @@ static const struct note_case notes[] = {
      false},
     {unfilled, "process 2000000001 (prog1): freed blocks were not filled: writes to them were not "
                "looked for", false},
+    {counted, "what came of --counters was said when the run ended, and is in no run file", false},
+    {counted_and_measured, "what came of --counters and --measure was said when the run ended, and is in no run file", false},
+    {measured_by_hand, "without the launcher there is no --measure", false},
     {beyond_limit, "7 more errors were not recorded: error limit 1000", true},
     {strange_error, "1 error is of a kind that this rtcheck does not know", true},
     {libcs_frees, "freed 3 blocks of libc's own allocator: passed on to libc", false},
