@@ -228,7 +228,7 @@ static void read_clock(const struct counter *c, const struct rusage *usage, uint
 {
     enum source source = clock_of(c);
     row->reading.known = !is_of_thread(c) && usage_value(source, usage, wall_ns, &row->reading.value);
-    row->source = source_name(source == SOURCE_MONOTONIC ? source : SOURCE_FAULTS);
+    row->source = source_name(source == SOURCE_MONOTONIC ? source : SOURCE_WAITED_FOR);
     if (!row->reading.known)
         row->why = refusal_words(REFUSAL_ONE_THREAD);
 }

@@ -15,6 +15,9 @@ from harness import Run, clean_environment, main, must
 from validate_json import schema_complaints
 
 
+WAITED_FOR = 'getrusage, of what was waited for'
+
+
 def counted(stage, names, program='counters/faults', status=5, **more):
     """The rows of the JSON report, by name; of a run that ends as it does alone."""
     run = Run(stage, [stage.program(program)], options=['counters=' + names], **more).wait()
@@ -33,7 +36,7 @@ def everybody(stage):
     rows, run = counted(stage, 'page-faults:u,page-faults,task-clock,clock:monotonic,rusage:minor-faults,dummy')
     must(4000 <= rows['page-faults:u']['value'] <= 6500, rows)
     must(rows['page-faults:u']['value'] <= rows['page-faults']['value'] <= 9000, rows)
-    must(4000 <= rows['rusage:minor-faults']['value'] and rows['rusage:minor-faults']['source'] == 'getrusage', rows)
+    must(4000 <= rows['rusage:minor-faults']['value'] and rows['rusage:minor-faults']['source'] == WAITED_FOR, rows)
     must(0 < rows['task-clock']['value'] and rows['task-clock']['source'] == 'perf: software', rows)
     must(rows['dummy']['value'] == 0 and rows['dummy']['enabled_ns'] > 0, 'a counter that counted nothing', rows)
     must(rows['clock:monotonic']['value'] > 1000000, rows)
@@ -45,7 +48,7 @@ def text(stage):
     run = Run(stage, [stage.program('counters/faults')], options=['counters=faults:u,rusage:user-time,clock:thread'], files=False).wait()
     lines = run.err.decode().splitlines()[-4:]
     for line, wanted in zip(lines, (r'COUNTERS        faults:u                 {10}\d{4}     perf: software',
-                                    r'                rusage:user-time +\d+ ns  getrusage',
+                                    r'                rusage:user-time +\d+ ns  ' + WAITED_FOR,
                                     r'                clock:thread            n/a: this clock tells of one thread only',
                                     r'rtcheck: in control; .*')):
         must(re.fullmatch(wanted, line), repr(line), 'is not', wanted)
@@ -65,7 +68,7 @@ def reasons(stage):
         for clock in ('page-faults', 'task-clock'):
             row = rows[clock]
             if name[1:] in CLOCKS:
-                must(row['value'] > 0 and row['source'] == 'getrusage', name, row)
+                must(row['value'] > 0 and row['source'] == WAITED_FOR, name, row)
             else:
                 must(row['why'] == software, name, row, software)
     return '%d errors' % len(SAID)
@@ -98,7 +101,7 @@ def guarded(stage):
         shutil.copy(stage.program('counters/faults'), program)
         os.chmod(program, mode if ORDINARY else mode & 0o4111)
         run = Run(stage, [program], options=['counters=page-faults,dummy', 'allow-unchecked'], files=False, wrap=ORDINARY).wait()
-        faults = re.search(r'COUNTERS +page-faults +(\d+) +(\S+)', run.err.decode())
+        faults = re.search(r'COUNTERS +page-faults +(\d+) +(\w+)', run.err.decode())
         must(run.status == 5 and faults and int(faults[1]) > 1000, mode, run.status, run.err)
         must(mode == 0o755 or not ORDINARY or faults[2] == 'getrusage', mode, run.err)
         must((b'n/a: the kernel takes counters away from' in run.err) == (faults[2] == 'getrusage'), mode, run.err)
@@ -137,7 +140,7 @@ def names(stage):
     denied = subprocess.run([stage.program('counters/refuse'), str(errno.EACCES), stage.rtcheck, '--counters=help'],
                             env=clean_environment(), capture_output=True, text=True, timeout=50)
     rows = dict(line.split(None, 1) for line in denied.stdout.splitlines())
-    must(rows['cs'] == rows['page-faults'] == 'getrusage' and rows['dummy'].startswith('n/a: not permitted'), rows)
+    must(rows['cs'] == rows['page-faults'] == WAITED_FOR and rows['dummy'].startswith('n/a: not permitted'), rows)
     with open('/dev/full', 'w') as full:
         done = subprocess.run([stage.rtcheck, '--counters=help'], env=clean_environment(), stdout=full, timeout=50)
     must(done.returncode == 125, 'no room for the names', done.returncode)
@@ -145,5 +148,5 @@ def names(stage):
 
 
 if __name__ == '__main__':
-    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('unchecked', unchecked), ('guarded', guarded),
-          ('mistakes', mistakes), ('names', names)])
+    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine),
+          ('unchecked', unchecked), ('guarded', guarded), ('mistakes', mistakes), ('names', names)])

@@ -131,7 +131,7 @@ static void user_alone(void **state)
     assert_true(!rows[1].reading.known && !rows[1].user_alone);
     assert_non_null(strstr(rows[1].why, "n/a: not permitted in the kernel (perf_event_paranoid is "));
     assert_true(rows[2].reading.known && !rows[2].user_alone && rows[2].reading.value == 5);
-    assert_string_equal(rows[2].source, "getrusage");
+    assert_string_equal(rows[2].source, "getrusage, of what was waited for");
     forget();
     machine.answer = machine.probe = -ENOENT; /* what there is not, nobody may count */
     count("cycles");
