@@ -3,8 +3,12 @@
  *
  * The library is opened when a name is not one of ours: its 40,000 relocations would be made at every start
  * otherwise.  It is not needed for anything else, and may be absent.
+ *
+ * It is asked for the events of all processors: "skl::INST_RETIRED" is a name wherever one is, and n/a where the
+ * processor is none of these.  What it answers then is not for our kernel, to which the same bits mean something else.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <perfmon/pfmlib_perf_event.h>
@@ -20,6 +24,18 @@ static struct {
     __typeof__(pfm_get_event_next) *event_next;
 } pfm;
 
+/* It takes the wish from the environment, which is the program's, too. */
+static bool begin(void)
+{
+    static const char *const all = "LIBPFM_ENCODE_INACTIVE";
+    bool was_set = getenv(all);
+    setenv(all, "1", 0);
+    bool good = pfm.initialize() == PFM_SUCCESS;
+    if (!was_set)
+        unsetenv(all);
+    return good;
+}
+
 static bool is_there(void)
 {
     void *library = pfm.tried || test_without("libpfm") ? NULL : dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
@@ -32,9 +48,17 @@ static bool is_there(void)
     *(void **)&pfm.event_next = dlsym(library, "pfm_get_event_next");
     if (pfm.encoding && pfm.pmu_info && pfm.event_info && pfm.event_next)
         *(void **)&pfm.initialize = dlsym(library, "pfm_initialize");
-    if (pfm.initialize && pfm.initialize() != PFM_SUCCESS)
+    if (pfm.initialize && !begin())
         pfm.initialize = NULL;
     return pfm.initialize;
+}
+
+static bool is_of_this_machine(int event)
+{
+    pfm_event_info_t info = {.size = sizeof info};
+    pfm_pmu_info_t pmu = {.size = sizeof pmu};
+    return pfm.event_info(event, PFM_OS_PERF_EVENT_EXT, &info) == PFM_SUCCESS &&
+           pfm.pmu_info(info.pmu, &pmu) == PFM_SUCCESS && pmu.is_present;
 }
 
 enum pfm_answer counter_pfm(struct counter *c, const char *name)
@@ -54,6 +78,8 @@ enum pfm_answer counter_pfm(struct counter *c, const char *name)
     };
     c->user = !attr.exclude_user;
     c->kernel = !attr.exclude_kernel;
+    if (!is_of_this_machine(arg.idx))
+        snprintf(c->why, sizeof c->why, "%s", refusal_words(REFUSAL_OTHER_PROCESSOR));
     return PFM_KNOWN;
 }
 

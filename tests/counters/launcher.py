@@ -85,6 +85,29 @@ def machine(stage):
         must(all(rows[name]['why'] == 'n/a: no PMU' for name in ('instructions', 'r1c2', 'LLC-load-misses')), rows)
 
 
+def by_libpfm(stage):
+    """Names that libpfm4 alone knows: of the kernel, of a processor, of another one; the environment stays the program's."""
+    rows = counted(stage, 'perf::PAGE-FAULTS,page-faults,perf::PAGE-FAULTS:u,page-faults:u')[0]
+    must(4000 <= rows['perf::PAGE-FAULTS:u']['value'] <= rows['perf::PAGE-FAULTS']['value'] <= 9000, rows)
+    for mode in ('', ':u'):
+        theirs, ours = rows['perf::PAGE-FAULTS' + mode], rows['page-faults' + mode]
+        must(theirs['source'] == ours['source'] == 'perf: software' and abs(theirs['value'] - ours['value']) < 50, rows)
+    intel, amd = 'skl::INST_RETIRED:ANY_P', 'amd64_fam15h_interlagos::CPU_CLK_UNHALTED'
+    rows = counted(stage, intel + ',' + amd)[0]
+    whys = [rows[name].get('why') for name in (intel, amd)]
+    must('n/a: an event of another processor' in whys, 'no processor is both', whys)
+    rows = counted(stage, intel, env={'LIBPFM_FORCE_PMU': 'skl'})[0]
+    if not os.path.exists('/sys/bus/event_source/devices/cpu'):
+        must(rows[intel]['why'] == 'n/a: no PMU', rows)
+    for value in (None, '1', '0'):
+        env = {'LIBPFM_ENCODE_INACTIVE': value} if value else {}
+        run = Run(stage, ['env'], options=['counters=perf::PAGE-FAULTS', 'quiet'], files=False, env=env).wait()
+        said = [line for line in run.out.decode().splitlines() if 'LIBPFM' in line]
+        must(said == (['LIBPFM_ENCODE_INACTIVE=' + value] if value else []), said)
+    run = Run(stage, ['true'], options=['counters=skl::NOTHING'], files=False).wait()
+    must(run.status == 125 and b'there is no event of this name: skl::NOTHING' in run.err, run.err)
+
+
 def unchecked(stage):
     """A program that cannot be checked can be counted."""
     run = Run(stage, [stage.program('launcher/static')], options=['counters=faults', 'allow-unchecked'], files=False).wait()
@@ -148,5 +171,5 @@ def names(stage):
 
 
 if __name__ == '__main__':
-    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine),
+    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('by_libpfm', by_libpfm),
           ('unchecked', unchecked), ('guarded', guarded), ('mistakes', mistakes), ('names', names)])
