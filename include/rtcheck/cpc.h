@@ -105,7 +105,8 @@ enum rtc_cpc_subcode {
 /*
  * Is told of each failure that has a subcode, by the thread that made the call, with no lock held,
  * before the call returns; errno is set already and kept.  `fn` is the function.  `fmt` is for vprintf and
- * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.
+ * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.  (libcpc's is not
+ * given the handle, and its cpc_seterrhndlr returns nothing.)
  */
 typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap);
 
@@ -250,7 +251,9 @@ RTC_API int rtc_cpc_enable(rtc_cpc_t *cpc);
 
 /*
  * As libpctx: a process whose threads a set can be bound to.  No ptrace: it runs on, and is not stopped.
- * Who is counted, and who may count it, the kernel says (the rules of ptrace; perf_event_paranoid).
+ * Who is counted, and who may count it, the kernel says (the rules of ptrace; perf_event_paranoid).  So there is
+ * no pctx_run and no pctx_set_events, and the two below lack pctx_capture's and pctx_create's last three
+ * arguments (arg, verbose, errfn): nobody is called back.
  */
 typedef struct rtc_pctx rtc_pctx_t;
 
@@ -320,7 +323,7 @@ RTC_API int rtc_cpc_set_sample(rtc_cpc_t *cpc, rtc_cpc_set_t *set, rtc_cpc_buf_t
 
 /*
  * The value of a request.  EINVAL: no such index.  ENODATA: it is not known.  Functions on buffers are
- * signal-safe and make no system call.
+ * signal-safe and make no system call.  (libcpc's cpc_buf_set takes the value's address.)
  */
 RTC_API int rtc_cpc_buf_get(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t *val);
 RTC_API int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64_t val);
@@ -349,7 +352,7 @@ RTC_API uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
  * The difference of two samples of one start is what was counted between them, scaled to that time alone - the
  * difference of two estimates may be below 0 - and not known if others had the counters all of it.  Of
  * buffers that are not all of the same set nothing is changed, and the handler is told
- * (RTC_CPC_CONFLICTING_REQS).
+ * (RTC_CPC_CONFLICTING_REQS).  (libcpc's return an int.)
  */
 RTC_API void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
                              rtc_cpc_buf_t *right);

@@ -60,7 +60,8 @@ RTC_API int rtc_profile_close(rtc_profile_t *profile);
 RTC_API void *rtc_profile_context(rtc_profile_t *profile); /* NULL: it is none */
 
 /*
- * Counters (RTC_PROFILE_COUNTER) begin at 0 again, for this profile alone (libfabric's: no counter changes).
+ * Counters (RTC_PROFILE_COUNTER) begin at 0 again, for this profile alone (libfabric's: no counter changes, and
+ * nothing is returned).
  * -EINVAL: it is none, or flags are not 0.  -EBUSY: reads are under way.  -EDEADLK: called from a callback.
  * -EAGAIN, -ESRCH as for reads.
  */
@@ -163,7 +164,7 @@ RTC_API int rtc_profile_read_data(rtc_profile_t *profile, uint32_t id, void *dat
  * read is of its own moment.  flags: 0, or
  *   RTC_PROFILE_WITH_SITES   top_sites is in the snapshot, too: else -ENODATA, as it costs more than all the others
  * An inner one asks for no more than the outermost has (-ENODATA).  -EINVAL, -EAGAIN, -ESRCH as above; end: flags
- * are 0; -EINVAL, nothing was started.
+ * are 0; -EINVAL, nothing was started.  (libfabric's return nothing.)
  */
 enum { RTC_PROFILE_WITH_SITES = 1 << 0 };
 RTC_API int rtc_profile_start_reads(rtc_profile_t *profile, uint64_t flags);
