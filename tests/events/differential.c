@@ -1,7 +1,7 @@
 /*
  * differential.c - does what events tell agree with what the kernel has?
  *
- *     differential SEED OPERATIONS THREADS [EVERY [behind]]
+ *     differential SEED OPERATIONS THREADS [EVERY [behind|unheard|reconciled]]
  *
  * Operations at random: every call, every flag, right ones and wrong ones, on an arena of each thread's
  * own and on what the kernel placed.  A map is kept from events alone (feed.c), and after EVERY
@@ -11,6 +11,10 @@
  *
  * `behind`: every other call goes to the kernel by itself, as nobody in front of libc can see it (behind.h).
  *
+ * `unheard`: there are no handlers, as in nearly all programs, and no map but the runtime's, which has to be what the
+ * kernel has.  `reconciled`: the same with every other call behind its back: what it compares once is right the
+ * next time.  Both end by SIGKILL, having printed what the kernel has in the arenas, for who reads the run file.
+ *
  * rtc-build: shadow +feed.c -pthread
  */
 #include "feed.h"
@@ -18,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +69,13 @@ static unsigned threads;
 static uint64_t every;
 static pthread_barrier_t rest;
 static volatile bool over;
+static enum { FED, UNHEARD, RECONCILED } how;
+
+/* The range that `at` lies in, as far as is known. */
+static bool find(uint64_t at, struct map_region *r)
+{
+    return how == FED ? feed_find(at, r) : feed_find_kernels(at, r);
+}
 
 static uint64_t draw(struct actor *a, uint64_t below)
 {
@@ -218,7 +230,7 @@ static bool call_mremap(struct actor *a)
     if (one_in(a, 60))
         flags |= 64;
     /* An attachment that has outgrown its segment is what no map can know: shmdt looks at its parts. */
-    if (feed_find(from.at, &r) && r.device == DEVICE_SHM && new > r.end - from.at)
+    if (find(from.at, &r) && r.device == DEVICE_SHM && new > r.end - from.at)
         new = r.end - from.at;
     snprintf(a->last, sizeof a->last, "mremap %lx %lx %lx flags %x to %p", from.at, old, new, flags, target);
     void *at = mremap((void *)from.at, old, new, flags, target);
@@ -236,9 +248,11 @@ static bool call_mprotect(struct actor *a)
     int prot = rights(a);
     struct map_region r;
     /* Of read-only attachments the kernel refuses PROT_WRITE, having changed what lies before. */
-    for (uint64_t at = w.at; at < w.at + w.bytes; at += FEED_PAGE)
-        if (feed_find(at, &r) && r.device == DEVICE_SHM)
-            prot &= ~PROT_WRITE;
+    for (uint64_t at = w.at; prot & PROT_WRITE && at < w.at + w.bytes; at += FEED_PAGE)
+        if (find(at, &r)) {
+            prot &= r.device == DEVICE_SHM ? ~PROT_WRITE : prot;
+            at = r.end - FEED_PAGE;
+        }
     if (one_in(a, 40))
         w.at += 8;
     snprintf(a->last, sizeof a->last, "mprotect %lx %lx %d", w.at, w.bytes, prot);
@@ -289,7 +303,7 @@ static bool call_shmdt(struct actor *a)
 {
     struct where w = somewhere(a);
     struct map_region r;
-    if (feed_find(w.at, &r) && r.device == DEVICE_SHM)
+    if (find(w.at, &r) && r.device == DEVICE_SHM)
         w.at = r.start - (one_in(a, 2) ? r.offset : 0);
     snprintf(a->last, sizeof a->last, "shmdt %lx", w.at);
     return shmdt((void *)w.at) == 0;
@@ -310,9 +324,9 @@ static bool call_file_pages(struct actor *a)
 {
     struct where w = something(a);
     struct map_region r;
-    if (feed_find(w.at, &r) && r.device == DEVICE_SHM) /* as with mremap */
+    if (find(w.at, &r) && r.device == DEVICE_SHM) /* as with mremap */
         return false;
-    if (!one_in(a, 5) && feed_find(w.at, &r) && w.bytes > r.end - w.at)
+    if (!one_in(a, 5) && find(w.at, &r) && w.bytes > r.end - w.at)
         w.bytes = r.end - w.at;
     int prot = one_in(a, 20) ? PROT_READ : 0, flags = one_in(a, 3) ? MAP_NONBLOCK : 0;
     uint64_t page = draw(a, 30);
@@ -383,13 +397,44 @@ static void tear_down(void)
         shmctl(segment[i], IPC_RMID, NULL);
 }
 
+static unsigned compare(void)
+{
+    unsigned differences = how == FED ? feed_compare() : 0;
+    if (how == RECONCILED && rtc_event_compare() < 0)
+        abort();
+    long own = rtc_event_compare();
+    if (own)
+        fprintf(stderr, "differs: the runtime's map says %ld\n", own);
+    return differences + (own != 0);
+}
+
+/* As /proc/self/maps has them, then the end. */
+static void leave_arenas(void)
+{
+    char line[1024];
+    unsigned long start;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%lx", &start) == 1 && start - ARENA_AT < THREADS_MAX * ARENA_APART)
+            fputs(line, stdout);
+    fflush(stdout);
+    raise(SIGKILL);
+}
+
+static void take_way(const char *name)
+{
+    how = strcmp(name, "unheard") == 0 ? UNHEARD : strcmp(name, "reconciled") == 0 ? RECONCILED : FED;
+    calls_behind = how == RECONCILED || strcmp(name, "behind") == 0;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint64_t operations = argc > 2 ? strtoull(argv[2], NULL, 0) : 20000, done = 0, failed = 0;
     threads = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     every = argc > 4 ? strtoull(argv[4], NULL, 0) : 1000;
-    calls_behind = argc > 5;
+    const char *way = argc > 5 ? argv[5] : "";
+    take_way(way);
     if (!rtc_event_set_handler || threads < 1 || threads > THREADS_MAX || !every)
         return 2;
     set_up(seed);
@@ -399,16 +444,13 @@ int main(int argc, char **argv)
         if (pthread_create(&thread[i], NULL, run, &actor[i]))
             abort();
     unsigned differences = 0;
-    feed_start();
+    if (how == FED)
+        feed_start();
     rtc_event_compare();
     pthread_barrier_wait(&rest);
     while (!over) {
         pthread_barrier_wait(&rest);
-        differences = feed_compare();
-        long own = rtc_event_compare();
-        if (own)
-            fprintf(stderr, "differs: the runtime's map says %ld\n", own);
-        differences += own != 0;
+        differences = compare();
         done += every * threads;
         over = differences || done >= operations;
         pthread_barrier_wait(&rest);
@@ -420,9 +462,10 @@ int main(int argc, char **argv)
     tear_down();
     printf("%u differences, %lu operations, %lu failed, %u ranges\n", differences, done, failed, feed_ranges());
     if (differences)
-        fprintf(stderr, "to have it again: differential %lu %lu %u %lu%s\n", seed, done, threads, every,
-                calls_behind ? " behind" : "");
+        fprintf(stderr, "to have it again: differential %lu %lu %u %lu %s\n", seed, done, threads, every, way);
     for (unsigned i = 0; differences && i < threads; i++)
         fprintf(stderr, "  last: %s\n", actor[i].last);
+    if (how != FED && !differences)
+        leave_arenas();
     return differences != 0;
 }

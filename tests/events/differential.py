@@ -4,6 +4,7 @@
 # rtc-test: events/differential_full full 1200 --full
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
@@ -28,6 +29,34 @@ def agrees(threads, ci, full, how='functions'):
     return check
 
 
+RANGE = re.compile(r'^ *([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][sp]) ', re.M)
+
+
+def pages(text):
+    """The rights of each page in the arenas."""
+    return {page: rights for start, end, rights in RANGE.findall(text) if int(start, 16) >> 36 == 0x200
+            for page in range(int(start, 16), int(end, 16), 4096)}
+
+
+def own(way, threads, ci, full):
+    """The runtime's map, without any handler, by itself and as the run file has it at the end."""
+    def check(stage):
+        seed = int.from_bytes(os.urandom(3), 'little') if stage.full else stage.seed
+        count = stage.sample(ci, full)
+        run = Run(stage, [stage.program('events/differential'), str(seed), str(count), str(threads),
+                          str(stage.sample(250, 2000)), way], how='hand', options=['leaks=no']).wait(600)
+        said, _, rest = run.out.decode().partition('\n')
+        match = re.fullmatch(r'0 differences, (\d+) operations, (\d+) failed, 0 ranges', said)
+        must(match and run.status == -9, 'seed', seed, said, run.status, run.err.decode()[:1500])
+        must(count * 0.2 < int(match[2]) < count * 0.6, 'too many or too few failed:', said)
+        listed = subprocess.run([stage.rtcheck, 'events', run.pool_file()], capture_output=True, text=True, timeout=60)
+        theirs, ours = pages(rest), pages(listed.stdout)
+        must(listed.returncode == 0 and len(theirs) > 50 and theirs == ours, 'seed', seed,
+             sorted(set(theirs.items()) ^ set(ours.items()))[:9], listed.stderr)
+        return 'seed %d, %s operations, %d pages' % (seed, match[1], len(theirs))
+    return check
+
+
 def unseen(stage):
     """Without events=all those calls are not seen."""
     run = Run(stage, [stage.program('events/differential'), '5', '2000', '1', '500', 'behind'], how='hand').wait(60)
@@ -37,4 +66,6 @@ def unseen(stage):
 if __name__ == '__main__':
     main([('one_thread', agrees(1, 20000, 1000000)), ('four_threads', agrees(4, 20000, 400000)),
           ('behind', agrees(1, 10000, 400000, 'behind')), ('four_behind', agrees(4, 10000, 200000, 'behind')),
+          ('unheard', own('unheard', 1, 4000, 400000)), ('four_unheard', own('unheard', 4, 4000, 200000)),
+          ('reconciled', own('reconciled', 1, 4000, 200000)), ('four_reconciled', own('reconciled', 4, 4000, 100000)),
           ('unseen', unseen)])

@@ -467,6 +467,21 @@ bool feed_find(uint64_t at, struct map_region *r)
     return there;
 }
 
+bool feed_find_kernels(uint64_t at, struct map_region *r)
+{
+    char line[1024];
+    struct map_region one;
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    must(f != NULL, "/proc/self/maps");
+    while (!found && fgets(line, sizeof line, f))
+        found = parse(line, &one) && one.start <= at && at < one.end;
+    fclose(f);
+    if (found)
+        *r = one;
+    return found;
+}
+
 uint32_t feed_ranges(void)
 {
     return maps.count;

@@ -20,6 +20,9 @@ void feed_start(void);
 /* The range that `at` lies in, or *r unchanged and false. */
 bool feed_find(uint64_t at, struct map_region *r);
 
+/* The same by what the kernel says. */
+bool feed_find_kernels(uint64_t at, struct map_region *r);
+
 /*
  * Compares with /proc/self/maps, without the runtime's own areas and the stack; nobody may change anything
  * meanwhile.  The number of differences, which are said on stderr.
