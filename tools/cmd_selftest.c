@@ -298,6 +298,21 @@ static void loaded_library(void)
     (void)dlopen("libutil.so.1", RTLD_NOW);
 }
 
+static void *(*mmap_of_another)(void *, size_t, int, int, int, off_t);
+
+/* A namespace of the loader's has a libc of its own. */
+static void enter_namespace(void)
+{
+    void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW), *f = libc ? dlsym(libc, "mmap") : NULL;
+    memcpy(&mmap_of_another, &f, sizeof f);
+}
+
+static void library_apart(void)
+{
+    if (mmap_of_another)
+        mmap_of_another(NULL, 3 * PAGE, PROT_NONE, PLAIN, -1, 0);
+}
+
 static const struct {
     const char *name;
     void (*act)(void);
@@ -306,11 +321,13 @@ static const struct {
     {"thread with raw syscalls", raw_thread},
     {"libc's own: stacks", thread_stack},
     {"loader's own: libraries", loaded_library},
+    {"library in a namespace", library_apart}, /* by dlmopen */
 };
 
 static void try_unseen(bool all)
 {
     puts(all ? "Calls that come by no function of libc's:" : "What cannot be seen:");
+    enter_namespace();
     for (size_t i = 0; i < countof(unseen); i++) {
         rtc_event_compare();
         seen = 0;

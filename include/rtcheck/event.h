@@ -4,9 +4,9 @@
  * The contract is that of UCX's ucm (its names with rtc_event_ in place of ucm_), so that code written
  * for it carries over; where this one differs it says so.  Calls are seen because our library stands in
  * front of libc (LD_PRELOAD): no code is patched.  What libc does for itself (stacks of threads, its
- * own heap, loading of libraries) and raw system calls are not seen, but with the option events=all
- * (rtc_event_dispatched says what it costs).  Mappings of the runtime itself
- * never make events, but for the heap that it serves malloc from: see below.
+ * own heap, loading of libraries), raw system calls, and what libraries do that dlmopen has loaded into a namespace
+ * with a libc of its own, are not seen, but with the option events=all (rtc_event_dispatched says what it costs).
+ * Mappings of the runtime itself never make events, but for the heap that it serves malloc from: see below.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
  * runtime is not there.  Ask once, e.g. `if (rtc_event_set_handler)`.  (With clang a program has to be

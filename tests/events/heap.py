@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A cache of registered memory keyed by address (heap.c) never believes in pages that the heap gave back: told by us,
-and by UCX's libucm, whichever of the two is loaded first."""
+and by UCX's libucm, whichever of the two is loaded first.  And C++'s memory is told of, also under other parameters of
+malloc's (heap_cxx.cc)."""
 # rtc-test: events/heap ci 120
 import os
 import re
@@ -46,8 +47,16 @@ def ucm_first(stage):
     return '%d hits, %d forgotten' % (hits, forgotten)
 
 
+def told(case):
+    def check(stage):
+        run = Run(stage, [stage.program('events/heap_cxx'), case]).wait()
+        must((run.status, run.out) == (0, b'told\n'), run.status, run.out, run.err[-1000:])
+    return check
+
+
 if __name__ == '__main__':
-    main([('deaf', deaf), ('rtcheck', heard('rtcheck', 1)), ('rtcheck_4_threads', heard('rtcheck', 4)),
+    main([('objects', told('objects')), ('parameters', told('parameters')),
+          ('deaf', deaf), ('rtcheck', heard('rtcheck', 1)), ('rtcheck_4_threads', heard('rtcheck', 4)),
           ('rtcheck_by_hand', heard('rtcheck', 2, 'hand')),
           ('ucm', heard('ucm', 1)), ('ucm_4_threads', heard('ucm', 4)), ('ucm_by_hand', heard('ucm', 2, 'hand')),
           ('ucm_first', ucm_first)])

@@ -1,0 +1,109 @@
+/*
+ * heap_cxx.cc - what C++ allocates, and what does after malloc's parameters were changed, beside a handler: it was
+ * told of where it lies, and of each page of it that went.
+ *
+ *     heap_cxx objects|parameters
+ */
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <malloc.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rtcheck/event.h"
+
+static const size_t big = 40ul << 20;
+
+static struct {
+    unsigned type;
+    uintptr_t start, end;
+} told[4096];
+static std::atomic<unsigned> told_count;
+
+static void note(unsigned type, union rtc_event *e, void *)
+{
+    unsigned n = told_count++;
+    uintptr_t start = (uintptr_t)e->vm_mapped.address;
+    assert(n < sizeof told / sizeof told[0]);
+    told[n] = {type, start, start + e->vm_mapped.size};
+}
+
+/* The range that the middle of it lies in: where it begins there may have been room. */
+static bool is_told(unsigned type, uintptr_t at)
+{
+    for (unsigned i = 0; i < told_count; i++)
+        if (told[i].type == type && told[i].start <= at + big / 2 && at + big / 2 < told[i].end)
+            return true;
+    return false;
+}
+
+static uintptr_t check(const void *at)
+{
+    assert(is_told(RTC_EVENT_VM_MAPPED, (uintptr_t)at) && !is_told(RTC_EVENT_VM_UNMAPPED, (uintptr_t)at));
+    return (uintptr_t)at;
+}
+
+static void objects()
+{
+    uintptr_t was[5];
+    {
+        auto *one = new char[big];
+        std::unique_ptr<double[]> array(new double[big / sizeof(double)]);
+        std::vector<int> vector(big / sizeof(int), 5);
+        std::string text(big, 'x');
+        struct alignas(4096) page { char bytes[4096]; };
+        auto *aligned = new page[big / sizeof(page)];
+        const void *at[] = {one, array.get(), vector.data(), text.data(), aligned};
+        for (unsigned i = 0; i < 5; i++)
+            was[i] = check(at[i]);
+        delete[] one;
+        delete[] aligned;
+    }
+    for (uintptr_t at : was)
+        assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
+    std::vector<char> grows;
+    while (grows.size() < big)
+        grows.insert(grows.end(), 100000, 'x');
+    uintptr_t at = (uintptr_t)grows.data();
+    told_count = 0;
+    std::vector<char>().swap(grows);
+    assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
+}
+
+/* They are accepted, and change nothing of that. */
+static void parameters()
+{
+    static const int all[][2] = {{M_MMAP_THRESHOLD, 64 << 10}, {M_TRIM_THRESHOLD, 1 << 30}, {M_TOP_PAD, 1 << 20},
+                                 {M_MMAP_MAX, 0}};
+    for (auto &one : all) {
+        void *kept = malloc(big), *block = malloc(big);
+        assert(kept && block && mallopt(one[0], one[1]) == 1);
+        uintptr_t was = check(block);
+        memset(block, 7, big);
+        free(block);
+        assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
+        told_count = 0;
+        block = realloc(kept, 2 * big);
+        assert(block && is_told(RTC_EVENT_VM_MAPPED, (uintptr_t)block + big));
+        was = (uintptr_t)block;
+        free(block);
+        assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
+        told_count = 0;
+        new char[3 * big]; /* what comes next lies elsewhere */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    assert(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, note, nullptr) == 0);
+    if (argc > 1 && strcmp(argv[1], "objects") == 0)
+        objects();
+    else
+        parameters();
+    puts("told");
+    return 0;
+}
