@@ -191,7 +191,7 @@ static void sources_put(const struct own_share *sum, const struct page *page)
 {
     uint64_t timed = 0, operations = 0;
 
-    for (uint32_t i = COST_ALLOCATE; i <= COST_RESIZE; i++) {
+    for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
         timed += sum->work[i].timed;
         operations += sum->work[i].operations;
     }

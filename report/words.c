@@ -15,7 +15,7 @@ const char *base_name(const char *path)
 
 const char *cost_work_name(uint32_t work)
 {
-    static const char *const names[] = {"allocate", "free", "resize", "unwind", "quarantine", "scan", "start"};
+    static const char *const names[] = {"allocate", "free", "resize", "events", "unwind", "quarantine", "scan", "start"};
     static_assert(countof(names) == COST_WORK_COUNT, "a name for each");
     return work < countof(names) ? names[work] : "?";
 }

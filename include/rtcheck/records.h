@@ -417,16 +417,17 @@ enum cost_work {
     COST_ALLOCATE = 0,
     COST_FREE = 1,
     COST_RESIZE = 2,     /* realloc, also what it allocates, copies and frees */
-    COST_OPERATION_COUNT = 3,
-    COST_UNWIND = 3,     /* the stacks of these */
-    COST_QUARANTINE = 4, /* blocks that are freed enter, others leave */
-    COST_SCAN = 5,       /* at the end or by request: damage, leaks, what is mapped */
-    COST_START = 6,
+    COST_EVENTS = 3,     /* a change of what is mapped: what is noted of it, before the call or behind it */
+    COST_OPERATION_COUNT = 4,
+    COST_UNWIND = 4,     /* the stacks of these */
+    COST_QUARANTINE = 5, /* blocks that are freed enter, others leave */
+    COST_SCAN = 6,       /* at the end or by request: damage, leaks, what is mapped */
+    COST_START = 7,
     COST_WORK_COUNT
 };
 
 /*
- * Some operations - of the first three - are timed and stand for others: ticks of the processor's clock,
+ * Some operations - of the first four - are timed and stand for others: ticks of the processor's clock,
  * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.
  */
 struct cost_done {
@@ -489,7 +490,7 @@ static_assert(sizeof(struct map_region) == 56, "on-file layout");
 static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 static_assert(sizeof(struct mark_record) == 48, "on-file layout");
 static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
-static_assert(sizeof(struct cost_record) == 2288, "on-file layout");
+static_assert(sizeof(struct cost_record) == 2368, "on-file layout");
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 
 #endif

@@ -273,7 +273,7 @@ static void note(struct cost_record *r, const struct thread *t, uint64_t all)
         return;
     count(&r->kernel_ticks, w->kernel_ticks * weight);
     _Atomic uint64_t *times = w->operation == COST_FREE ? r->free_times : r->alloc_times;
-    if (w->operation != COST_RESIZE)
+    if (w->operation <= COST_FREE)
         count(&times[cost_time_class(all)], weight);
 }
 

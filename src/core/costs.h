@@ -12,14 +12,19 @@ void costs_start(void);
 void costs_stop(void); /* the processor's clock is about to be forbidden */
 void costs_after_fork(void);
 
-/* Is the operation that begins one of those that are timed?  Each asks, once. */
-ALWAYS_INLINE bool cost_is_due(void)
+/* Is the operation that begins, of this thread, one of those that are timed?  Each asks, once. */
+ALWAYS_INLINE bool cost_is_due_of(struct thread *t)
 {
 #ifdef RTC_UNTIMED /* what tests/counters/accounting.py compares with */
     return false;
 #endif
+    return unlikely(--t->cost_left < 0);
+}
+
+ALWAYS_INLINE bool cost_is_due(void)
+{
     struct thread *t = self;
-    return t && unlikely(--t->cost_left < 0);
+    return t && cost_is_due_of(t);
 }
 
 /* Then: around the same call, made again. */

@@ -299,10 +299,23 @@ COLD void mapped_begin_slowly(struct mapped_call *c)
     section_end(&s);
 }
 
+static COLD void take_timed(struct mapped_call *c, uint64_t start, uint64_t end)
+{
+    enum cost_call call = cost_begin(COST_EVENTS, 0);
+    mapped_take(c, start, end);
+    cost_end(call);
+}
+
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
-    if (start >= end || !open_call(c, &s))
+    if (start >= end)
+        return;
+    if (cost_is_due()) {
+        take_timed(c, start, end);
+        return;
+    }
+    if (!open_call(c, &s))
         return;
     if (likely(take_map())) {
         take(c, start, end);
@@ -347,11 +360,24 @@ static void put_new(const struct map_region *r)
     map_put(r);
 }
 
+static COLD void new_timed(struct mapped_call *c, struct map_region *r)
+{
+    enum cost_call call = cost_begin(COST_EVENTS, 0);
+    mapped_new(c, r);
+    cost_end(call);
+}
+
 /* The stack is taken before the lock: it may need the depot's. */
 void mapped_new(struct mapped_call *c, struct map_region *r)
 {
     struct section s;
-    if (!c->t || r->start >= r->end || !section_begin(&s))
+    if (!c->t || r->start >= r->end)
+        return;
+    if (cost_is_due_of(c->t)) {
+        new_timed(c, r);
+        return;
+    }
+    if (!section_begin(&s))
         return;
     r->stack = c->at ? stack_put(s.t, c->at) : 0;
     if (likely(take_map())) {

@@ -22,7 +22,7 @@
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
-#define LONG_PROGRAM 1024    /* bytes of call frame information */
+#define LONG_PROGRAM 512     /* bytes of call frame information */
 #define ROW_NS 10000u        /* that a shorter one takes at most */
 static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
 

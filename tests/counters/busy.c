@@ -1,12 +1,13 @@
 /*
  * busy.c - allocates and frees, in a way whose costs are to be told.
  *
- *     busy plain | threads | forks | killed | forbidden | between
+ *     busy plain | threads | forks | killed | forbidden | between | maps
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,6 +59,15 @@ static void between(void)
     }
 }
 
+static void maps(void)
+{
+    for (int i = 0; i < PAIRS; i++) {
+        void *p = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED || munmap(p, 65536) != 0)
+            abort();
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -72,6 +82,8 @@ int main(int argc, char **argv)
         prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
     if (strcmp(how, "between") == 0)
         between();
+    if (strcmp(how, "maps") == 0)
+        maps();
     pairs(NULL);
     return 0;
 }

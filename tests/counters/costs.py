@@ -46,6 +46,17 @@ def counted(stage):
     must(abs(sum(share['work'][name]['faults'] or 0 for name in (*OPERATIONS, 'resize')) - share['faults']) <= 2, share)
 
 
+def maps(stage):
+    """What each call that maps or unmaps takes beside it: less than a ten-thousandth part of a second, and not nothing."""
+    self, log = run(stage, 'maps')
+    work = self['share']['work']
+    are_about([work['events']['operations']], 2 * PAIRS, 'maps')
+    are_about(operations(self), 2 * PAIRS, 'maps')
+    each = work['events']['ns'] / (2 * PAIRS)
+    must(5 < each < 100000 and 'events ' in log, each, log)
+    return '%.0f ns each' % each
+
+
 def cycles(stage):
     """At the rate of the run's own counter, or for the same reason none."""
     done = Run(stage, [stage.program('counters/busy'), 'plain'], options=['counters=faults,cycles']).wait()
@@ -96,4 +107,4 @@ def switched_off(stage):
     must('our share: n/a: nothing was timed: cost-every=0\n' in log, log)
 
 
-main([(f.__name__, f) for f in (counted, cycles, killed, forbidden, between, too_few, switched_off)])
+main([(f.__name__, f) for f in (counted, maps, cycles, killed, forbidden, between, too_few, switched_off)])
