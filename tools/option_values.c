@@ -147,108 +147,82 @@ static void format_leak_kinds(unsigned kinds, char *out, size_t room)
         snprintf(out, room, "none");
 }
 
+/* What is to be given, by kind. */
+static const char *const wishes[] = {
+    [KIND_FLAG] = "yes or no",
+    [KIND_SIZE] = "a size in bytes (k, m, g for more)",
+    [KIND_PATH] = "a path",
+    [KIND_PATHS] = "a path",
+    [KIND_GEN] = "no, yes or all",
+    [KIND_NUMBER] = "a number up to 1000000",
+    [KIND_BYTE] = "a byte (0..255, 0x.., or no)",
+    [KIND_HEAP] = "private or file",
+    [KIND_EVENTS] = "calls or all",
+    [KIND_FRAMES] = "a number from 0 to 64",
+    [KIND_LIMIT] = "a number from 1 to 10000",
+    [KIND_ON_ERROR] = "continue, stop, abort or debugger",
+    [KIND_CALLERS] = "a number from 1 to 64",
+    [KIND_MATCH] = "a number from 1 to 64, or all",
+    [KIND_AT_EXIT] = "on, off or verbose",
+    [KIND_COLOR] = "auto, always or never",
+    [KIND_FORMAT] = "text, valgrind, ctest, lsan, asan, gcc or github",
+    [KIND_TOOL] = "memcheck, the only one of valgrind's that there is here",
+    [KIND_ANNOTATE] = "no, yes or auto",
+    [KIND_MAP] = "FROM=TO",
+    [KIND_LEAK_CHECK] = "no, summary, table, yes or full",
+    [KIND_RESOLUTION] = "low, med or high",
+    [KIND_LEAK_KINDS] = "all, none, or some of definite,indirect,possible,reachable,mapped",
+};
+static_assert(countof(wishes) == KIND_LEAK_KINDS + 1, "one for each kind");
+
 const char *value_wish(int kind)
 {
-    switch (kind) {
-    case KIND_FLAG:
-        return "yes or no";
-    case KIND_SIZE:
-        return "a size in bytes (k, m, g for more)";
-    case KIND_BYTE:
-        return "a byte (0..255, 0x.., or no)";
-    case KIND_HEAP:
-        return "private or file";
-    case KIND_EVENTS:
-        return "calls or all";
-    case KIND_FRAMES:
-        return "a number from 0 to 64";
-    case KIND_LIMIT:
-        return "a number from 1 to 10000";
-    case KIND_ON_ERROR:
-        return "continue, stop, abort or debugger";
-    case KIND_CALLERS:
-        return "a number from 1 to 64";
-    case KIND_MATCH:
-        return "a number from 1 to 64, or all";
-    case KIND_AT_EXIT:
-        return "on, off or verbose";
-    case KIND_LEAK_CHECK:
-        return "no, summary, table, yes or full";
-    case KIND_RESOLUTION:
-        return "low, med or high";
-    case KIND_LEAK_KINDS:
-        return "all, none, or some of definite,indirect,possible,reachable";
-    case KIND_NUMBER:
-        return "a number up to 1000000";
-    case KIND_GEN:
-        return "no, yes or all";
-    case KIND_COLOR:
-        return "auto, always or never";
-    case KIND_FORMAT:
-        return "text, valgrind, ctest, lsan, asan, gcc or github";
-    case KIND_ANNOTATE:
-        return "no, yes or auto";
-    case KIND_MAP:
-        return "FROM=TO";
-    case KIND_TOOL:
-        return "memcheck, the only one of valgrind's that there is here";
-    default:
-        return "a path";
-    }
+    return wishes[kind];
 }
 
 /* The canonical text of `given`; false: it is not of the kind. */
+static bool give_text(const char *text, char *out, size_t room)
+{
+    snprintf(out, room, "%s", text);
+    return strlen(text) < room;
+}
+
+static bool give_number(uint64_t number, char *out, size_t room)
+{
+    return snprintf(out, room, "%llu", (unsigned long long)number) < (int)room;
+}
+
 bool value_canonical(int kind, const char *given, char *out, size_t room)
 {
     bool flag = false;
     uint64_t number = 0;
     unsigned kinds = 0;
+    if ((kind == KIND_MATCH && strcmp(given, "all") == 0) || (kind == KIND_BYTE && strcmp(given, "no") == 0))
+        return give_text(given, out, room);
     switch (kind) {
     case KIND_FLAG:
-        if (!parse_flag(given, &flag))
-            return false;
-        snprintf(out, room, "%s", flag ? "yes" : "no");
-        return true;
+        return parse_flag(given, &flag) && give_text(flag ? "yes" : "no", out, room);
     case KIND_SIZE:
-        if (!parse_size(given, &number))
-            return false;
-        snprintf(out, room, "%llu", (unsigned long long)number);
-        return true;
+        return parse_size(given, &number) && give_number(number, out, room);
     case KIND_FRAMES:
     case KIND_LIMIT:
     case KIND_CALLERS:
     case KIND_NUMBER:
-        if (!parse_ranged(kind, given, &number))
-            return false;
-        snprintf(out, room, "%llu", (unsigned long long)number);
-        return true;
     case KIND_MATCH:
-        if (strcmp(given, "all") == 0)
-            snprintf(out, room, "all");
-        else if (parse_ranged(kind, given, &number))
-            snprintf(out, room, "%llu", (unsigned long long)number);
-        else
-            return false;
-        return true;
+        return parse_ranged(kind, given, &number) && give_number(number, out, room);
+    case KIND_BYTE:
+        return parse_byte(given, &number) && give_number(number, out, room);
     case KIND_LEAK_KINDS:
         if (!parse_leak_kinds(given, &kinds))
             return false;
         format_leak_kinds(kinds, out, room);
         return true;
     case KIND_MAP:
-        snprintf(out, room, "%s", given);
-        return strlen(given) < room && (!*given || (*given != '=' && strchr(given, '=')));
-    case KIND_BYTE:
-        if (strcmp(given, "no") != 0 && !parse_byte(given, &number))
-            return false;
-        if (strcmp(given, "no") == 0)
-            snprintf(out, room, "no");
-        else
-            snprintf(out, room, "%llu", (unsigned long long)number);
-        return true;
+        return give_text(given, out, room) && (!*given || (*given != '=' && strchr(given, '=')));
+    case KIND_PATH:
+    case KIND_PATHS:
+        return give_text(given, out, room);
     default:
-        snprintf(out, room, "%s", given);
-        return strlen(given) < room &&
-               (kind == KIND_PATH || kind == KIND_PATHS || is_word_of(kind, given));
+        return give_text(given, out, room) && is_word_of(kind, given);
     }
 }
