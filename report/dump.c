@@ -81,7 +81,7 @@ static void dump_leases(const struct view *v, FILE *out)
 
 /* ---- images -------------------------------------------------------------------------------- */
 
-static void dump_image(const struct image_header *h, FILE *out)
+static void dump_image_life(const struct image_header *h, FILE *out)
 {
     fprintf(out, " image %u parent=%u pid=%u ppid=%u how=%s state=%s flags=0x%x\n", h->image,
             h->parent, h->pid, h->ppid, how_name(h->how), NAME(image_states, h->state), h->flags);
@@ -100,6 +100,10 @@ static void dump_image(const struct image_header *h, FILE *out)
         if (h->lost_features >> n & 1)
             fprintf(out, ",%s", feature_name(n));
     fputc('\n', out);
+}
+
+static void dump_image_counts(const struct image_header *h, FILE *out)
+{
     fprintf(out,
             " image depot_nodes=%llu depot_stacks=%llu depot_bytes=%llu pc_count=%llu "
             "pc_bytes=%llu\n",
@@ -126,6 +130,12 @@ static void dump_image(const struct image_header *h, FILE *out)
             "leak_checks=%u\n",
             h->leak_check, h->threads_unheard, ull(h->leak_ns), ull(h->root_bytes),
             ull(h->root_bytes_skipped), h->marks, h->leak_checks);
+}
+
+static void dump_image(const struct image_header *h, FILE *out)
+{
+    dump_image_life(h, out);
+    dump_image_counts(h, out);
     fputs(" image exe=", out);
     text_put(out, h->exe);
     fputs(" argv=", out);
