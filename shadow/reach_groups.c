@@ -20,23 +20,28 @@ static struct leak_group *group_new(struct reach_scan *r, uint32_t *place, uint3
     return g;
 }
 
+/* Where the number of this group stands, or is to stand: there is room. */
+static uint32_t *group_place(struct reach_scan *r, uint32_t stack, enum reach as)
+{
+    for (uint32_t i = (uint32_t)((stack * 8ull + as) * 0x9e3779b97f4a7c15ull >> 32);; i++) {
+        uint32_t *place = &r->group_of[i & r->group_mask];
+        if (!*place)
+            return place;
+        const struct leak_group *g = r->group + (*place - 1);
+        if (g->stack == stack && atomic_load_explicit(&g->reach, memory_order_relaxed) == as)
+            return place;
+    }
+}
+
 /* A full table keeps room for stack 0. */
 static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum reach as)
 {
-    for (;; stack = 0) {
-        uint32_t i = (uint32_t)((stack * 8ull + as) * 0x9e3779b97f4a7c15ull >> 32);
-        for (;; i++) {
-            uint32_t *place = &r->group_of[i & r->group_mask];
-            if (!*place) {
-                if (stack == 0 || r->groups + REACH_COUNT < r->groups_max)
-                    return group_new(r, place, stack, as);
-                break;
-            }
-            struct leak_group *g = r->group + (*place - 1);
-            if (g->stack == stack && atomic_load_explicit(&g->reach, memory_order_relaxed) == as)
-                return g;
-        }
+    uint32_t *place = group_place(r, stack, as);
+    if (!*place && stack != 0 && r->groups + REACH_COUNT >= r->groups_max) {
+        stack = 0;
+        place = group_place(r, stack, as);
     }
+    return *place ? r->group + (*place - 1) : group_new(r, place, stack, as);
 }
 
 /* The block that a pointer lies in. */
