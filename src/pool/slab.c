@@ -261,6 +261,17 @@ void slab_drain(struct thread *t)
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
+/* A free one of 64 slots of a slab that handlers share; NULL: all are taken. */
+static void *take_of_word(uint32_t k, uint32_t w)
+{
+    uint64_t *word = &note_of(handler_slab[k])->free[w];
+    uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (seen)
+        if (__atomic_compare_exchange_n(word, &seen, seen & (seen - 1), true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return slot_address(handler_slab[k], SIZE_CLASSES + k, w * 64 + (uint32_t)__builtin_ctzll(seen));
+    return NULL;
+}
+
 void *slab_take_in_handler(size_t request, size_t align)
 {
     for (uint32_t k = 0; k < HANDLER_CLASSES; k++) {
@@ -268,14 +279,10 @@ void *slab_take_in_handler(size_t request, size_t align)
         if (request >= c->slot_bytes || align > c->slot_bytes || align > UNIT_BYTES ||
             !handler_slab[k])
             continue;
-        struct unit_note *note = note_of(handler_slab[k]);
         for (uint32_t w = 0; w <= (c->slots - 1u) / 64; w++) {
-            uint64_t seen = __atomic_load_n(&note->free[w], __ATOMIC_RELAXED);
-            while (seen)
-                if (__atomic_compare_exchange_n(&note->free[w], &seen, seen & (seen - 1), true,
-                                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-                    return slot_address(handler_slab[k], SIZE_CLASSES + k,
-                                        w * 64 + (uint32_t)__builtin_ctzll(seen));
+            void *slot = take_of_word(k, w);
+            if (slot)
+                return slot;
         }
     }
     return NULL;
