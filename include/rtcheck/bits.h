@@ -19,11 +19,13 @@ static inline uint64_t align_up(uint64_t n, uint64_t align)
     return (n + align - 1) & ~(align - 1);
 }
 
+/* Rounds it down; align as above. */
 static inline uint64_t align_down(uint64_t n, uint64_t align)
 {
     return n & ~(align - 1);
 }
 
+/* A power of two: 0 is none. */
 static inline bool is_pow2(uint64_t n)
 {
     return n != 0 && (n & (n - 1)) == 0;

@@ -12,7 +12,8 @@
  *
  * Unless a function says otherwise:
  *   - ints that are status return 0, or -1 with errno; errno is left alone on success.
- *   - EINVAL also means: the handle, the set or the buffer is none, or belongs to another handle.
+ *   - EINVAL also means: the handle, the set, the buffer or the context is none, or belongs to another
+ *     handle.  What returns no status answers 0 or NULL then, or does nothing.
  *   - a function may be called by any thread, and by signal handlers: signals are blocked meanwhile
  *     (not by handlers in a program that has entered a sandbox, where they cannot be).  One handle may be
  *     used by several threads at once.  Functions on buffers lock nothing: a buffer is used by one thread
@@ -269,7 +270,7 @@ RTC_API rtc_pctx_t *rtc_pctx_create(const char *file, char *const argv[]);
 
 RTC_API pid_t rtc_pctx_pid(rtc_pctx_t *pctx); /* -1: it is none */
 
-/* A created process goes on.  The context is gone; what is bound counts until it is unbound. */
+/* A created process goes on.  The context, of either kind, is gone; what is bound counts until it is unbound. */
 RTC_API int rtc_pctx_release(rtc_pctx_t *pctx);
 
 /*
@@ -310,6 +311,7 @@ RTC_API int rtc_cpc_overflow_index(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int fd);
  * is sampled into, zeroed, set or copied into (libcpc's begins with zeros).
  */
 RTC_API rtc_cpc_buf_t *rtc_cpc_buf_create(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
+/* No other thread uses it any more. */
 RTC_API int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 
 /*
@@ -341,8 +343,10 @@ struct rtc_cpc_reading {
 RTC_API int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index,
                                 struct rtc_cpc_reading *out);
 
-/* When it was sampled; and for how long its set had been running then, in nanoseconds of CPU time (libcpc: */
-/* cycles).  0: never. */
+/*
+ * When it was sampled; and for how long its set had been running then, in nanoseconds of CPU time (libcpc:
+ * cycles).  0: never.
+ */
 RTC_API int64_t rtc_cpc_buf_hrtime(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 RTC_API uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 
@@ -358,6 +362,7 @@ RTC_API void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_
                              rtc_cpc_buf_t *right);
 RTC_API void rtc_cpc_buf_add(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
                              rtc_cpc_buf_t *right);
+/* dest becomes as src is, also in what is not known.  Of two that are not of the same set: as above. */
 RTC_API void rtc_cpc_buf_copy(rtc_cpc_t *cpc, rtc_cpc_buf_t *dest, rtc_cpc_buf_t *src);
 
 /* Values, time and ticks become 0, known. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Ones from bit `from` to bit `to`, both included; from <= to <= 63. */
 static inline uint64_t format_bits(uint64_t from, uint64_t to)
 {
     return (to == 63 ? 0 : 1ull << (to + 1)) - (1ull << from);
