@@ -27,7 +27,7 @@ ALWAYS_INLINE uint32_t hints_mark_now(void)
 
 /* From now on blocks are of the next mark: its number; 0: there are no more (BLOCK_MARK_MASK). */
 uint32_t hints_next_mark(void);
-/* What this thread allocates until as many calls of hints_heed is no leak.  Signal-safe. */
+/* What this thread allocates until as many calls of hints_heed_new is no leak.  Signal-safe. */
 void hints_ignore_new(void);
 void hints_heed_new(void);
 /* The block that p points into is no leak, and what it holds is none.  false: there is no such block. */

@@ -126,7 +126,7 @@ __asm__(".type dispatch_call, @function\n"
         "1:\n" GO_ON
         ".size dispatch_fork, .-dispatch_fork\n"
 
-        /* With other arguments: they are put back from struct dispatch_changed. */
+        /* With other arguments: they are put back from struct dispatch_kept. */
         ".type dispatch_change, @function\n"
         ".hidden dispatch_change\n"
         ".globl dispatch_change\n"
