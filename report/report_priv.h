@@ -1,39 +1,50 @@
 /*
  * report_priv.h - what the files of report share.
  *
+ * Reading:
  *   view.c      the file: checked, area by area, in copies of our own
  *   images.c    which process images there are, and which of them are still needed by the living
  *   read.c      one image's areas -> what it had in use (read_blocks.c, by stack: counts.c), could not get at any
  *               more (read_leaks.c), had mapped (read_maps.c), its errors and texts; read_priv.h
  *   map.c       what its numbers mean: stacks, modules
- *   errors.c    what was found wrong in it
- *   leaks.c     which of its blocks it could not get at any more, and who points to the others
- *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   absorb.c    ended images out of a file that is still being written
  *   collect.c   the rest of them, at the end
- *   ids.c       names of findings that stay
- *   suppress_*  rules.h: suppressions, out of files of three grammars and of programs; patterns.h
- *   baseline.c  findings that are known, out of a file that json_scan.c reads
+ *   now.c       variables of a run that goes on
+ *   save.c      a run as a file for later; dump.c: as it is, for those who work on rtcheck
+ *
+ * What was found:
+ *   errors.c    what was found wrong in an image
+ *   leaks.c     which of its blocks it could not get at any more, and who points to the others; leak_rows.c: which
+ *               are told as one
+ *   sites.c     places in programs, each once: module + offset, and stacks of them
  *   group.c     records: blocks in use by site, sorted
- *   helper.c    the process that reads programs' files for us
- *   names.c     an address in a module -> its symbol
- *   symbolize.c module + offset -> function, file, line, what was inlined there
- *   symbolize_variable.c, variables.c  module + offset, or a place on a stack -> variable, element, member
- *   search.c    in what is sorted by where it begins
+ *   own_share.c what of the costs is the runtime's own
+ *   ids.c       names of findings that stay
+ *   suppress_*  rules.c: suppressions, out of files of three grammars and of programs; patterns.c, source_names.c
+ *   baseline.c  findings that are known, out of a file that json_scan.c reads
  *   live.c      errors of a run that goes on
  *   checks.c    leaks that it has looked for in mid-run
+ *
+ * Programs' files:
+ *   helper.c    the process that reads them for us; helper_answers.c
+ *   names.c     an address in a module -> its symbol; demangle.c
+ *   symbolize.c module + offset -> function, file, line (lines.c), what was inlined there (inlines.c)
+ *   calls.c     which function that allocates or frees a call leads to
+ *   places.c    what lies at an address of a program, or of a frame: symbolize_variable.c, locals.c, and what speaks
+ *               to libdwarf, variables.c and dwarf_*.c, which see nothing of this
+ *   search.c    in what is sorted by where it begins
+ *
+ * Saying it:
+ *   words.c     names of things, and amounts; word_errors.c and word_leaks.c have the sentences
+ *   print_*.c   what stands where: of our own text, of the JSON report (json.c), and of others' formats, which
+ *               findings.c gives one list of everything, and source_paths.c the paths of sources
+ *   complain.c  what is wrong with a text that somebody wrote
+ *   write.c     files as a whole; write_file.c: the report in files beside the text
+ *   region_files.c  from which files what is mapped comes
  *   progress.c  a line for somebody who waits
- *   print_maps.c  --mappings
- *   print_dispatch.c  events=all
- *   own_share.c  what of the costs is the runtime's own
- *   print_events.c  what processes have mapped (region_files.c: from which files)
- *   now.c, print_now.c  variables of a run that goes on
- *   words.c     names of things, and amounts
- *   print_*.c   sentences
- *   findings.c, formats_priv.h  the same for others' formats, each in a print_*.c of its own
  *
  * What is known stands in known_priv.h: image_priv.h, place_priv.h, finding_priv.h.  What becomes of it
- * is not seen where it is read: words_priv.h and page_priv.h are for those who say something.
+ * is not seen where it is read: words_priv.h, page_priv.h and formats_priv.h are for those who say something.
  */
 #ifndef REPORT_PRIV_H
 #define REPORT_PRIV_H

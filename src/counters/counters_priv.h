@@ -13,6 +13,8 @@
  *   reading.c   what a number that was read means
  *   buf.c       arithmetic on what was read
  *   words.c     why a counter is not to be had
+ *
+ * profile_priv.h is the same of rtcheck/profile.h.
  */
 #ifndef COUNTERS_PRIV_H
 #define COUNTERS_PRIV_H
