@@ -4,10 +4,17 @@
 #include "core.h"
 
 #define FEW_THREADS 16u
+#define ROW_NS 10000u /* that a row of call frame information takes at most */
 
 static void long_end(uint64_t begun)
 {
     cost_phase_end(COST_UNWIND, begun);
+}
+
+static void row_made(void)
+{
+    if (self && self->timed)
+        self->cost.reason_ns += ROW_NS;
 }
 
 void stack_start(void)
@@ -16,7 +23,8 @@ void stack_start(void)
                                        .number = modules_number,
                                        .frames = rt.options.frames,
                                        .long_begin = rt.options.cost_every ? cost_phase_begin : NULL,
-                                       .long_end = long_end};
+                                       .long_end = long_end,
+                                       .row_made = row_made};
     unwind_start(&setup);
 }
 

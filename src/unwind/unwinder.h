@@ -31,6 +31,7 @@ struct unwind_setup {
     /* Around what takes long, for who wants to know how long; NULL: nobody does. */
     uint64_t (*long_begin)(void);
     void (*long_end)(uint64_t begun);
+    void (*row_made)(void); /* what takes longer than most, but not that long, is done; or NULL */
 };
 
 /* Without it every stack has one frame.  Once, before threads exist. */
