@@ -80,6 +80,16 @@ void row_behind_our_back(void)
     must(munmap(at, ROOM * PAGE + PAGE) == 0 && rtc_event_compare() == 0);
 }
 
+/* The map goes by the order of the calls: what is there now has the place of an earlier one that went. */
+void row_mapped_anew_where_one_went_unseen(void)
+{
+    begin_map();
+    char *first = some(1), *second = some(1);
+    must(munmap(first, PAGE) == 0 && syscall(SYS_munmap, second, PAGE) == 0);
+    must(mmap(second, PAGE, PROT_READ, PLAIN, -1, 0) == second);
+    must(rtc_event_compare() == 0);
+}
+
 static void *nothing(void *arg)
 {
     pthread_barrier_wait(arg);
