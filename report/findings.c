@@ -88,7 +88,7 @@ static const struct check checks[] = {
     {"mis", "mismatched free", "A block was freed by a function that does not belong to the one that allocated it, or with another size."},
     {"wua", "bad write", "Something was written behind or before a block, or into one that had been freed."},
     {"oom", "allocation failed", "More memory was asked for than there is."},
-    {"bum", "bad unmap", "Memory was unmapped that is not mapped, or that others use."},
+    {"bum", "bad unmap", "Memory was unmapped that is not mapped, or taken away from others who use it."},
     {"mel", "memory leak", "At the end of the program nothing pointed to this memory."},
     {"aib", "possible leak: address in block", "At the end of the program only pointers to its inside led to this memory."},
     {"air", "possible leak: address in register", "At the end of the program only a register led to this memory."},

@@ -389,13 +389,15 @@ static void word_bum(struct wording *w)
     const struct error *e = w->e;
     uint64_t hole = e->region.end - e->region.start;
 
-    fprintf(w->out, "munmap of %s ", size_text(e->bytes).text);
+    fprintf(w->out, "%s of %s ", entry_name(e->entry) ? entry_name(e->entry) : "munmap", size_text(e->bytes).text);
     if (e->block != 0) {
         fputs("over ", w->out);
         block_put(w);
         fputs(e->block_state == BLOCK_LIVE ? ": left as it is" : " that is free: left as it is", w->out);
     } else if (e->region.what == REGION_HEAP) {
         fputs("of the heap: left as it is", w->out);
+    } else if (e->region.what == REGION_NONE) {
+        fputs("over memory of the checker's own: refused", w->out);
     } else if (e->region.what == REGION_STACK_OTHER) {
         other_stack_put(w, "");
     } else if (hole >= e->bytes) {

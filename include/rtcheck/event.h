@@ -57,7 +57,8 @@ extern "C" {
  * Ranges are whole pages, rounded as the kernel rounds them; an empty one, or one that the kernel
  * refuses by its numbers alone (unaligned, size 0), is not announced.  The range of VM_MAPPED is the
  * result and the size that the caller gave, also where a handler changed the size.
- * MAP_FIXED_NOREPLACE replaces nothing.
+ * MAP_FIXED_NOREPLACE replaces nothing.  A call that would map over memory that the runtime uses is not made: it fails
+ * with ENOMEM, what was announced is cancelled, and its native event is not told.
  *
  * When the call then fails, VM_CANCELLED tells what of an announced range is still mapped as it was.
  * (ucm leaves its users to believe that it is gone.)  A kernel may fail MAP_FIXED and

@@ -131,6 +131,14 @@ ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, 
     return unlikely(unmap_is_special(c, start, end)) && unmap_look(c, start, end);
 }
 
+bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end);
+
+/* The same of [start, end), which is about to be mapped anew or moved by this call.  true: that is not to be made. */
+ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end)
+{
+    return start < end && unlikely(!c->t || !c->whole || unmap_is_heap(start, end)) && unmap_refuse(c, op, start, end);
+}
+
 /* ---- notice.c --------------------------------------------------------------------------------------- */
 
 /* Of the heap: these pages are about to go back to the kernel, and: these have come. */

@@ -10,6 +10,10 @@
  *
  * What is ours stays, the heap and all else: the kernel may have put some of it into a hole of the range, which
  * the program has made there, and without it we would be the ones who crash.
+ *
+ * For the same reason nothing is mapped over what we use: such a call fails for want of memory.  What we have only
+ * reserved (it has no rights) may be replaced: a program that knows where it wants its memory gets it there.  And so
+ * may what lies in a block: that is the program's own.
  */
 #include "core.h"
 
@@ -76,13 +80,14 @@ static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *regio
     return hole[0] < end;
 }
 
-static void tell(const struct mapped_call *c, uintptr_t start, uintptr_t end, const struct error_record *region)
+static void tell(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end,
+                 const struct error_record *region)
 {
     struct section s;
     if (!section_begin(&s))
         return;
     struct found f = pool_find((const void *)start);
-    struct error_call call = {.t = s.t, .go = s.go, .op = OP(MUNMAP, MALLOC), .stack = stack_put(s.t, c->at)};
+    struct error_call call = {.t = s.t, .go = s.go, .op = op, .stack = stack_put(s.t, c->at)};
     error_unmap(&call, start, end - start, region->region == REGION_HEAP ? &f : NULL, region);
     section_end(&s);
 }
@@ -97,9 +102,44 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
         os_next_own(start, &own, &own_end);
     bool ours = !c->whole && own < end;
     if (unmap_is_heap(start, end))
-        tell(c, start, end, &region);
+        tell(c, OP(MUNMAP, MALLOC), start, end, &region);
     else if (is_stack(c, start, end, &region) ||
              (!c->whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
-        tell(c, start, end, &region);
+        tell(c, OP(MUNMAP, MALLOC), start, end, &region);
     return ours;
+}
+
+/* Where the kernel cannot be asked only the heap is known to be. */
+static bool is_in_use(uintptr_t start, uintptr_t end)
+{
+    struct mappings all;
+    struct mapping m;
+    uintptr_t own, own_end;
+    bool found = false;
+    os_next_own(start, &own, &own_end);
+    if (own >= end)
+        return false;
+    if (os_mappings_open(&all))
+        return unmap_is_heap(start, end);
+    while (!found && os_mappings_next(&all, &m) && m.start < end) {
+        os_next_own(m.start > start ? m.start : start, &own, &own_end);
+        found = m.protection && m.end > start && own < (m.end < end ? m.end : end);
+    }
+    os_mappings_close(&all);
+    return found;
+}
+
+static bool is_in_a_block(uintptr_t start, uintptr_t end)
+{
+    struct known_block b;
+    return recording_find((const void *)start, &b) != KNOWN_NOT && end <= b.start + b.bytes;
+}
+
+COLD bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end)
+{
+    struct error_record region = {.region = unmap_is_heap(start, end) ? REGION_HEAP : REGION_NONE};
+    if (end > ADDRESSES_END || !is_in_use(start, end) || is_in_a_block(start, end))
+        return false;
+    tell(c, op, start, end, &region);
+    return true;
 }

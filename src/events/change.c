@@ -40,6 +40,8 @@ void *change_map(struct origin o, union rtc_event *e)
         over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));
         change_going(&c, over);
     }
+    if (change_refused(&c, OP(MMAP, MALLOC), over, NO_RANGE))
+        return MAP_FAILED;
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_MMAP, e);
     if (e->mmap.result != INVALID_POINTER) {

@@ -57,6 +57,11 @@ ALWAYS_INLINE void change_going(struct change *c, struct range r)
 void change_cancelled(struct change *c, struct range r);
 /* A call has failed: what of the announced range is mapped is what it was. */
 void change_stayed(struct change *c, struct range r);
+/*
+ * Some of what is about to be replaced, or moved, is the runtime's (unmap.c): the call is over, and has failed as if
+ * there was no room.
+ */
+bool change_refused(struct change *c, uint32_t op, struct range over, struct range from);
 
 #define PIECES_MAX 32u
 

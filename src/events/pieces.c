@@ -3,6 +3,8 @@
  */
 #include "change.h"
 
+#include <errno.h>
+
 void change_cancelled(struct change *c, struct range r)
 {
     change_tell(c, RTC_EVENT_VM_CANCELLED, r);
@@ -70,4 +72,16 @@ void change_stayed(struct change *c, struct range r)
     while (pieces_next(&r, &p))
         for (uint32_t i = 0; i < p.count; i++)
             change_cancelled(c, p.piece[i]);
+}
+
+bool change_refused(struct change *c, uint32_t op, struct range over, struct range from)
+{
+    if (likely(!unmap_refuses(&c->map, op, over.start, over.end) &&
+               !unmap_refuses(&c->map, op, from.start, from.end)))
+        return false;
+    change_stayed(c, from);
+    change_stayed(c, over);
+    errno = ENOMEM;
+    change_end(c);
+    return true;
 }

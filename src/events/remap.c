@@ -94,6 +94,8 @@ void *change_remap(struct origin o, union rtc_event *e)
     change_begin(&c, o);
     change_going(&c, from);
     change_going(&c, over);
+    if (change_refused(&c, OP(MREMAP, MALLOC), over, from))
+        return MAP_FAILED;
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_MREMAP, e);
     if (e->mremap.result == INVALID_POINTER) {

@@ -27,6 +27,8 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : NO_RANGE;
     change_begin(&c, o);
     change_going(&c, over);
+    if (change_refused(&c, OP(SHMAT, MALLOC), over, NO_RANGE))
+        return MAP_FAILED;
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_SHMAT, &e);
     if (e.shmat.result != INVALID_POINTER) {

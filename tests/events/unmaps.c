@@ -1,5 +1,5 @@
 /*
- * unmaps.c - unmaps what it should not, and the twins of that, which do no wrong.
+ * unmaps.c - unmaps what it should not, or maps over it, and the twins of that, which do no wrong.
  *
  *     unmaps CASE
  *
@@ -11,9 +11,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -158,7 +160,7 @@ static bool is_any_mapped(char *start, size_t bytes)
     return false;
 }
 
-static int events;
+static volatile int events; /* libc says that mmap calls nobody back */
 
 static void on_event(unsigned type, union rtc_event *e, void *arg)
 {
@@ -187,6 +189,71 @@ static void around_a_hole(void)
     must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > 0);
 }
 
+/* Nothing is changed: what we have there works on, and what the program has. */
+static void map_over_ours(void)
+{
+    char *at = make_hole();
+    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, NULL) == 0);
+    int before = events;
+    *(char *)mmap(at, PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) = 7;
+    must(mmap(at, 256 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM && *at == 7);
+    must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > before + 1);
+}
+
+static void move_over_ours(void)
+{
+    char *at = make_hole(), *from = mmap(NULL, 256 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(from != MAP_FAILED && (*from = 7) == 7);
+    must(mremap(from, 256 * PAGE, 256 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED && errno == ENOMEM);
+    must(*from == 7 && munmap(from, 256 * PAGE) == 0);
+}
+
+static void attach_over_ours(void)
+{
+    char *at = make_hole();
+    int id = shmget(IPC_PRIVATE, 256 * PAGE, 0600);
+    must(shmat(id, at, SHM_REMAP) == MAP_FAILED && errno == ENOMEM);
+    must(shmctl(id, IPC_RMID, NULL) == 0);
+}
+
+static void map_over_the_heap(void)
+{
+    char *block = malloc(1 << 20), *page = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
+    must(block != NULL);
+    memset(block, 7, 1 << 20);
+    must(mmap(page, (1 << 20) + 64 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
+    must(page[PAGE] == 7);
+    free(block);
+}
+
+/* It is the program's own. */
+static void map_in_a_block(void)
+{
+    char *block = aligned_alloc(PAGE, 64 * PAGE);
+    must(block != NULL);
+    memset(block, 7, 64 * PAGE);
+    must(mmap(block + PAGE, 8 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == block + PAGE);
+    must(block[0] == 7 && block[PAGE] == 0 && block[9 * PAGE] == 7);
+    free(block);
+}
+
+/* Of the largest range without rights, which is the heap's, a piece that will hardly be used. */
+static void map_over_reserved(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    uintptr_t start, end, at = 0, most = 0;
+    char rights[8], line[512];
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 && strcmp(rights, "---p") == 0 && end - start > most) {
+            most = end - start;
+            at = start + most / 2 / PAGE * PAGE;
+        }
+    fclose(maps);
+    must(most > 1ul << 30);
+    char *there = mmap((char *)at, 4 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+    must(there == (char *)at && (*there = 7) == 7);
+}
+
 /* The piece behind it cannot be unmapped: that is what the program is told. */
 static void around_a_hole_refused(void)
 {
@@ -208,7 +275,9 @@ int main(int argc, char **argv)
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
         {"mapped_unseen", mapped_unseen}, {"several", several},
         {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},
-        {"around_a_hole", around_a_hole}, {"around_a_hole_refused", around_a_hole_refused},
+        {"map_over_ours", map_over_ours}, {"move_over_ours", move_over_ours}, {"attach_over_ours", attach_over_ours},
+        {"map_over_the_heap", map_over_the_heap}, {"map_in_a_block", map_in_a_block},
+        {"map_over_reserved", map_over_reserved}, {"around_a_hole", around_a_hole}, {"around_a_hole_refused", around_a_hole_refused},
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

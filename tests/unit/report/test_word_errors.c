@@ -338,6 +338,8 @@ static void test_others(void **state)
          "munmap of 8192 B that is not mapped at offset 4096 (warning)"},
         {{.kind = ERROR_BUM, .entry = ENTRY_MUNMAP, .bytes = 8192, .address = 0x1000, .region = {.what = REGION_HEAP}},
          "munmap of 8192 B of the heap: left as it is (warning)"},
+        {{.kind = ERROR_BUM, .entry = ENTRY_MREMAP, .bytes = 8192, .address = 0x1000},
+         "mremap of 8192 B over memory of the checker's own: refused (warning)"},
         {{.kind = ERROR_FOREIGN, .entry = ENTRY_FREE, .region = {.what = REGION_LIBC}},
          "freed a block of libc's own allocator: passed on to libc"},
     };
