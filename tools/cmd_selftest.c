@@ -338,6 +338,9 @@ static void try_unseen(bool all)
         else
             printf("  %-24s  NOT covered; %s by comparing\n", unseen[i].name, found > 0 ? "found" : "not found");
     }
+    bool done = selftest_ring(&seen);
+    printf("  %-24s  %s\n", "madvise by io_uring",
+           !done ? "not possible here" : seen & GOES ? "covered" : "NOT covered; not found by comparing");
 }
 
 /* Is every system call looked at, and what does that cost?  Says so, where it was asked for. */

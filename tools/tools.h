@@ -62,6 +62,8 @@ int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
 int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
 int cmd_events(int argc, char **argv); /* rtcheck events FILE|PID */
 int cmd_selftest(int argc, char **argv); /* rtcheck selftest --events[=all] [-v] */
+/* Discards a page by io_uring, with *seen 0 just before; false: there is no such thing here. */
+bool selftest_ring(unsigned *seen);
 int cmd_stat(int argc, char **argv); /* rtcheck stat [-I MS] [-n COUNT] [--json] FILE|PID */
 int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
 int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */

@@ -6,6 +6,8 @@
  * front of libc (LD_PRELOAD): no code is patched.  What libc does for itself (stacks of threads, its
  * own heap, loading of libraries), raw system calls, and what libraries do that dlmopen has loaded into a namespace
  * with a libc of its own, are not seen, but with the option events=all (rtc_event_dispatched says what it costs).
+ * Not seen by anybody is what the kernel does of its own: a madvise that it was given by io_uring
+ * (IORING_OP_MADVISE), pages of a file that is cut short or has a hole punched.
  * Mappings of the runtime itself never make events, but for the heap that it serves malloc from: see below.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
@@ -81,7 +83,8 @@ enum rtc_event_type {
     RTC_EVENT_SHMAT = 1 << 3,
     RTC_EVENT_SHMDT = 1 << 4,
     RTC_EVENT_SBRK = 1 << 5,
-    RTC_EVENT_MADVISE = 1 << 6, /* and posix_madvise, which does nothing for DONTNEED */
+    /* and posix_madvise, which does nothing for DONTNEED; process_madvise of oneself, one for each range */
+    RTC_EVENT_MADVISE = 1 << 6,
     RTC_EVENT_BRK = 1 << 7,
     /* not in ucm */
     RTC_EVENT_MPROTECT = 1 << 8, /* and pkey_mprotect */
@@ -313,8 +316,9 @@ RTC_API long rtc_event_compare(void);
  * With the option events=all, every system call of every thread is looked at (by syscall user dispatch): those
  * that change the address space and came by none of these functions lead to the same events.  libc's and the loader's
  * own are among them, made while they hold locks: a callback must not load a library or begin a thread.  Such
- * callbacks run in a signal handler.  brk(NULL) as a system call is not told; who unmaps the stack that he stands on
- * is told of by VM_UNMAPPED alone.
+ * callbacks run in a signal handler.  io_setup and io_destroy make VM_MAPPED and VM_UNMAPPED of their ring, and no
+ * native event.  Not told are brk(NULL), map_shadow_stack and what arch_prctl or PR_SET_MM move; who unmaps the stack
+ * that he stands on is told of by VM_UNMAPPED alone.
  */
 struct rtc_event_dispatched {
     size_t size;      /* sizeof(struct rtc_event_dispatched), for later ones to grow */

@@ -65,6 +65,7 @@ void next_resolve(void)
     LOOK_UP(brk);
     LOOK_UP(madvise);
     LOOK_UP(posix_madvise);
+    LOOK_UP(process_madvise);
     LOOK_UP(mprotect);
     LOOK_UP(pkey_mprotect);
     LOOK_UP(mlock);

@@ -5,6 +5,7 @@
 #define NEXT_H
 
 #include <spawn.h>
+#include <sys/uio.h>
 
 #include "base.h"
 
@@ -52,6 +53,7 @@ struct next {
     int (*brk)(void *);
     int (*madvise)(void *, size_t, int);
     int (*posix_madvise)(void *, size_t, int);
+    ssize_t (*process_madvise)(int, const struct iovec *, size_t, int, unsigned); /* NULL: libc has none */
     int (*mprotect)(void *, size_t, int);
     int (*pkey_mprotect)(void *, size_t, int, int);
     int (*mlock)(const void *, size_t);

@@ -106,24 +106,6 @@ EXPORT int rtc_brk(void *addr)
 
 /* ---- what stays mapped ------------------------------------------------------------------------ */
 
-EXPORT int madvise(void *addr, size_t length, int advice)
-{
-    return is_armed(RTC_EVENT_MADVISE) ? rtc_madvise(addr, length, advice)
-                                       : NEXT(madvise)(addr, length, advice);
-}
-
-EXPORT int __madvise(void *addr, size_t length, int advice) SAME(madvise);
-
-/* Returns its error, and takes DONTNEED for a hint that changes nothing. */
-EXPORT int posix_madvise(void *addr, size_t length, int advice)
-{
-    if (!is_armed(RTC_EVENT_MADVISE) || advice == POSIX_MADV_DONTNEED)
-        return NEXT(posix_madvise)(addr, length, advice);
-    int saved = errno, err = rtc_madvise(addr, length, advice) ? errno : 0;
-    errno = saved;
-    return err;
-}
-
 #define RIGHTS_EVENT(address, size, prot, pkey)                                              \
     &(union rtc_event){.mprotect = {-1, address, size, prot, pkey}}
 
@@ -213,11 +195,6 @@ EXPORT void *rtc_orig_sbrk(intptr_t increment)
 EXPORT int rtc_orig_brk(void *addr)
 {
     return MAKING(RTC_EVENT_BRK, NULL, 0, NEXT(brk)(addr));
-}
-
-EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
-{
-    return MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
 }
 
 /* ---- events without calls -------------------------------------------------------------------------- */

@@ -62,12 +62,15 @@ static bool is_itself(void)
 static uint32_t type_of(long number)
 {
     switch (number) {
+    case SYS_io_setup: /* which map and unmap as well */
     case SYS_mmap: return RTC_EVENT_MMAP;
+    case SYS_io_destroy:
     case SYS_munmap: return RTC_EVENT_MUNMAP;
     case SYS_mremap: return RTC_EVENT_MREMAP;
     case SYS_shmat: return RTC_EVENT_SHMAT;
     case SYS_shmdt: return RTC_EVENT_SHMDT;
     case SYS_brk: return RTC_EVENT_BRK;
+    case SYS_process_madvise:
     case SYS_madvise: return RTC_EVENT_MADVISE;
     case SYS_mprotect:
     case SYS_pkey_mprotect: return RTC_EVENT_MPROTECT;
@@ -160,6 +163,16 @@ static long of_status(int result)
     return result == -1 ? -errno : result;
 }
 
+static long of_size(ssize_t result)
+{
+    return result == -1 ? -errno : result;
+}
+
+static struct advice advice_of(const long a[6])
+{
+    return (struct advice){(int)a[0], (const struct iovec *)a[1], (size_t)a[2], (int)a[3], (unsigned)a[4]};
+}
+
 static long feed_lock(struct origin o, long number, const long a[6])
 {
     union rtc_event e = {.mlock = {-1, RTC_EVENT_CALL_MLOCK, (void *)a[0], (size_t)a[1], 0}};
@@ -180,6 +193,14 @@ static long feed_lock(struct origin o, long number, const long a[6])
 static long feed(struct origin o, uint32_t type, long number, const long a[6])
 {
     union rtc_event e;
+    struct advice advice;
+    switch (number) {
+    case SYS_io_setup: return dispatch_ring_setup(o, a);
+    case SYS_io_destroy: return dispatch_ring_destroy(o, a);
+    case SYS_process_madvise:
+        advice = advice_of(a);
+        return of_size(change_advice_to_oneself(o, &advice));
+    }
     switch (type) {
     case RTC_EVENT_MMAP:
         e = (union rtc_event){.mmap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]}};
@@ -212,18 +233,23 @@ static long feed(struct origin o, uint32_t type, long number, const long a[6])
 
 /* ---- here ------------------------------------------------------------------------------------------------- */
 
-static bool takes_away(uint32_t type, const long a[6])
+static bool takes_away(long number, const long a[6])
 {
-    return type == RTC_EVENT_MUNMAP || type == RTC_EVENT_MREMAP ||
-           (type == RTC_EVENT_MMAP && a[3] & MAP_FIXED) ||
-           (type == RTC_EVENT_MADVISE && change_discards((int)a[2])) ||
-           (type == RTC_EVENT_MPROTECT && !(a[2] & PROT_WRITE));
+    switch (number) {
+    case SYS_munmap:
+    case SYS_mremap: return true;
+    case SYS_mmap: return a[3] & MAP_FIXED;
+    case SYS_madvise: return change_discards((int)a[2]);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect: return !(a[2] & PROT_WRITE);
+    default: return false;
+    }
 }
 
 /* Would it take what we stand on, or will? */
-static bool is_under_us(const long a[6], uintptr_t sp)
+static bool is_under_us(uintptr_t start, size_t bytes, uintptr_t sp)
 {
-    uintptr_t start = (uintptr_t)a[0], end = start + (uintptr_t)a[1];
+    uintptr_t end = start + bytes;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) - NEAR;
     return (start < sp && end > here && here < sp) || (start < sp + 1 && end > sp - KEPT);
 }
@@ -250,14 +276,33 @@ static enum fed feed_under_us(uint32_t type, const long a[6], uintptr_t sp)
     return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_APART;
 }
 
+/* process_madvise: not of this process, or of a range that we stand on? */
+static bool is_left_alone(const long a[6], uintptr_t sp, enum fed *how)
+{
+    struct advice advice = advice_of(a);
+    struct iovec r;
+    *how = FEED_PASS;
+    if (!is_itself() || !is_armed(RTC_EVENT_MADVISE) || !advice_is_to_oneself(&advice))
+        return true;
+    for (size_t i = 0; change_discards(advice.what) && advice_range(&advice, i, &r); i++)
+        if (is_under_us((uintptr_t)r.iov_base, r.iov_len, sp))
+            *how = FEED_APART;
+    for (size_t i = 0; *how == FEED_APART && advice_range(&advice, i, &r); i++)
+        rtc_vm_munmap(r.iov_base, r.iov_len);
+    return *how == FEED_APART;
+}
+
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result)
 {
     uint32_t type = type_of(number);
     uintptr_t sp = os_dispatch_sp(context);
     if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) || (type == RTC_EVENT_BRK && !a[0]))
         return FEED_PASS; /* brk of nothing asks */
-    if (takes_away(type, a) && is_under_us(a, sp))
+    if (takes_away(number, a) && is_under_us((uintptr_t)a[0], (size_t)a[1], sp))
         return feed_under_us(type, a, sp);
+    enum fed alone;
+    if (number == SYS_process_madvise && is_left_alone(a, sp, &alone))
+        return alone;
     if (!is_itself())
         return FEED_PASS;
     bool told = is_armed(type);

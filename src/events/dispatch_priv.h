@@ -17,6 +17,11 @@ enum fed {
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result);
 
+/* ---- dispatch_ring.c ------------------------------------------------------------------------------ */
+
+long dispatch_ring_setup(struct origin o, const long a[6]);
+long dispatch_ring_destroy(struct origin o, const long a[6]);
+
 /* ---- dispatch_signal.c ---------------------------------------------------------------------------- */
 
 extern struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */

@@ -6,6 +6,7 @@
  *                shm.c, break.c, stays.c (pieces.c: what has stayed of them; original.c: the calls themselves)
  *   calls.c      the functions that we stand in front of
  *   quick.c      the two of them that are called most
+ *   advice.c     those that leave what is mapped where it is, and may take its pages
  *   heap.c       the heap that malloc is served from
  *   existing.c   what exists already
  *   selftest.c   do the calls of this program reach us?
@@ -16,6 +17,7 @@
 #define EVENTS_PRIV_H
 
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "visit.h"
 
@@ -103,12 +105,28 @@ void *change_break_by(struct origin o, intptr_t increment);
 int change_break(struct origin o, void *addr);
 int change_file_pages(struct origin o, union rtc_event *e);
 int change_rights(struct origin o, union rtc_event *e);
-int change_advice(struct origin o, void *addr, size_t length, int advice);
-bool change_discards(int advice);
 int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 /* The call alone: MMAP, MREMAP, SHMAT, SBRK. */
 void *pointer_call(uint32_t type, const union rtc_event *e);
+
+/* ---- advice.c ----------------------------------------------------------------------------------- */
+
+/* As process_madvise has it. */
+struct advice {
+    int pidfd;
+    const struct iovec *range;
+    size_t count;
+    int what;
+    unsigned flags;
+};
+
+bool change_discards(int advice);
+int change_advice(struct origin o, void *addr, size_t length, int advice);
+/* Can each of the ranges be read, and are they of this process? */
+bool advice_is_to_oneself(const struct advice *a);
+bool advice_range(const struct advice *a, size_t n, struct iovec *range); /* false: there is no such */
+ssize_t change_advice_to_oneself(struct origin o, const struct advice *a);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
 

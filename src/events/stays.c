@@ -1,52 +1,10 @@
 /*
- * stays.c - calls after which the same is mapped: with no pages, with others, with other rights, or as it was.
+ * stays.c - calls after which the same is mapped: with other pages, with other rights, or as it was.
  */
 #include "change.h"
 
 #include <errno.h>
 #include <pthread.h>
-
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#endif
-
-bool change_discards(int advice)
-{
-    return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
-           advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
-}
-
-/* Pages of several mappings, or in front of a hole, are discarded although the call fails. */
-static bool is_one_mapping(struct range r)
-{
-    struct mapping m;
-    return os_mapping_of(r.start, &m) == 1 && m.end >= r.end;
-}
-
-int change_advice(struct origin o, void *addr, size_t length, int advice)
-{
-    struct change c;
-    union rtc_event e = {.madvise = {-1, addr, length, advice}};
-    struct range gone = change_discards(advice) ? range_of(addr, length) : NO_RANGE;
-    c.told = true;
-    c.raw = o.raw;
-    mapped_at(&c.map, NULL); /* and is not begun: it stays mapped */
-    visit_begin(&c.visit);
-    change_unmapped(&c, gone);
-    change_call(&c, RTC_EVENT_MADVISE, &e);
-    if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
-        change_cancelled(&c, gone);
-    visit_end(&c.visit);
-    return e.madvise.result;
-}
-
-EXPORT int rtc_madvise(void *addr, size_t length, int advice)
-{
-    return change_advice((struct origin){.told = true}, addr, length, advice);
-}
 
 /* It is the same mapping, with other pages. */
 static void other_pages(struct change *c, const union rtc_event *e, struct range r)

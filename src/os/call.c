@@ -184,6 +184,37 @@ uint32_t os_pid_namespace(void)
     return text_starts(link, prefix) && text_parse_decimal(&digits, &inode) ? (uint32_t)inode : 0;
 }
 
+#define PIDFD_SELF_THREAD (-10000) /* Linux 6.14's */
+#define PIDFD_SELF_PROCESS (-10001)
+
+static const char *proc_path(char *buffer, size_t room, const char *folder, uint64_t number)
+{
+    struct text t = text_begin(buffer, room);
+    text_put(&t, folder);
+    text_decimal(&t, number);
+    text_end(&t);
+    return buffer;
+}
+
+bool os_is_this_process(int pidfd)
+{
+    static const char field[] = "\nPid:\t"; /* the same number as /proc has, whose ever that is */
+    char path[64], text[512];
+    struct stat st;
+    uint64_t tid = 0;
+    if (pidfd == PIDFD_SELF_THREAD || pidfd == PIDFD_SELF_PROCESS || os_sandboxed())
+        return true;
+    if (pidfd < 0)
+        return false;
+    if (os_read_text(proc_path(path, sizeof path, "/proc/thread-self/fdinfo/", (uint64_t)pidfd), text, sizeof text) <= 0)
+        return true;
+    const char *s = text;
+    while (*s && !text_starts(s, field))
+        s++;
+    s += *s ? sizeof field - 1 : 0;
+    return text_parse_decimal(&s, &tid) && tid && os_stat(proc_path(path, sizeof path, "/proc/self/task/", tid), &st) == 0;
+}
+
 bool os_process_gone(uint32_t pid)
 {
     if (os_sandboxed() || foreign_pids)

@@ -127,6 +127,8 @@ void os_unlock(_Atomic uint32_t *word);
 bool os_barrier_ready(void);
 void os_barrier(void);
 bool os_process_gone(uint32_t pid); /* false when in doubt */
+/* Does a pidfd mean this process, or a thread of it?  true also when it cannot be asked. */
+bool os_is_this_process(int pidfd);
 bool os_child_ended(uint32_t pid);  /* the same of a child of ours, which may be a zombie */
 uint32_t os_pid_namespace(void);    /* 0 = not known */
 /* From now on pids are those of another namespace: nobody is known to be gone. */

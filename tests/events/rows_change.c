@@ -1,10 +1,17 @@
 /* rows_change.c - what each call is told as, range by range. */
 #include "contract.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -368,6 +375,35 @@ void row_posix_madvise_dontneed(void)
     must(logged_count == 0);
     must(posix_madvise(at, PAGE, POSIX_MADV_RANDOM) == 0 && count_of(RTC_EVENT_MADVISE) == 1);
     must(posix_madvise(at + 1, PAGE, POSIX_MADV_RANDOM) == EINVAL);
+}
+
+typedef ssize_t advise_process(int, const struct iovec *, size_t, int, unsigned);
+
+/* Of a child it is none of ours; kernels before 6.13 refuse it of oneself, too. */
+void row_process_madvise_of_oneself(void)
+{
+    advise_process *by = (advise_process *)dlsym(RTLD_DEFAULT, "process_madvise"); /* libc 2.36 has it */
+    char *at = memset(pages(4), 'x', 4 * PAGE);
+    struct iovec range[2] = {{at, PAGE}, {at + 2 * PAGE, 2 * PAGE}};
+    int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    must(by && self >= 0);
+    all();
+    if (by(self, range, 2, MADV_DONTNEED, 0) == (ssize_t)(3 * PAGE)) {
+        must(at[0] == 0 && at[PAGE] == 'x' && at[3 * PAGE] == 0);
+        must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && is_range(RTC_EVENT_VM_UNMAPPED, 1, range[1].iov_base, 2 * PAGE));
+        must(count_of(RTC_EVENT_MADVISE) == 2 && nth(RTC_EVENT_MADVISE, 1).madvise.addr == at + 2 * PAGE);
+        must(!count_of(RTC_EVENT_VM_CANCELLED));
+    } else
+        must(errno == EINVAL && at[0] == 'x' && is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
+    forget();
+    must(by(self, range, 2, MADV_DONTNEED, 1) == -1 && errno == EINVAL && logged_count == 0);
+    must(by(self, (void *)8, 1, MADV_DONTNEED, 0) == -1 && errno == EFAULT && logged_count == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(pause());
+    int child = (int)syscall(SYS_pidfd_open, pid, 0);
+    must(child >= 0 && by(child, range, 2, MADV_COLD, 0) == (ssize_t)(3 * PAGE) && logged_count == 0);
+    must(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
 void row_protection_and_locks(void)

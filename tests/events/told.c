@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 
 #include "alone.h"
 #include "rtcheck/event.h"
@@ -177,6 +178,71 @@ static void heap_gives_back(void)
     assert(advised == 1);
 }
 
+/* ---- calls that map, or discard, in their own ways ------------------------------------------------------ */
+
+static long advise_oneself(void *at, size_t bytes)
+{
+    struct iovec range[2] = {{at, 4096}, {(char *)at + 4096, bytes - 4096}};
+    int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    assert(self >= 0);
+    long done = syscall(SYS_process_madvise, self, range, 2, MADV_DONTNEED, 0);
+    close(self);
+    return done;
+}
+
+/* Kernels before 6.13 refuse this advice: then what was announced is there still. */
+static void advised_oneself(void)
+{
+    char *at = memset(mmap(NULL, 16384, READ_WRITE, PLAIN, -1, 0), 7, 16384);
+    assert(rtc_event_set_handler(RTC_EVENT_MADVISE, 0, note_advice, NULL) == 0);
+    gone = gone_bytes = advised = 0;
+    long done = advise_oneself(at, 16384);
+    assert(done == 16384 ? gone == 2 && gone_bytes == 16384 && advised == 2 && !cancelled && !at[0] && !at[16383]
+                         : done == -1 && gone == 1 && advised == 1 && cancelled == 1 && at[0] == 7);
+    assert(syscall(SYS_process_madvise, 9999, 8, 1, MADV_DONTNEED, 0) == -1 && errno == EFAULT);
+}
+
+/* All of the stack that is below the page we stand on: nothing of ours may lie there meanwhile. */
+__attribute__((noinline)) static void discarded_below(void)
+{
+    char *here = (char *)((uintptr_t)__builtin_frame_address(0) & -4096ul) - 4096;
+    volatile char deep[1 << 17];
+    for (size_t i = 0; i < sizeof deep; i += 4096)
+        deep[i] = 1;
+    struct iovec below = {here - (1 << 16), 1 << 16};
+    long self = syscall(SYS_pidfd_open, getpid(), 0), done = SYS_process_madvise;
+    gone = gone_bytes = 0;
+    register long r10 __asm__("r10") = MADV_DONTNEED, r8 __asm__("r8") = 0;
+    __asm__ volatile("movq %%rsp, %%rbx\n movq %5, %%rsp\n syscall\n movq %%rbx, %%rsp"
+                     : "+a"(done) : "D"(self), "S"(&below), "d"(1l), "r"(r10), "r"(here + 512), "r"(r8)
+                     : "rbx", "rcx", "r11", "memory");
+    assert(gone == 1 && gone_bytes == 1 << 16 && (done == 1 << 16 || done == -EINVAL));
+}
+
+static void ring_inherited(unsigned long context)
+{
+    are(0, 0);
+    cancelled = 0;
+    assert(syscall(SYS_io_destroy, context) == -1 && errno == EINVAL && gone == cancelled);
+    _exit(0);
+}
+
+static void rings(void)
+{
+    unsigned long context = 0;
+    int status;
+    rtc_event_compare();
+    assert(syscall(SYS_io_setup, 128, &context) == 0 && came == 1 && came_at == context);
+    assert(rtc_event_compare() == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        ring_inherited(context);
+    assert(waitpid(pid, &status, 0) == pid && status == 0);
+    assert(syscall(SYS_io_destroy, context) == 0 && gone == 1 && gone_bytes >= 4096 && !cancelled);
+    assert(rtc_event_compare() == 0);
+    assert(syscall(SYS_io_destroy, context) == -1 && errno == EINVAL && gone == 1);
+}
+
 /* As from a kernel without. */
 static void no_dispatch_of_its_own(void)
 {
@@ -290,6 +356,9 @@ static const struct row rows[] = {
     {"no_dispatch_of_its_own", no_dispatch_of_its_own},
     {"cancelled_anywhere", cancelled_anywhere},
     {"heap_gives_back", heap_gives_back},
+    {"advised_oneself", advised_oneself},
+    {"discarded_below", discarded_below},
+    {"rings", rings},
 };
 
 static const struct rows all = {rows, sizeof rows / sizeof rows[0], 20, listen};

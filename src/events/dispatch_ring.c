@@ -1,0 +1,61 @@
+/*
+ * dispatch_ring.c - io_setup and io_destroy, which map and unmap a ring: calls that libc has no function for.
+ *
+ * The ring lies where the number of the context says.  How long it is nobody is told: the kernel's list knows.
+ * A child has its parent's rings, and none of their contexts: then io_destroy fails, and the ring stays.
+ */
+#include "dispatch_priv.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+static struct range ring_at(uintptr_t context)
+{
+    struct mapping m;
+    if (os_mapping_of(context, &m) != 1 || m.start != context || !text_starts(m.path, "/[aio]"))
+        return NO_RANGE;
+    return (struct range){m.start, m.end};
+}
+
+static void tell(const struct origin *o, uint32_t type, struct range r)
+{
+    struct visit v;
+    if (!o->told || r.start >= r.end)
+        return;
+    visit_begin(&v);
+    visit_tell_range(&v, type, r);
+    visit_end(&v);
+}
+
+long dispatch_ring_setup(struct origin o, const long a[6])
+{
+    struct mapped_call c;
+    uintptr_t context = 0;
+    mapped_at(&c, o.at);
+    mapped_begin(&c);
+    long result = os_pass(SYS_io_setup, a[0], a[1], 0, 0, 0, 0);
+    struct range ring = !result && os_dispatch_look(a[1], &context, sizeof context) ? ring_at(context) : NO_RANGE;
+    struct map_region r = region_of_call(ring, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+    mapped_new(&c, &r);
+    tell(&o, RTC_EVENT_VM_MAPPED, ring);
+    mapped_end(&c);
+    return result;
+}
+
+long dispatch_ring_destroy(struct origin o, const long a[6])
+{
+    struct mapped_call c;
+    struct range ring = ring_at((uintptr_t)a[0]);
+    mapped_at(&c, o.at);
+    c.unmaps = true;
+    tell(&o, RTC_EVENT_VM_UNMAPPED, ring);
+    mapped_take(&c, ring.start, ring.end);
+    long result = os_pass(SYS_io_destroy, a[0], 0, 0, 0, 0, 0);
+    if (result) {
+        tell(&o, RTC_EVENT_VM_CANCELLED, ring);
+        mapped_stay(&c, ring.start, ring.end);
+    }
+    mapped_gone(&c, !result && ring.start < ring.end);
+    mapped_end(&c);
+    return result;
+}
