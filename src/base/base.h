@@ -101,6 +101,7 @@ struct cost_watch {
     uint8_t work;      /* the same: what goes on of it */
     bool pieces;       /* it is looked at piece by piece */
     bool apart;        /* another operation goes on in the midst of it, and is none of it: */
+    uint8_t outside;   /* or the program's own code, called by it, so deep */
     uint8_t others;    /* how many of them there were */
     uint64_t apart_since, phase_since;
     uint64_t since;    /* when the work that goes on began */

@@ -28,6 +28,9 @@
  * What an operation waits for from memory is its time, also where the program would have gone on meanwhile: with a
  * million blocks in no order, which is little else, this makes 1.4 times as much of it as there is.
  *
+ * What is noted of a call that maps or unmaps, before it or behind it, and telling those who want to hear of it,
+ * are operations like others; the call itself and what the handlers do are none of their time.
+ *
  * realloc calls the others, as parts of it.  But what a handler does that comes in the midst of an operation is
  * none of its time.  An operation that a handler leaves by siglongjmp is noticed by the many that seem to go
  * on within it.
@@ -201,6 +204,24 @@ static void end_apart(struct thread *t)
     t->cost_left = 0;
 }
 
+COLD void cost_begin_apart(struct thread *t)
+{
+    struct cost_watch *w = &t->cost;
+    if (w->apart) { /* a signal handler's, or deeper in the program's */
+        w->outside += w->outside > 0;
+        return;
+    }
+    w->apart = true;
+    w->outside = 1;
+    w->apart_since = os_ticks();
+}
+
+COLD void cost_end_apart(struct thread *t)
+{
+    if (t->cost.outside && --t->cost.outside == 0)
+        end_apart(t);
+}
+
 enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
 {
     struct thread *t = self;
@@ -225,7 +246,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     w->kernel_ticks = 0;
     w->reason_ns = bytes < LONG_BYTES ? bytes : 0;
     w->apart = false;
-    w->others = 0;
+    w->outside = w->others = 0;
     t->cost_left = 1;
     t->stacks_plain = !w->pieces;
     t->timed = true;

@@ -49,6 +49,37 @@ ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
     w->since = now;
 }
 
+void cost_begin_apart(struct thread *t);
+void cost_end_apart(struct thread *t);
+
+#define COST_APART_MOST 1000 /* so many operations, and it has gone by siglongjmp */
+
+/*
+ * Around the program's own code that an operation calls, timed or not: its operations are none of those among which
+ * some are chosen, for in the midst of one that is timed none can be; others stand for them.
+ */
+ALWAYS_INLINE int32_t cost_leave(void)
+{
+    struct thread *t = self;
+    if (unlikely(!t))
+        return 0;
+    int32_t left = t->cost_left;
+    t->cost_left = left < COST_APART_MOST ? left + COST_APART_MOST : left;
+    if (unlikely(t->timed))
+        cost_begin_apart(t);
+    return left;
+}
+
+ALWAYS_INLINE void cost_return(int32_t left)
+{
+    struct thread *t = self;
+    if (unlikely(!t))
+        return;
+    if (unlikely(t->timed))
+        cost_end_apart(t);
+    t->cost_left = left;
+}
+
 /* Around what is rare or takes long, and is none of an operation's time.  ns of the thread's own clock. */
 uint64_t cost_phase_begin(void);
 void cost_phase_end(enum cost_work work, uint64_t since);

@@ -69,12 +69,19 @@ static COLD bool is_running(const struct visit *v, const struct handler *h)
     return false;
 }
 
+ALWAYS_INLINE void call_back(const struct handler *h, uint32_t type, union rtc_event *e)
+{
+    int32_t left = cost_leave();
+    h->callback(type, e, h->arg);
+    cost_return(left);
+}
+
 ALWAYS_INLINE void tell(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
 {
     if (!(h->events & type) || (unlikely(v->outer != NULL) && is_running(v->outer, h)))
         return;
     v->running = h;
-    h->callback(type, e, h->arg);
+    call_back(h, type, e);
     v->running = NULL;
 }
 
@@ -85,17 +92,39 @@ void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, uni
     errno = saved;
 }
 
+static COLD void some_timed(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
+{
+    enum cost_call call = cost_begin(COST_EVENTS, 0);
+    visit_tell_some(v, first, end, type, e);
+    cost_end(call);
+}
+
 void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
 {
     int saved = errno;
+    if (cost_is_due()) {
+        some_timed(v, first, end, type, e);
+        return;
+    }
     for (uint32_t i = first; i < end; i++)
         tell(v, &v->to[i], type, e);
     errno = saved;
 }
 
+static COLD void range_timed(struct visit *v, uint32_t type, struct range r)
+{
+    enum cost_call call = cost_begin(COST_EVENTS, 0);
+    visit_tell_range(v, type, r);
+    cost_end(call);
+}
+
 void visit_tell_range(struct visit *v, uint32_t type, struct range r)
 {
     int saved = errno;
+    if (cost_is_due()) {
+        range_timed(v, type, r);
+        return;
+    }
     for (uint32_t i = 0; i < v->count; i++) {
         union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
         tell(v, &v->to[i], type, &e);
@@ -124,9 +153,16 @@ ALWAYS_INLINE void tell_all(struct visit *v, uint32_t type, struct range r)
         e.vm_mapped.address = (void *)r.start;
         e.vm_mapped.size = r.end - r.start;
         v->running = h;
-        h->callback(type, &e, h->arg);
+        call_back(h, type, &e);
         v->running = NULL;
     }
+}
+
+static COLD void visit_timed(uint32_t type, struct range r)
+{
+    enum cost_call call = cost_begin(COST_EVENTS, 0);
+    visit_with_range(type, r);
+    cost_end(call);
 }
 
 /* Mostly no visit is under way, and others look at no more of it than `outer` and `running`. */
@@ -135,6 +171,10 @@ void visit_with_range(uint32_t type, struct range r)
     struct visit v;
     if (unlikely(r.start >= r.end))
         return;
+    if (cost_is_due()) {
+        visit_timed(type, r);
+        return;
+    }
     if (unlikely(!turn_begin_outermost(&v.turn))) {
         visit_from_within(type, r);
         return;

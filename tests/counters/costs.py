@@ -54,7 +54,11 @@ def maps(stage):
     are_about(operations(self), 2 * PAIRS, 'maps')
     each = work['events']['ns'] / (2 * PAIRS)
     must(5 < each < 100000 and 'events ' in log, each, log)
-    return '%.0f ns each' % each
+    self, log = run(stage, 'told')
+    told = self['share']['work']['events']
+    are_about([told['operations']], PAIRS, 'told')
+    must(each / 2 < told['ns'] / PAIRS < 500, 'with the time of handlers, or without telling them:', told, each)
+    return '%.0f ns each, %.0f where they are told' % (each, told['ns'] / PAIRS)
 
 
 def cycles(stage):
