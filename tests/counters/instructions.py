@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""What the runtime records as its own share, against callgrind's count of instructions.
+
+A share of time is not one of instructions, and under valgrind time is something else again.  So like is
+compared with like: the program runs with a clock that goes on by 1 with each instruction of an operation that
+is timed (steps.c).  What is recorded then is in instructions, by the same samples, the same calibration and
+the same sums as ever; callgrind counts those of all that the program's calls of malloc, free and the like take.
+Both as a share of all instructions that callgrind counted.
+
+Without what the runtime times by the thread's clock: its start, the end, to clear or copy a lot, and what is
+known of the frames of huge functions.
+"""
+# rtc-test: counters/instructions ci 120
+# rtc-test: counters/instructions-full full 3600 --full
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE + '/../stress', HERE + '/../bench']
+import workloads
+from harness import Lacking, clean_environment, main, must
+
+LEAST = 0.10  # a program whose share is smaller says little
+OPERATION = re.compile(r'(malloc|free|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|_Zn[wa]|_Zd[la])')
+BY_THREAD_CLOCK = ('clear_long', 'copy_long', 'long_row')
+PLAIN = 'glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX2,-AVX,-ERMS,-FSRM,-RTM'  # the same memset in both
+
+Call = collections.namedtuple('Call', 'object function to_object to_function count cost')
+
+
+def environment(stage, row, place):
+    return {**dict(v.split('=') for v in row.variables), 'LD_PRELOAD': stage.library,
+            'RTCHECK_OPTIONS': 'leaks=no:pool_dir=' + place, 'RTCHECK_REPORTER': '/bin/true', 'GLIBC_TUNABLES': PLAIN}
+
+
+def run(stage, row, place, command):
+    """Its last line; the run file stays in `place`."""
+    own = ['%s=%s' % v for v in environment(stage, row, place).items()]
+    done = subprocess.run(command + ['env'] + own + row.command, env=clean_environment(), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=1200)
+    if done.returncode == 3:
+        raise Lacking('to trace a process, or keep it from the clock: ' + done.stderr.strip())
+    must(done.returncode == 0, row.name, done.returncode, done.stderr[-500:])
+    return done.stdout.rstrip('\n').split('\n')[-1]
+
+
+# ---- what the runtime says -------------------------------------------------------------------
+
+def said(stage, row):
+    """Instructions of all operations."""
+    place = stage.room()
+    last = dict(zip(*[iter(run(stage, row, place, [stage.program('counters/steps'), 'librtcheck.so']).split())] * 2))
+    must(last['status'] == '0' and int(last['steps']) > 0, row.name, last)
+    pool, = pathlib.Path(place).glob('*.pool')
+    dump = subprocess.run([stage.rtcheck, 'dump', pool], capture_output=True, text=True).stdout
+    subprocess.run([stage.rtcheck, 'report', '--json=' + place + '/json', pool], capture_output=True)
+    with open(place + '/json') as f:
+        work = json.load(f)['cost']['self']['share']['work']
+    rate = int(re.search(r'costs every=.* rate=(\d+)', dump).group(1)) / (1 << 20)
+    by_clock = sum(int(n) for n in re.findall(r'cost [a-z]+ timed=.* ns=(\d+)', dump))
+    return (sum(w['ns'] or 0 for w in work.values()) - by_clock) * rate
+
+
+# ---- what callgrind says ---------------------------------------------------------------------
+
+def calls_of(lines):
+    """Of a file of callgrind's; also what is no part of a call, as one without its latter half."""
+    names, now = {}, {}
+    calls = None
+    for line in lines:
+        key, _, value = line.rstrip('\n').partition('=')
+        if key in ('ob', 'fn', 'cob', 'cfn'):
+            number, _, name = value.partition(' ')
+            now[key] = names.setdefault((key[-2:], number), name)
+        elif key == 'calls':
+            calls = int(value.split()[0])
+        elif line[:1] in '0123456789+-*' and line.strip():
+            cost = int(line.split()[1])
+            to = (now.pop('cob', now['ob']), now.pop('cfn')) if calls else ('', '')
+            yield Call(now['ob'], now['fn'], *to, calls or 1, cost)
+            calls = None
+
+
+def counted(stage, row):
+    """Instructions of all operations; of all."""
+    place = stage.room()
+    run(stage, row, place, ['valgrind', '-q', '--tool=callgrind', '--trace-children=yes',
+                            '--trace-children-skip=*/true', '--callgrind-out-file=%s/out.%%p' % place])
+    out = max(pathlib.Path(place).glob('out.*'), key=lambda p: p.stat().st_mtime)
+    ours = all = 0
+    with open(out) as lines:
+        for call in calls_of(lines):
+            mine, to_mine = (o.endswith('/librtcheck.so') for o in (call.object, call.to_object))
+            if not call.to_function:
+                all += call.cost
+            elif to_mine and not mine and OPERATION.match(call.to_function):
+                ours += call.cost
+            elif mine and call.to_function in BY_THREAD_CLOCK:
+                ours -= call.cost
+    return ours, all
+
+
+# ---- both ------------------------------------------------------------------------------------
+
+def compare(stage, row):
+    """The share that was counted, by how much of it what is said is off, and words."""
+    got, (ours, all) = said(stage, row), counted(stage, row)
+    off = got / ours - 1
+    return ours / all, abs(off), '%s: said %.1f %%, counted %.1f %%: %+.1f %%' % (
+        row.name, got * 100 / all, ours * 100 / all, off * 100)
+
+
+def one(stage):
+    is_so, off, words = compare(stage, workloads.loads(8000)[0])
+    must(off <= 0.30 and is_so >= LEAST, words)
+    return words
+
+
+def many(stage):
+    rows = workloads.loads(800)[:2] + list(workloads.programs(pathlib.Path(stage.room()), 80))
+    found = []
+    for row in rows:
+        found.append(compare(stage, row))
+        print('     ', found[-1][2], flush=True)
+    large = [f for f in found if f[0] >= LEAST]
+    must(len(large) >= 5, 'fewer than five programs')
+    must(all(off <= 0.15 for _, off, _ in large), 'not within 15 %')
+    return '%d programs' % len(large)
+
+
+main([('instructions', many)] if '--full' in sys.argv else [('instructions', one)])
