@@ -30,13 +30,16 @@ static void value_put(unsigned what, double value, FILE *out)
         fprintf(out, "%.0f", value);
 }
 
-static void line_put(unsigned what, const struct measured_value *v, FILE *out)
+static void line_put(unsigned what, const struct measured_value *v, bool has_bounds, FILE *out)
 {
     fprintf(out, "%*s%-8s ", COST_COLUMN, "", whats[what].name);
     value_put(what, v->with, out);
     fputs(", without ", out);
     value_put(what, v->without, out);
-    fprintf(out, ": x%.2f [%.2f, %.2f]; least ", v->ratio, v->low, v->high);
+    fprintf(out, ": x%.2f", v->ratio);
+    if (has_bounds)
+        fprintf(out, " [%.2f, %.2f]", v->low, v->high);
+    fputs("; least ", out);
     value_put(what, v->least_with, out);
     fputs(", ", out);
     value_put(what, v->least_without, out);
@@ -50,10 +53,14 @@ void measured_print(const struct measured *m, const struct page *page)
     ink(page, INK_HEADING);
     fputs("MEASURED", page->out);
     ink(page, INK_NONE);
-    fprintf(page->out, "%*s%u %s with the runtime and without, medians; between [..] a ratio's median lies for %.1f %% sure\n",
-            COST_COLUMN - 8, "", m->pairs, m->pairs == 1 ? "pair of runs" : "pairs of runs", m->sure * 100);
+    bool has_bounds = m->sure > 0;
+    fprintf(page->out, "%*s%u %s with the runtime and without", COST_COLUMN - 8, "", m->pairs,
+            m->pairs == 1 ? "pair of runs" : "pairs of runs");
+    if (has_bounds)
+        fprintf(page->out, ", medians; between [..] a ratio's median lies for %.1f %% sure", m->sure * 100);
+    fputs(has_bounds ? "\n" : ", of which nothing is sure\n", page->out);
     for (unsigned i = 0; i < MEASURED_COUNT; i++)
-        line_put(i, &m->of[i], page->out);
+        line_put(i, &m->of[i], has_bounds, page->out);
     if (m->otherwise + m->otherwise_without > 0)
         fprintf(page->out, "%*sof these runs %u with the runtime and %u without ended otherwise than the one above\n",
                 COST_COLUMN, "", m->otherwise, m->otherwise_without);

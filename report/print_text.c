@@ -338,6 +338,9 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
             body_print(r, &outcome, &page);
         notes_print(&outcome.notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
         verdict_print(r, &outcome, &page);
+    } else if (!how->deterministic) { /* what was asked for by an option of its own */
+        measured_print(&r->measured, &page);
+        counters_print(r, &page);
     }
     notes_free(&outcome.notes);
 }

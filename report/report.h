@@ -150,7 +150,7 @@ struct print_options {
     bool mappings;      /* what calls have mapped, and how much there was at each mark */
     bool used_rules;    /* suppressions that were used are told one by one */
     bool stale_rules;   /* and those that were not, or that take too much */
-    bool quiet;         /* nothing at all when nothing is to be said against the run */
+    bool quiet;         /* counters and measures alone when nothing is to be said against the run */
     bool all;           /* every error and note, as long as it gets */
     bool deterministic; /* nothing that changes from run to run */
     bool color;

@@ -101,6 +101,9 @@ static int check_log_name(struct run *r)
 static void go_unchecked(struct run *r, const char *why)
 {
     snprintf(r->unchecked, sizeof r->unchecked, "%s", why);
+    r->measuring.told.pairs = 0;
+    if (option_number(&r->options, "measure", 0) > 0)
+        lost_add(&r->unwritten, "not measured: the program is not checked");
 }
 
 /* 0: go on; else the status to end with, everything said. */
@@ -224,7 +227,7 @@ static int run_program(struct run *r)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
         r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
-    if (r->measuring.told.pairs > 0 && !*r->unchecked)
+    if (r->measuring.told.pairs > 0)
         measure_pairs(r, &start);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);

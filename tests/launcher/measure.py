@@ -64,6 +64,8 @@ def from_pipe(stage):
         done, told, log = measure(stage, path, '0', '0', pairs=1, stdin=cat.stdout)
     must(done.returncode == 0 and told['pairs'] == 1, done)
     must(len(log) == 3 and all(line.endswith(' first 2') for line in log), log)
+    must('1 pair of runs with the runtime and without, of which nothing is sure\n' in done.stderr, done.stderr)
+    must('[' not in done.stderr.split('MEASURED')[1], 'one ratio has no bounds', done.stderr)
 
 
 def from_terminal(stage):
@@ -156,6 +158,25 @@ def asked_to_end(stage):
     must('note: not measured: it was asked to end\n' in err and 'MEASURED' not in err, err)
 
 
+def asked_for(stage):
+    """A quiet run without problems says what --measure and --counters ask for, and nothing else; deterministic, nothing."""
+    path = script(stage)
+    done, told, log = measure(stage, path, '0', '0', options=['-q', '--counters=dummy'], stdin=subprocess.DEVNULL)
+    lines = done.stderr.splitlines()
+    must(lines[0] == 'err' and lines[1].startswith('MEASURED  ') and lines[6].startswith('COUNTERS  ') and len(lines) == 7, done.stderr)
+    done = measure(stage, path, '0', '0', options=['-q', '--counters=dummy', '--deterministic'], stdin=subprocess.DEVNULL)[0]
+    must(done.stderr == 'err\n', done.stderr)
+    done = measure(stage, path, '0', '0', pairs=0, options=['-q'], stdin=subprocess.DEVNULL)[0]
+    must(done.stderr == 'err\n', done.stderr)
+
+
+def unchecked(stage):
+    """A program that cannot be checked is not measured, which is said."""
+    done = subprocess.run([stage.rtcheck, 'run', '--measure=2', '--allow-unchecked', stage.program('launcher/static')],
+                          stdin=subprocess.DEVNULL, capture_output=True, env=clean_environment(), text=True, timeout=50)
+    must('rtcheck: note: not measured: the program is not checked\n' in done.stderr, done.stderr)
+
+
 def not_at_all(stage):
     """Without the option nothing runs twice; a program that is killed is not run again."""
     path = script(stage)
@@ -170,4 +191,5 @@ def not_at_all(stage):
     must('not measured: the program was killed' in done.stderr, done.stderr)
 
 
-main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal, asked_to_end, not_at_all)])
+main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal,
+                                asked_to_end, asked_for, unchecked, not_at_all)])
