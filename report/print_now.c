@@ -104,6 +104,7 @@ static void values_json(struct json *j, const struct now *now)
     put_number(j, "realloc_calls", now->reallocs);
     put_number(j, "heap_bytes", now->heap_bytes);
     put_number(j, "shadow_bytes", now->shadow_bytes);
+    put_known(j, "meta_overhead_pct", now->use_known && now->bytes > 0, now->bytes ? 100 * now->shadow_bytes / now->bytes : 0);
     put_number(j, "pool_size", now->pool_bytes);
     put_number(j, "pool_used", now->pool_used);
     put_number(j, "quarantine_blocks", now->quarantine_blocks);
