@@ -223,8 +223,10 @@ bool loader_find(uintptr_t pc, struct object *out)
 
 /* ---- its calls ----------------------------------------------------------------------------------- */
 
+/* For a thread, too: what its thread-local storage is found by, unless it gets that of one that has ended. */
 void loader_allocates(void)
 {
+    threads_announce();
     unwind_forget(0);
 }
 

@@ -46,7 +46,7 @@ ALWAYS_INLINE void look_around(struct mapped_call *c, uint64_t start, uint64_t e
         c->around = start;
         c->around_end = end;
     }
-    c->old |= call <= map.born_calls || threads_born() != map.born;
+    c->old |= call <= map.born_calls || threads_announcements() != map.born;
 }
 
 /* What c is about to take: kept, so far as there is room, and what is said of it. */
@@ -382,8 +382,8 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
     r->stack = c->at ? stack_put(s.t, c->at) : 0;
     if (likely(take_map())) {
         bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
-        if (unlikely(threads_born() != map.born)) {
-            map.born = threads_born();
+        if (unlikely(threads_announcements() != map.born)) {
+            map.born = threads_announcements();
             map.born_calls = map.calls;
         }
         r->call = crowded ? 0 : ++map.calls;

@@ -19,7 +19,7 @@ struct map {
     bool copied; /* this image's part of the run file has the copy; not yet in a forked child */
     _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
     uint32_t calls; /* numbers given out */
-    uint32_t born, born_calls; /* threads there were, and calls when the last one was new */
+    uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
     struct map_sum *sum;
     struct maps maps;
     struct segment **copy; /* of each leaf */

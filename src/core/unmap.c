@@ -2,7 +2,7 @@
  * unmap.c - what a program should not unmap, told before it does: a warning, for the kernel lets it.
  *
  *   our heap          its blocks live there
- *   a thread's stack  of a thread that runs on it
+ *   a thread's stack  of a thread that runs on it, whether it has ever called us or not
  *   nothing           what is not mapped: a second munmap, or one that is too long
  *
  * The map of what is mapped is asked first, for that costs little; the kernel has the last word, since what
@@ -20,21 +20,60 @@
 #define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
 #define PAGES_LOOKED_AT 64u /* one by one, which takes less than the list of all mappings */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
+#define UNKNOWN_LOOKED_AT 16u /* threads that have never called us */
 
-/* Its control block lies in it, or in the mapping that it is a part of. */
+/* Threads that have never called us: the kernel knows a list of theirs, which libc keeps in the control block. */
+struct unknown {
+    uintptr_t above, end;
+    bool found;
+};
+
+static void look_at_thread(uint32_t tid, void *about)
+{
+    struct unknown *u = about;
+    if (u->found || tid == os_tid() || threads_number_of(tid))
+        return;
+    uintptr_t block = os_thread_list(tid);
+    u->found = block > u->above && block < u->end;
+}
+
+static COLD bool is_of_unknown(uintptr_t start, uintptr_t end)
+{
+    struct unknown u = {start, end, false};
+    uint32_t threads = os_threads(), known = threads_alive();
+    return threads > known && threads - known <= UNKNOWN_LOOKED_AT && !os_on_alternate_stack() &&
+           os_each_thread(look_at_thread, &u) && u.found;
+}
+
+/* Main's control block lies elsewhere; its stack has a name. */
+static bool is_mains(const struct mapping *m, struct error_record *region)
+{
+    bool mains = text_equal(m->path, "[stack]");
+    region->region_thread = mains ? threads_main() : 0;
+    return mains && os_tid() != os_pid() && os_thread_state(os_pid()) != OS_THREAD_OVER;
+}
+
+/* A thread's control block lies in it, or in the mapping that it is a part of. */
+static bool is_known(uintptr_t start, uintptr_t end, uintptr_t at, struct error_record *region, bool *nobodys)
+{
+    struct thread_fact fact = threads_on_stack(start, end, at);
+    region->region_thread = fact.number;
+    *nobodys = !fact.number;
+    return fact.number && !fact.ended && (!self || fact.number != self->number);
+}
+
 static COLD bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end, struct error_record *region)
 {
     struct mapping m = {.start = c->around, .end = c->around_end};
-    if (threads_alive() < 2 || (c->whole && threads_alive() > THREADS_LOOKED_AT))
-        return false;
-    if (!c->whole && os_mapping_of(start, &m) != 1)
-        return false;
-    struct thread_fact fact = threads_on_stack(m.start, m.end > end ? m.end : end, start);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool nobodys;
+    if ((c->whole && threads_alive() > THREADS_LOOKED_AT) || (here >= start && here < end) || os_threads() == 1 ||
+        (!c->whole && os_mapping_of(start, &m) != 1))
+        return false;
+    uintptr_t top = m.end > end ? m.end : end;
     region->region = REGION_STACK_OTHER;
-    region->region_thread = fact.number;
-    return fact.number && !fact.ended && (!self || fact.number != self->number) &&
-           !(here >= start && here < end);
+    return is_known(m.start, top, start, region, &nobodys) || is_mains(&m, region) ||
+           (nobodys && is_of_unknown(start, top));
 }
 
 static void hole_by_pages(uintptr_t start, uintptr_t end, uintptr_t hole[2])

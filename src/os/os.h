@@ -278,12 +278,14 @@ bool os_processor_name(char *buffer, size_t room);
 int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
 /* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */
 bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
+uint32_t os_threads(void); /* how many there are; 0: it cannot be asked */
 /*
  * The stack pointer of a thread that waits in the kernel; 0: it runs, or is gone.  And: does it keep
  * `signal` out?
  */
 uintptr_t os_waiting_sp(uint32_t tid);
 bool os_thread_blocks(uint32_t tid, int signal);
+uintptr_t os_thread_list(uint32_t tid); /* where its list of robust mutexes is; 0: nobody knows */
 enum os_thread_state {
     OS_THREAD_WAITS, /* in the kernel; or nobody may ask */
     OS_THREAD_RUNS,  /* or would, if there were a processor for it */

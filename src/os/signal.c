@@ -59,6 +59,13 @@ bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
     return os_each_name("/proc/self/task", visit_thread, &each) == 0;
 }
 
+uint32_t os_threads(void)
+{
+    struct stat st;
+    bool known = !os_sandboxed() && os_stat("/proc/self/task", &st) == 0 && st.st_nlink > 2;
+    return known ? (uint32_t)st.st_nlink - 2 : 0; /* a link for each, its own and its folder's */
+}
+
 /* Reads /proc/self/task/TID/`name`; how many bytes, NUL-terminated. */
 static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t room)
 {
@@ -105,6 +112,13 @@ bool os_thread_blocks(uint32_t tid, int signal)
             return text_parse_hex(&digits, &mask) && mask >> (signal - 1) & 1;
     }
     return false;
+}
+
+uintptr_t os_thread_list(uint32_t tid)
+{
+    uintptr_t head = 0;
+    size_t bytes;
+    return !os_sandboxed() && CALL3(SYS_get_robust_list, tid, &head, &bytes) == 0 ? head : 0;
 }
 
 /* "tid (name) state ..."; a name may have anything in it. */

@@ -16,12 +16,18 @@ uint32_t threads_alive(void);
 /* The struct shared by threads past their end (and short of memory); its user holds the lock. */
 struct thread *threads_limbo_take(void);
 void threads_limbo_drop(void);
-extern _Atomic uint32_t threads_ever;
+uint32_t threads_born(void); /* so many in all */
+extern _Atomic uint32_t threads_announced;
 
-/* So many in all: changes when there is a new one. */
-ALWAYS_INLINE uint32_t threads_born(void)
+/* Changes before a new thread runs, or when it calls us at last. */
+ALWAYS_INLINE uint32_t threads_announcements(void)
 {
-    return atomic_load_explicit(&threads_ever, memory_order_relaxed);
+    return atomic_load_explicit(&threads_announced, memory_order_relaxed);
+}
+
+ALWAYS_INLINE void threads_announce(void)
+{
+    atomic_fetch_add_explicit(&threads_announced, 1, memory_order_relaxed);
 }
 
 uint32_t threads_next_number(void);

@@ -21,7 +21,7 @@ static struct {
     struct thread *_Atomic all;
     struct thread *spare; /* never used yet */
     uint32_t spare_count;
-    _Atomic uint32_t alive;
+    _Atomic uint32_t alive, born; /* that there are, that there ever were */
     uint32_t next_number; /* last given out */
     struct segment *chunk;
     struct thread limbo;
@@ -31,7 +31,7 @@ static struct {
     bool heir; /* the next record says what was inherited */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
 
-_Atomic uint32_t threads_ever;
+_Atomic uint32_t threads_announced;
 
 /* Counters of threads that have no place in the file. */
 static struct thread_record uncounted;
@@ -44,6 +44,11 @@ struct thread *threads_first(void)
 uint32_t threads_alive(void)
 {
     return atomic_load_explicit(&threads.alive, memory_order_relaxed);
+}
+
+uint32_t threads_born(void)
+{
+    return atomic_load_explicit(&threads.born, memory_order_relaxed);
 }
 
 uint64_t threads_quarantined(void)
@@ -145,7 +150,8 @@ struct thread *threads_register(void)
         if (!listed) /* only now: who walks the list looks at records */
             link(t);
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&threads_ever, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&threads.born, 1, memory_order_relaxed);
+        threads_announce();
     }
     lock_drop(&threads.lock);
     self = t;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,13 +86,30 @@ static void *wait_there(void *frame)
     return NULL;
 }
 
-static char *begin_thread(pthread_t *thread, const pthread_attr_t *attr)
+static atomic_bool may_end;
+
+/* Nobody has heard of this one, nor does it wait. */
+static void *run_silently(void *frame)
+{
+    *(void **)frame = __builtin_frame_address(0);
+    pthread_barrier_wait(&both);
+    while (!may_end)
+        ;
+    return NULL;
+}
+
+static char *begin(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *))
 {
     static char *volatile frame;
     pthread_barrier_init(&both, NULL, 2);
-    must(pthread_create(thread, attr, wait_there, (void *)(uintptr_t)&frame) == 0);
+    must(pthread_create(thread, attr, run, (void *)(uintptr_t)&frame) == 0);
     pthread_barrier_wait(&both);
     return (char *)((uintptr_t)frame & -PAGE);
+}
+
+static char *begin_thread(pthread_t *thread, const pthread_attr_t *attr)
+{
+    return begin(thread, attr, wait_there);
 }
 
 /* Far below where it is: it has not come there yet. */
@@ -115,6 +133,51 @@ static void given_stack(void)
     must(munmap(stack, PAGE) == 0);
     pthread_barrier_wait(&both);
     must(pthread_join(thread, NULL) == 0);
+}
+
+static void stack_of_a_silent_one(void)
+{
+    pthread_t thread;
+    char *frame = begin(&thread, NULL, run_silently);
+    must(munmap(frame - 1000 * PAGE, 2 * PAGE) == 0);
+    may_end = true;
+    must(pthread_join(thread, NULL) == 0);
+}
+
+/* It has been mapped long before, like others that are nobody's stack. */
+static void given_to_a_silent_one(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    must(munmap(mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0), PAGE) == 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    begin(&thread, &attr, run_silently);
+    must(munmap(stack, PAGE) == 0);
+    may_end = true;
+    must(pthread_join(thread, NULL) == 0);
+}
+
+static pthread_t main_thread;
+
+static void *unmap_of_main(void *frame)
+{
+    must(munmap(frame, PAGE) == 0);
+    return NULL;
+}
+
+__attribute__((noinline)) static char *deep_in_main(void)
+{
+    volatile char deep[20 * PAGE];
+    for (size_t i = 0; i < sizeof deep; i += PAGE)
+        deep[i] = 1;
+    return (char *)((uintptr_t)deep & -PAGE) + PAGE;
+}
+
+static void stack_of_main(void)
+{
+    pthread_t thread;
+    must(pthread_create(&thread, NULL, unmap_of_main, deep_in_main()) == 0 && pthread_join(thread, NULL) == 0);
 }
 
 /* ---- no wrong ------------------------------------------------------------------------------------- */
@@ -149,6 +212,30 @@ static void stack_of_one_that_ended(void)
     begin_thread(&thread, &attr);
     pthread_barrier_wait(&both);
     must(pthread_join(thread, NULL) == 0 && munmap(stack, 64 * PAGE) == 0);
+}
+
+static void beside_a_silent_one(void)
+{
+    pthread_t thread;
+    char *at = four();
+    begin(&thread, NULL, run_silently);
+    must(munmap(at, 4 * PAGE) == 0);
+    may_end = true;
+    must(pthread_join(thread, NULL) == 0);
+}
+
+static void *unmap_of_ended_main(void *frame)
+{
+    must(pthread_join(main_thread, NULL) == 0 && munmap(frame, PAGE) == 0);
+    _exit(0);
+}
+
+static void stack_of_main_that_ended(void)
+{
+    pthread_t thread;
+    main_thread = pthread_self();
+    must(pthread_create(&thread, NULL, unmap_of_ended_main, deep_in_main()) == 0);
+    pthread_exit(NULL);
 }
 
 static bool is_any_mapped(char *start, size_t bytes)
@@ -274,6 +361,9 @@ int main(int argc, char **argv)
         {"twice", twice}, {"twice_on_a_small_stack", twice_on_a_small_stack}, {"too_long", too_long}, {"over_a_block", over_a_block},
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
         {"mapped_unseen", mapped_unseen}, {"several", several},
+        {"stack_of_a_silent_one", stack_of_a_silent_one}, {"given_to_a_silent_one", given_to_a_silent_one},
+        {"stack_of_main", stack_of_main}, {"beside_a_silent_one", beside_a_silent_one},
+        {"stack_of_main_that_ended", stack_of_main_that_ended},
         {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},
         {"map_over_ours", map_over_ours}, {"move_over_ours", move_over_ours}, {"attach_over_ours", attach_over_ours},
         {"map_over_the_heap", map_over_the_heap}, {"map_in_a_block", map_in_a_block},

@@ -19,9 +19,12 @@ WRONG = {
     'attach_over_ours': "shmat of 1.0 MiB over memory of the checker's own: refused (warning)",
     'map_over_the_heap': 'mmap of 1.2 MiB over a 1048576-byte block: left as it is (warning)',
     'given_stack': 'munmap of 4096 B on the stack of thread 2 (warning)',
+    'stack_of_a_silent_one': 'munmap of 8192 B on the stack of a thread that is not known (warning)',
+    'given_to_a_silent_one': 'munmap of 4096 B on the stack of a thread that is not known (warning)',
+    'stack_of_main': 'munmap of 4096 B on the stack of thread main (warning)',
 }
-RIGHT = ('pieces', 'mapped_unseen', 'several', 'stack_of_one_that_ended', 'refused', 'around_a_hole',
-         'map_in_a_block', 'map_over_reserved')
+RIGHT = ('pieces', 'mapped_unseen', 'several', 'stack_of_one_that_ended', 'beside_a_silent_one',
+         'stack_of_main_that_ended', 'refused', 'around_a_hole', 'map_in_a_block', 'map_over_reserved')
 
 
 def wrong(name, says):
