@@ -71,8 +71,8 @@ extern "C" {
 /*
  * The heap.  Memory that malloc gives and free takes stays where and what it is, and nothing is told of
  * it.  But VM_UNMAPPED tells of pages of free memory before they go back to the system, in a free or realloc,
- * and VM_MAPPED of what the heap has grown by, before the malloc that made it grow returns; both
- * without a native event.  So what is registered somewhere by its address is either the same memory
+ * and VM_MAPPED of what the heap has grown by, or uses again of that, before the malloc that made it do so
+ * returns; both without a native event.  (Of many pieces at once it may tell with what lies between.)  So what is registered somewhere by its address is either the same memory
  * as ever or was told to be gone.  (A heap in the run file, heap=file, gives nothing back.)
  */
 enum rtc_event_type {
@@ -257,7 +257,7 @@ RTC_API int rtc_event_init(const struct rtc_event_options *options);
  *                         or by rtc_mmap and so on
  *   an external event     (rtc_event_set_external)
  * FLAG_EXISTING_ALLOC: within this call the handler is also told of what exists already: VM_MAPPED of
- * each mapping in /proc/self/maps (none where it cannot be read), MEM_TYPE_ALLOC of what was
+ * each mapping in /proc/self/maps (none where it cannot be read) and of the heap, MEM_TYPE_ALLOC of what was
  * announced and not freed.  What comes into being meanwhile may be told twice, never not at all.
  *
  * -EINVAL: unknown bits, or no callback.  -ENOTSUP: events are disabled.  -ENOMEM.  -EDEADLK: called

@@ -149,6 +149,8 @@ struct notice_to {
     int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
 void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
+/* What there is of the heap, in bytes from its beginning: who listens already is told of all that comes later. */
+uint64_t notice_existing(void);
 /* Behind a section: tells of what is due, and does it. */
 void notice_give(void);
 

@@ -84,22 +84,32 @@ static void put(const struct heap_due *d, bool released)
     section_end(&s);
 }
 
-static bool has_grown(uint64_t *from, uint64_t *to)
+static bool has_grown(struct heap_part *part)
 {
     struct section s;
     if (!section_begin(&s))
         return false;
-    bool grown = heap_grown(from, to);
+    bool grown = heap_grown(part);
     section_end(&s);
     return grown;
+}
+
+uint64_t notice_existing(void)
+{
+    struct section s;
+    if (!section_begin(&s))
+        return 0;
+    uint64_t bytes = heap_ready();
+    section_end(&s);
+    return bytes;
 }
 
 void notice_give(void)
 {
     struct heap_due d;
-    uint64_t from, to;
-    if (has_grown(&from, &to))
-        told->came((char *)heap.base + from, to - from);
+    struct heap_part come;
+    while (has_grown(&come))
+        told->came((char *)heap.base + come.from, come.to - come.from);
     while (take(&d)) {
         void *at = (void *)unit_address(d.head);
         told->goes(at, d.units << RTC_UNIT_SHIFT);

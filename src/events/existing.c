@@ -1,5 +1,5 @@
 /*
- * existing.c - what exists already: the mappings, as the kernel has them, without our own, and the
+ * existing.c - what exists already: the mappings, as the kernel has them, of our own the heap alone, and the
  * memory of devices and private allocators, as it was announced.
  *
  * Announcements are kept in a table of chains, in memory that grows by steps.
@@ -138,6 +138,22 @@ bool existing_theirs(struct range r, uintptr_t *at, struct range *piece)
     return false;
 }
 
+static void tell_mapped(struct visit *v, const struct handler *h, struct range r)
+{
+    union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}};
+    if (r.start < r.end)
+        visit_tell_one(v, h, RTC_EVENT_VM_MAPPED, &e);
+}
+
+/* What malloc is served from, and was before the heap could begin. */
+static void tell_heap(struct visit *v, const struct handler *h)
+{
+    uintptr_t start, end;
+    bootstrap_range(&start, &end);
+    tell_mapped(v, h, (struct range){start, align_up(end, PAGE_BYTES)});
+    tell_mapped(v, h, (struct range){heap.base, heap.base + notice_existing()});
+}
+
 static void tell_mappings(struct visit *v, const struct handler *h)
 {
     struct mappings all;
@@ -149,18 +165,18 @@ static void tell_mappings(struct visit *v, const struct handler *h)
         uintptr_t at = 0;
         if (m.start >> 47) /* [vsyscall]: the kernel's */
             continue;
-        while (existing_theirs((struct range){m.start, m.end}, &at, &piece)) {
-            union rtc_event e = {.vm_mapped = {(void *)piece.start, piece.end - piece.start}};
-            visit_tell_one(v, h, RTC_EVENT_VM_MAPPED, &e);
-        }
+        while (existing_theirs((struct range){m.start, m.end}, &at, &piece))
+            tell_mapped(v, h, piece);
     }
     os_mappings_close(&all);
 }
 
 void existing_tell(struct visit *v, const struct handler *h)
 {
-    if (h->events & RTC_EVENT_VM_MAPPED)
+    if (h->events & RTC_EVENT_VM_MAPPED) {
+        tell_heap(v, h);
         tell_mappings(v, h);
+    }
     if (h->events & RTC_EVENT_MEM_TYPE_ALLOC)
         tell_announced(v, h);
 }

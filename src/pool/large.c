@@ -16,6 +16,8 @@
 #define HELD_BYTES_MAX (4ull << 20) /* resident bytes in it */
 #define RESIDENT_MAX (1ull << 20)
 
+enum { RELEASED = 1, TOLD = 2 };
+
 static struct {
     struct lock lock; /* the FIFO */
     struct lock records_lock;
@@ -24,7 +26,7 @@ static struct {
     uint64_t next_chunk;
     struct held {
         struct unit *head;
-        bool released; /* its pages were given back: they read as zero */
+        uint8_t pages; /* RELEASED: they were given back, and read as zero; TOLD to be gone */
     } held[HELD_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
     uint64_t held_bytes; /* resident */
@@ -154,7 +156,7 @@ static void leave(void)
     uint64_t n = note_of(head)->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
     large.held_bytes -= resident_bytes(n);
-    if (!held->released)
+    if (!(held->pages & RELEASED))
         quarantine_judge_large(head, r);
     /* The record may be another block's at once: nobody must come to it by these units. */
     atomic_store_explicit(&head->owner, 0, memory_order_release); /* pairs with pool_find */
@@ -162,7 +164,10 @@ static void leave(void)
         large_record_vacate(r);
     else
         fork_retire_large(r, epoch);
-    units_give(head, n, !held->released);
+    if (unlikely(held->pages & TOLD))
+        units_put_back(head, n, held->pages & RELEASED);
+    else
+        units_give(head, n, !held->pages);
 }
 
 uint64_t large_quarantined(void)
@@ -175,10 +180,10 @@ bool large_is_filled(const struct unit *head)
     return resident_bytes(note_of(head)->units) || heap_in_file();
 }
 
-ALWAYS_INLINE void keep(struct unit *head, uint64_t n, bool released)
+ALWAYS_INLINE void keep(struct unit *head, uint64_t n, uint8_t pages)
 {
     lock_take(&large.lock);
-    large.held[large.tail++ % HELD_MAX] = (struct held){head, released};
+    large.held[large.tail++ % HELD_MAX] = (struct held){head, pages};
     large.held_bytes += resident_bytes(n);
     while (large.tail - large.head == HELD_MAX ||
            (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
@@ -188,7 +193,7 @@ ALWAYS_INLINE void keep(struct unit *head, uint64_t n, bool released)
 
 void large_keep(struct unit *head, bool released)
 {
-    keep(head, note_of(head)->units, released);
+    keep(head, note_of(head)->units, released ? TOLD | RELEASED : TOLD);
 }
 
 void large_give(const struct found *f)
@@ -197,8 +202,10 @@ void large_give(const struct found *f)
     bool goes = !large_is_filled(f->head);
     if (unlikely(goes) && heap_is_watched())
         due_block(f->head);
+    else if (goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT))
+        keep(f->head, n, RELEASED);
     else
-        keep(f->head, n, goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT));
+        keep(f->head, n, 0);
 }
 
 bool large_let_go(void)

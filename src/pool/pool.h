@@ -288,8 +288,15 @@ void units_after_fork(bool trusted);
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
-/* What of the heap became usable while it was watched, since this was asked last.  false: nothing. */
-bool heap_grown(uint64_t *from, uint64_t *to);
+/*
+ * While it is watched: what of the heap became usable, or is used again that was told to be gone, and was not
+ * said yet.  false: nothing.
+ */
+struct heap_part {
+    uint64_t from, to; /* bytes from its beginning */
+};
+bool heap_grown(struct heap_part *part);
+uint64_t heap_ready(void); /* bytes from its beginning that are usable memory */
 /* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 

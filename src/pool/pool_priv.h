@@ -23,6 +23,7 @@ struct unit_note {
         uint32_t units; /* large block: its length; the record's belongs to readers of the file */
     };
     uint32_t fresh;            /* slab: this slot and those above it were never taken */
+    bool gone;                 /* free, and told to be so: of each unit */
     uint64_t free[SLOT_WORDS]; /* slab: free slots */
 };
 
@@ -64,7 +65,7 @@ ALWAYS_INLINE void notice_due(void)
 void due_block(struct unit *head);
 void due_run(struct unit *first);
 
-/* Of what was told: large.c: into the quarantine with it; units.c: among the free runs. */
+/* Of what was told to be gone: large.c: into the quarantine with it; units.c: among the free runs. */
 void large_keep(struct unit *head, bool released);
 void units_put_back(struct unit *first, uint64_t n, bool released);
 

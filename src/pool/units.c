@@ -13,7 +13,8 @@
  *
  * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
  * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
- * is due (due.c).
+ * is due (due.c).  Then the program takes it for unmapped, unit by unit (gone), and is told when one is
+ * used again (heap_grown).
  */
 #include "pool_priv.h"
 
@@ -33,6 +34,7 @@
 #define PROGRESS_UNITS 64u /* copied between two signs of life */
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
+#define COME_MAX 8u
 
 struct heap heap;
 struct unit_note *unit_note;
@@ -49,6 +51,9 @@ static struct {
     uint64_t dirty_bytes;
     _Atomic uint64_t free_units; /* written under the lock */
     uint32_t list[RUN_LISTS];
+    uint64_t gone; /* units */
+    uint32_t come; /* what is not gone any more, of which heap_grown has not said so */
+    struct heap_part came[COME_MAX];
 } space = {.lock = LOCK_INIT(RANK_UNITS)};
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -263,16 +268,24 @@ static void run_unlink(struct unit *first, uint64_t n)
         space.dirty_bytes -= n << RTC_UNIT_SHIFT;
 }
 
+/* From the beginning of a run to the first multiple of `align`. */
+ALWAYS_INLINE uint64_t skip_in(const struct unit *run, uint64_t align)
+{
+    if (likely(align == 1))
+        return 0;
+    uintptr_t address = unit_address(run);
+    return (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
+}
+
 /* A free run that holds n units at a multiple of `align`; NULL: none. */
 static struct unit *run_search(uint64_t n, uint64_t align)
 {
     for (uint32_t l = list_of(n); l < RUN_LISTS; l++) {
         uint32_t i = space.list[l];
         for (unsigned tries = 0; i && tries < TRIES_PER_LIST; tries++, i = unit_note[i].next) {
-            uintptr_t address = heap.base + ((uintptr_t)i << RTC_UNIT_SHIFT);
-            uint64_t skip = (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
-            if (skip + n <= run_length(heap.unit + i))
-                return heap.unit + i;
+            struct unit *run = heap.unit + i;
+            if (skip_in(run, align) + n <= run_length(run))
+                return run;
         }
     }
     return NULL;
@@ -307,6 +320,39 @@ static bool grow(uint64_t n, uint64_t align)
     return true;
 }
 
+/* The calling thread is to tell that these are used again; of too many together, with what lies between. */
+static void note_come(uint64_t from, uint64_t to)
+{
+    if (!heap_is_watched())
+        return;
+    notice_due();
+    if (space.come < COME_MAX) {
+        space.came[space.come++] = (struct heap_part){from, to};
+        return;
+    }
+    struct heap_part *last = &space.came[COME_MAX - 1];
+    last->from = from < last->from ? from : last->from;
+    last->to = to > last->to ? to : last->to;
+}
+
+static COLD void come_back(const struct unit *first, uint64_t n)
+{
+    uint64_t at = (uint64_t)unit_number(first) << RTC_UNIT_SHIFT, begun = at;
+    for (uint64_t i = 0; i < n; i++, at += UNIT_BYTES) {
+        struct unit_note *note = note_of(first + i);
+        if (note->gone) {
+            note->gone = false;
+            space.gone--;
+            continue;
+        }
+        if (begun < at)
+            note_come(begun, at);
+        begun = at + UNIT_BYTES;
+    }
+    if (begun < at)
+        note_come(begun, at);
+}
+
 /* Cuts n units out of the free run at `run`, `skip` units in. */
 static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *clean)
 {
@@ -332,9 +378,9 @@ struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
         run = run_search(n, align);
     struct unit *taken = NULL;
     if (run) {
-        uintptr_t address = unit_address(run);
-        uint64_t skip = (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
-        taken = run_cut(run, skip, n, clean);
+        taken = run_cut(run, skip_in(run, align), n, clean);
+        if (unlikely(space.gone))
+            come_back(taken, n);
     }
     lock_drop(&space.lock);
     return taken;
@@ -350,6 +396,8 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     bool fits = length >= n && first->back == 0;
     if (fits)
         run_cut(first, 0, n, clean);
+    if (unlikely(fits && space.gone))
+        come_back(first, n);
     lock_drop(&space.lock);
     return fits;
 }
@@ -451,17 +499,31 @@ void units_give(struct unit *first, uint64_t n, bool dirty)
 void units_put_back(struct unit *first, uint64_t n, bool released)
 {
     lock_take(&space.lock);
+    for (uint64_t i = 0; i < n; i++) {
+        space.gone += !note_of(first + i)->gone;
+        note_of(first + i)->gone = true;
+    }
     give(first, n, !released, released); /* else, refused (mlock), it would be due for ever */
     lock_drop(&space.lock);
 }
 
-bool heap_grown(uint64_t *from, uint64_t *to)
+bool heap_grown(struct heap_part *part)
 {
     lock_take(&space.lock);
-    *from = space.told_bytes;
-    *to = space.told_bytes = space.ready_bytes;
+    *part = (struct heap_part){space.told_bytes, space.ready_bytes};
+    space.told_bytes = space.ready_bytes;
+    if (part->from == part->to && space.come)
+        *part = space.came[--space.come];
     lock_drop(&space.lock);
-    return *from < *to;
+    return part->from < part->to;
+}
+
+uint64_t heap_ready(void)
+{
+    lock_take(&space.lock);
+    uint64_t bytes = space.ready_bytes;
+    lock_drop(&space.lock);
+    return bytes;
 }
 
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes)
@@ -479,6 +541,7 @@ void units_after_fork(bool trusted)
         return;
     /* A list may have been copied half-linked: what was free stays unused, and finds no neighbour. */
     memset(space.list, 0, sizeof space.list);
+    space.gone = space.come = 0;
     for (uint64_t i = 0; i < atomic_load(&heap.bytes) >> RTC_UNIT_SHIFT; i++)
         if (run_length(heap.unit + i))
             set_owner(heap.unit + i, 0, 0);

@@ -88,6 +88,38 @@ void row_heap_multi_threads(void)
     must(logged_count < LOGGED_MAX);
 }
 
+/* The last that was told of this address is that it is mapped. */
+static bool is_there(const void *at)
+{
+    for (unsigned i = logged_count; i-- > 0;) {
+        uintptr_t from = (uintptr_t)logged[i].e.vm_mapped.address;
+        if ((uintptr_t)at - from < logged[i].e.vm_mapped.size)
+            return logged[i].type == RTC_EVENT_VM_MAPPED;
+    }
+    return false;
+}
+
+/* What is mapped less what is unmapped: every block that lives lies in that, however often its place has gone. */
+void row_heap_comes_back(void)
+{
+    static const size_t sizes[] = {300u << 10, 1u << 20, 4u << 20, 24u << 20, 40u << 20, 7000, 64};
+    char *old = malloc(5u << 20), *kept[8] = {0};
+    handle(VM_EVENTS | RTC_EVENT_FLAG_EXISTING_ALLOC, 0, "ranges");
+    must(old && is_there(old) && is_there(old + (5u << 20) - 1));
+    for (unsigned i = 0; i < 400; i++) {
+        size_t bytes = sizes[i * 7 % 17 % 7];
+        free(kept[i % 8]);
+        must((kept[i % 8] = malloc(bytes)));
+        kept[i % 8][0] = kept[i % 8][bytes - 1] = 1;
+        must(is_there(kept[i % 8]) && is_there(kept[i % 8] + bytes / 2) && is_there(kept[i % 8] + bytes - 1));
+    }
+    for (size_t bytes = 1u << 20; bytes < 60u << 20; bytes += 3u << 20) {
+        must((old = realloc(old, bytes)));
+        must(is_there(old) && is_there(old + bytes - 1));
+    }
+    must(count_of(RTC_EVENT_VM_UNMAPPED) > 20 && logged_count < LOGGED_MAX);
+}
+
 void row_heap_blocks_from_before(void)
 {
     char *small = malloc(100), *big = malloc(BIG), *moving = malloc(3000);

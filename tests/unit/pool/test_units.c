@@ -467,6 +467,81 @@ static void due(void)
     MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
 }
 
+static uint64_t bytes_in(const struct heap_part *part, const struct unit *first, uint64_t n)
+{
+    uint64_t from = unit_address(first) - heap.base, to = from + n * UNIT_BYTES;
+    from = from > part->from ? from : part->from;
+    to = to < part->to ? to : part->to;
+    return from < to ? to - from : 0;
+}
+
+/* Of [first, first + n) so much comes back now, and nothing else. */
+static void must_come(const struct unit *first, uint64_t n, uint64_t units)
+{
+    struct heap_part part;
+    uint64_t inside = 0, all = 0;
+    for (; heap_grown(&part); all += part.to - part.from)
+        inside += bytes_in(&part, first, n);
+    MUST(inside == units * UNIT_BYTES && all == inside);
+}
+
+/* What was told to be gone is told when it is used again, to the unit, whatever it was joined to meanwhile. */
+static void comes_back(void)
+{
+    struct heap_part part;
+    bool clean;
+    start();
+    heap_watched = true;
+    struct unit *all = units_take(640, 1, &clean);
+    MUST(all && heap_grown(&part) && !heap_grown(&part));
+    memset((void *)unit_address(all + 64), 1, 512 * UNIT_BYTES);
+    units_give(all, 64, false);
+    give_units(all + 64, 512, true);
+    units_give(all + 576, 64, false);
+    MUST(units_take(600, 1, &clean) == all && clean);
+    must_come(all + 64, 512, 512);
+    give_units(all, 600, true);
+    MUST(units_take(100, 1, &clean) == all);
+    must_come(all, 100, 100);
+    MUST(units_take_at(all + 100, 50, &clean));
+    must_come(all + 100, 50, 50);
+    units_give(all, 150, false);
+    MUST(units_take(150, 1, &clean) == all);
+    must_come(all, 150, 0);
+    heap_watched = false; /* nobody is told any more */
+    MUST(units_take(200, 1, &clean) == all + 150);
+    heap_watched = true;
+    must_come(all, 640, 0);
+}
+
+/* More than are remembered one by one: all that has come is told at least. */
+static void many_come_back(void)
+{
+    struct heap_part part;
+    struct unit *run[40];
+    bool clean, gone[40] = {false}, told[40] = {false};
+    uint32_t count = 0;
+    start();
+    for (size_t i = 0; i < countof(run); i++)
+        MUST((run[i] = units_take(300, 1, &clean)));
+    heap_watched = true;
+    for (size_t i = 0; i < countof(run); i += 2) {
+        *(char *)unit_address(run[i]) = 1;
+        give_units(run[i], 300, true);
+        gone[i] = *(char *)unit_address(run[i]) == 0; /* some may stay dirty */
+        count += gone[i];
+    }
+    for (size_t i = 1; i < countof(run); i += 2)
+        give_units(run[i], 300, false);
+    MUST(units_take(40 * 300, 1, &clean) == run[0]);
+    while (heap_grown(&part))
+        for (size_t i = 0; i < countof(run); i++)
+            told[i] |= bytes_in(&part, run[i], 300) == 300 * UNIT_BYTES;
+    for (size_t i = 0; i < countof(run); i++)
+        MUST(told[i] || !gone[i]);
+    MUST(count > 10);
+}
+
 /* Is some due, and all of it in one of these? */
 static bool due_is_in(const struct unit *one, const struct unit *other, size_t n)
 {
@@ -562,6 +637,8 @@ IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
 IN_CHILD(extremes)
 IN_CHILD(due)
+IN_CHILD(comes_back)
+IN_CHILD(many_come_back)
 IN_CHILD(due_in_a_callback)
 IN_CHILD(watched_gives_back)
 IN_CHILD(watched_dirt_stays_small)
@@ -575,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_comes_back), cmocka_unit_test(test_many_come_back),
         cmocka_unit_test(test_due),        cmocka_unit_test(test_watched_gives_back),
         cmocka_unit_test(test_watched_dirt_stays_small), cmocka_unit_test(test_due_in_a_callback),
 #ifdef LIMITABLE
