@@ -342,7 +342,7 @@ RTC_API const char *rtc_event_name(unsigned event);
 
 /*
  * libc's functions, or what stands between us and libc; semantics and errno are theirs, and so is
- * their safety in signal handlers.
+ * their safety in signal handlers.  They go into the map as all others, and leave the heap as it is.
  */
 RTC_API void *rtc_orig_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset);
 RTC_API int rtc_orig_munmap(void *address, size_t size);

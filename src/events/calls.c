@@ -49,7 +49,7 @@ EXPORT void *rtc_mremap(void *address, size_t old_size, size_t new_size, int fla
 EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return MAKING(RTC_EVENT_MREMAP, address, old_size, pointer_call(RTC_EVENT_MREMAP, &e));
+    return change_remap(ORIGIN_SILENT, &e);
 }
 
 EXPORT int remap_file_pages(void *address, size_t size, int prot, size_t pgoff, int flags)
@@ -169,32 +169,32 @@ EXPORT int msync(void *address, size_t size, int flags)
 
 EXPORT void *rtc_orig_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    return MAKING(RTC_EVENT_MMAP, address, size, NEXT(mmap)(address, size, prot, flags, fd, offset));
+    return change_map(ORIGIN_SILENT, MAP_EVENT(address, size, prot, flags, fd, offset));
 }
 
 EXPORT int rtc_orig_munmap(void *address, size_t size)
 {
-    return MAKING(RTC_EVENT_MUNMAP, address, size, NEXT(munmap)(address, size));
+    return change_unmap(ORIGIN_SILENT, address, size);
 }
 
 EXPORT void *rtc_orig_shmat(int shmid, const void *shmaddr, int shmflg)
 {
-    return MAKING(RTC_EVENT_SHMAT, NULL, 0, NEXT(shmat)(shmid, shmaddr, shmflg));
+    return change_attach(ORIGIN_SILENT, shmid, shmaddr, shmflg);
 }
 
 EXPORT int rtc_orig_shmdt(const void *shmaddr)
 {
-    return MAKING(RTC_EVENT_SHMDT, NULL, 0, NEXT(shmdt)(shmaddr));
+    return change_detach(ORIGIN_SILENT, shmaddr);
 }
 
 EXPORT void *rtc_orig_sbrk(intptr_t increment)
 {
-    return MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(increment));
+    return change_break_by(ORIGIN_SILENT, increment);
 }
 
 EXPORT int rtc_orig_brk(void *addr)
 {
-    return MAKING(RTC_EVENT_BRK, NULL, 0, NEXT(brk)(addr));
+    return change_break(ORIGIN_SILENT, addr);
 }
 
 /* ---- events without calls -------------------------------------------------------------------------- */

@@ -56,27 +56,40 @@ void *change_map(struct origin o, union rtc_event *e)
     return e->mmap.result;
 }
 
-/* Performed, as by a handler.  0, or why not all is gone. */
-static int unmap_around_ours(union rtc_event *e, struct range gone)
+/* The call alone, of what is not ours. */
+static int unmap_theirs(struct range gone)
 {
     struct range piece;
-    e->munmap.result = 0;
     for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
         if (MAKING(RTC_EVENT_MUNMAP, piece.start, piece.end - piece.start,
                    NEXT(munmap)((void *)piece.start, piece.end - piece.start)) != 0)
-            return errno;
+            return -1;
     return 0;
+}
+
+/* Some of it is ours: that stays, whatever comes of the call. */
+static COLD void unmap_around_ours(struct change *c, union rtc_event *e, struct range gone)
+{
+    uintptr_t own, own_end;
+    if (c->told)
+        visit_before(&c->visit, RTC_EVENT_MUNMAP, e);
+    if (e->munmap.result == -1)
+        e->munmap.result = unmap_theirs(range_of(e->munmap.address, e->munmap.size));
+    if (c->told)
+        visit_behind(&c->visit, RTC_EVENT_MUNMAP, e);
+    for (uintptr_t at = gone.start; at < gone.end; at = own_end) {
+        os_next_own(at, &own, &own_end);
+        change_cancelled(c, (struct range){own > gone.start ? own : gone.start, own_end < gone.end ? own_end : gone.end});
+    }
 }
 
 static int unmap_taken(struct change *c, void *address, size_t size, struct range gone)
 {
     union rtc_event e = {.munmap = {-1, address, size}};
-    int err = unmap_has_ours(&c->map, gone.start, gone.end) ? unmap_around_ours(&e, gone) : 0;
-    change_call(c, RTC_EVENT_MUNMAP, &e);
-    if (unlikely(err)) {
-        e.munmap.result = -1;
-        errno = err;
-    }
+    if (unmap_has_ours(&c->map, gone.start, gone.end))
+        unmap_around_ours(c, &e, gone);
+    else
+        change_call(c, RTC_EVENT_MUNMAP, &e);
     if (unlikely(e.munmap.result == -1))
         change_stayed(c, gone);
     mapped_gone(&c->map, e.munmap.result != -1);

@@ -88,6 +88,7 @@ struct origin {
 /* For doorways, whose own caller it is. */
 #define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false})
 #define ORIGIN_TOLD ((struct origin){CALLER, true, false})
+#define ORIGIN_SILENT ((struct origin){CALLER, false, false})
 #define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
     &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
 /* Another name of a doorway, which libc declares nothrow and leaf. */
@@ -107,8 +108,6 @@ int change_file_pages(struct origin o, union rtc_event *e);
 int change_rights(struct origin o, union rtc_event *e);
 int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
-/* The call alone: MMAP, MREMAP, SHMAT, SBRK. */
-void *pointer_call(uint32_t type, const union rtc_event *e);
 
 /* ---- advice.c ----------------------------------------------------------------------------------- */
 

@@ -26,11 +26,6 @@ int original_protect(const union rtc_event *e)
                                                       e->mprotect.prot, e->mprotect.pkey);
 }
 
-void *pointer_call(uint32_t type, const union rtc_event *e)
-{
-    return original_pointer(type, e);
-}
-
 void original_raw(uint32_t type, union rtc_event *e)
 {
     if (type & POINTER_RESULTS) {

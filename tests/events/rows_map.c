@@ -65,6 +65,21 @@ void row_calls_go_into_the_map(void)
     must(rtc_event_compare() == 0);
 }
 
+void row_originals_go_into_the_map(void)
+{
+    begin_map();
+    char *at = room(), *end = sbrk(0);
+    must(rtc_orig_mmap(at, 8 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at && rtc_event_compare() == 0);
+    must(rtc_orig_munmap(at + 2 * PAGE, PAGE) == 0 && rtc_event_compare() == 0);
+    must(rtc_orig_mremap(at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 9 * PAGE) == at + 9 * PAGE);
+    must(rtc_event_compare() == 0);
+    int id = shmget(IPC_PRIVATE, 3 * PAGE, 0600);
+    must(id >= 0 && rtc_orig_shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE && rtc_event_compare() == 0);
+    must(shmctl(id, IPC_RMID, NULL) == 0 && rtc_orig_shmdt(at + 30 * PAGE) == 0 && rtc_event_compare() == 0);
+    must(rtc_orig_sbrk((intptr_t)(3 * PAGE)) == end && rtc_event_compare() == 0);
+    must(rtc_orig_brk(end + PAGE) == 0 && rtc_event_compare() == 0 && rtc_orig_brk(end) == 0);
+}
+
 void row_behind_our_back(void)
 {
     char *at = room();

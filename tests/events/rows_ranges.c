@@ -1,6 +1,8 @@
 /* rows_ranges.c - handlers of ranges alone: no call is an event of theirs, so they are told from its doorway. */
 #include "contract.h"
 
+#include <stdlib.h>
+
 /* What one does to its event is nothing to the others, and to the call. */
 static void spoil(unsigned type, union rtc_event *e, void *arg)
 {
@@ -72,4 +74,28 @@ void row_ranges_beside_calls(void)
     forget();
     must(munmap(at, PAGE) == 0);
     must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && count_of(RTC_EVENT_MUNMAP) == 1 && logged_count == 3);
+}
+
+static void look_at_result(unsigned type, union rtc_event *e, void *seen)
+{
+    (void)type;
+    *(volatile int *)seen = e->munmap.result;
+}
+
+/* It stays, and so is told; who comes before the call finds it not made. */
+void row_munmap_over_the_heap(void)
+{
+    static volatile int before = 7, behind = 7;
+    char *block = malloc(1 << 20), *at = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
+    for (int i = 0; i < 2; i++) { /* heard as ranges, and as calls */
+        forget();
+        handle(VM_EVENTS, 0, "ranges");
+        must(munmap(at, 4 * PAGE) == 0 && logged_count == 2u);
+        must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 4 * PAGE) && is_range(RTC_EVENT_VM_CANCELLED, 0, at, 4 * PAGE));
+        must(rtc_event_unset_handler(VM_EVENTS, record, (void *)(uintptr_t)"ranges") == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, -1, look_at_result, (void *)(uintptr_t)&before) == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result, (void *)(uintptr_t)&behind) == 0);
+    }
+    must(before == -1 && behind == 0);
+    must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without a word, and all the same */
 }

@@ -59,6 +59,13 @@ static void over_a_block(void)
     free(block);
 }
 
+static void over_a_block_by_original(void)
+{
+    char *block = calloc(1, 1 << 20), *page = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
+    must(block && rtc_orig_munmap(page, 16 * PAGE) == 0 && (page[PAGE] = 7));
+    free(block);
+}
+
 static void unmap_twice(int signal)
 {
     (void)signal;
@@ -359,6 +366,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } cases[] = {
         {"twice", twice}, {"twice_on_a_small_stack", twice_on_a_small_stack}, {"too_long", too_long}, {"over_a_block", over_a_block},
+        {"over_a_block_by_original", over_a_block_by_original},
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
         {"mapped_unseen", mapped_unseen}, {"several", several},
         {"stack_of_a_silent_one", stack_of_a_silent_one}, {"given_to_a_silent_one", given_to_a_silent_one},

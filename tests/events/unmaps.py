@@ -13,6 +13,7 @@ WRONG = {
     'twice_on_a_small_stack': 'munmap of 16.0 KiB that is not mapped (warning)',
     'too_long': 'munmap of 24.0 KiB that is not mapped at offset 16384 (warning)',
     'over_a_block': 'munmap of 64.0 KiB over a 1048576-byte block: left as it is (warning)',
+    'over_a_block_by_original': 'munmap of 64.0 KiB over a 1048576-byte block: left as it is (warning)',
     'stack_of_another': 'munmap of 8192 B on the stack of thread 2 (warning)',
     'map_over_ours': "mmap of 1.0 MiB over memory of the checker's own: refused (warning)",
     'move_over_ours': "mremap of 1.0 MiB over memory of the checker's own: refused (warning)",
