@@ -37,7 +37,8 @@ void *change_map(struct origin o, union rtc_event *e)
     struct range over = NO_RANGE;
     change_begin(&c, o);
     if (flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && e->mmap.address) {
-        over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));
+        if ((uintptr_t)e->mmap.address % page_unit(flags) == 0)
+            over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));
         change_going(&c, over);
     }
     if (change_refused(&c, OP(MMAP, MALLOC), over, NO_RANGE))

@@ -24,7 +24,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     uint64_t bytes = os_shared_segment_bytes(shmid);
     uintptr_t at = (uintptr_t)shmaddr;
     at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page here */
-    struct range over = shmflg & SHM_REMAP ? range_of((void *)at, bytes) : NO_RANGE;
+    struct range over = shmflg & SHM_REMAP && at ? range_of((void *)at, bytes) : NO_RANGE;
     change_begin(&c, o);
     change_going(&c, over);
     if (change_refused(&c, OP(SHMAT, MALLOC), over, NO_RANGE))

@@ -99,3 +99,16 @@ void row_munmap_over_the_heap(void)
     must(before == -1 && behind == 0);
     must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without a word, and all the same */
 }
+
+/* Nothing can come of these. */
+void row_refused_by_numbers(void)
+{
+    int id = shmget(IPC_PRIVATE, PAGE, 0600);
+    char *at = pages(4);
+    hear_ranges();
+    must(id >= 0 && shmat(id, NULL, SHM_REMAP) == MAP_FAILED && errno == EINVAL);
+    must(shmat(id, (void *)(PAGE - 1), SHM_REMAP | SHM_RND) == MAP_FAILED && shmctl(id, IPC_RMID, NULL) == 0);
+    at += (uintptr_t)at % (2u << 20) ? 0 : PAGE;
+    must(mmap(at, PAGE, READ_WRITE, PLAIN | MAP_FIXED | MAP_HUGETLB, -1, 0) == MAP_FAILED);
+    must(logged_count == 0);
+}
