@@ -186,7 +186,8 @@ def main():
     refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: , or } is expected")
     refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "mel-00000000", "count": 1}\n {"id": "x", "count": 1}]}',
             "bad.json:3:2: , or ] is expected")
-    for id_ in "", "mel-0123456", "mel-0123456g", "mel-012345678", "lem-01234567", "mel-01234567.2", "all-01234567":
+    for id_ in "", "mel-0123456", "mel-0123456g", "mel-012345678", "lem-01234567", "mel-01234567.2", "all-01234567", \
+            "biu-map-0123456", "biu-map-01234567.2", "mel-map-01234567", "-01234567", "01234567":
         refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"count": 1,\n  "id":  "%s"}]}' % id_,
                 "bad.json:3:10: this is no id: one is expected like mel-3f9c2a11")
     refused("what", "bad.json:1:1: { is expected", "--update-baseline")
