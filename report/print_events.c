@@ -97,7 +97,7 @@ static void process_print(struct report *r, struct image *image, struct page pag
             sum->first_call > 1 ? " with what it inherited" : "");
     behind_put(sum, page.out);
     if (sum->unseen > 0)
-        fprintf(page.out, "  %s from handlers that interrupted the runtime not seen\n",
+        fprintf(page.out, "  %s not seen: of handlers that interrupted the runtime, or that could not wait for it\n",
                 count_text(sum->unseen, "call", "calls").text);
     if (image->regions_torn)
         fputs("  read in the midst of a change: a range may be missing\n", page.out);

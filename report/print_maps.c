@@ -44,7 +44,7 @@ static void behind_put(const struct map_totals *t, const struct page *page)
         fprintf(page->out, "%*snot compared with the kernel's at the end of %s\n", COLUMN, "",
                 count_text(t->uncompared, "process", "processes").text);
     if (t->unseen > 0)
-        fprintf(page->out, "%*s%s of handlers that interrupted the runtime not seen\n", COLUMN, "",
+        fprintf(page->out, "%*s%s not seen: of handlers that interrupted the runtime, or that could not wait for it\n", COLUMN, "",
                 count_text(t->unseen, "call", "calls").text);
 }
 

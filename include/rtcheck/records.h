@@ -378,7 +378,7 @@ struct map_sum {
     uint32_t first_call; /* ranges of lower numbers are inherited */
     _Atomic uint64_t mapped; /* calls that mapped something: mmap, shmat; brk and sbrk when it grows */
     _Atomic uint64_t unmapped; /* calls that unmapped something */
-    _Atomic uint64_t unseen; /* calls from handlers that interrupted us: left to be found */
+    _Atomic uint64_t unseen; /* calls in handlers that interrupted us, or that gave up waiting: left to be found */
     _Atomic uint64_t bytes, peak_bytes; /* of what calls have mapped */
     _Atomic uint64_t compared; /* how often this was compared with what the kernel has */
     _Atomic uint64_t behind_objects, behind_stacks; /* ranges that it had more: of objects; stacks of threads; */
