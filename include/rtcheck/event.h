@@ -316,9 +316,11 @@ RTC_API long rtc_event_compare(void);
  * With the option events=all, every system call of every thread is looked at (by syscall user dispatch): those
  * that change the address space and came by none of these functions lead to the same events.  libc's and the loader's
  * own are among them, made while they hold locks: a callback must not load a library or begin a thread.  Such
- * callbacks run in a signal handler.  io_setup and io_destroy make VM_MAPPED and VM_UNMAPPED of their ring, and no
- * native event.  Not told are brk(NULL), map_shadow_stack and what arch_prctl or PR_SET_MM move; who unmaps the stack
- * that he stands on is told of by VM_UNMAPPED alone.
+ * callbacks run in a signal handler.  What code of libc's or the loader's maps by itself is no finding (biu-map) of
+ * the program's; what a copy of libc does that was linked into the program or a library cannot be told from it.
+ * io_setup and io_destroy make VM_MAPPED and VM_UNMAPPED of their ring, and no native event.  Not told are brk(NULL),
+ * map_shadow_stack and what arch_prctl or PR_SET_MM move; who unmaps the stack that he stands on is told of by
+ * VM_UNMAPPED alone.
  */
 struct rtc_event_dispatched {
     size_t size;      /* sizeof(struct rtc_event_dispatched), for later ones to grow */

@@ -344,7 +344,7 @@ enum map_origin {
     MAP_UNTOLD = 0,  /* not by the runtime */
     MAP_EXISTED = 1, /* it was there when the program first changed something */
     MAP_CALLED = 2,  /* by a call that was seen: of the program, or of a library that it uses */
-    MAP_BEHIND = 3,  /* found later: by libc or the loader for themselves, or by a raw system call */
+    MAP_BEHIND = 3,  /* by libc or the loader for themselves, or found later: by a raw system call */
     MAP_ORIGIN_COUNT
 };
 

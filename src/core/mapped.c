@@ -397,6 +397,17 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
     section_end(&s);
 }
 
+void mapped_new_of_libc(struct mapped_call *c, struct map_region *r)
+{
+    struct section s;
+    if (!c->t || r->start >= r->end || !map_enter(&s))
+        return;
+    r->origin = MAP_BEHIND;
+    r->mark = (uint8_t)hints_mark_now();
+    map_put(r);
+    map_leave(&s);
+}
+
 void mapped_gone(struct mapped_call *c, bool gone)
 {
     struct section s;

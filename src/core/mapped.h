@@ -86,6 +86,8 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
 void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end, uint64_t at);
 /* Where, and what it is: the rest of *what is filled in here. */
 void mapped_new(struct mapped_call *c, struct map_region *what);
+/* The same of what libc or the loader have mapped for themselves: nobody's call. */
+void mapped_new_of_libc(struct mapped_call *c, struct map_region *what);
 /* Something was unmapped, or it was to be (c->unmaps, when it took), and was not. */
 void mapped_gone(struct mapped_call *c, bool gone);
 /* What was taken of this range is there as it was. */

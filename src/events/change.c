@@ -48,7 +48,7 @@ void *change_map(struct origin o, union rtc_event *e)
     if (e->mmap.result != INVALID_POINTER) {
         struct range come = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
         struct map_region r = region_of_call(come, e->mmap.prot, e->mmap.flags, e->mmap.offset);
-        mapped_new(&c.map, &r);
+        (o.libcs ? mapped_new_of_libc : mapped_new)(&c.map, &r);
         if (unlikely(c.told))
             change_mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
     } else
@@ -93,7 +93,8 @@ static int unmap_taken(struct change *c, void *address, size_t size, struct rang
         change_call(c, RTC_EVENT_MUNMAP, &e);
     if (unlikely(e.munmap.result == -1))
         change_stayed(c, gone);
-    mapped_gone(&c->map, e.munmap.result != -1);
+    if (c->map.unmaps)
+        mapped_gone(&c->map, e.munmap.result != -1);
     change_end(c);
     return e.munmap.result;
 }
@@ -103,7 +104,7 @@ int change_unmap(struct origin o, void *address, size_t size)
     struct change c;
     struct range gone = range_of(address, size);
     change_begin(&c, o);
-    c.map.unmaps = true;
+    c.map.unmaps = !o.libcs;
     change_going(&c, gone);
     return unmap_taken(&c, address, size, gone);
 }

@@ -99,6 +99,18 @@ static uint64_t time_of(bool through)
     return least;
 }
 
+static struct object ours, libc;
+
+bool dispatch_is_ours(uintptr_t pc)
+{
+    return pc >= ours.start && pc < ours.end;
+}
+
+bool dispatch_is_libcs(uintptr_t pc)
+{
+    return (pc >= libc.start && pc < libc.end) || pc - loader_range.start < loader_range.bytes;
+}
+
 /* What a call costs more than without us. */
 static uint32_t measure(void)
 {
@@ -114,12 +126,11 @@ static void arm_other(uint32_t tid, void *self_tid)
 
 void events_dispatch(void)
 {
-    struct object ours;
     struct mapped_call c;
     uint32_t tid = os_tid();
     if (!rt.options.all_events || !core_is_started())
         return;
-    if (!loader_find((uintptr_t)events_dispatch, &ours)) {
+    if (!loader_find((uintptr_t)events_dispatch, &ours) || !loader_find((uintptr_t)__errno_location, &libc)) {
         dispatched_begin(-ENOENT, 0, 0);
         return;
     }

@@ -10,6 +10,9 @@
  * by the return address and the frame pointer that their callee has pushed, these two words are put where it would
  * look, below the stack pointer, and what lay there is put back.
  *
+ * By that instruction libc's own calls are known, and the loader's: they are told, but what they map is nobody's
+ * to unmap.  A copy of libc that was linked into the program is the program.
+ *
  * What discards memory that we stand on - below the stack pointer a program may do that, or at its end - is told
  * of and not made here.
  */
@@ -24,6 +27,7 @@
 #define SHALLOW 1024u /* less than the frame of a signal and its red zone take */
 #define KEPT 256u /* below the stack pointer: its red zone, and what a call goes on by */
 #define NEAR (4u << 10)  /* and what a handler of ours does */
+#define LIBCS_SYSCALL_BYTES 64u
 
 __thread struct making making;
 
@@ -264,6 +268,17 @@ static void tell_unmapped(const long a[6])
     mapped_end(&c);
 }
 
+/*
+ * libc's function `syscall` has no frame, and ours stands in front of it: neither is where the program made the
+ * call, but who called ours.
+ */
+static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
+{
+    if (at->pc - (uintptr_t)NEXT(syscall) < LIBCS_SYSCALL_BYTES && dispatch_is_ours(*(const uintptr_t *)sp))
+        return (const struct entry *)at->bp;
+    return at;
+}
+
 /* Its native event is not told: it has no result yet. */
 static enum fed feed_under_us(uint32_t type, const long a[6], uintptr_t sp)
 {
@@ -310,10 +325,11 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
         return FEED_PASS;
     dispatched_told();
     int saved = errno;
-    struct entry *at = (struct entry *)sp - 1, was = *at;
-    *at = os_dispatch_entry(context);
-    *result = feed((struct origin){at, told, true}, type, number, a);
-    *at = was;
+    struct entry *below = (struct entry *)sp - 1, was = *below;
+    *below = os_dispatch_entry(context);
+    const struct entry *at = caller_of(below, sp);
+    *result = feed((struct origin){at, told, true, dispatch_is_libcs(at->pc)}, type, number, a);
+    *below = was;
     errno = saved;
     return FEED_DONE;
 }

@@ -6,6 +6,12 @@
 
 #include "events_priv.h"
 
+/* ---- dispatch.c ----------------------------------------------------------------------------------- */
+
+/* Code of the runtime's; of libc's, or the loader's. */
+bool dispatch_is_ours(uintptr_t pc);
+bool dispatch_is_libcs(uintptr_t pc);
+
 /* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
 
 enum fed {

@@ -83,12 +83,13 @@ struct origin {
     const struct entry *at;
     bool told;
     bool raw; /* it was made to the kernel, and goes there */
+    bool libcs; /* libc or the loader have made it for themselves */
 };
 
 /* For doorways, whose own caller it is. */
-#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false})
-#define ORIGIN_TOLD ((struct origin){CALLER, true, false})
-#define ORIGIN_SILENT ((struct origin){CALLER, false, false})
+#define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false, false})
+#define ORIGIN_TOLD ((struct origin){CALLER, true, false, false})
+#define ORIGIN_SILENT ((struct origin){CALLER, false, false, false})
 #define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
     &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
 /* Another name of a doorway, which libc declares nothrow and leaf. */

@@ -110,7 +110,9 @@ def stacks(stage):
     must(run.status == 0, run.status, run.err)
     found = {leak['bytes']: [f for frame in run.report.stacks[leak['stack']] for f in run.report.functions[frame]]
              for leak in run.report.data['leaks']}
-    must({'map_by_system_call', 'main'} <= set(found.get(40960, [])), found.keys(), found.get(40960))
+    must(found.get(40960, [''])[0] == 'map_by_system_call' and 'main' in found[40960], found.keys(), found.get(40960))
+    mapped = [leak['bytes'] for leak in run.report.data['leaks'] if leak['rtc'] == 'biu-map']
+    must(mapped == [40960], 'libc and the loader map for themselves', mapped)
     must({'allocate_in_handler', 'wait_in_read', 'main'} <= set(found.get(4242, [])), found.keys(), found.get(4242))
     return ' <- '.join(found[4242])
 
