@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "rtcheck/bits.h"
@@ -100,6 +101,21 @@ static void call_underscored_madvise(void)
 static void call_posix_madvise(void)
 {
     posix_madvise(scene.at, PAGE, POSIX_MADV_SEQUENTIAL);
+}
+
+/* By its name: libc has it from 2.36 on, the runtime in any case. */
+static void call_process_madvise(void)
+{
+    ssize_t (*by)(int, const struct iovec *, size_t, int, unsigned);
+    void *f = dlsym(RTLD_DEFAULT, "process_madvise");
+    struct iovec range = {scene.at, PAGE};
+    int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+    memcpy(&by, &f, sizeof f);
+    if (f)
+        by(process, &range, 1, MADV_COLD, 0);
+    if (process >= 0)
+        close(process);
 }
 
 static void call_mlock(void)
@@ -203,6 +219,7 @@ static const struct {
     {"madvise", call_madvise, RTC_EVENT_MADVISE | GOES},
     {"__madvise", call_underscored_madvise, RTC_EVENT_MADVISE | GOES},
     {"posix_madvise", call_posix_madvise, RTC_EVENT_MADVISE},
+    {"process_madvise", call_process_madvise, RTC_EVENT_MADVISE},
     {"mlock", call_mlock, RTC_EVENT_MLOCK},
     {"mlock2", call_mlock2, RTC_EVENT_MLOCK},
     {"munlock", call_munlock, RTC_EVENT_MLOCK},

@@ -91,6 +91,16 @@ static void test_posix_madvise(struct scene *s)
     posix_madvise_theirs(s->at, PAGE_BYTES, POSIX_MADV_SEQUENTIAL);
 }
 
+static void test_process_madvise(struct scene *s)
+{
+    THEIRS(process_madvise);
+    struct iovec range = {s->at, PAGE_BYTES};
+    int process = os_process_fd(os_pid());
+    process_madvise_theirs(process, &range, 1, MADV_COLD, 0);
+    if (process >= 0)
+        os_close(process);
+}
+
 static void test_mprotect(struct scene *s)
 {
     THEIRS(mprotect);
@@ -244,6 +254,7 @@ static const struct step {
     {test_madvise, RTC_EVENT_MADVISE, GOES, EVERYWHERE},
     {test_madvise_of_libc, RTC_EVENT_MADVISE, GOES, OF_LIBC},
     {test_posix_madvise, RTC_EVENT_MADVISE, 0, EVERYWHERE},
+    {test_process_madvise, RTC_EVENT_MADVISE, 0, PLAINLY},
     {test_mprotect, RTC_EVENT_MPROTECT, 0, EVERYWHERE},
     {test_mprotect_of_libc, RTC_EVENT_MPROTECT, 0, OF_LIBC},
     {test_pkey_mprotect, RTC_EVENT_MPROTECT, 0, PLAINLY},

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int is_bypassed(const char *name)
@@ -37,6 +38,8 @@ FUNCTION(int, __mprotect, (void *at, size_t n, int prot), (at, n, prot), syscall
 FUNCTION(int, __madvise, (void *at, size_t n, int advice), (at, n, advice), syscall(SYS_madvise, at, n, advice))
 FUNCTION(int, posix_madvise, (void *at, size_t n, int advice), (at, n, advice),
          syscall(SYS_madvise, at, n, advice) ? errno : 0)
+FUNCTION(ssize_t, process_madvise, (int process, const struct iovec *range, size_t n, int advice, unsigned flags),
+         (process, range, n, advice, flags), syscall(SYS_process_madvise, process, range, n, advice, flags))
 FUNCTION(int, pkey_mprotect, (void *at, size_t n, int prot, int key), (at, n, prot, key),
          syscall(SYS_pkey_mprotect, at, n, prot, key))
 FUNCTION(int, mlock2, (const void *at, size_t n, unsigned flags), (at, n, flags), syscall(SYS_mlock2, at, n, flags))
