@@ -334,6 +334,8 @@ static void note(unsigned type, union rtc_event *e, void *unused)
     (void)type, (void)unused;
     uint64_t start = (uintptr_t)e->vm_mapped.address;
     must(theirs_count < THEIRS_MAX, "too many mappings");
+    if (theirs_count && start < theirs[theirs_count - 1].start)
+        theirs_count = 0; /* that was the heap, which is the runtime's to map */
     theirs[theirs_count++] = (struct theirs){start, start + e->vm_mapped.size};
 }
 

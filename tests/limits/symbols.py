@@ -79,7 +79,7 @@ MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed
                   'index_make', 'index_retire', 'index_bytes'},
         'stack': {'getauxval', 'os_limit'},
         'walk': {'os_is_readable'}, 'registers': {'os_is_readable'},  # behind a signal, at most
-        'maps': {'memmove'}, 'verify_items': {'memchr'}}
+        'maps': {'memmove'}, 'verify': {'memchr'}, 'verify_items': {'memchr'}}
 
 
 def symbols_of(path):
