@@ -19,6 +19,7 @@ static void left(const struct jump *j)
 {
     events_left(j);
     counters_left(j);
+    leave_left(j);
 }
 
 const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};

@@ -45,6 +45,8 @@ bool jump_leaves(const struct jump *j, uintptr_t frame)
     return !stays && frame < j->target && is_one_stack(frame, j->target);
 }
 
+_Atomic uint32_t left_held;
+
 static void (*teller)(const struct jump *j);
 
 void left_start(void (*tell)(const struct jump *j))
@@ -59,7 +61,7 @@ void leave_by_jump(uintptr_t target)
     bool ours = t && (atomic_load_explicit(&t->crit, memory_order_relaxed) |
                       atomic_load_explicit(&t->maps_inside, memory_order_relaxed) |
                       atomic_load_explicit(&t->turn, memory_order_relaxed));
-    if (likely(!ours && !turn_inner))
+    if (likely(!ours && !turn_inner && !atomic_load_explicit(&left_held, memory_order_relaxed)))
         return;
     os_alternate_stack(&j.alternate, &j.alternate_end);
     if (t) {

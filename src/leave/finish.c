@@ -240,18 +240,36 @@ static bool is_checked(void)
     return atomic_load(&checked_early) == image()->image;
 }
 
-static _Atomic uint32_t holder; /* the thread whose turn goes on behind its check: it calls exec */
+/* The thread whose turn goes on behind its check: it calls exec; and from where on its stack. */
+static _Atomic uint32_t holder;
+static uintptr_t calls_at;
 
-/* true: some are lost. */
+static bool check_and_hold(const struct caller *caller, const struct range held[HELD_MAX])
+{
+    bool lost = leaks_check(caller, held, true);
+    atomic_store(&holder, os_tid());
+    atomic_fetch_add(&left_held, 1);
+    return lost;
+}
+
+static bool check_and_go_on(const struct caller *caller, const struct range held[HELD_MAX])
+{
+    bool lost = leaks_check(caller, held, false);
+    leaks_done();
+    return lost;
+}
+
+/* No handler may leave it half done.  true: some are lost. */
 static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
 {
-    if (is_checked() || !leaks_begin())
+    struct os_signals signals;
+    bool lost = false;
+    if (is_checked())
         return false;
-    bool lost = leaks_check(caller, held, holds);
-    if (holds)
-        atomic_store(&holder, os_tid());
-    else
-        leaks_done();
+    os_block_signals(&signals);
+    if (leaks_begin())
+        lost = holds ? check_and_hold(caller, held) : check_and_go_on(caller, held);
+    os_restore_signals(&signals);
     return lost;
 }
 
@@ -336,7 +354,8 @@ int leave_finish(enum image_end how, int status)
 /*
  * The other threads stand still until exec has ended them.  The stop has ended their pause or poll by EINTR: they
  * would go on with that, out of main perhaps, while this one is on its way.  And who looks for leaks
- * would send this thread a signal, which the next program would find.
+ * would send this thread a signal, which the next program would find.  For a second at most: a handler of this
+ * thread may wait for one of them.
  *
  * By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
 void leave_replaced(const struct exec_call *call)
@@ -347,6 +366,7 @@ void leave_replaced(const struct exec_call *call)
     uint64_t since = cost_phase_begin();
     mapped_settle();
     dispatched_settle();
+    calls_at = (uintptr_t)call;
     bool lost = !call->hopeless && find_leaks(END_EXEC, held);
     cost_phase_end(COST_SCAN, since);
     image_end(END_EXEC, 0);
@@ -357,14 +377,25 @@ void leave_replaced(const struct exec_call *call)
 
 void leave_stayed(void)
 {
+    struct os_signals signals;
     uint32_t me = os_tid();
+    os_block_signals(&signals);
     if (!is_checked())
         leaks_forget();
     image_reopen();
-    if (atomic_compare_exchange_strong(&holder, &me, 0))
+    if (atomic_compare_exchange_strong(&holder, &me, 0)) {
+        atomic_fetch_sub(&left_held, 1);
         leaks_let_go();
+    }
     if (!is_checked())
         vigil_start();
     if (!rt.options.keep)
         run_step_aside(false);
+    os_restore_signals(&signals);
+}
+
+void leave_left(const struct jump *j)
+{
+    if (atomic_load(&holder) == os_tid() && jump_leaves(j, calls_at))
+        leave_stayed();
 }

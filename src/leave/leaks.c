@@ -20,6 +20,7 @@
 #define WRITERS_NS 500000000ull /* that is waited for them to stop */
 #define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
 #define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
+#define HELD_NS 1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
 
@@ -251,9 +252,10 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
         written_put_record(c, ns);
     if (!c->now)
         write_end(c, result, ns);
-    if (c->holds)
+    if (c->holds) {
         stands = c->world;
-    else
+        world_go_on_in(HELD_NS);
+    } else
         world_go_on(&c->world);
     roots_drop(&c->roots);
     range_give_back(&c->lists);

@@ -22,6 +22,8 @@ int leave_finish(enum image_end how, int status);
  */
 void leave_replaced(const struct exec_call *call);
 void leave_stayed(void);
+/* A handler may leave an exec that has not failed yet. */
+void leave_left(const struct jump *j);
 
 /* With --witness: from now on somebody is there to see this process killed. */
 void vigil_start(void);

@@ -58,6 +58,8 @@ struct world {
  */
 bool world_stop(struct world *w, const struct caller *caller);
 void world_go_on(struct world *w);
+/* From now on they wait for so long at most. */
+void world_go_on_in(uint64_t ns);
 /* The same when the process is gone, and nobody knows where its threads were. */
 bool world_of_the_dead(struct world *w);
 

@@ -23,10 +23,22 @@
 static struct {
     _Atomic uint32_t go;    /* futex of those that wait: round is over when it is another */
     _Atomic uint32_t heard; /* futex of who waits for them */
+    _Atomic uint64_t until; /* os_clock_ns(); 0: for ever */
     struct os_action before;
     bool taken; /* the signal is ours */
     const struct standing *first, *end;
 } stop;
+
+/* Until the round is over, or for as long as it may take. */
+static void stand_still(uint32_t round)
+{
+    while (atomic_load(&stop.go) == round) {
+        uint64_t until = atomic_load(&stop.until), now = until ? os_clock_ns() : 0;
+        if (until && now >= until)
+            return;
+        os_wait(&stop.go, round, until - now, false);
+    }
+}
 
 static void on_signal(int signal, void *information, void *context)
 {
@@ -44,8 +56,7 @@ static void on_signal(int signal, void *information, void *context)
     atomic_store_explicit(&t->heard, 1, memory_order_release); /* pairs with is_heard */
     atomic_fetch_add(&stop.heard, 1);
     os_wake(&stop.heard, false);
-    while (atomic_load(&stop.go) == round)
-        os_wait(&stop.go, round, 0, false);
+    stand_still(round);
 }
 
 /* ---- who there is ------------------------------------------------------------------------------- */
@@ -165,6 +176,7 @@ bool world_stop(struct world *w, const struct caller *caller)
         return false;
     if (w->count == 1)
         return true;
+    atomic_store(&stop.until, 0);
     stop.first = w->thread;
     stop.end = w->thread + w->count;
     if (!stop.taken &&
@@ -192,6 +204,12 @@ bool world_of_the_dead(struct world *w)
                 .tid = t->tid, .number = t->number, .control_block = t->record->control_block};
     w->unheard = w->count++;
     return true;
+}
+
+void world_go_on_in(uint64_t ns)
+{
+    atomic_store(&stop.until, os_clock_ns() + ns);
+    os_wake(&stop.go, false);
 }
 
 /* A signal that is still on its way finds our handler, or libc's default for it would end us all. */

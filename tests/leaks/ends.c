@@ -3,13 +3,16 @@
  */
 /* rtc-build: -pthread -Wno-deprecated-declarations */
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -435,6 +438,49 @@ static void *exec_failing_body(void *unused)
     return unused;
 }
 
+static sigjmp_buf back;
+static pthread_t caller;
+static atomic_uint turns;
+
+static void jump_back(int signal)
+{
+    if (pthread_equal(pthread_self(), caller))
+        siglongjmp(back, signal);
+    pthread_kill(caller, signal);
+}
+
+static void *turning_body(void *unused)
+{
+    for (;;) {
+        free(malloc(10));
+        turns++;
+        usleep(100);
+    }
+    return unused;
+}
+
+/* A handler leaves an exec before that has failed: the others go on, and the end finds what is lost. */
+static void exec_left(void)
+{
+    pthread_t thread;
+    volatile unsigned seed = 1;
+    char *argv[] = {"passwd", NULL};
+    twin();
+    caller = pthread_self();
+    pthread_create(&thread, NULL, turning_body, NULL);
+    signal(SIGALRM, jump_back);
+    for (volatile int i = 0; i < 60; i++) {
+        if (!sigsetjmp(back, 1)) {
+            seed = seed * 1103515245 + 12345;
+            setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 500 + seed / 65536 % 5000}}, NULL);
+            for (;;)
+                execv("/etc/passwd", argv);
+        }
+        for (unsigned before = turns; turns == before;)
+            usleep(100);
+    }
+}
+
 /* They all go on, and can be stopped again. */
 static void exec_fails_beside(void)
 {
@@ -499,7 +545,7 @@ int main(int argc, char **argv)
                 {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
-                {"exec_waited_for", exec_waited_for},     {"exec_fails_beside", exec_fails_beside},
+                {"exec_waited_for", exec_waited_for},     {"exec_left", exec_left}, {"exec_fails_beside", exec_fails_beside},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
                 {"coroutine", coroutine},   {"sparse", sparse},         {"starved", starved}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");

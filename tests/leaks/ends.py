@@ -39,6 +39,7 @@ WHAT = {
     "exec_thread": (TWIN, 0),
     "exec_waited_for": (TWIN, 0),
     "exec_fails": (TWIN, 0),
+    "exec_left": (TWIN, 0),
     "exec_fails_beside": (TWIN, 0),
     "exec_child": (TWIN, 0),
     "exec_after_check": ([], 0),
