@@ -3,6 +3,19 @@
  */
 #include "change.h"
 
+#define HUGE_PAGE_BYTES (2ull << 20)
+#define HUGEST_PAGE_BYTES (1ull << 30)
+
+/* Of huge pages it may be more than the segment says: such lie where the smallest of them begin. */
+static uint64_t attached_bytes(const void *at, uint64_t bytes)
+{
+    struct mapping m;
+    if ((uintptr_t)at % HUGE_PAGE_BYTES || bytes % HUGEST_PAGE_BYTES == 0)
+        return bytes;
+    bool found = os_mapping_of((uintptr_t)at, &m) == 1 && m.start == (uintptr_t)at;
+    return found && m.end - m.start > bytes ? m.end - m.start : bytes;
+}
+
 static struct map_region attached(const union rtc_event *e, uint64_t bytes)
 {
     int flags = e->shmat.shmflg;
@@ -32,6 +45,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_SHMAT, &e);
     if (e.shmat.result != INVALID_POINTER) {
+        bytes = attached_bytes(e.shmat.result, bytes);
         struct map_region r = attached(&e, bytes);
         mapped_new(&c.map, &r);
         change_mapped(&c, range_of(e.shmat.result, bytes));

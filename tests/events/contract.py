@@ -32,6 +32,12 @@ def program(name, *args, says):
     return check
 
 
+def huge_segment(stage):
+    env = {'LD_PRELOAD': stage.program('events/shmats.so')}
+    run = Run(stage, [stage.program('events/huge_segment')], env=env).wait()
+    must((run.status, run.out) == (0, b'there %d\n' % (2 << 20)), run.status, run.out, run.err[-1000:])
+
+
 def fixed_place(stage):
     """A program that is not position-independent finds the runtime, and does without it."""
     room = stage.room()
@@ -48,6 +54,7 @@ if __name__ == '__main__':
     main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
           ('absent', absent('events/contract')), ('header', header('event.h')), ('fixed_place', fixed_place),
+          ('huge_segment', huge_segment),
           ('overridden_calls', program('overrides', says=b'said\n')),
           ('external_events', program('overrides', 'tell', says=b'said\n')),
           ('libraries', program('libraries', 'events/do_load.so', says=b'loaded\n'))])
