@@ -244,6 +244,13 @@ static bool is_checked(void)
 static _Atomic uint32_t holder;
 static uintptr_t calls_at;
 
+/* Is this in a handler that has interrupted an exec? */
+static bool is_holder(void)
+{
+    uint32_t tid = atomic_load(&holder);
+    return tid && tid == os_tid();
+}
+
 static bool check_and_hold(const struct caller *caller, const struct range held[HELD_MAX])
 {
     bool lost = leaks_check(caller, held, true);
@@ -331,6 +338,8 @@ int leave_finish(enum image_end how, int status)
     static _Atomic bool reported;
     if (fork_is_child())
         return status; /* did nothing with memory since the fork: there is no image to end */
+    if (is_holder())
+        leave_stayed();
     bool early = is_checked();
     uint64_t since = cost_phase_begin();
     errors_sweep();
@@ -396,6 +405,6 @@ void leave_stayed(void)
 
 void leave_left(const struct jump *j)
 {
-    if (atomic_load(&holder) == os_tid() && jump_leaves(j, calls_at))
+    if (is_holder() && jump_leaves(j, calls_at))
         leave_stayed();
 }

@@ -301,20 +301,10 @@ static bool check_all(struct check *c, const struct caller *caller, const struct
     return inside;
 }
 
-bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
-{
-    struct check c = {.to = &written_at_end, .holds = holds};
-    if (!has_allocated())
-        atomic_store(&image()->leak_check, LEAKS_FOUND);
-    else if (!check_all(&c, caller, held))
-        atomic_store(&image()->leak_check, LEAKS_BUSY);
-    return c.lost;
-}
-
 /*
  * What the search has left on this thread's stack, and in vector registers, which the loader puts there at
  * the next call that it binds, are pointers to blocks, also lost ones.  They would count for a witness, to
- * whom all of a stack is in use.
+ * whom all of a stack is in use, and for the end that a handler makes here.
  */
 static __attribute__((noinline)) void wipe_tracks(void)
 {
@@ -327,6 +317,18 @@ static __attribute__((noinline)) void wipe_tracks(void)
                      ::"r"(room)
                      : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                        "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
+{
+    struct check c = {.to = &written_at_end, .holds = holds};
+    if (!has_allocated())
+        atomic_store(&image()->leak_check, LEAKS_FOUND);
+    else if (!check_all(&c, caller, held))
+        atomic_store(&image()->leak_check, LEAKS_BUSY);
+    if (holds)
+        wipe_tracks();
+    return c.lost;
 }
 
 void leaks_forget(void)

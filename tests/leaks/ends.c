@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -481,6 +482,45 @@ static void exec_left(void)
     }
 }
 
+static pthread_t waited_for;
+static atomic_bool enough;
+
+static void *until_enough(void *unused)
+{
+    while (!enough)
+        usleep(200);
+    return unused;
+}
+
+static void join_at_exit(void)
+{
+    enough = true;
+    pthread_join(waited_for, NULL);
+}
+
+static void end(int signal)
+{
+    exit(signal);
+}
+
+/* Or ends the program, and what is called then waits for one of them. */
+static void exec_ended(void)
+{
+    char *argv[] = {"passwd", NULL};
+    sigset_t alarm;
+    twin();
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    pthread_create(&waited_for, NULL, until_enough, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    atexit(join_at_exit);
+    signal(SIGALRM, end);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 7000}}, NULL);
+    for (;;)
+        execv("/etc/passwd", argv);
+}
+
 /* They all go on, and can be stopped again. */
 static void exec_fails_beside(void)
 {
@@ -545,7 +585,8 @@ int main(int argc, char **argv)
                 {"exec_list", exec_list},       {"exec_path", exec_path},   {"exec_given", exec_given},
                 {"exec_listed", exec_listed},   {"exec_thread", exec_thread},
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
-                {"exec_waited_for", exec_waited_for},     {"exec_left", exec_left}, {"exec_fails_beside", exec_fails_beside},
+                {"exec_waited_for", exec_waited_for},     {"exec_left", exec_left},
+                {"exec_ended", exec_ended}, {"exec_fails_beside", exec_fails_beside},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
                 {"coroutine", coroutine},   {"sparse", sparse},         {"starved", starved}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
