@@ -373,7 +373,7 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
     struct section s;
     if (!c->t || r->start >= r->end)
         return;
-    if (cost_is_due_of(c->t)) {
+    if (self && cost_is_due_of(c->t)) { /* one in limbo times nothing */
         new_timed(c, r);
         return;
     }

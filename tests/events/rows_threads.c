@@ -2,6 +2,7 @@
 #include "contract.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -286,4 +287,30 @@ void row_handlers_survive_fork(void)
     }
     must_end_well(pid);
     must(logged_count == 0 && is_mapped(at, PAGE));
+}
+
+static pthread_key_t last;
+
+/* In the last round of destructors, behind ours. */
+static void map_again(void *round)
+{
+    char *at = pages(1);
+    must(munmap(at, PAGE) == 0);
+    if ((uintptr_t)round < PTHREAD_DESTRUCTOR_ITERATIONS)
+        pthread_setspecific(last, (char *)round + 1);
+}
+
+static void *end_late(void *unused)
+{
+    pthread_setspecific(last, (void *)1);
+    return unused;
+}
+
+void row_mapped_past_the_end_of_a_thread(void)
+{
+    must(pthread_key_create(&last, map_again) == 0);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        must(pthread_create(&thread, NULL, end_late, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    }
 }
