@@ -30,6 +30,11 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
         change_stayed(c, from);
         return;
     }
+    if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
+        change_stayed(c, from);
+        change_stayed(c, over);
+        return;
+    }
     if (!pieces_find(from, &old)) {
         change_mapped(c, from);
         change_mapped(c, over);
@@ -37,10 +42,6 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
     }
     change_stayed(c, from);
     uintptr_t apart = from.start - over.start, stop;
-    if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
-        change_stayed(c, over);
-        return;
-    }
     while (pieces_next(&over, &there))
         for (uint32_t i = 0; i < there.count; i++)
             for (uintptr_t at = there.piece[i].start; at < there.piece[i].end; at = stop) {

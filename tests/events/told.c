@@ -196,7 +196,8 @@ static void advised_oneself(void)
 {
     char *at = memset(mmap(NULL, 16384, READ_WRITE, PLAIN, -1, 0), 7, 16384);
     assert(rtc_event_set_handler(RTC_EVENT_MADVISE, 0, note_advice, NULL) == 0);
-    gone = gone_bytes = advised = 0;
+    gone = advised = 0;
+    gone_bytes = 0;
     long done = advise_oneself(at, 16384);
     assert(done == 16384 ? gone == 2 && gone_bytes == 16384 && advised == 2 && !cancelled && !at[0] && !at[16383]
                          : done == -1 && gone == 1 && advised == 1 && cancelled == 1 && at[0] == 7);
@@ -212,7 +213,8 @@ __attribute__((noinline)) static void discarded_below(void)
         deep[i] = 1;
     struct iovec below = {here - (1 << 16), 1 << 16};
     long self = syscall(SYS_pidfd_open, getpid(), 0), done = SYS_process_madvise;
-    gone = gone_bytes = 0;
+    gone = 0;
+    gone_bytes = 0;
     register long r10 __asm__("r10") = MADV_DONTNEED, r8 __asm__("r8") = 0;
     __asm__ volatile("movq %%rsp, %%rbx\n movq %5, %%rsp\n syscall\n movq %%rbx, %%rsp"
                      : "+a"(done) : "D"(self), "S"(&below), "d"(1l), "r"(r10), "r"(here + 512), "r"(r8)
