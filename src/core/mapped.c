@@ -130,6 +130,7 @@ static void begin(void)
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
     map.copied = true;
+    atomic_store(&map.begun, true);
     atomic_store(&map.ready, true);
 }
 
@@ -481,7 +482,7 @@ bool mapped_live(uint64_t *ranges)
     struct section s;
     const struct map_region *r;
     *ranges = 0;
-    if (!atomic_load(&map.ready))
+    if (!atomic_load(&map.begun))
         return true; /* no call has mapped anything yet */
     if (!map_enter(&s))
         return false;

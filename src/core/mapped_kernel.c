@@ -209,7 +209,7 @@ long mapped_compare(void)
 {
     struct section s;
     struct comparison c = {.end = ADDRESSES_END, .origin = MAP_BEHIND, .counts = true};
-    if (!atomic_load(&map.ready))
+    if (!atomic_load(&map.begun))
         return 0;
     if (!map_enter(&s))
         return -EAGAIN; /* nothing was compared */

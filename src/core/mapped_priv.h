@@ -16,6 +16,7 @@
 struct map {
     alignas(64) struct lock lock;
     _Atomic bool ready;
+    _Atomic bool begun; /* once: where it is not ready it is to be made anew */
     bool copied; /* this image's part of the run file has the copy; not yet in a forked child */
     _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
     uint32_t calls; /* numbers given out */
