@@ -156,13 +156,12 @@ struct exec_call {
     const void *given[3];  /* file, arguments and environment; NULL: not by address */
     const char *const *list; /* of arguments that came one by one: where we have put them; else NULL */
     size_t list_count;
-    bool hopeless; /* it will fail */
 };
 
 struct core_hooks {
     int (*finish)(enum image_end how, int status); /* returns the status to end with */
-    /* An exec is about to be tried, and: it failed. */
-    void (*replaced)(const struct exec_call *call);
+    /* An exec is about to be tried; true: it has to be said if it failed. */
+    bool (*replaced)(const struct exec_call *call);
     void (*stayed)(void);
 };
 

@@ -57,10 +57,7 @@ static void count_unchecked(const char *path)
 static bool farewell(const struct exec_call *call)
 {
     /* Started here: what exec must find is known only then.  A child that is no image ends none. */
-    if (!core_start() || fork_shares_memory() || fork_is_child())
-        return false;
-    core_hooks.replaced(call);
-    return true;
+    return core_start() && !fork_shares_memory() && !fork_is_child() && core_hooks.replaced(call);
 }
 
 static int stayed(bool said, int result)
@@ -70,20 +67,19 @@ static int stayed(bool said, int result)
     return result;
 }
 
-/* A shell that looks for a program tries all of PATH. */
+/* A shell that looks for a program tries all of PATH: of an exec that will fail nothing is said. */
 static bool is_missing(const char *path)
 {
     struct stat st;
     return core_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
 }
 
-static int exec_at(struct exec_call *call)
+static int exec_at(const struct exec_call *call)
 {
     const char *path = call->given[0];
     char *const *envp = call->given[2];
     count_unchecked(path);
-    call->hopeless = is_missing(path);
-    bool said = farewell(call);
+    bool said = !is_missing(path) && farewell(call);
     long err = syscall(SYS_execve, path, call->given[1], WITH_OURS(envp));
     return stayed(said, (int)err);
 }

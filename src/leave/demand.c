@@ -74,7 +74,7 @@ bool leaks_on_demand(struct leaks_now *now)
     now->tell = now->tell && run_header();
     uint64_t since = cost_phase_begin();
     mapped_compare();
-    if (!leaks_begin())
+    if (!leaks_begin(NULL))
         return false;
     leaks_check_now(&caller, now);
     cost_phase_end(COST_SCAN, since);

@@ -240,6 +240,13 @@ static bool is_checked(void)
     return atomic_load(&checked_early) == image()->image;
 }
 
+static _Atomic uint32_t finishing = NO_IMAGE; /* a thread of this image ends it: it has the last word */
+
+static bool is_finishing(void)
+{
+    return atomic_load(&finishing) == image()->image;
+}
+
 /* The thread whose turn goes on behind its check: it calls exec; and from where on its stack. */
 static _Atomic uint32_t holder;
 static uintptr_t calls_at;
@@ -253,6 +260,10 @@ static bool is_holder(void)
 
 static bool check_and_hold(const struct caller *caller, const struct range held[HELD_MAX])
 {
+    if (is_finishing()) {
+        leaks_done();
+        return false;
+    }
     bool lost = leaks_check(caller, held, true);
     atomic_store(&holder, os_tid());
     atomic_fetch_add(&left_held, 1);
@@ -273,8 +284,7 @@ static bool check_at_end(const struct caller *caller, const struct range held[HE
     bool lost = false;
     if (is_checked())
         return false;
-    os_block_signals(&signals);
-    if (leaks_begin())
+    if (leaks_begin(&signals))
         lost = holds ? check_and_hold(caller, held) : check_and_go_on(caller, held);
     os_restore_signals(&signals);
     return lost;
@@ -318,6 +328,7 @@ void leave_killed(const void *context)
 {
     struct caller caller;
     unwind_interrupted(context, &caller);
+    atomic_store(&finishing, image()->image);
     uint64_t since = cost_phase_begin();
     errors_sweep();
     mapped_settle();
@@ -338,6 +349,7 @@ int leave_finish(enum image_end how, int status)
     static _Atomic bool reported;
     if (fork_is_child())
         return status; /* did nothing with memory since the fork: there is no image to end */
+    atomic_store(&finishing, image()->image);
     if (is_holder())
         leave_stayed();
     bool early = is_checked();
@@ -367,7 +379,7 @@ int leave_finish(enum image_end how, int status)
  * thread may wait for one of them.
  *
  * By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
-void leave_replaced(const struct exec_call *call)
+bool leave_replaced(const struct exec_call *call)
 {
     const struct range held[HELD_MAX] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
@@ -376,30 +388,36 @@ void leave_replaced(const struct exec_call *call)
     mapped_settle();
     dispatched_settle();
     calls_at = (uintptr_t)call;
-    bool lost = !call->hopeless && find_leaks(END_EXEC, held);
+    bool lost = find_leaks(END_EXEC, held);
     cost_phase_end(COST_SCAN, since);
+    if (is_finishing() && !is_holder())
+        return false;
     image_end(END_EXEC, 0);
     vigil_end(); /* it would keep this memory */
     if (!rt.options.keep && !lost)
         run_step_aside(true);
+    return true;
 }
 
 void leave_stayed(void)
 {
     struct os_signals signals;
     uint32_t me = os_tid();
-    os_block_signals(&signals);
+    bool begun = leaks_begin(&signals); /* else it is its turn since the check */
     if (!is_checked())
         leaks_forget();
     image_reopen();
-    if (atomic_compare_exchange_strong(&holder, &me, 0)) {
+    bool held = atomic_compare_exchange_strong(&holder, &me, 0);
+    if (held) {
         atomic_fetch_sub(&left_held, 1);
         leaks_let_go();
     }
-    if (!is_checked())
+    if (!is_checked() && !is_finishing())
         vigil_start();
     if (!rt.options.keep)
         run_step_aside(false);
+    if (begun || held)
+        leaks_done();
     os_restore_signals(&signals);
 }
 

@@ -18,14 +18,14 @@ int leave_finish(enum image_end how, int status);
 
 /*
  * The image is about to be replaced by exec, which holds what it was given.  stayed: that has failed, and
- * the image goes on as if nothing had been said.
+ * the image goes on as if nothing had been said.  false: nothing was, as another thread ends the program.
  */
-void leave_replaced(const struct exec_call *call);
+bool leave_replaced(const struct exec_call *call);
 void leave_stayed(void);
 /* A handler may leave an exec that has not failed yet. */
 void leave_left(const struct jump *j);
 
-/* With --witness: from now on somebody is there to see this process killed. */
+/* With --witness: from now on somebody is there to see this process killed.  By one thread at a time. */
 void vigil_start(void);
 
 /*

@@ -151,11 +151,12 @@ extern const struct range nothing[HELD_MAX];
 
 /*
  * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
- * already, which a handler has interrupted.
+ * already, which a handler has interrupted, or which goes on behind its check.  `blocked`, if not NULL: this
+ * thread's signals, from then on and in any case; but not while it waits, for others stop it then by one.
  */
-bool leaks_begin(void);
+bool leaks_begin(struct os_signals *blocked);
 void leaks_done(void);
-/* After a check that holds: its turn is over, and the others go on. */
+/* After a check that holds: the others go on; its turn does, too. */
 void leaks_let_go(void);
 
 struct leaks_sum {

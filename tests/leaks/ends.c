@@ -532,6 +532,27 @@ static void exec_fails_beside(void)
     }
 }
 
+static void *exec_for_ever_body(void *unused)
+{
+    char *argv[] = {"passwd", NULL};
+    for (;;) {
+        execv("/etc/passwd", argv);
+        turns++;
+    }
+    return unused;
+}
+
+/* Who ends the program has the last word, and those that wait to have theirs can be stopped. */
+static void exec_beside_end(void)
+{
+    pthread_t thread;
+    twin();
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread, NULL, exec_for_ever_body, NULL);
+    while (turns < 20)
+        usleep(100);
+}
+
 /* What seems lost when an exec fails, and is found again, is not. */
 static void exec_fails(void)
 {
@@ -587,6 +608,7 @@ int main(int argc, char **argv)
                 {"exec_fails", exec_fails},     {"exec_child", exec_child},
                 {"exec_waited_for", exec_waited_for},     {"exec_left", exec_left},
                 {"exec_ended", exec_ended}, {"exec_fails_beside", exec_fails_beside},
+                {"exec_beside_end", exec_beside_end},
                 {"exec_after_check", exec_after_check},   {"back_soon", back_soon},
                 {"coroutine", coroutine},   {"sparse", sparse},         {"starved", starved}};
     is_lost = argc == 3 && !strcmp(argv[2], "lost");

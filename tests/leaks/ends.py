@@ -42,10 +42,11 @@ WHAT = {
     "exec_left": (TWIN, 0),
     "exec_ended": (TWIN, 0),
     "exec_fails_beside": (TWIN, 0),
+    "exec_beside_end": (TWIN, 0),
     "exec_child": (TWIN, 0),
     "exec_after_check": ([], 0),
 }
-TIMES = {"hammer": 3, "exec_waited_for": 4, "exec_ended": 4} # the moment differs
+TIMES = {"hammer": 3, "exec_waited_for": 4, "exec_ended": 4, "exec_beside_end": 2} # the moment differs
 ALSO = {"sparse": ["--heap=file", "--heap-size=512m"]} # run again with these
 
 

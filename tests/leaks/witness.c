@@ -25,6 +25,7 @@
 #define NOINLINE __attribute__((noinline))
 #define THREADS 8
 #define LOCKS 100
+#define EXECS 50
 #define PATIENCE_S 10
 
 static void *volatile kept, *volatile ours;
@@ -419,6 +420,30 @@ static void stays(void)
     die();
 }
 
+static void *failing_body(void *unused)
+{
+    char *argv[] = {"passwd", NULL};
+    pthread_barrier_wait(&ready);
+    for (int i = 0; i < EXECS; i++) {
+        execv("/etc/passwd", argv);
+        execv("/there/is/none", argv);
+    }
+    return unused;
+}
+
+/* Each of them sends the witness away, and there is one again when it has failed. */
+static void execs(void)
+{
+    pthread_t thread[THREADS];
+    pthread_barrier_init(&ready, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, failing_body, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    wait_for_witness("execs");
+    puts("all failed");
+}
+
 /* Both are killed, the witness first. */
 static void both(void)
 {
@@ -438,7 +463,7 @@ int main(int argc, char **argv)
                 {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
                 {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
                 {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces},
-                {"inherited", inherited}, {"subreaper", subreaper}};
+                {"inherited", inherited}, {"subreaper", subreaper}, {"execs", execs}};
     program = argv[0];
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     if (argc == 3 && !strcmp(argv[1], "after")) {

@@ -106,7 +106,7 @@ def hammered(folder):
 
 
 def seen(folder):
-    for words in (["behaviour"], ["namespaces"], ["inherited"], ["subreaper"], ["replaced"], ["replaced_by_own_call"]):
+    for words in (["behaviour"], ["namespaces"], ["inherited"], ["subreaper"], ["replaced"], ["replaced_by_own_call"], ["execs"]):
         result, _, report = checked(folder, *words)
         want = run([PROGRAM, *words], folder)[0]
         if result != want:
