@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "../unit/step.h"
 #include "alone.h"
 #include "rtcheck/event.h"
 
@@ -107,26 +108,7 @@ static void not_out_of_it(void)
 
 /* ---- behind each instruction --------------------------------------------------------------------------- */
 
-#define TRAP_FLAG 0x100
-
 static volatile long steps_left;
-
-/* From here on SIGTRAP comes behind each instruction of the program's. */
-static inline void step(void)
-{
-    __asm__ volatile("subq $128, %%rsp\n pushfq\n orq %0, (%%rsp)\n popfq\n addq $128, %%rsp"
-                     :
-                     : "i"(TRAP_FLAG)
-                     : "memory", "cc");
-}
-
-static inline void step_no_more(void)
-{
-    __asm__ volatile("subq $128, %%rsp\n pushfq\n andq %0, (%%rsp)\n popfq\n addq $128, %%rsp"
-                     :
-                     : "i"(~TRAP_FLAG)
-                     : "memory", "cc");
-}
 
 static void jump_at_last(int signal)
 {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "run_here.h"
+#include "../step.h"
 
 #include <cmocka.h>
 
@@ -209,10 +210,6 @@ static void threads_together(void)
 }
 
 #ifndef __SANITIZE_THREAD__ /* it holds signals back */
-#define TRAP_FLAG(operation)                                                                          \
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" :: \
-                         : "memory", "cc")
-
 static unsigned sleep_at, steps; /* instructions */
 static _Atomic bool asked, done;
 
@@ -247,9 +244,9 @@ static void sleeper(void)
     signal(SIGTRAP, sleep_a_while);
     MUST(pthread_create(&other, NULL, put_when_asked, NULL) == 0);
     uint64_t mine = 4000;
-    TRAP_FLAG("orq $0x100, (%%rsp)");
+    step();
     uint32_t id = depot_put(&mine, 1, STACK_WHOLE, true);
-    TRAP_FLAG("andq $~0x100, (%%rsp)");
+    step_no_more();
     MUST(id != 0);
     _exit(steps >= sleep_at ? 0 : 77);
 }

@@ -10,6 +10,7 @@
 
 #include "pool.h"
 #include "../in_child.h"
+#include "../step.h"
 
 #include <cmocka.h>
 
@@ -49,16 +50,12 @@ static void look_who(int signal)
     wrong += owner_kind(owner) == UNIT_LARGE && word_state(r->block.word) == BLOCK_NEVER;
 }
 
-#define SET_TRAP_FLAG(operation)                                                               \
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
-                     ::: "memory", "cc")
-
 static void resize(uint64_t request)
 {
     looked = wrong = 0;
-    SET_TRAP_FLAG("orq $0x100, (%%rsp)");
+    step();
     bool done = large_resize(&block, request);
-    SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
+    step_no_more();
     MUST(done && looked > 20);
     MUST(wrong == 0);
 }
@@ -84,9 +81,9 @@ static void leave_quarantine(void)
     quarantine_push_large(&block, (void *)unit_address(block.head), UNITS(2));
     signal(SIGTRAP, look_who);
     looked = wrong = 0;
-    SET_TRAP_FLAG("orq $0x100, (%%rsp)");
+    step();
     bool any = large_let_go();
-    SET_TRAP_FLAG("andq $~0x100, (%%rsp)");
+    step_no_more();
     MUST(any && looked > 20);
     MUST(wrong == 0);
     uint64_t word, stacks; /* who had found it before finds that there is no block */

@@ -15,6 +15,7 @@
 
 #include "frames.h"
 #include "../in_child.h"
+#include "../step.h"
 
 #include <cmocka.h>
 
@@ -364,9 +365,9 @@ static void trap(int signal)
 
 static __attribute__((noinline)) void update_and_leave(const struct entry *at)
 {
-    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    step();
     trace_update(&all, at, true);
-    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    step_no_more();
 }
 
 #ifdef __SANITIZE_THREAD__

@@ -1,0 +1,25 @@
+/*
+ * step.h - between the two SIGTRAP comes behind each instruction of this thread's.
+ */
+#ifndef STEP_H
+#define STEP_H
+
+#define TRAP_FLAG 0x100
+
+static inline __attribute__((always_inline)) void step(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+static inline __attribute__((always_inline)) void step_no_more(void)
+{
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(~TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+#endif
