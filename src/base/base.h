@@ -258,7 +258,7 @@ void lock_drop(struct lock *l);
 void lock_wake(struct lock *l); /* who waits for it, in the kernel */
 /* In a forked child, where the holder does not exist. */
 void lock_reset(struct lock *l);
-/* Drops what this thread holds: its section was left by siglongjmp, at whatever instruction. */
+/* Drops what this thread holds, and wakes whom it was to: its section was left by siglongjmp, somewhere. */
 void locks_abandon(void);
 bool lock_is_mine(const struct lock *l); /* of a thread that has a struct */
 
@@ -290,10 +290,10 @@ ALWAYS_INLINE void lock_drop_only(struct lock *l)
         return;
     }
     bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
-    atomic_signal_fence(memory_order_seq_cst);
-    t->locks = 0;
     if (unlikely(awaited))
         lock_wake(l);
+    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: then it is forgotten */
+    t->locks = 0;
 }
 
 /* ---- text --------------------------------------------------------------------------------- */

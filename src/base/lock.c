@@ -3,8 +3,9 @@
  * a few hundred instructions), then sleep.
  *
  * A thread that is led out of its section by siglongjmp holds nothing behind it, whichever instruction was the
- * last: it notes a lock before it takes it and forgets it when it has dropped it, and of those that it has noted
- * drops those that say that they are its.
+ * last: it notes a lock before it takes it and forgets it when it has dropped it and woken who waits, and of those
+ * that it has noted drops those that say that they are its.  Of the others it may have been about to wake
+ * somebody, or have been woken itself: so it wakes the next one.
  */
 #include "base.h"
 
@@ -74,8 +75,10 @@ void locks_abandon(void)
         struct lock *l = self->held[self->locks - 1];
         if (lock_is_mine(l))
             lock_drop(l);
-        else
+        else {
+            lock_wake(l);
             forget(l);
+        }
     }
     self_state &= ~(uint32_t)SELF_IN_LIMBO;
 }
@@ -146,10 +149,10 @@ void lock_wake(struct lock *l)
 void lock_drop(struct lock *l)
 {
     bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
-    atomic_signal_fence(memory_order_seq_cst);
-    forget(l);
     if (awaited)
         lock_wake(l);
+    atomic_signal_fence(memory_order_seq_cst);
+    forget(l);
 }
 
 void lock_reset(struct lock *l)

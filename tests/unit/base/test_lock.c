@@ -3,11 +3,18 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base.h"
+#include "../step.h"
 
 #include <cmocka.h>
 
@@ -17,6 +24,7 @@
 static struct lock lock = LOCK_INIT(RANK_UNITS);
 static uint64_t guarded[2]; /* always equal, but inside the lock */
 static _Atomic uint32_t wrong;
+static struct thread me = {.tid = 3};
 
 static void *count(void *unused)
 {
@@ -50,7 +58,6 @@ static void exclusion(void **state)
 static void abandoned(void **state)
 {
     (void)state;
-    static struct thread me = {.tid = 3};
     static struct lock low = LOCK_INIT(RANK_THREADS), high = LOCK_INIT(RANK_META);
     self = &me;
     locks_abandon();
@@ -77,8 +84,87 @@ static void abandoned(void **state)
     self = NULL;
 }
 
+/* ---- left behind each instruction ----------------------------------------------------------------- */
+
+static struct thread other = {.tid = 4};
+static struct lock awaited = LOCK_INIT(RANK_UNITS);
+static _Atomic pid_t waiter;
+static volatile long steps_left;
+static sigjmp_buf back;
+
+static void *wait_for_it(void *unused)
+{
+    self = &other;
+    waiter = (pid_t)syscall(SYS_gettid);
+    lock_take(&awaited);
+    lock_drop(&awaited);
+    return unused;
+}
+
+static bool sleeps(pid_t tid)
+{
+    char path[64], line[128];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *f = fopen(path, "r");
+    bool asleep = f && fgets(line, sizeof line, f) && strstr(line, ") S ");
+    if (f)
+        fclose(f);
+    return asleep;
+}
+
+static void jump_at_last(int signal)
+{
+    (void)signal;
+    if (steps_left-- == 0)
+        siglongjmp(back, 1);
+}
+
+/* `drop` is left behind its n-th instruction, while somebody waits for the lock; false: it has not so many. */
+static bool leave_at(void (*drop)(struct lock *), long n)
+{
+    pthread_t thread;
+    struct timespec end;
+    waiter = 0;
+    lock_take(&awaited);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, NULL), 0);
+    while (!(awaited.word & LOCK_AWAITED) || !sleeps(waiter))
+        sched_yield();
+    bool left = sigsetjmp(back, 0);
+    if (!left) {
+        steps_left = n;
+        step();
+        drop(&awaited);
+        step_no_more();
+    }
+    locks_abandon();
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
+    assert_int_equal(awaited.word | me.locks, 0);
+    return left;
+}
+
+static void drop_only(struct lock *l)
+{
+    lock_drop_only(l);
+}
+
+static void left_everywhere(void **state)
+{
+    (void)state;
+    const struct sigaction action = {.sa_handler = jump_at_last, .sa_flags = SA_NODEFER};
+    sigaction(SIGTRAP, &action, NULL);
+    self = &me;
+    for (volatile long n = 0; leave_at(lock_drop, n); n++)
+        ;
+    for (volatile long n = 0; leave_at(drop_only, n); n++)
+        ;
+    self = NULL;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exclusion), cmocka_unit_test(abandoned)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exclusion), cmocka_unit_test(abandoned),
+                                       cmocka_unit_test(left_everywhere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
