@@ -112,32 +112,52 @@ static COLD void end_counted(const struct turn *t)
         leave(g, t->side);
 }
 
-static void wake(struct gate *g)
+COLD void turn_taken_back(void)
 {
+    struct gate *g = gate();
     atomic_fetch_add(&g->taken_back, 1);
     os_wake(&g->taken_back, false);
 }
 
-/* A thread that has no struct yet: a section makes one, unless it is too late for that. */
+static bool is_counted(const struct turn *t)
+{
+    while (t && (t->noted || !t->era))
+        t = t->outer;
+    return t != NULL;
+}
+
+/*
+ * A thread that has no struct yet: a section makes one, unless it is too late for that.  And the turn of a handler
+ * that has interrupted another turn, which stands for it only when it has come so far as to be noted or counted.
+ */
 COLD void turn_begin_slowly(struct turn *t)
 {
     struct section s;
+    t->outer = turn_inner;
+    t->noted = self;
     t->era = 0;
-    if (section_begin(&s))
+    turn_enter(t);
+    if (!t->outer && section_begin(&s))
         section_end(&s);
     t->noted = self;
-    if (self)
-        turn_note(self);
-    else
+    if (!self && !is_counted(t))
         begin_counted(t);
+    else if (self && !atomic_load_explicit(&self->turn, memory_order_relaxed))
+        turn_note(self);
 }
 
+/* What it has noted in the midst of another the other takes back. */
 COLD void turn_end_slowly(const struct turn *t)
 {
-    if (!t->noted)
+    turn_inner = t->outer;
+    if (t->era && !t->noted)
         end_counted(t);
-    else
-        wake(gate());
+    if (t->outer || !t->noted)
+        return;
+    atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
+    turn_fence();
+    if (atomic_load_explicit(&turn_now.awaited, memory_order_relaxed))
+        turn_taken_back();
 }
 
 /*
@@ -146,16 +166,14 @@ COLD void turn_end_slowly(const struct turn *t)
  */
 void turns_leave(const struct jump *j)
 {
-    struct turn *t = turn_inner, *last = NULL;
-    for (; t && jump_leaves(j, (uintptr_t)t); t = t->outer)
-        last = t;
-    turn_inner = t;
-    if (t)
-        return;
-    if (self && atomic_exchange(&self->turn, 0))
-        wake(gate());
-    if (last && !last->noted && last->era)
-        end_counted(last);
+    struct turn *t = turn_inner;
+    for (; t && jump_leaves(j, (uintptr_t)t); t = t->outer) {
+        turn_inner = t->outer;
+        if (!t->noted && t->era)
+            end_counted(t);
+    }
+    if (!t && self && atomic_exchange(&self->turn, 0))
+        turn_taken_back();
 }
 
 bool turns_inside(void)

@@ -15,10 +15,10 @@ struct turn_table {
 
 /* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
 struct turn {
-    struct turn *outer;   /* in the midst of which it is, and which stands for it; NULL: it is the outermost */
+    struct turn *outer;   /* in the midst of which it is, and which mostly stands for it; NULL: it is the outermost */
     struct thread *noted; /* in this thread's struct; NULL: counted */
     uint32_t side;
-    uint64_t era; /* 0: not yet */
+    uint64_t era; /* counted: when; 0: not (yet); set where none is noted */
 };
 
 extern struct turn_now {
@@ -28,6 +28,7 @@ extern struct turn_now {
 extern __thread struct turn *turn_inner; /* the innermost of this thread */
 void turn_begin_slowly(struct turn *t);
 void turn_end_slowly(const struct turn *t);
+void turn_taken_back(void); /* whoever waits looks again */
 void turns_leave(const struct jump *j);
 
 /* Between a note and what is looked at then: pairs with the barrier in turns_wait. */
@@ -54,33 +55,7 @@ ALWAYS_INLINE void turn_enter(struct turn *t)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-ALWAYS_INLINE void turn_begin(struct turn *t)
-{
-    t->outer = turn_inner;
-    t->noted = self;
-    turn_enter(t);
-    if (t->outer)
-        return;
-    if (likely(t->noted))
-        turn_note(t->noted);
-    else
-        turn_begin_slowly(t);
-}
-
-ALWAYS_INLINE void turn_end(struct turn *t)
-{
-    turn_inner = t->outer;
-    if (t->outer)
-        return;
-    if (likely(t->noted)) {
-        atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
-        turn_fence();
-    }
-    if (unlikely(!t->noted || atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
-        turn_end_slowly(t);
-}
-
-/* The same, as mostly; false: not in this way. */
+/* As mostly; false: not in this way. */
 ALWAYS_INLINE bool turn_begin_outermost(struct turn *t)
 {
     t->noted = self;
@@ -98,6 +73,20 @@ ALWAYS_INLINE void turn_end_outermost(struct turn *t)
     atomic_store_explicit(&t->noted->turn, 0, memory_order_release);
     turn_fence();
     if (unlikely(atomic_load_explicit(&turn_now.awaited, memory_order_relaxed)))
+        turn_taken_back();
+}
+
+ALWAYS_INLINE void turn_begin(struct turn *t)
+{
+    if (unlikely(!turn_begin_outermost(t)))
+        turn_begin_slowly(t);
+}
+
+ALWAYS_INLINE void turn_end(struct turn *t)
+{
+    if (likely(!t->outer && t->noted))
+        turn_end_outermost(t);
+    else
         turn_end_slowly(t);
 }
 
