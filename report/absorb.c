@@ -6,7 +6,7 @@
  * and free for the next.  Only an image whose process is gone for certain, and whose records no
  * descendant can still read, is touched (images.c); what it had is also added up in the run's
  * header, for those who find the file when the launcher is killed.  Images with errors or leaks stay,
- * as long as they are few: a saved file would have lost what there is to show.
+ * as long as they are few, and the program's own last one: a saved file would have lost what there is to show.
  *
  * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
  * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
@@ -117,11 +117,19 @@ static bool is_over(const struct image *image)
     return image->gone && !image->needed && !image->absorbed && !image->kept;
 }
 
+/* What exec has put another in the place of is not the program any more. */
+static bool is_of_program(const struct report *r, const struct image *image)
+{
+    return image->pid_known && image->pid == r->kept_pid && !image_has_successor(image);
+}
+
 /* Who reads the file later is to find what was wrong; of many images the first will do. */
 static bool is_to_be_kept(const struct report *r, const struct image *image)
 {
     uint32_t kept = 0;
 
+    if (is_of_program(r, image))
+        return true;
     for (const struct image *other = r->images; other; other = other->hh.next)
         kept += other->kept;
     return (image->error_places > 0 || image->leak_places > 0) && kept < KEPT_MAX;
@@ -149,6 +157,11 @@ static void absorb_all(struct report *r, const struct live_head *head, int fd)
         add_tally(&r->absorbed, image);
         image->absorbed = true;
     }
+}
+
+void report_keep(struct report *r, uint32_t pid)
+{
+    r->kept_pid = pid;
 }
 
 int report_absorb_ended(struct report *r, int fd)

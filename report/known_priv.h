@@ -54,6 +54,7 @@ struct report {
     struct view view;
     struct image *images; /* uthash, ascending numbers */
     struct image *done;   /* absorbed, and out of the way until the end */
+    uint32_t kept_pid;    /* of the program, whose last image is not absorbed; 0: nobody's */
     struct bad_area *bad;
     uint32_t bad_count;
     struct exit_fact *exits;

@@ -40,6 +40,9 @@ void report_want_mapped(struct report *r);
 /* And all that is mapped, by whomever: for report_print_events. */
 void report_want_regions(struct report *r);
 
+/* What process `pid` was at its end stays in the file: who reads that later looks for the program first of all. */
+void report_keep(struct report *r, uint32_t pid);
+
 /*
  * The launcher's reaper, called again and again while the run goes on: images whose process is
  * gone and whose records nobody alive can still read are added to the report, their areas are

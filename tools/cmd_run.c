@@ -215,6 +215,7 @@ static int run_program(struct run *r)
     start_go(&r->started);
     if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
         ask_for(r->report, &r->options);
+        report_keep(r->report, (uint32_t)r->started.pid);
         r->reaper = (struct reaper){.report = r->report,
                                     .file = &r->file,
                                     .log = r->log,

@@ -54,7 +54,7 @@ def from_file(stage):
     must(sorted(checked[1:3]) == sorted(checked[3:5]) == [False, True] and checked[1:3] != checked[3:5], log)
     must(told['pairs'] == 2 and abs(told['sure'] - 0.5) < 1e-9, told)
     must(told['ended_otherwise'] == told['ended_otherwise_without'] == 0, told)
-    must('MEASURED ' in done.stderr and 'in no run file' not in done.stderr, done.stderr)
+    must('MEASURED ' in done.stderr and 'what came of' not in done.stderr, done.stderr)
     return 'x%.2f' % told['wall_ns']['ratio']
 
 
@@ -158,6 +158,17 @@ def asked_to_end(stage):
     must('note: not measured: it was asked to end\n' in err and 'MEASURED' not in err, err)
 
 
+def kept(stage):
+    """The program is in the file that is kept, although it ended long before the last run did."""
+    path = script(stage)
+    state = stage.room()
+    subprocess.run([stage.rtcheck, 'run', '--measure=1', '--keep', path, '0', '0'], stdin=subprocess.DEVNULL,
+                   capture_output=True, env={**clean_environment(), 'XDG_STATE_HOME': state}, timeout=100)
+    told = subprocess.run([stage.rtcheck, 'report', state + '/rtcheck/last.pool'], env=clean_environment(),
+                          capture_output=True, text=True, timeout=100)
+    must(told.returncode == 0 and '\nrtcheck: in control; ' in told.stdout, told.stdout)
+
+
 def asked_for(stage):
     """A quiet run without problems says what --measure and --counters ask for, and nothing else; deterministic, nothing."""
     path = script(stage)
@@ -192,4 +203,4 @@ def not_at_all(stage):
 
 
 main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal,
-                                asked_to_end, asked_for, unchecked, not_at_all)])
+                                asked_to_end, kept, asked_for, unchecked, not_at_all)])

@@ -128,6 +128,29 @@ static void test_what_is_taken(void **state)
     run_end(&run);
 }
 
+/* Of the program what it was last stays, and is told once; what exec threw away does not. */
+static void test_the_program_stays(void **state)
+{
+    struct run run = {.b = build_begin()};
+    uint32_t pid = process_gone(), area[3];
+    char err[REPORT_ERROR_BYTES];
+
+    (void)state;
+    area[0] = an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
+    area[1] = an_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
+    area[2] = an_image(&run.b, 3, 1, pid, IMAGE_EXEC);
+    run_start(&run);
+    report_keep(run.r, pid);
+    assert_int_equal(absorb(&run), 3);
+    assert_int_equal(absorb(&run), 0);
+    assert_true(is_empty(&run, area[0]) && is_empty(&run, area[1]));
+    assert_true(is_claimed(&run, area[2]) && !is_empty(&run, area[2]));
+    assert_int_equal(report_collect(run.r, err), 0);
+    assert_int_equal(totals_of(run.r).allocs, 30);
+    assert_int_equal(image_main(run.r)->number, 3);
+    run_end(&run);
+}
+
 /* What has errors to be shown stays in the file, told once; but not without end. */
 static void test_errors_stay(void **state)
 {
@@ -426,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_areas_of_the_last_moment),
         cmocka_unit_test(test_others_are_not),
         cmocka_unit_test(test_what_is_taken),
+        cmocka_unit_test(test_the_program_stays),
         cmocka_unit_test(test_errors_stay),
         cmocka_unit_test(test_leaks_stay),
         cmocka_unit_test(test_area_used_again),
