@@ -121,6 +121,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
     images_join(r);
     mark_succeeded(r);
     apply_exits(r);
+    told_read(r);
     return 0;
 }
 
@@ -244,6 +245,7 @@ void report_close(struct report *r)
     free(r->bad);
     free(r->exits);
     free(r->counters);
+    free(r->told);
     view_close(&r->view);
     free(r);
 }

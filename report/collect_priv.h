@@ -21,6 +21,13 @@ void own_share_add(struct own_share *sum, const struct cost_record *c, const uin
 /* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
 void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
 
+/* ---- told.c ------------------------------------------------------------------------------- */
+
+/* What the launcher has written into the file, unless it is the launcher that asks. */
+void told_read(struct report *r);
+/* wrong->what: it is bad. */
+void told_dump(const struct view *v, FILE *out, struct verify_error *wrong);
+
 /* ---- images.c ----------------------------------------------------------------------------- */
 
 /* Reads the run's tables again and takes the headers of images that are new in them. */

@@ -467,6 +467,7 @@ int report_dump(struct report *r, FILE *out)
     struct verify_error first = {0};
 
     dump_run(&r->view, out);
+    told_dump(&r->view, out, &first);
     dump_leases(&r->view, out);
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
         const struct area_entry *entry = view_area_entry(&r->view, area);

@@ -64,7 +64,9 @@ struct report {
     struct run_tally absorbed; /* by this report */
     struct own_share own_share;
     struct measured measured;
-    bool is_of_launcher; /* it is made by who ran the program, and knows what is in no file */
+    bool is_of_launcher; /* it is made by who ran the program, and writes into the file what that alone knows */
+    struct told_record *told; /* out of the file; NULL: there is none, */
+    const char *told_wrong;   /* or a bad one */
 
     struct module *modules;
     uint32_t module_count;

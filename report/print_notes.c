@@ -384,19 +384,23 @@ static void note_settings(const struct report *r, struct notes *notes)
                      image->unknown_settings[i]);
 }
 
-/* What the launcher finds out is said at the end of its run, and nowhere else. */
+/* What the launcher finds out is in the file only when it has seen the end of the run. */
 static void note_launcher(const struct report *r, struct notes *notes)
 {
     const char *measure = run_setting(r->view.run, "measure");
     bool measured = measure && *measure != '0', counted = run_setting(r->view.run, "counters") != NULL;
     const char *what = measured && counted ? "--counters and --measure" : measured ? "--measure" : "--counters";
 
-    if (r->is_of_launcher || (!measured && !counted))
+    if (r->told && measured && r->measured.pairs == 0)
+        note_add(notes, false, "--measure: nothing was measured");
+    if (r->is_of_launcher || r->told || (!measured && !counted))
         return;
     if (r->view.run->mode == RUN_BY_HAND)
         note_add(notes, false, "without the launcher there is no %s", what);
+    else if (r->told_wrong)
+        note_add(notes, false, "what came of %s is damaged in the run file: %s", what, r->told_wrong);
     else
-        note_add(notes, false, "what came of %s was said when the run ended, and is in no run file", what);
+        note_add(notes, false, "what came of %s is not in the run file: the launcher had not told when it was made", what);
 }
 
 struct notes notes_make(const struct report *r, const struct image *main,

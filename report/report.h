@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "rtcheck/records.h"
+
 struct rusage;     /* sys/resource.h */
 struct run_header; /* rtcheck/format.h */
 struct report;     /* what is known of one run; heap-allocated, freed by report_close */
@@ -248,30 +250,10 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
                        uint32_t room);
 void report_checks_done(int fd, const struct check_told *told, uint32_t count);
 
-/* What it costs with the runtime and without, of so many pairs of runs. */
-enum measured_what {
-    MEASURED_WALL, /* seconds */
-    MEASURED_CPU,  /* seconds */
-    MEASURED_RSS,  /* bytes, the most */
-    MEASURED_FAULTS,
-    MEASURED_COUNT
-};
-
-struct measured_value {
-    double with, without;             /* medians */
-    double ratio, low, high;          /* of each pair's ratio the median, and where that lies for sure, nearly */
-    double least_with, least_without; /* of all */
-};
-
-struct measured {
-    unsigned pairs; /* 0: nothing was measured */
-    unsigned otherwise, otherwise_without; /* runs that ended with another status than the one that is reported */
-    double sure;    /* how likely it is that the medians lie within their bounds */
-    struct measured_value of[MEASURED_COUNT];
-};
-
-/* It is told with the costs.  A report that did not get it is of a run file: there it is not. */
+/* It is told with the costs.  A report that did not get it is of a run file, and asks that. */
 void report_set_measured(struct report *r, const struct measured *m);
+/* Writes counters and measures into the run behind `fd`, which is over, and writable: for who reads it later.  -errno. */
+int report_tell(const struct report *r, int fd);
 
 /* The text report, in the format that is wanted; our own's last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);

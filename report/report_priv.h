@@ -11,6 +11,7 @@
  *   collect.c   the rest of them, at the end
  *   now.c       variables of a run that goes on
  *   save.c      a run as a file for later; dump.c: as it is, for those who work on rtcheck
+ *   told.c      what the launcher alone knows, into the file and out of it
  *
  * What was found:
  *   errors.c    what was found wrong in an image

@@ -32,6 +32,14 @@ struct run_shape {
 /* Fills *run (zeroed memory at the start of a new file), the magic last.  -EINVAL: shape is off. */
 int run_header_init(struct run_header *run, const struct run_shape *shape);
 
+/* Where the tables of a good run end, in area 0: what lies behind is the launcher's. */
+static inline uint64_t run_tables_end(const struct run_header *run)
+{
+    uint64_t areas = run->area_table_offset + run->area_count * sizeof(struct area_entry);
+    uint64_t leases = run->lease_table_offset + run->lease_count * sizeof(struct lease);
+    return areas > leases ? areas : leases;
+}
+
 /* The place of an operation that took so many ticks in cost_record's tables, and the least that is there. */
 static inline uint32_t cost_time_class(uint64_t ticks)
 {
@@ -332,6 +340,9 @@ struct verify_error {
 
 /* The run header and its tables; `file_bytes` is what the file system says. */
 bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify_error *err);
+
+/* What the launcher has told, read into memory from run_header.told_offset of a good run. */
+bool verify_told(const struct told_record *told, uint64_t offset, struct verify_error *err);
 
 /*
  * One area, read into memory: head, image header (ordinal 0), segments up to used_bytes and every

@@ -61,6 +61,16 @@ static bool verify_heap(const struct run_header *run, uint64_t areas_end, struct
     return true;
 }
 
+static bool verify_told_place(const struct run_header *run, struct verify_error *err)
+{
+    uint64_t at = run->told_offset;
+
+    if (at == 0 || (at % 8 == 0 && at >= run_tables_end(run) &&
+                    range_inside(at, sizeof(struct told_record), run->area_bytes)))
+        return true;
+    return fail(err, "what the launcher told is outside its place", offsetof(struct run_header, told_offset));
+}
+
 /* The entries themselves; they are shared by all images, so a mad one proves nothing about a file
  * - but no writer of ours makes one. */
 static bool verify_entries(const struct run_header *run, struct verify_error *err)
@@ -107,7 +117,46 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))
         return fail(err, "options have no end", offsetof(struct run_header, options));
-    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_entries(run, err);
+    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_told_place(run, err) &&
+           verify_entries(run, err);
+}
+
+/* ---- what the launcher told --------------------------------------------------------------- */
+
+/* Numbers that fit an integer, seconds as nanoseconds, too. */
+static bool is_measure(double n, double most)
+{
+    return n >= 0 && n <= most; /* nor is it none at all */
+}
+
+static bool are_measures(const struct measured *m)
+{
+    for (uint32_t i = 0; i < MEASURED_COUNT; i++) {
+        const struct measured_value *v = &m->of[i];
+        const double all[] = {v->with, v->without, v->ratio, v->low, v->high, v->least_with, v->least_without};
+        static_assert(sizeof all == sizeof *v, "all of them");
+        for (uint32_t k = 0; k < countof(all); k++)
+            if (!is_measure(all[k], i < MEASURED_RSS ? 1e9 : 1e18))
+                return false;
+    }
+    return is_measure(m->sure, 1);
+}
+
+bool verify_told(const struct told_record *told, uint64_t offset, struct verify_error *err)
+{
+    *err = (struct verify_error){0};
+    if (told->counters > TOLD_COUNTERS_MAX)
+        return fail(err, "more counters than fit", offset);
+    for (uint32_t i = 0; i < told->counters; i++) {
+        const struct told_counter *c = &told->counter[i];
+        if (!is_text(c->name, sizeof c->name) || !is_text(c->words, sizeof c->words))
+            return fail(err, "a counter's words have no end", offset + (uint64_t)((const char *)c - (const char *)told));
+        if (c->flags & TOLD_SCALED && c->running_ns >= c->enabled_ns)
+            return fail(err, "an estimate of what was counted all the time", offset + (uint64_t)((const char *)c - (const char *)told));
+    }
+    if (!are_measures(&told->measured))
+        return fail(err, "a measure is no such number", offset + offsetof(struct told_record, measured));
+    return true;
 }
 
 /* ---- segments ----------------------------------------------------------------------------- */

@@ -272,6 +272,15 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
                       : fail(why, CONTROL_NONE, "it has no image in the run: LD_PRELOAD was lost, or the run file could not be used");
 }
 
+/* What this process alone knows is told from the file, too. */
+static void tell_file(struct run *r)
+{
+    bool is_asked = r->counters || option_number(&r->options, "measure", 0) > 0;
+    int bad = is_asked && r->report ? report_tell(r->report, r->file.fd) : 0;
+    if (bad)
+        lost_add(&r->unwritten, "counters and measures are not in the run file: %s", strerror(-bad));
+}
+
 /* Of what is told by its id all that is known can be asked for. */
 static bool has_told(const struct run *r)
 {
@@ -284,6 +293,7 @@ static void keep_pool(struct run *r)
     bool wanted = option_flag(&r->options, "keep") || has_told(r);
     if (!wanted || *r->unchecked)
         return;
+    tell_file(r);
     int bad = state_last_pool(r->pool, sizeof r->pool, true, err);
     if (!bad && (bad = report_save(r->file.fd, r->pool, LAST_POOL_BYTES_MAX)) != 0)
         fail(err, 0, "%s: %s", r->pool, strerror(-bad));

@@ -17,8 +17,8 @@
 
 struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
 
-#define COUNTER_NAME 128
-#define COUNTER_WHY 256
+#define COUNTER_NAME TOLD_NAME_BYTES
+#define COUNTER_WHY TOLD_WORDS_BYTES
 
 struct counter {
     char name[COUNTER_NAME]; /* as it was given */

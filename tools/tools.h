@@ -411,7 +411,7 @@ int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
 /* ---- counters.c: --counters ---------------------------------------------------------------- */
 
-#define COUNTERS_MAX 32
+#define COUNTERS_MAX TOLD_COUNTERS_MAX
 
 struct counters; /* freed by counters_free, which takes NULL */
 

@@ -14,7 +14,8 @@
  * Inside an area segments follow each other without a gap, each with a 64-byte header that says
  * what it is and how long; area_head.used_bytes says where the last one ends.  Records are named
  * by (image, segment): nothing in the file is a pointer, everything is little-endian and of fixed
- * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).
+ * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).  What the launcher
+ * alone knows of a run (records.h, told_record) it writes behind the tables before it keeps the file.
  *
  * How things become visible.  Every append is published by one release store (used_bytes, count,
  * or the state word of a record), so a process killed at any instruction loses at most what it
@@ -102,7 +103,8 @@ struct run_header {
     _Atomic uint32_t checks_told;  /* futex: changes when one was */
     _Atomic uint32_t adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
     _Atomic uint32_t status_asked; /* by hand, from the reporter: what findings have the program end with; 0: its own */
-    uint64_t reserved[23];
+    uint64_t told_offset; /* of a told_record, in area 0: when the run is over; 0 = none; minor version 6 */
+    uint64_t reserved[22];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
 };

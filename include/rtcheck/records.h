@@ -474,6 +474,58 @@ struct text_record {
     char text[120]; /* NUL-terminated; cut at the end */
 };
 
+/* ---- what the launcher has found out ------------------------------------------------------ */
+
+/* What it costs with the runtime and without, of so many pairs of runs. */
+enum measured_what {
+    MEASURED_WALL, /* seconds */
+    MEASURED_CPU,  /* seconds */
+    MEASURED_RSS,  /* bytes, the most */
+    MEASURED_FAULTS,
+    MEASURED_COUNT
+};
+
+struct measured_value {
+    double with, without;             /* medians */
+    double ratio, low, high;          /* of each pair's ratio the median, and where that lies for sure, nearly */
+    double least_with, least_without; /* of all */
+};
+
+struct measured {
+    uint32_t pairs; /* 0: nothing was measured */
+    uint32_t otherwise, otherwise_without; /* runs that ended with another status than the one that is reported */
+    uint32_t pad;
+    double sure; /* how likely it is that the medians lie within their bounds */
+    struct measured_value of[MEASURED_COUNT];
+};
+
+#define TOLD_COUNTERS_MAX 32u
+#define TOLD_NAME_BYTES 128u
+#define TOLD_WORDS_BYTES 256u
+
+/* told_counter.flags */
+#define TOLD_KNOWN 0x01u      /* else there is no number */
+#define TOLD_SCALED 0x02u     /* an estimate: it had a counter for running_ns of enabled_ns */
+#define TOLD_TIME 0x04u       /* in nanoseconds */
+#define TOLD_USER_ALONE 0x08u /* the kernel's part might not be counted */
+#define TOLD_CYCLES 0x10u     /* of the processor, in both modes */
+
+struct told_counter {
+    uint64_t value, enabled_ns, running_ns;
+    uint32_t flags;
+    uint32_t pad;
+    char name[TOLD_NAME_BYTES];
+    char words[TOLD_WORDS_BYTES]; /* where the number is from; why there is none */
+};
+
+/* No segment: run_header.told_offset says where it is. */
+struct told_record {
+    uint32_t counters;
+    uint32_t pad;
+    struct measured measured;
+    struct told_counter counter[TOLD_COUNTERS_MAX];
+};
+
 static_assert(sizeof(struct block_record) == 16, "on-file layout");
 static_assert(sizeof(struct large_record) == 64, "on-file layout");
 static_assert(sizeof(struct recorded_block) == 32, "on-file layout");
@@ -491,6 +543,8 @@ static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 static_assert(sizeof(struct mark_record) == 48, "on-file layout");
 static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
 static_assert(sizeof(struct cost_record) == 2368, "on-file layout");
+static_assert(sizeof(struct told_counter) == 416, "on-file layout");
+static_assert(sizeof(struct told_record) == 13568, "on-file layout");
 static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
 
 #endif

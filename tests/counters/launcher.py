@@ -57,6 +57,23 @@ def text(stage):
         must(b'COUNTERS' not in run.err, run.err)
 
 
+def kept(stage):
+    """The file that is kept tells the same, in the text and in JSON; one that was measured in vain says so."""
+    names = 'page-faults:u,rusage:user-time,instructions,clock:thread'
+    run = Run(stage, [stage.program('counters/faults')], options=['counters=' + names, 'measure=2'], keep=True).wait()
+    first, again = run.report.data, run.reread().data
+    must(len(first['counters']) == 4 and first['counters'] == again['counters'], first['counters'], again['counters'])
+    must(first['cost']['measured']['pairs'] == 2 and first['cost']['measured'] == again['cost']['measured'], first, again)
+    must(not schema_complaints(again), schema_complaints(again))
+    told = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
+    for title in ('MEASURED', 'COUNTERS'):
+        must(title in run.log and run.log.split(title)[1].split('\nrtcheck: ')[0] in told.stdout, title, run.log, told.stdout)
+    must('what came of' not in told.stdout and b' told counter page-faults:u flags=' in run.verify(), told.stdout)
+    run = Run(stage, ['sh', '-c', 'kill -9 $$'], options=['measure=2'], keep=True).wait()
+    told = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
+    must('note: --measure: nothing was measured\n' in told.stdout and 'MEASURED' not in told.stdout, told.stdout)
+
+
 def reasons(stage):
     """What perf_event_open refuses, in the words that a program gets; a clock where it tells the same, and never 0."""
     for name in SAID:
@@ -171,5 +188,5 @@ def names(stage):
 
 
 if __name__ == '__main__':
-    main([('everybody', everybody), ('text', text), ('reasons', reasons), ('machine', machine), ('by_libpfm', by_libpfm),
+    main([('everybody', everybody), ('text', text), ('kept', kept), ('reasons', reasons), ('machine', machine), ('by_libpfm', by_libpfm),
           ('unchecked', unchecked), ('guarded', guarded), ('mistakes', mistakes), ('names', names)])

@@ -175,8 +175,9 @@ static const struct note_case notes[] = {
      false},
     {unfilled, "process 2000000001 (prog1): freed blocks were not filled: writes to them were not "
                "looked for", false},
-    {counted, "what came of --counters was said when the run ended, and is in no run file", false},
-    {counted_and_measured, "what came of --counters and --measure was said when the run ended, and is in no run file", false},
+    {counted, "what came of --counters is not in the run file: the launcher had not told when it was made", false},
+    {counted_and_measured, "what came of --counters and --measure is not in the run file: the launcher had not told when it was "
+                           "made", false},
     {measured_by_hand, "without the launcher there is no --measure", false},
     {beyond_limit, "7 more errors were not recorded: error limit 1000", true},
     {strange_error, "1 error is of a kind that this rtcheck does not know", true},

@@ -83,6 +83,12 @@ static const char *complaint(const struct sample *s, uint64_t *offset)
             *offset = err.offset;
             return err.what;
         }
+    uint64_t told = build_run(&s->b)->told_offset;
+    if (told != 0 && !verify_told((const void *)(s->b.file + told), told, &err)) {
+        assert_non_null(err.what);
+        *offset = err.offset;
+        return err.what;
+    }
     assert_null(err.what);
     return NULL;
 }
@@ -173,6 +179,18 @@ static struct image_header *image(const struct sample *s)
     return build_image_header(&s->b, s->area);
 }
 
+/* What the launcher told: one counter, and measures. */
+static struct told_record *told(struct sample *s)
+{
+    uint64_t at = run_tables_end(build_run(&s->b));
+    struct told_record *told = (void *)(s->b.file + at);
+
+    if (build_run(&s->b)->told_offset == 0)
+        *told = (struct told_record){.counters = 1, .measured = {.pairs = 9, .sure = 0.9, .of = {{.with = 0.1}}}};
+    build_run(&s->b)->told_offset = at;
+    return told;
+}
+
 static void fill(void *text, size_t bytes)
 {
     memset(text, 'x', bytes);
@@ -261,6 +279,26 @@ static void fill_area(struct sample *s)
     CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_TAKING, 9), "")               \
     CASE(lease_state, build_lease(&s->b, 9)->state = 4, "lease in an unknown state")               \
     CASE(lease_left, build_lease(&s->b, 9)->state = LEASE_LEFT, "")                                \
+    CASE(told, told(s), "")                                                                        \
+    CASE(told_in_table, told(s); run(s)->told_offset -= 8,                                         \
+         "what the launcher told is outside its place")                                            \
+    CASE(told_odd, told(s); run(s)->told_offset += 4, "what the launcher told is outside its place") \
+    CASE(told_last, run(s)->told_offset = BUILD_AREA_BYTES - sizeof(struct told_record), "")       \
+    CASE(told_beyond, run(s)->told_offset = BUILD_AREA_BYTES - sizeof(struct told_record) + 8,     \
+         "what the launcher told is outside its place")                                            \
+    CASE(told_wraps, run(s)->told_offset = ~0ull - 7, "what the launcher told is outside its place") \
+    CASE(told_many, told(s)->counters = TOLD_COUNTERS_MAX + 1, "more counters than fit")           \
+    CASE(told_all, told(s)->counters = TOLD_COUNTERS_MAX, "")                                      \
+    CASE(told_name, fill(told(s)->counter[0].name, TOLD_NAME_BYTES), "a counter's words have no end") \
+    CASE(told_words, fill(told(s)->counter[0].words, TOLD_WORDS_BYTES), "a counter's words have no end") \
+    CASE(told_behind, fill(told(s)->counter[1].name, TOLD_NAME_BYTES), "")                         \
+    CASE(told_estimate, told(s)->counter[0].flags = TOLD_SCALED; told(s)->counter[0].enabled_ns = 1, "") \
+    CASE(told_no_estimate, told(s)->counter[0].flags = TOLD_SCALED,                                \
+         "an estimate of what was counted all the time")                                           \
+    CASE(told_no_number, told(s)->measured.of[3].least_without = 0.0 / 0.0, "a measure is no such number") \
+    CASE(told_below, told(s)->measured.of[0].with = -1, "a measure is no such number")             \
+    CASE(told_huge, told(s)->measured.of[2].high = 1e300, "a measure is no such number")           \
+    CASE(told_sure, told(s)->measured.sure = 0.0 / 0.0, "a measure is no such number")             \
     /* area heads */                                                                               \
     CASE(area_blank, memset(build_area_at(&s->b, s->area), 0, BUILD_AREA_BYTES), "")               \
     CASE(head_not_begun, head(s)->magic = 0, "")                                                   \
