@@ -222,7 +222,7 @@ enum lock_rank {
     RANK_RECORDED = 4, /* blocks that the program makes itself */
     RANK_UNITS = 5,   /* runs of units, growth of the heap */
     RANK_COPY = 6,    /* copying a slab's records after a fork */
-    RANK_DUE = 6,     /* freed memory that somebody has to be told of first */
+    RANK_DUE = 6,     /* memory that somebody has to be told of */
     RANK_RETIRE = 7,  /* superseded records */
     RANK_RECORDS = 8, /* free records of large blocks */
     RANK_RULES = 9,   /* growth of the table of rules */

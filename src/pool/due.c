@@ -1,5 +1,6 @@
 /*
- * due.c - what may go back to the kernel only after somebody has been told of it.
+ * due.c - what somebody has to be told of: memory of the heap that comes into use, and what may go back to
+ * the kernel only afterwards.
  *
  * Freed runs of units and freed large blocks, each in a list by the number of its first unit.  Nobody finds
  * them elsewhere until the thread that left them here, or another, takes one, tells of it behind its
@@ -8,6 +9,9 @@
  * Who runs in a callback does not hear of what he frees there (it would have no end), but of all else that is
  * due: so each remembers in whose callback it came (prev of its note: its list has one direction), and
  * is taken out of the midst of a callback only by who left it there.
+ *
+ * What has become ready is told as one range.  What was told to be gone and is used again is told to the unit;
+ * of too many such ranges together, with what lies between.
  */
 #include "pool_priv.h"
 
@@ -16,11 +20,18 @@ _Atomic bool heap_watched;
 static const uint64_t no_code;
 struct heap_code heap_code[2] = {{&no_code, 0}, {&no_code, 0}};
 
+#define AGAIN_MAX 8u
+
 static struct {
     struct lock lock;
     uint32_t blocks;
     uint32_t runs;
+    struct heap_part ready; /* not told yet */
+    uint32_t again_count;
+    struct heap_part again[AGAIN_MAX];
 } due = {.lock = LOCK_INIT(RANK_DUE)};
+
+/* ---- what goes ------------------------------------------------------------------------------------- */
 
 /* The thread that is in a callback, if this is one. */
 static uint32_t due_called_back(void)
@@ -82,9 +93,53 @@ void heap_due_put(const struct heap_due *d, bool released)
         units_put_back(d->head, d->units, released);
 }
 
+/* ---- what comes ------------------------------------------------------------------------------------ */
+
+void due_ready(uint64_t bytes)
+{
+    bool watched = heap_is_watched();
+    lock_take(&due.lock);
+    due.ready = (struct heap_part){watched ? due.ready.from : bytes, bytes};
+    lock_drop(&due.lock);
+    if (watched)
+        notice_due();
+}
+
+static void add_again(uint64_t from, uint64_t to)
+{
+    if (due.again_count < AGAIN_MAX) {
+        due.again[due.again_count++] = (struct heap_part){from, to};
+        return;
+    }
+    struct heap_part *last = &due.again[AGAIN_MAX - 1];
+    last->from = from < last->from ? from : last->from;
+    last->to = to > last->to ? to : last->to;
+}
+
+void due_again(uint64_t from, uint64_t to)
+{
+    if (!heap_is_watched())
+        return;
+    lock_take(&due.lock);
+    add_again(from, to);
+    lock_drop(&due.lock);
+    notice_due();
+}
+
+bool heap_grown(struct heap_part *part)
+{
+    lock_take(&due.lock);
+    *part = due.ready;
+    due.ready.from = due.ready.to;
+    if (part->from == part->to && due.again_count)
+        *part = due.again[--due.again_count];
+    lock_drop(&due.lock);
+    return part->from < part->to;
+}
+
 void due_after_fork(bool trusted)
 {
     lock_reset(&due.lock);
     if (!trusted)
-        due.blocks = due.runs = 0;
+        due.blocks = due.runs = due.again_count = 0;
 }

@@ -267,7 +267,7 @@ void quarantine_drain(struct thread *t, uint32_t go);
 /* Bytes that wait, of some recent moment; takes no lock. */
 uint64_t quarantine_waiting(void);
 
-/* ---- units (units.c) --------------------------------------------------------------------------- */
+/* ---- address space (space.c) ------------------------------------------------------------------- */
 
 struct heap_setup {
     bool in_file;
@@ -275,12 +275,6 @@ struct heap_setup {
 };
 
 int heap_start(const struct heap_setup *setup);
-/* n units in a row, the first a multiple of align units; NULL: no memory.  *clean: all zero. */
-struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
-void units_give(struct unit *first, uint64_t n, bool dirty);
-/* Takes the n units at `first` if they are free. */
-bool units_take_at(struct unit *first, uint64_t n, bool *clean);
-void units_after_fork(bool trusted);
 /*
  * heap=file, in the child before anything: what is in use goes out into private memory, of which
  * *progress tells the waiting parent, and then into the place of the heap.  NULL: no memory.
@@ -288,19 +282,20 @@ void units_after_fork(bool trusted);
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
-/*
- * While it is watched: what of the heap became usable, or is used again that was told to be gone, and was not
- * said yet.  false: nothing.
- */
-struct heap_part {
-    uint64_t from, to; /* bytes from its beginning */
-};
-bool heap_grown(struct heap_part *part);
+
+/* ---- units (units.c) --------------------------------------------------------------------------- */
+
+/* n units in a row, the first a multiple of align units; NULL: no memory.  *clean: all zero. */
+struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
+void units_give(struct unit *first, uint64_t n, bool dirty);
+/* Takes the n units at `first` if they are free. */
+bool units_take_at(struct unit *first, uint64_t n, bool *clean);
+void units_after_fork(bool trusted);
 uint64_t heap_ready(void); /* bytes from its beginning that are usable memory */
 /* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
-/* ---- what somebody has to be told of first (due.c) ----------------------------------------- */
+/* ---- what somebody has to be told of (due.c) ----------------------------------------------- */
 
 /*
  * Somebody wants to hear before pages go back to the kernel: handlers of ours (heap_watched), or others
@@ -321,6 +316,14 @@ struct heap_due {
 };
 bool heap_due_take(struct heap_due *d); /* false: there is none; in a callback: none of its own */
 void heap_due_put(const struct heap_due *d, bool released);
+/*
+ * While it is watched: what of the heap became usable, or is used again that was told to be gone, and was not
+ * said yet.  false: nothing.
+ */
+struct heap_part {
+    uint64_t from, to; /* bytes from its beginning */
+};
+bool heap_grown(struct heap_part *part);
 void due_after_fork(bool trusted);
 
 /* ---- before start-up (bootstrap.c) ----------------------------------------------------------------- */

@@ -39,6 +39,21 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
     return unit_note + (u - heap.unit);
 }
 
+/* ---- units.c: free runs ------------------------------------------------------------------------- */
+
+/* Of the free run whose first or last unit this is; 0: of none. */
+ALWAYS_INLINE uint64_t run_length(const struct unit *u)
+{
+    uint64_t owner = atomic_load_explicit(&u->owner, memory_order_relaxed);
+    return owner_kind(owner) == UNIT_FREE ? (uint64_t)(uintptr_t)owner_pointer(owner) : 0;
+}
+
+/* ---- space.c: called under units.c's lock, or where nobody else can be ------------------------- */
+
+/* Makes the heap's first `units` memory that can be written, with their entries in the tables; false: cannot be. */
+bool space_make_ready(uint64_t units);
+uint64_t space_ready_bytes(void);
+
 /* ---- due.c: what somebody has to be told of (pool.h) ------------------------------------------- */
 
 ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
@@ -64,6 +79,10 @@ ALWAYS_INLINE void notice_due(void)
 /* Their notes tell how many units they have. */
 void due_block(struct unit *head);
 void due_run(struct unit *first);
+/* So much of the heap, from its beginning, is ready now. */
+void due_ready(uint64_t bytes);
+/* What was told to be gone is used again: bytes from the heap's beginning. */
+void due_again(uint64_t from, uint64_t to);
 
 /* Of what was told to be gone: large.c: into the quarantine with it; units.c: among the free runs. */
 void large_keep(struct unit *head, bool released);

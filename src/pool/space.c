@@ -1,0 +1,244 @@
+/*
+ * space.c - the heap's address space: where it lies, how it grows, and the private tables beside it.
+ *
+ * Without a limit on the address space 1 TiB is reserved at once.  Under `ulimit -v` nothing is taken in
+ * advance: the heap is extended where it ends, step by step, at an address far from where the kernel puts
+ * mappings.  The tables are reserved for as much as the heap can become.
+ *
+ * Units that are ready are memory that can be written; they become ready from the heap's beginning on, in
+ * steps, by mprotect.
+ */
+#include "pool_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define HEAP_BYTES_MAX (1ull << 40)
+#define HEAP_BYTES_MIN (1ull << 26)
+#define HEAP_ALIGN (1ull << 21)     /* huge pages need it */
+#define HUGE_FROM_BYTES (8ull << 20) /* smaller heaps would only grow by huge pages */
+#define STEP_BYTES_MIN (1ull << 20)
+#define STEP_BYTES_MAX (32ull << 20)
+#define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
+#define PROGRESS_UNITS 64u /* copied between two signs of life */
+
+static struct {
+    bool in_file;
+    bool limited;          /* under ulimit -v: extended step by step */
+    uint64_t max_units;    /* what the tables are reserved for */
+    uint64_t usable_units; /* address space that is ours */
+    uint64_t ready_bytes;  /* of the heap: readable and writable */
+    uint64_t tables_ready; /* units whose table entries are */
+} space;
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static int reserve_tables(uint64_t units)
+{
+    void *entries = os_reserve(NULL, align_up(units * sizeof *heap.unit, PAGE_BYTES), false);
+    void *notes = os_reserve(NULL, align_up(units * sizeof *unit_note, PAGE_BYTES), false);
+    if (os_failed(entries) || os_failed(notes)) {
+        if (!os_failed(entries))
+            os_unmap(entries, align_up(units * sizeof *heap.unit, PAGE_BYTES));
+        if (!os_failed(notes))
+            os_unmap(notes, align_up(units * sizeof *unit_note, PAGE_BYTES));
+        return -ENOMEM;
+    }
+    heap.unit = entries;
+    unit_note = notes;
+    space.max_units = units;
+    return 0;
+}
+
+static int reserve_ladder(void)
+{
+    for (uint64_t bytes = HEAP_BYTES_MAX; bytes >= HEAP_BYTES_MIN; bytes /= 2) {
+        void *p = os_reserve(NULL, bytes + HEAP_ALIGN, false);
+        if (os_failed(p))
+            continue;
+        if (reserve_tables(bytes >> RTC_UNIT_SHIFT) == 0) {
+            heap.base = align_up((uintptr_t)p, HEAP_ALIGN);
+            space.usable_units = bytes >> RTC_UNIT_SHIFT;
+            return 0;
+        }
+        os_unmap(p, bytes + HEAP_ALIGN);
+    }
+    return -ENOMEM;
+}
+
+/* Somewhere between the program (0x55..) and the mappings (0x7f..), different in each run. */
+static uintptr_t lonely_address(unsigned attempt)
+{
+    uintptr_t random = (uintptr_t)__builtin_frame_address(0) >> 12 & 0xfff; /* the stack's ASLR */
+    return 0x200000000000ull + ((random + attempt * 977ull) << 30);
+}
+
+static int reserve_under_limit(uint64_t limit)
+{
+    uint64_t bytes = align_down(limit < HEAP_BYTES_MAX ? limit : HEAP_BYTES_MAX, HEAP_ALIGN);
+    if (bytes < 2 * STEP_BYTES_MIN || reserve_tables(bytes >> RTC_UNIT_SHIFT))
+        return -ENOMEM;
+    space.limited = true;
+    for (unsigned attempt = 0; attempt < 16; attempt++) {
+        void *p = os_reserve((void *)lonely_address(attempt), STEP_BYTES_MIN, true);
+        if (os_failed(p))
+            continue;
+        heap.base = (uintptr_t)p;
+        space.usable_units = STEP_BYTES_MIN >> RTC_UNIT_SHIFT;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static int use_file(uint64_t bytes)
+{
+    char *p = run_heap();
+    if (!p || reserve_tables(bytes >> RTC_UNIT_SHIFT))
+        return -ENOMEM;
+    heap.base = (uintptr_t)p;
+    space.in_file = true;
+    space.usable_units = bytes >> RTC_UNIT_SHIFT;
+    return 0;
+}
+
+int heap_start(const struct heap_setup *setup)
+{
+    if (setup->in_file)
+        return use_file(setup->file_bytes);
+    uint64_t limit = os_limit(RLIMIT_AS);
+    return limit == UINT64_MAX ? reserve_ladder() : reserve_under_limit(limit);
+}
+
+bool heap_in_file(void)
+{
+    return space.in_file;
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+static bool ready_tables(uint64_t units)
+{
+    if (units <= space.tables_ready)
+        return true;
+    uint64_t want = align_up(units, 256); /* the entries of 16 MiB of heap fill a page */
+    if (want > space.max_units)
+        want = space.max_units;
+    if (want < units ||
+        os_allow(heap.unit, align_up(want * sizeof *heap.unit, PAGE_BYTES)) ||
+        os_allow(unit_note, align_up(want * sizeof *unit_note, PAGE_BYTES)))
+        return false;
+    space.tables_ready = want;
+    return true;
+}
+
+static bool extend_space(uint64_t units)
+{
+    if (units <= space.usable_units)
+        return true;
+    if (!space.limited || units > space.max_units)
+        return false;
+    uint64_t have = space.usable_units << RTC_UNIT_SHIFT;
+    uint64_t more = ((units << RTC_UNIT_SHIFT) - have);
+    if (os_failed(os_reserve((void *)(heap.base + have), more, true)))
+        return false;
+    space.usable_units = units;
+    return true;
+}
+
+/*
+ * A reservation that becomes usable is not checked against RLIMIT_DATA by every kernel when the
+ * address space is over its own limit already, and ours is large: a program that lowers its limits
+ * shall be refused as it would be without us.
+ */
+static bool limits_allow(uint64_t more)
+{
+    uint64_t limit = os_sandboxed() ? UINT64_MAX : os_limit(RLIMIT_DATA);
+    return limit == UINT64_MAX || os_data_bytes() + more <= limit;
+}
+
+static bool ready_bytes(uint64_t from, uint64_t to)
+{
+    char *at = (char *)heap.base + from;
+    if (!limits_allow(to - from) || os_allow(at, to - from))
+        return false;
+    if (space.in_file)
+        return os_populate(at, to - from) == 0;
+    if (to > HUGE_FROM_BYTES)
+        os_huge((char *)heap.base + align_up(from, HEAP_ALIGN),
+                to > align_up(from, HEAP_ALIGN) ? to - align_up(from, HEAP_ALIGN) : 0);
+    return true;
+}
+
+/* Makes [0, bytes) of the heap usable memory, and a step more where that is to be had. */
+static bool ready_heap(uint64_t bytes)
+{
+    if (bytes <= space.ready_bytes)
+        return true;
+    uint64_t step = space.ready_bytes / STEP_SHARE;
+    step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
+    uint64_t want = align_up(bytes + step, STEP_BYTES_MIN);
+    uint64_t tries[] = {want, align_up(bytes, UNIT_BYTES)};
+    for (size_t i = 0; i < countof(tries); i++) {
+        if (!extend_space(tries[i] >> RTC_UNIT_SHIFT) || !ready_bytes(space.ready_bytes, tries[i]))
+            continue;
+        space.ready_bytes = tries[i];
+        due_ready(tries[i]);
+        return true;
+    }
+    return false;
+}
+
+bool space_make_ready(uint64_t units)
+{
+    return units <= space.max_units && ready_tables(units) && ready_heap(units << RTC_UNIT_SHIFT);
+}
+
+uint64_t space_ready_bytes(void)
+{
+    return space.ready_bytes;
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+/* The units that hold something; free runs are left out, clean or dirty. */
+static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
+{
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    uint32_t copied = 0;
+    for (uint64_t i = 1; i < end;) {
+        uint64_t length = run_length(heap.unit + i);
+        if (!length) {
+            memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
+            if (++copied % PROGRESS_UNITS == 0)
+                atomic_fetch_add_explicit(progress, 1, memory_order_relaxed);
+        }
+        i += length ? length : 1;
+    }
+}
+
+/*
+ * heap=file: the mapping is shared with the parent, which waits (fork.c) until all is out.  Copied
+ * twice, because moving pages is a system call of its own kind.
+ */
+void *heap_copy_out(_Atomic uint32_t *progress)
+{
+    char *copy = os_map(space.ready_bytes);
+    if (os_failed(copy))
+        return NULL;
+    copy_in_use(copy, (char *)heap.base, progress);
+    return copy;
+}
+
+void heap_put_back(void *copy)
+{
+    _Atomic uint32_t nobody_waits = 0;
+    uint64_t bytes = space.ready_bytes;
+    char *at = (char *)heap.base;
+    if (!copy || os_failed(os_replace(at, space.usable_units << RTC_UNIT_SHIFT)) ||
+        os_allow(at, bytes))
+        os_exit_now(127); /* the shared heap must not be written by two */
+    copy_in_use(at, copy, &nobody_waits);
+    os_unmap(copy, bytes);
+    space.in_file = false;
+}
