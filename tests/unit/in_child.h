@@ -32,4 +32,12 @@ static inline int in_child(void (*body)(void))
     return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
+/* test_body, for cmocka: that body in a child. */
+#define IN_CHILD(body)                       \
+    static void test_##body(void **state)    \
+    {                                        \
+        (void)state;                         \
+        assert_int_equal(in_child(body), 0); \
+    }
+
 #endif

@@ -182,13 +182,6 @@ static void places_of_times(void)
     MUST(cost_time_class(UINT64_MAX) == COST_TIMES - 1);
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(stand_for_all)
 IN_CHILD(none)
 IN_CHILD(no_beat)

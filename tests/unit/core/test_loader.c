@@ -145,13 +145,6 @@ static void unloading(void)
     MUST(dlclose(map) == 0 && !loader_find(o.start, &o));
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(with_find_object)
 IN_CHILD(without_find_object)
 IN_CHILD(its_own_code)

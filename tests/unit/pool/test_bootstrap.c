@@ -1,5 +1,6 @@
 /*
- * test_bootstrap.c - memory for the first calls: aligned, apart, zero, remembered, and finite.
+ * test_bootstrap.c - memory for the first calls: aligned, apart, zero, remembered, and finite.  Each test
+ * takes the one arena of a process of its own.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,14 +13,6 @@
 #include "../in_child.h"
 
 #include <cmocka.h>
-
-/* Each takes the one arena of a process of its own. */
-#define IN_CHILD(body)                     \
-    static void test_##body(void **state)  \
-    {                                      \
-        (void)state;                       \
-        assert_int_equal(in_child(body), 0); \
-    }
 
 static bool is_zero(const char *p, size_t n)
 {

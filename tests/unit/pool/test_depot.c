@@ -336,13 +336,6 @@ static void index_full(void)
 }
 #endif
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(stacks_by_number)
 IN_CHILD(by_trace)
 IN_CHILD(no_growth)

@@ -311,13 +311,6 @@ static void threads_together(void)
     }
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(numbers)
 IN_CHILD(the_program)
 IN_CHILD(build_ids)

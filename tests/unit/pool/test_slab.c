@@ -287,13 +287,6 @@ static void handlers_together(void)
         MUST(pool_find(slab_take_in_handler(200, 16)).kind == SIZE_CLASSES + 1);
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(one_thread)
 IN_CHILD(whole_slabs)
 IN_CHILD(more_threads)

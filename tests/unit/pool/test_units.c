@@ -610,13 +610,6 @@ static void extremes(void)
     MUST(units_take(1, 1, &clean) && heap_end() == end); /* the gaps around it are used */
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 static void test_plain(void **state)
 {
     (void)state;

@@ -15,13 +15,6 @@
 
 #include <cmocka.h>
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 /* ---- an object of one function, and what is outside of it -------------------------------------------- */
 
 static struct frames frames;

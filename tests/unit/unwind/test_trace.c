@@ -542,13 +542,6 @@ static void ends(void)
     }
 }
 
-#define IN_CHILD(body)                       \
-    static void test_##body(void **state)    \
-    {                                        \
-        (void)state;                         \
-        assert_int_equal(in_child(body), 0); \
-    }
-
 IN_CHILD(random_steps)
 IN_CHILD(smashed_stacks)
 IN_CHILD(left_in_the_middle)
