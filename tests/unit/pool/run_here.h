@@ -1,6 +1,6 @@
 /*
- * run_here.h - a run with a file in the current directory, for rooms that keep their records in it;
- * and chance.  In a child of the test's own: a process has one run.
+ * run_here.h - a run with a file in the current directory, for rooms that keep their records in it.
+ * In a child of the test's own: a process has one run.
  */
 #ifndef RUN_HERE_H
 #define RUN_HERE_H
@@ -76,14 +76,6 @@ static inline void child_succeeds(pid_t pid)
 {
     int status;
     MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-}
-
-static inline uint32_t chance_of(uint64_t *random, uint32_t n)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (uint32_t)((*random >> 32) * n >> 32);
 }
 
 #endif

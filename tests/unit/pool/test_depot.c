@@ -13,6 +13,7 @@
 
 #include "run_here.h"
 #include "../step.h"
+#include "../chance.h"
 
 #include <cmocka.h>
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "../chance.h"
 #include "../in_child.h"
 
 #include <cmocka.h>
@@ -27,14 +28,6 @@
 #define SEED 20261120u
 #define LIVE_MAX 6000u
 #define THREADS 4u
-
-static uint32_t chance(uint64_t *random, uint32_t n)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (uint32_t)((*random >> 32) * n >> 32);
-}
 
 static void start(void)
 {
@@ -100,11 +93,11 @@ static void churn(struct held *held, uint32_t places, uint32_t classes, uint32_t
                   uint64_t *random)
 {
     for (uint32_t i = 0; i < steps; i++) {
-        struct held *h = &held[chance(random, places)];
+        struct held *h = &held[chance_of(random, places)];
         if (h->block)
             give(h->class, h->block, h->stamp);
-        h->class = chance(random, classes);
-        h->stamp = (uint64_t)i << 32 | chance(random, UINT32_MAX);
+        h->class = chance_of(random, classes);
+        h->stamp = (uint64_t)i << 32 | chance_of(random, UINT32_MAX);
         h->block = take(h->class, h->stamp);
     }
 }
@@ -172,8 +165,8 @@ static pthread_mutex_t passing[THREADS];
 /* Gives back what others allocated, and leaves them some of its own. */
 static void pass(uint32_t me, uint64_t *random)
 {
-    uint32_t to = chance(random, THREADS), place = chance(random, 64);
-    struct held mine = {take(chance(random, SHARED), me + 1), me + 1, 0}, other;
+    uint32_t to = chance_of(random, THREADS), place = chance_of(random, 64);
+    struct held mine = {take(chance_of(random, SHARED), me + 1), me + 1, 0}, other;
     mine.class = pool_find(mine.block).kind - 1;
     pthread_mutex_lock(&passing[to]);
     other = passed[to][place];

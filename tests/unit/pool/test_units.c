@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "pool.h"
+#include "../chance.h"
 #include "../in_child.h"
 
 #include <cmocka.h>
@@ -68,10 +69,7 @@ static void give_units(struct unit *first, uint64_t n, bool dirty)
 
 static uint32_t chance(uint32_t n)
 {
-    model.random ^= model.random << 13;
-    model.random ^= model.random >> 7;
-    model.random ^= model.random << 17;
-    return (uint32_t)((model.random >> 32) * n >> 32);
+    return chance_of(&model.random, n);
 }
 
 static uint32_t heap_end(void)

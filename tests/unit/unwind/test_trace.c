@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "frames.h"
+#include "../chance.h"
 #include "../in_child.h"
 #include "../step.h"
 
@@ -124,10 +125,7 @@ static struct trace *trace; /* of them, the last one */
 
 static uint32_t chance(uint32_t n)
 {
-    model.random ^= model.random << 13;
-    model.random ^= model.random >> 7;
-    model.random ^= model.random << 17;
-    return (uint32_t)((model.random >> 32) * n >> 32);
+    return chance_of(&model.random, n);
 }
 
 static uintptr_t *word(uintptr_t at)
