@@ -17,12 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "pool.h"
+#include "heap_alone.h"
 #include "../chance.h"
-#include "../in_child.h"
 
 #include <cmocka.h>
 
@@ -36,8 +34,6 @@
 #define UNITS_MAX 16384u
 #define BLOCKS_MAX 1024u
 #define TRIES_PER_LIST 64u /* of units.c: how many runs of one length class it looks at */
-
-#define MIB (1ull << 20)
 
 struct block {
     struct unit *first;
@@ -55,17 +51,6 @@ static struct {
     bool may_refuse;
     uint32_t refused;
 } model;
-
-/* With somebody who is told, what is due is done at once, as behind a section. */
-static void give_units(struct unit *first, uint64_t n, bool dirty)
-{
-    struct heap_due d;
-    units_give(first, n, dirty);
-    while (heap_due_take(&d)) {
-        MUST(heap_watched && !d.block);
-        heap_due_put(&d, os_release((void *)unit_address(d.head), d.units << RTC_UNIT_SHIFT) == 0);
-    }
-}
 
 static uint32_t chance(uint32_t n)
 {
@@ -319,16 +304,9 @@ static void walk(void)
 
 /* ---- heaps ---------------------------------------------------------------------------------- */
 
-static void start(void)
-{
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a touch of one unit shall not fill its neighbours */
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
-    MUST(!heap_in_file() && heap.bytes == 0);
-}
-
 static void plain(void)
 {
-    start();
+    heap_alone();
     model.most = 2000;
     walk();
     MUST(model.refused == 0);
@@ -374,7 +352,7 @@ static void under_a_limit(void)
 {
     uint64_t limit = address_space() + 128 * MIB;
     MUST(setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) == 0);
-    start();
+    heap_alone();
     MUST(address_space() < limit - 100 * MIB); /* nothing is taken in advance */
     model.may_refuse = true;
     model.most = 2400;
@@ -391,7 +369,7 @@ static void gives_back(void)
     static struct unit *run[64];
     uint64_t resident = 0;
     bool clean;
-    start();
+    heap_alone();
     for (size_t i = 0; i < countof(run); i++) {
         run[i] = units_take(32, 1, &clean);
         MUST(run[i] && clean);
@@ -419,7 +397,7 @@ static void dirt_stays_small(void)
 {
     const uint32_t n = 1001;
     bool clean;
-    start();
+    heap_alone();
     for (int i = 0; i < 4; i++) {
         bool in_front = i & 1, freed_first = i & 2;
         struct unit *all = units_take(n, 1, &clean);
@@ -438,144 +416,6 @@ static void dirt_stays_small(void)
     MUST(units_take(n, 1, &clean) && clean && heap_end() == n + 1);
 }
 
-/* Nothing goes before it is told, nor is it anybody's meanwhile; what cannot go is due once. */
-static void due(void)
-{
-    struct heap_due d;
-    struct unit *run[64];
-    bool clean;
-    uint32_t told = 0;
-    start();
-    heap_watched = true;
-    for (size_t i = 0; i < countof(run); i++) {
-        run[i] = units_take(32, 1, &clean);
-        MUST(run[i]);
-        memset((void *)unit_address(run[i]), 1, 32 * UNIT_BYTES);
-    }
-    for (size_t i = 0; i < countof(run); i++)
-        units_give(run[i], 32, true);
-    for (size_t i = 0; i < countof(run); i++)
-        MUST(*(char *)unit_address(run[i]) == 1);
-    for (; heap_due_take(&d); told += (uint32_t)d.units) {
-        struct unit *other = units_take(d.units, 1, &clean);
-        MUST(!other || other + d.units <= d.head || d.head + d.units <= other);
-        heap_due_put(&d, false); /* it is locked, say */
-        MUST(*(char *)unit_address(d.head) == 1);
-    }
-    MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
-}
-
-static uint64_t bytes_in(const struct heap_part *part, const struct unit *first, uint64_t n)
-{
-    uint64_t from = unit_address(first) - heap.base, to = from + n * UNIT_BYTES;
-    from = from > part->from ? from : part->from;
-    to = to < part->to ? to : part->to;
-    return from < to ? to - from : 0;
-}
-
-/* Of [first, first + n) so much comes back now, and nothing else. */
-static void must_come(const struct unit *first, uint64_t n, uint64_t units)
-{
-    struct heap_part part;
-    uint64_t inside = 0, all = 0;
-    for (; heap_grown(&part); all += part.to - part.from)
-        inside += bytes_in(&part, first, n);
-    MUST(inside == units * UNIT_BYTES && all == inside);
-}
-
-/* What was told to be gone is told when it is used again, to the unit, whatever it was joined to meanwhile. */
-static void comes_back(void)
-{
-    struct heap_part part;
-    bool clean;
-    start();
-    heap_watched = true;
-    struct unit *all = units_take(640, 1, &clean);
-    MUST(all && heap_grown(&part) && !heap_grown(&part));
-    memset((void *)unit_address(all + 64), 1, 512 * UNIT_BYTES);
-    units_give(all, 64, false);
-    give_units(all + 64, 512, true);
-    units_give(all + 576, 64, false);
-    MUST(units_take(600, 1, &clean) == all && clean);
-    must_come(all + 64, 512, 512);
-    give_units(all, 600, true);
-    MUST(units_take(100, 1, &clean) == all);
-    must_come(all, 100, 100);
-    MUST(units_take_at(all + 100, 50, &clean));
-    must_come(all + 100, 50, 50);
-    units_give(all, 150, false);
-    MUST(units_take(150, 1, &clean) == all);
-    must_come(all, 150, 0);
-    heap_watched = false; /* nobody is told any more */
-    MUST(units_take(200, 1, &clean) == all + 150);
-    heap_watched = true;
-    must_come(all, 640, 0);
-}
-
-/* More than are remembered one by one: all that has come is told at least. */
-static void many_come_back(void)
-{
-    struct heap_part part;
-    struct unit *run[40];
-    bool clean, gone[40] = {false}, told[40] = {false};
-    uint32_t count = 0;
-    start();
-    for (size_t i = 0; i < countof(run); i++)
-        MUST((run[i] = units_take(300, 1, &clean)));
-    heap_watched = true;
-    for (size_t i = 0; i < countof(run); i += 2) {
-        *(char *)unit_address(run[i]) = 1;
-        give_units(run[i], 300, true);
-        gone[i] = *(char *)unit_address(run[i]) == 0; /* some may stay dirty */
-        count += gone[i];
-    }
-    for (size_t i = 1; i < countof(run); i += 2)
-        give_units(run[i], 300, false);
-    MUST(units_take(40 * 300, 1, &clean) == run[0]);
-    while (heap_grown(&part))
-        for (size_t i = 0; i < countof(run); i++)
-            told[i] |= bytes_in(&part, run[i], 300) == 300 * UNIT_BYTES;
-    for (size_t i = 0; i < countof(run); i++)
-        MUST(told[i] || !gone[i]);
-    MUST(count > 10);
-}
-
-/* Is some due, and all of it in one of these? */
-static bool due_is_in(const struct unit *one, const struct unit *other, size_t n)
-{
-    struct heap_due d;
-    bool all = true, any = false;
-    for (; heap_due_take(&d); any = true) {
-        all &= (d.head >= one && d.head < one + n) || (d.head >= other && d.head < other + n);
-        heap_due_put(&d, false);
-    }
-    return all && any;
-}
-
-/* Who is called back takes what he frees there, and leaves the rest to be told to himself. */
-static void due_in_a_callback(void)
-{
-    static struct thread called_back = {.number = 7};
-    const size_t n = 512; /* so many that not all may stay dirty */
-    struct unit *run[8];
-    bool clean;
-    start();
-    heap_watched = true;
-    for (size_t i = 0; i < countof(run); i++) {
-        run[i] = units_take(n, 1, &clean);
-        MUST(run[i]);
-    }
-    self = &called_back;
-    for (size_t i = 0; i < countof(run); i += 2) {
-        called_back.turn = i >= 4;
-        units_give(run[i], n, true);
-    }
-    MUST(due_is_in(run[4], run[6], n));
-    called_back.turn = 0;
-    MUST(due_is_in(run[0], run[2], n));
-    self = NULL;
-}
-
 static void watched_gives_back(void)
 {
     heap_watched = true;
@@ -592,7 +432,7 @@ static void watched_dirt_stays_small(void)
 static void extremes(void)
 {
     bool clean = false;
-    start();
+    heap_alone();
     MUST(!units_take(UINT64_MAX, 1, &clean));
     MUST(!units_take(1ull << 47, 1, &clean));
     MUST(!units_take(1ull << 24, 1, &clean)); /* all of 1 TiB, of which unit 0 is taken */
@@ -627,10 +467,6 @@ IN_CHILD(of_fixed_size)
 IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
 IN_CHILD(extremes)
-IN_CHILD(due)
-IN_CHILD(comes_back)
-IN_CHILD(many_come_back)
-IN_CHILD(due_in_a_callback)
 IN_CHILD(watched_gives_back)
 IN_CHILD(watched_dirt_stays_small)
 #ifdef LIMITABLE
@@ -643,9 +479,7 @@ int main(void)
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
-        cmocka_unit_test(test_comes_back), cmocka_unit_test(test_many_come_back),
-        cmocka_unit_test(test_due),        cmocka_unit_test(test_watched_gives_back),
-        cmocka_unit_test(test_watched_dirt_stays_small), cmocka_unit_test(test_due_in_a_callback),
+        cmocka_unit_test(test_watched_gives_back), cmocka_unit_test(test_watched_dirt_stays_small),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),
 #endif

@@ -1,0 +1,34 @@
+/*
+ * heap_alone.h - a heap without a run, for what gives out its units.  In a child of the test's own: a process
+ * has one heap.
+ */
+#ifndef HEAP_ALONE_H
+#define HEAP_ALONE_H
+
+#include <stdint.h>
+#include <sys/prctl.h>
+
+#include "pool.h"
+#include "../in_child.h"
+
+#define MIB (1ull << 20)
+
+static inline void heap_alone(void)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a touch of one unit shall not fill its neighbours */
+    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(!heap_in_file() && heap.bytes == 0);
+}
+
+/* With somebody who is told, what is due is done at once, as behind a section. */
+static inline void give_units(struct unit *first, uint64_t n, bool dirty)
+{
+    struct heap_due d;
+    units_give(first, n, dirty);
+    while (heap_due_take(&d)) {
+        MUST(heap_watched && !d.block);
+        heap_due_put(&d, os_release((void *)unit_address(d.head), d.units << RTC_UNIT_SHIFT) == 0);
+    }
+}
+
+#endif
