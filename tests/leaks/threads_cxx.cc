@@ -116,5 +116,5 @@ static void condition_queue()
 const struct program cxx_programs[] = {
     {"std_threads", std_threads}, {"futures", futures}, {"exceptions", exceptions},
     {"thread_locals", thread_locals}, {"condition_queue", condition_queue},
+    {nullptr, nullptr},
 };
-const size_t cxx_program_count = sizeof cxx_programs / sizeof cxx_programs[0];
