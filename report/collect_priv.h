@@ -192,14 +192,17 @@ uint32_t user_frames(const struct report *r, const struct site *site);
 
 /* ---- group.c ------------------------------------------------------------------------------ */
 
+/* Numbers of one image come together. */
+void image_numbers_add(struct image_numbers *images, uint32_t number);
+void image_numbers_sort(struct image_numbers *images);
+
 /* Blocks in use from one site, in all images but those that exec threw away. */
 struct record {
     char id[ID_BYTES];
     uint32_t site;
     uint64_t blocks;
     uint64_t bytes;
-    uint32_t *images; /* numbers, ascending */
-    uint32_t image_count;
+    struct image_numbers images;
 };
 
 struct totals {

@@ -67,13 +67,9 @@ static void error_merge(struct error *first, const struct error *e, uint64_t cou
         *first = *e;
         first->count = kept.count;
         first->images = kept.images;
-        first->image_count = kept.image_count;
     }
     first->count += count;
-    if (first->image_count > 0 && first->images[first->image_count - 1] == image)
-        return;
-    first->images = grow(first->images, first->image_count, sizeof first->images[0]);
-    first->images[first->image_count++] = image;
+    image_numbers_add(&first->images, image);
 }
 
 void errors_take(struct report *r, struct image *image, const struct error_record *records,
@@ -103,17 +99,10 @@ static int by_time(const void *a_, const void *b_)
     return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same in every run of one file */
 }
 
-static int by_number(const void *a_, const void *b_)
-{
-    const uint32_t *a = a_, *b = b_;
-
-    return *a < *b ? -1 : *a > *b;
-}
-
 void errors_sort(struct report *r)
 {
     for (uint32_t i = 0; i < r->error_count; i++)
-        qsort(r->errors[i].images, r->errors[i].image_count, sizeof(uint32_t), by_number);
+        image_numbers_sort(&r->errors[i].images);
     if (r->error_count > 0)
         qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
 }

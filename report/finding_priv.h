@@ -52,8 +52,7 @@ struct error {
     struct region region;
     uint32_t found_bytes;
     uint8_t found[ERROR_BYTES_FOUND];
-    uint32_t *images; /* numbers; ascending when all are read */
-    uint32_t image_count;
+    struct image_numbers images;
     struct fate fate;
 };
 
@@ -110,8 +109,7 @@ struct leak {
     uint64_t block_bytes;
     struct thread thread;
     struct holder holder;
-    uint32_t *images; /* numbers; ascending when all are read */
-    uint32_t image_count;
+    struct image_numbers images;
     struct fate fate;
 };
 

@@ -65,6 +65,29 @@ struct totals totals_elsewhere(const struct report *r)
     return t;
 }
 
+/* ---- which images -------------------------------------------------------------------------- */
+
+void image_numbers_add(struct image_numbers *images, uint32_t number)
+{
+    if (images->count > 0 && images->at[images->count - 1] == number)
+        return;
+    images->at = grow(images->at, images->count, sizeof images->at[0]);
+    images->at[images->count++] = number;
+}
+
+static int by_number(const void *a_, const void *b_)
+{
+    const uint32_t *a = a_, *b = b_;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+void image_numbers_sort(struct image_numbers *images)
+{
+    if (images->count > 0)
+        qsort(images->at, images->count, sizeof images->at[0], by_number);
+}
+
 /* ---- records ------------------------------------------------------------------------------ */
 
 static void record_add(struct record *record, const struct image *image, const struct use *use)
@@ -72,8 +95,7 @@ static void record_add(struct record *record, const struct image *image, const s
     record->site = use->site;
     record->blocks += use->blocks;
     record->bytes += use->bytes;
-    record->images = grow(record->images, record->image_count, sizeof record->images[0]);
-    record->images[record->image_count++] = image->number;
+    image_numbers_add(&record->images, image->number);
 }
 
 /* Equal sizes: by where they are, which is the same in every run of the same program. */
@@ -124,6 +146,6 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
 void records_free(struct record *records, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        free(records[i].images);
+        free(records[i].images.at);
     free(records);
 }

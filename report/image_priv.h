@@ -142,6 +142,12 @@ static inline bool region_is_inherited(const struct image *image, const struct m
     return m->origin == MAP_CALLED && m->call != 0 && m->call < image->maps.first_call;
 }
 
+/* Of which images something is: their numbers, each once; ascending when all are read. */
+struct image_numbers {
+    uint32_t *at;
+    uint32_t count;
+};
+
 struct bad_area {
     uint32_t area;
     uint32_t image;

@@ -28,6 +28,11 @@ void put_known(struct json *j, const char *name, bool is_known, uint64_t value);
 void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
 void put_time(struct json *j, const char *name, uint64_t ns);
 
+/* ---- print_json.c -------------------------------------------------------------------------- */
+
+/* "process": [..] */
+void json_images(struct json *j, const struct image_numbers *images);
+
 /* ---- suppress_say.c ------------------------------------------------------------------------ */
 
 /* "suppressions": [..] */
@@ -43,12 +48,14 @@ void json_fate(struct json *j, const struct fate *fate);
 void json_errors(struct json *j, struct report *r);
 /* How often there was each code, and at how many places: of summary. */
 void json_error_counts(struct json *j, const struct report *r);
-/* A thread of this image, if it is known; what lies there, as far as its file knows. */
+/* A thread of this image, if it is known. */
 void json_thread(struct json *j, const char *name, const struct report *r, uint32_t image,
                  const struct thread *t);
-void json_variable(struct json *j, struct report *r, const struct region *region);
-/* The same of what is a thread's own: in its frames or its thread-local storage. */
+/* Its range and path, the module and the offset of the address there, and the variable, if its file knows one. */
+void json_region(struct json *j, struct report *r, const struct region *region);
+/* The variable of what is a thread's own: in its frames or its thread-local storage. */
 void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h);
+
 /* ---- print_json_costs.c -------------------------------------------------------------------- */
 
 /* "cost": {..} */
@@ -68,16 +75,22 @@ void json_leaks(struct json *j, struct report *r);
 /* Whether an image was asked about leaks: of its object. */
 void json_leak_check(struct json *j, const struct image *image);
 
-/* ---- print_json_maps.c */
-
-void json_mappings(struct json *j, const struct report *r);
-void json_marks(struct json *j, const struct image *image);
-/* "dispatched": {..}, of summary; nothing without events=all. */
-void json_dispatched(struct json *j, const struct report *r);
 /* What of each code leaked, in blocks or in bytes: of summary. */
 void json_leak_blocks(struct json *j, const struct report *r);
 void json_leak_bytes(struct json *j, const struct report *r);
 /* "leaks": {..}, of cost.self; nothing where nobody was asked. */
 void json_leak_cost(struct json *j, const struct leak_cost *cost);
+
+/* ---- print_json_maps.c --------------------------------------------------------------------- */
+
+/* "mappings": {..}, of summary; nothing where nobody maps. */
+void json_mappings(struct json *j, const struct report *r);
+/* "at_marks": [..], of a process that set marks. */
+void json_marks(struct json *j, const struct image *image);
+
+/* ---- print_json_dispatch.c ----------------------------------------------------------------- */
+
+/* "dispatched": {..}, of summary; nothing without events=all. */
+void json_dispatched(struct json *j, const struct report *r);
 
 #endif

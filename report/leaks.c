@@ -153,10 +153,7 @@ static void leak_add(struct leak *leak, const struct leak_group *g, uint32_t ima
     leak->new_bytes += g->new_bytes;
     leak->behind_blocks += g->behind_blocks;
     leak->behind_bytes += g->behind_bytes;
-    if (leak->image_count > 0 && leak->images[leak->image_count - 1] == image)
-        return;
-    leak->images = grow(leak->images, leak->image_count, sizeof leak->images[0]);
-    leak->images[leak->image_count++] = image;
+    image_numbers_add(&leak->images, image);
 }
 
 /* Where the place of this class and stack is kept, + 1; room is made with the stacks. */
@@ -206,7 +203,7 @@ static void finding_take(struct report *r, struct image *image, const struct lea
         r->leaks_unread++;
         return;
     }
-    if (leak->image_count == 0)
+    if (leak->images.count == 0)
         leak->holder = holder_of(r, image, g, roots, root_count);
     leak_add(leak, g, image->number);
     image->leak_places += leak->class != CLASS_HELD;
@@ -288,17 +285,10 @@ static int by_rank(const void *a_, const void *b_)
     return a->site < b->site ? -1 : a->site > b->site; /* the same in every run of one file */
 }
 
-static int by_number(const void *a_, const void *b_)
-{
-    const uint32_t *a = a_, *b = b_;
-
-    return *a < *b ? -1 : *a > *b;
-}
-
 void leaks_sort(struct report *r)
 {
     for (uint32_t i = 0; i < r->leak_count; i++)
-        qsort(r->leaks[i].images, r->leaks[i].image_count, sizeof(uint32_t), by_number);
+        image_numbers_sort(&r->leaks[i].images);
     if (r->leak_count > 0)
         qsort(r->leaks, r->leak_count, sizeof *r->leaks, by_rank);
     free(r->leak_places); /* they are elsewhere now */
@@ -344,7 +334,7 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds)
 void leaks_free(struct report *r)
 {
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        free(r->leaks[i].images);
+        free(r->leaks[i].images.at);
         free(r->leaks[i].holder.place);
     }
     free(r->leaks);

@@ -80,8 +80,7 @@ bool notes_against(const struct notes *notes);
 void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
 void notes_free(struct notes *notes);
 /* "process 4711 (make)", "3 processes (first 4711, make)" */
-void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
-               const struct page *page);
+void flock_put(const struct report *r, const struct image_numbers *images, const struct page *page);
 
 /* ---- print_text.c: how the run ended ------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ static void facts_put(const struct report *r, const struct error *e, const struc
     }
     if (r->images->hh.next) {
         fprintf(page->out, "%sin ", comma);
-        flock_put(r, e->images, e->image_count, page);
+        flock_put(r, &e->images, page);
     }
     fputc('\n', page->out);
     free(thread);

@@ -361,15 +361,20 @@ static void print_stack(struct json *j, const struct site *site, uint32_t id)
     close_object(j);
 }
 
+void json_images(struct json *j, const struct image_numbers *images)
+{
+    open_array(j, "process");
+    for (uint32_t i = 0; i < images->count; i++)
+        put_number(j, NULL, images->at[i]);
+    close_array(j);
+}
+
 static void print_record(struct json *j, const struct record *record)
 {
     open_object(j, NULL);
     put_text(j, "id", record->id);
     put_text(j, "rtc", "biu");
-    open_array(j, "process");
-    for (uint32_t i = 0; i < record->image_count; i++)
-        put_number(j, NULL, record->images[i]);
-    close_array(j);
+    json_images(j, &record->images);
     put_number(j, "bytes", record->bytes);
     put_number(j, "blocks", record->blocks);
     put_number(j, "stack", record->site);

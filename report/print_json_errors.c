@@ -87,10 +87,20 @@ static void variable_object(struct json *j, const struct variable *v)
     close_object(j);
 }
 
-void json_variable(struct json *j, struct report *r, const struct region *region)
+void json_region(struct json *j, struct report *r, const struct region *region)
 {
     struct variable v;
 
+    if (region->end > region->start) {
+        put_hex(j, "start", region->start);
+        put_hex(j, "end", region->end);
+    }
+    if (region->path[0])
+        put_text(j, "path", region->path);
+    if (region->module == NO_MODULE)
+        return;
+    put_number(j, "module", region->module);
+    put_hex(j, "offset", region->offset);
     if (variable_find(r, region->module, region->offset, &v))
         variable_object(j, &v);
     variable_free(&v);
@@ -118,17 +128,7 @@ static void region_object(struct json *j, struct report *r, const struct error *
         return;
     open_object(j, "region");
     put_text(j, "what", regions[region->what]);
-    if (region->end > region->start) {
-        put_hex(j, "start", region->start);
-        put_hex(j, "end", region->end);
-    }
-    if (region->path[0])
-        put_text(j, "path", region->path);
-    if (region->module != NO_MODULE) {
-        put_number(j, "module", region->module);
-        put_hex(j, "offset", region->offset);
-        json_variable(j, r, region);
-    }
+    json_region(j, r, region);
     json_thread(j, "thread", r, e->image, &region->thread);
     close_object(j);
 }
@@ -162,10 +162,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     put_text(j, "rtc", error_code(e->kind));
     put_text(j, "class", class_name(e));
     put_text(j, "text", sentence);
-    open_array(j, "process");
-    for (uint32_t i = 0; i < e->image_count; i++)
-        put_number(j, NULL, e->images[i]);
-    close_array(j);
+    json_images(j, &e->images);
     put_number(j, "count", e->count);
     put_time(j, "time", e->time_ns);
     if (entry_name(e->entry))

@@ -27,19 +27,6 @@ static void stack_put(struct json *j, const char *name, uint32_t site)
         put_number(j, name, site);
 }
 
-static void root_put(struct json *j, struct report *r, const struct region *place)
-{
-    put_hex(j, "start", place->start);
-    put_hex(j, "end", place->end);
-    if (place->path[0])
-        put_text(j, "path", place->path);
-    if (place->module != NO_MODULE) {
-        put_number(j, "module", place->module);
-        put_hex(j, "offset", place->offset);
-        json_variable(j, r, place);
-    }
-}
-
 static void from_put(struct json *j, const struct holder *h)
 {
     open_object(j, "block");
@@ -65,7 +52,7 @@ static void witness_object(struct json *j, struct report *r, const struct leak *
     if (h->what == WITNESS_REGISTER)
         put_number(j, "register", h->at);
     if (h->root != ROOT_NONE)
-        root_put(j, r, h->place);
+        json_region(j, r, h->place);
     stack_put(j, "function", h->function);
     json_variable_of_thread(j, r, h);
     if (h->what == WITNESS_BLOCK)
@@ -92,10 +79,7 @@ static void leak_object(struct json *j, struct report *r, const struct leak *lea
     put_text(j, "id", leak->id);
     put_text(j, "rtc", leak_code(leak->class));
     put_text(j, "class", reach_name(leak->class));
-    open_array(j, "process");
-    for (uint32_t i = 0; i < leak->image_count; i++)
-        put_number(j, NULL, leak->images[i]);
-    close_array(j);
+    json_images(j, &leak->images);
     put_number(j, "bytes", leak->bytes);
     put_number(j, "blocks", leak->blocks);
     counts_object(j, "new", leak->new_bytes, leak->new_blocks);

@@ -60,10 +60,9 @@ static struct flock_text {
     return t;
 }
 
-void flock_put(const struct report *r, const uint32_t *images, uint32_t count,
-               const struct page *page)
+void flock_put(const struct report *r, const struct image_numbers *images, const struct page *page)
 {
-    struct flock f = {count, count ? image_of(r, images[0]) : NULL};
+    struct flock f = {images->count, images->count ? image_of(r, images->at[0]) : NULL};
 
     if (f.first)
         text_put(page->out, flock_text(&f, page->how->deterministic).text);

@@ -107,12 +107,11 @@ static void head_print(const char *id, const char *sentence, const struct page *
     fputc('\n', page->out);
 }
 
-static void processes_put(const struct report *r, const uint32_t *images, uint32_t count,
-                          const struct page *page)
+static void processes_put(const struct report *r, const struct image_numbers *images, const struct page *page)
 {
-    label_put(count == 1 ? "process" : "processes", page);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct image *image = image_of(r, images[i]);
+    label_put(images->count == 1 ? "process" : "processes", page);
+    for (uint32_t i = 0; i < images->count; i++) {
+        const struct image *image = image_of(r, images->at[i]);
         if (!image)
             continue;
         fputs(i ? ", " : "", page->out);
@@ -147,7 +146,7 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
     label_put("times", page);
     fprintf(page->out, "%llu\n", (unsigned long long)e->count);
     time_put(e, page);
-    processes_put(r, e->images, e->image_count, page);
+    processes_put(r, &e->images, page);
     for (uint32_t i = 0; i < rows.count; i++)
         stack_put(r, rows.at[i].label, rows.at[i].site, page);
 }
@@ -196,7 +195,7 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
     leak_thread_put(r, leak, page);
     if (leak->class != CLASS_MAPPED)
         text_line_put("witness", witness_sentence(r, leak, page->how->deterministic), page);
-    processes_put(r, leak->images, leak->image_count, page);
+    processes_put(r, &leak->images, page);
     if (leak->site != NO_SITE)
         stack_put(r, made_label(leak), leak->site, page);
 }
@@ -237,11 +236,11 @@ static void record_show(struct report *r, const struct record *record, struct pa
                  block_text(record->blocks).text,
                  size_text(record->bytes / record->blocks).text) < 0)
         sentence = must_have(NULL);
-    page->program = program_path(r, record->images[0]);
+    page->program = program_path(r, record->images.at[0]);
     head_print(record->id, sentence, page);
     free(sentence);
     held_put(r, record->site, page);
-    processes_put(r, record->images, record->image_count, page);
+    processes_put(r, &record->images, page);
     stack_put(r, "allocated", record->site, page);
 }
 

@@ -161,7 +161,7 @@ void sites_free(struct report *r)
     for (uint32_t i = 0; i < r->frame_count; i++)
         frame_free(&r->frames[i]);
     for (uint32_t i = 0; i < r->error_count; i++)
-        free(r->errors[i].images);
+        free(r->errors[i].images.at);
     free(r->errors);
     free(r->modules);
     free(r->frames);

@@ -300,12 +300,12 @@ static void error_judge(struct match *m, struct error *e, bool counts)
 }
 
 /* The program that all these processes run; NULL: they run several. */
-static const char *program_of(const struct report *r, const uint32_t *images, uint32_t count)
+static const char *program_of(const struct report *r, const struct image_numbers *images)
 {
     const char *first = NULL;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct image *image = image_of(r, images[i]);
+    for (uint32_t i = 0; i < images->count; i++) {
+        const struct image *image = image_of(r, images->at[i]);
         if (!image || !image->exe || (first && strcmp(first, image->exe) != 0))
             return NULL;
         first = image->exe;
@@ -320,7 +320,7 @@ static void leak_judge(struct match *m, struct leak *leak, bool counts)
         .leak_kind = leak->class == CLASS_BEHIND ? LEAK_POSSIBLE : leak_kind(leak->class),
         .address = leak->block,
         .bytes_there = leak->block_bytes,
-        .program = m->r->own_count > 0 ? program_of(m->r, leak->images, leak->image_count) : NULL,
+        .program = m->r->own_count > 0 ? program_of(m->r, &leak->images) : NULL,
         .hits = leak->blocks,
         .bytes = leak->bytes,
     };

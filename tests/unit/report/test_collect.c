@@ -40,9 +40,9 @@ static void test_one_place_in_two_processes(void **state)
     assert_int_equal(records[2].bytes, 20);
     assert_int_equal(records[2].blocks, 2);
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(records[i].image_count, 2);
-        assert_int_equal(records[i].images[0], 1);
-        assert_int_equal(records[i].images[1], 2);
+        assert_int_equal(records[i].images.count, 2);
+        assert_int_equal(records[i].images.at[0], 1);
+        assert_int_equal(records[i].images.at[1], 2);
     }
     assert_string_not_equal(records[0].id, records[1].id);
     records_free(records, count);

@@ -72,7 +72,7 @@ static void test_all_fields(void **state)
     assert_int_equal(error->block_thread.number, 3);
     assert_string_equal(error->block_thread.name, "fifteen letters");
     assert_int_equal(error->found[1], 0xab);
-    assert_int_equal(error->image_count, 1);
+    assert_int_equal(error->images.count, 1);
     report_close(r);
 }
 
@@ -97,9 +97,9 @@ static void test_processes_merge(void **state)
     assert_int_equal(r->error_count, 1);
     assert_int_equal(r->errors[0].count, 7);
     assert_int_equal(r->errors[0].address, 0x9);
-    assert_int_equal(r->errors[0].image_count, 2);
-    assert_int_equal(r->errors[0].images[0], 1);
-    assert_int_equal(r->errors[0].images[1], 2);
+    assert_int_equal(r->errors[0].images.count, 2);
+    assert_int_equal(r->errors[0].images.at[0], 1);
+    assert_int_equal(r->errors[0].images.at[1], 2);
     report_close(r);
 }
 
@@ -122,7 +122,7 @@ static void test_others_do_not_merge(void **state)
     r = collect(&b);
     assert_int_equal(r->error_count, 6);
     assert_int_equal(r->errors[0].count, 2);
-    assert_int_equal(r->errors[0].image_count, 1);
+    assert_int_equal(r->errors[0].images.count, 1);
     report_close(r);
 }
 

@@ -105,8 +105,8 @@ static void test_merge(void **state)
     assert_int_equal(r->leaks[0].behind_bytes, 7);
     assert_int_equal(r->leaks[0].block_bytes, 10);
     assert_false(r->leaks[0].is_circle);
-    assert_int_equal(r->leaks[0].image_count, 2);
-    assert_int_equal(r->leaks[0].images[1], 2);
+    assert_int_equal(r->leaks[0].images.count, 2);
+    assert_int_equal(r->leaks[0].images.at[1], 2);
     assert_int_equal(report_leaks(r, LEAK_DEFINITE), 1);
     assert_int_equal(report_leaks(r, LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE), 0);
     report_close(r);
