@@ -27,7 +27,7 @@ static bool word_is_good(uint64_t word)
     return word_state(word) <= BLOCK_INHERITED && word_family(word) < FAMILY_COUNT;
 }
 
-static bool verify_slab(const struct look *l, const struct segment *s)
+static bool slab_is_good(const struct look *l, const struct segment *s)
 {
     uint64_t used, end;
 
@@ -40,15 +40,18 @@ static bool verify_slab(const struct look *l, const struct segment *s)
         return bad(l, s, "slots do not fit the slab");
     if (atomic_load_explicit(&s->count, memory_order_relaxed) != s->capacity)
         return bad(l, s, "slab with missing records");
+    return true;
+}
 
-    for (uint32_t i = 0; i < s->capacity; i++) {
-        const struct block_record *b = item_at(s, i);
-        uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-        if (!word_is_good(word))
-            return bad(l, b, "block in an unknown state or family");
-        if (state_holds_block(word_state(word)) && word_size(word) >= s->slot_bytes)
-            return bad(l, b, "block leaves no redzone in its slot");
-    }
+static bool block_is_good(const struct look *l, const struct segment *s, uint32_t i)
+{
+    const struct block_record *b = item_at(s, i);
+    uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+
+    if (!word_is_good(word))
+        return bad(l, b, "block in an unknown state or family");
+    if (state_holds_block(word_state(word)) && word_size(word) >= s->slot_bytes)
+        return bad(l, b, "block leaves no redzone in its slot");
     return true;
 }
 
@@ -61,100 +64,87 @@ static bool large_fits(const struct large_record *r)
            request < r->units << RTC_UNIT_SHIFT;
 }
 
-static bool verify_large(const struct look *l, const struct segment *s)
+static bool large_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct large_record *r = item_at(s, i);
+    uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct large_record *r = item_at(s, i);
-        uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
-        if (!word_is_good(word))
-            return bad(l, r, "large block in an unknown state or family");
-        if (state_holds_block(word_state(word)) && !large_fits(r))
-            return bad(l, r, "large block leaves no redzone in its units");
-    }
+    if (!word_is_good(word))
+        return bad(l, r, "large block in an unknown state or family");
+    if (state_holds_block(word_state(word)) && !large_fits(r))
+        return bad(l, r, "large block leaves no redzone in its units");
     return true;
 }
 
-static bool verify_recorded(const struct look *l, const struct segment *s)
+static bool recorded_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct recorded_block *r = item_at(s, i);
+    uint64_t start = atomic_load_explicit(&r->start, memory_order_relaxed), end;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct recorded_block *r = item_at(s, i);
-        uint64_t start = atomic_load_explicit(&r->start, memory_order_relaxed), end;
-        if (!word_is_good(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
-            return bad(l, r, "recorded block in an unknown state or family");
-        if (!checked_add(start, atomic_load_explicit(&r->bytes, memory_order_relaxed), &end))
-            return bad(l, r, "recorded block beyond all memory");
-    }
+    if (!word_is_good(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
+        return bad(l, r, "recorded block in an unknown state or family");
+    if (!checked_add(start, atomic_load_explicit(&r->bytes, memory_order_relaxed), &end))
+        return bad(l, r, "recorded block beyond all memory");
+    return true;
+}
+
+static bool chunk_is_good(const struct look *l, const struct segment *s)
+{
+    if (s->capacity > DEPOT_CHUNK_NODES || s->index >= 1ull << (32 - DEPOT_CHUNK_SHIFT))
+        return bad(l, s, "depot chunk that no stack id can name");
     return true;
 }
 
 /* Parents have lower ids: so every stack ends, and no reader needs to look for circles. */
-static bool verify_depot(const struct look *l, const struct segment *s)
+static bool node_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct depot_node *n = item_at(s, i);
 
-    if (s->capacity > DEPOT_CHUNK_NODES || s->index >= 1ull << (32 - DEPOT_CHUNK_SHIFT))
-        return bad(l, s, "depot chunk that no stack id can name");
-    for (uint32_t i = 0; i < count; i++) {
-        const struct depot_node *n = item_at(s, i);
-        if (atomic_load_explicit(&n->pc, memory_order_relaxed) == 0 || depot_is_root(n->parent))
-            continue;
-        if (depot_place_of(n->parent) >= DEPOT_CHUNK_NODES)
-            return bad(l, n, "depot node with an impossible parent");
-        if (n->parent >= depot_id((uint32_t)s->index, i))
-            return bad(l, n, "depot node older than its parent");
-    }
+    if (atomic_load_explicit(&n->pc, memory_order_relaxed) == 0 || depot_is_root(n->parent))
+        return true;
+    if (depot_place_of(n->parent) >= DEPOT_CHUNK_NODES)
+        return bad(l, n, "depot node with an impossible parent");
+    if (n->parent >= depot_id((uint32_t)s->index, i))
+        return bad(l, n, "depot node older than its parent");
     return true;
 }
 
-static bool verify_threads(const struct look *l, const struct segment *s)
+static bool thread_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct thread_record *t = item_at(s, i);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct thread_record *t = item_at(s, i);
-        if (!is_text(t->name, sizeof t->name))
-            return bad(l, t, "thread name has no end");
-        if (t->number > BLOCK_THREAD_MASK)
-            return bad(l, t, "thread number that no block can name");
-    }
+    if (!is_text(t->name, sizeof t->name))
+        return bad(l, t, "thread name has no end");
+    if (t->number > BLOCK_THREAD_MASK)
+        return bad(l, t, "thread number that no block can name");
     return true;
 }
 
-static bool verify_modules(const struct look *l, const struct segment *s)
+static bool module_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct module_record *m = item_at(s, i);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct module_record *m = item_at(s, i);
-        if (m->start >= m->end)
-            return bad(l, m, "module of no length");
-        if (m->build_id_bytes > BUILD_ID_MAX)
-            return bad(l, m, "build-id too long");
-        if (!is_text(m->path, sizeof m->path))
-            return bad(l, m, "module path has no end");
-    }
+    if (m->start >= m->end)
+        return bad(l, m, "module of no length");
+    if (m->build_id_bytes > BUILD_ID_MAX)
+        return bad(l, m, "build-id too long");
+    if (!is_text(m->path, sizeof m->path))
+        return bad(l, m, "module path has no end");
     return true;
 }
 
-static bool verify_errors(const struct look *l, const struct segment *s)
+static bool error_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct error_record *e = item_at(s, i);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct error_record *e = item_at(s, i);
-        if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
-            continue; /* the writer was killed on the way */
-        if (e->block_state > BLOCK_INHERITED || e->block_family >= FAMILY_COUNT)
-            return bad(l, e, "error about a block in an unknown state or family");
-        if (e->found_bytes > ERROR_BYTES_FOUND)
-            return bad(l, e, "error with more bytes than it has room for");
-        if (!is_text(e->region_path, sizeof e->region_path))
-            return bad(l, e, "path of an error's region has no end");
-    }
+    if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
+        return true; /* the writer was killed on the way */
+    if (e->block_state > BLOCK_INHERITED || e->block_family >= FAMILY_COUNT)
+        return bad(l, e, "error about a block in an unknown state or family");
+    if (e->found_bytes > ERROR_BYTES_FOUND)
+        return bad(l, e, "error with more bytes than it has room for");
+    if (!is_text(e->region_path, sizeof e->region_path))
+        return bad(l, e, "path of an error's region has no end");
     return true;
 }
 
@@ -188,116 +178,114 @@ static bool sums_are_good(const struct leak_group *g)
            g->behind_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
 }
 
-static bool verify_leaks(const struct look *l, const struct segment *s)
+static bool leak_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct leak_group *g = item_at(s, i);
+    uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct leak_group *g = item_at(s, i);
-        uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
-        if (reach == REACH_NONE)
-            continue; /* the writer was killed on the way */
-        if (reach >= REACH_COUNT)
-            return bad(l, g, "blocks that are reached in an unknown way");
-        if (!sums_are_good(g))
-            return bad(l, g, "leak group with impossible sums");
-        if (g->block_bytes >= HEAP_BYTES_MAX || g->from_bytes >= HEAP_BYTES_MAX)
-            return bad(l, g, "leaked block larger than any");
-        if (!witness_is_good(g))
-            return bad(l, g, "leak group with an impossible witness");
-    }
+    if (reach == REACH_NONE)
+        return true; /* the writer was killed on the way */
+    if (reach >= REACH_COUNT)
+        return bad(l, g, "blocks that are reached in an unknown way");
+    if (!sums_are_good(g))
+        return bad(l, g, "leak group with impossible sums");
+    if (g->block_bytes >= HEAP_BYTES_MAX || g->from_bytes >= HEAP_BYTES_MAX)
+        return bad(l, g, "leaked block larger than any");
+    if (!witness_is_good(g))
+        return bad(l, g, "leak group with an impossible witness");
     return true;
 }
 
-static bool verify_roots(const struct look *l, const struct segment *s)
+static bool root_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct root_record *root = item_at(s, i);
+    uint32_t kind = root->kind;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct root_record *root = item_at(s, i);
-        uint32_t kind = root->kind;
-        if (kind == ROOT_NONE)
-            continue;
-        if (kind >= ROOT_KIND_COUNT)
-            return bad(l, root, "root of an unknown kind");
-        if (root->start >= root->end)
-            return bad(l, root, "root of no length");
-        if (!is_text(root->path, sizeof root->path))
-            return bad(l, root, "path of a root has no end");
-    }
+    if (kind == ROOT_NONE)
+        return true;
+    if (kind >= ROOT_KIND_COUNT)
+        return bad(l, root, "root of an unknown kind");
+    if (root->start >= root->end)
+        return bad(l, root, "root of no length");
+    if (!is_text(root->path, sizeof root->path))
+        return bad(l, root, "path of a root has no end");
     return true;
 }
 
-static bool verify_leak_checks(const struct look *l, const struct segment *s)
+static bool leak_check_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct leak_check_record *check = item_at(s, i);
+    uint32_t number = atomic_load_explicit(&check->number, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct leak_check_record *check = item_at(s, i);
-        uint32_t number = atomic_load_explicit(&check->number, memory_order_relaxed);
-        if (number != 0 && number != s->index)
-            return bad(l, check, "leak check with another's number");
-    }
+    if (number != 0 && number != s->index)
+        return bad(l, check, "leak check with another's number");
     return true;
 }
 
-static bool verify_texts(const struct look *l, const struct segment *s)
+static bool text_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+    const struct text_record *text = item_at(s, i);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct text_record *text = item_at(s, i);
-        if (!is_text(text->text, sizeof text->text))
-            return bad(l, text, "text has no end");
-    }
+    if (!is_text(text->text, sizeof text->text))
+        return bad(l, text, "text has no end");
     return true;
 }
 
-/* Of marks and costs any number may be; of ranges a kill may leave one half written: who reads them leaves it out. */
-static bool verify_any(const struct look *l, const struct segment *s)
-{
-    (void)l;
-    (void)s;
-    return true;
-}
-
+/*
+ * Of marks and costs any number may be; of ranges a kill may leave one half written: who reads them leaves it
+ * out.
+ */
 static const struct item_rule {
     uint16_t least; /* bytes of an item; writers of a later minor version may have longer ones */
-    bool (*verify)(const struct look *l, const struct segment *s);
+    bool (*item_is_good)(const struct look *l, const struct segment *s, uint32_t i); /* NULL: any is */
+    bool (*segment_is_good)(const struct look *l, const struct segment *s);          /* the same */
 } item_rules[] = {
-    [SEGMENT_SLAB] = {sizeof(struct block_record), verify_slab},
-    [SEGMENT_LARGE] = {sizeof(struct large_record), verify_large},
-    [SEGMENT_DEPOT] = {sizeof(struct depot_node), verify_depot},
-    [SEGMENT_THREADS] = {sizeof(struct thread_record), verify_threads},
-    [SEGMENT_MODULES] = {sizeof(struct module_record), verify_modules},
-    [SEGMENT_ERRORS] = {sizeof(struct error_record), verify_errors},
-    [SEGMENT_LEAKS] = {sizeof(struct leak_group), verify_leaks},
-    [SEGMENT_ROOTS] = {sizeof(struct root_record), verify_roots},
-    [SEGMENT_LEAK_CHECKS] = {sizeof(struct leak_check_record), verify_leak_checks},
-    [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), verify_leaks},
-    [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), verify_roots},
-    [SEGMENT_TEXTS] = {sizeof(struct text_record), verify_texts},
-    [SEGMENT_RECORDED] = {sizeof(struct recorded_block), verify_recorded},
-    [SEGMENT_MAPPINGS] = {sizeof(struct map_region), verify_any},
-    [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), verify_any},
-    [SEGMENT_MARKS] = {sizeof(struct mark_record), verify_any},
-    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), verify_any},
-    [SEGMENT_COSTS] = {sizeof(struct cost_record), verify_any},
+    [SEGMENT_SLAB] = {sizeof(struct block_record), block_is_good, slab_is_good},
+    [SEGMENT_LARGE] = {sizeof(struct large_record), large_is_good, NULL},
+    [SEGMENT_DEPOT] = {sizeof(struct depot_node), node_is_good, chunk_is_good},
+    [SEGMENT_THREADS] = {sizeof(struct thread_record), thread_is_good, NULL},
+    [SEGMENT_MODULES] = {sizeof(struct module_record), module_is_good, NULL},
+    [SEGMENT_ERRORS] = {sizeof(struct error_record), error_is_good, NULL},
+    [SEGMENT_LEAKS] = {sizeof(struct leak_group), leak_is_good, NULL},
+    [SEGMENT_ROOTS] = {sizeof(struct root_record), root_is_good, NULL},
+    [SEGMENT_LEAK_CHECKS] = {sizeof(struct leak_check_record), leak_check_is_good, NULL},
+    [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), leak_is_good, NULL},
+    [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), root_is_good, NULL},
+    [SEGMENT_TEXTS] = {sizeof(struct text_record), text_is_good, NULL},
+    [SEGMENT_RECORDED] = {sizeof(struct recorded_block), recorded_is_good, NULL},
+    [SEGMENT_MAPPINGS] = {sizeof(struct map_region), NULL, NULL},
+    [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), NULL, NULL},
+    [SEGMENT_MARKS] = {sizeof(struct mark_record), NULL, NULL},
+    [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), NULL, NULL},
+    [SEGMENT_COSTS] = {sizeof(struct cost_record), NULL, NULL},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 
-bool verify_items(const struct look *l, const struct segment *s)
+static bool items_fit(const struct look *l, const struct segment *s, uint32_t count)
 {
     uint64_t items, end;
 
-    if (s->image != l->image)
-        return bad(l, s, "segment of another image");
     if (s->item_bytes < item_rules[s->kind].least || s->item_bytes % 8 != 0)
         return bad(l, s, "items of a strange size");
     if (!checked_mul(s->capacity, s->item_bytes, &items) || !checked_add(items, sizeof *s, &end) ||
         end > s->bytes)
         return bad(l, s, "items do not fit the segment");
-    if (atomic_load_explicit(&s->count, memory_order_relaxed) > s->capacity)
+    if (count > s->capacity)
         return bad(l, s, "more items than fit");
-    return item_rules[s->kind].verify(l, s);
+    return true;
+}
+
+bool verify_items(const struct look *l, const struct segment *s)
+{
+    const struct item_rule *rule = &item_rules[s->kind];
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    if (s->image != l->image)
+        return bad(l, s, "segment of another image");
+    if (!items_fit(l, s, count) || (rule->segment_is_good && !rule->segment_is_good(l, s)))
+        return false;
+    for (uint32_t i = 0; rule->item_is_good && i < count; i++)
+        if (!rule->item_is_good(l, s, i))
+            return false;
+    return true;
 }
