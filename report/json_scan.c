@@ -87,6 +87,14 @@ int scan_number(struct scan *s, uint64_t *out)
     return s->at > s->text && s->at[-1] >= '0' && s->at[-1] <= '9' ? 0 : scan_refuse(s, "a number is expected");
 }
 
+/* A number or a word; anything alike will do. */
+static void skip_word(struct scan *s)
+{
+    do {
+        s->at++;
+    } while (s->at < s->end && *s->at && strchr("-+.0123456789truefalsnE", *s->at));
+}
+
 int scan_skip(struct scan *s)
 {
     unsigned depth = 0;
@@ -104,10 +112,10 @@ int scan_skip(struct scan *s)
         } else if ((c == '}' || c == ']') && depth > 0) {
             depth--;
             s->at++;
-        } else if (c != '\0' && (depth > 0 || strchr("-+.0123456789truefalsn", c))) {
+        } else if (c != '\0' && depth > 0) {
             s->at++;
-            while (depth == 0 && s->at < s->end && strchr("-+.0123456789truefalsnE", *s->at) && *s->at)
-                s->at++;
+        } else if (c != '\0' && strchr("-+.0123456789truefalsn", c)) {
+            skip_word(s);
         } else {
             return scan_refuse(s, "a value is expected");
         }

@@ -87,11 +87,21 @@ static void rows_name(struct report *r, const struct leak_row *rows, uint32_t co
     leaks_name(r, from, end);
 }
 
+static void forget(struct known_row *all)
+{
+    struct known_row *known, *next;
+
+    HASH_ITER (hh, all, known, next) {
+        HASH_DEL(all, known);
+        free(known);
+    }
+}
+
 struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint32_t named,
                            uint32_t *count)
 {
     struct leak_row *rows = NULL;
-    struct known_row *all = NULL, *known, *next;
+    struct known_row *all = NULL;
     bool is_marked = leaks_are_marked(r);
 
     *count = 0;
@@ -106,10 +116,7 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
         }
         row_add(&rows[place], &r->leaks[i]);
     }
-    HASH_ITER (hh, all, known, next) {
-        HASH_DEL(all, known);
-        free(known);
-    }
+    forget(all);
     if (*count > 0)
         qsort(rows, *count, sizeof *rows, by_size);
     if (named > 0 && *count > 0)

@@ -42,6 +42,26 @@ static void where_put(const struct sanitizer *s, const struct frame *frame, cons
     }
 }
 
+/* A line for each function that is there; how many there are. */
+static uint32_t frame_put(const struct sanitizer *s, const struct frame *frame, uint32_t number)
+{
+    struct source_line lines[FRAME_LINES_MAX];
+    uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+
+    for (uint32_t k = 0; k < functions; k++) {
+        fprintf(s->out, "    #%u 0x%llx ", number + k,
+                (unsigned long long)shown_address(s->r, frame, s->how));
+        if (lines[k].function) {
+            fputs("in ", s->out);
+            text_put(s->out, lines[k].function);
+            fputc(' ', s->out);
+        }
+        where_put(s, frame, &lines[k]);
+        fputc('\n', s->out);
+    }
+    return functions;
+}
+
 static void stack_put(const struct sanitizer *s, uint32_t place)
 {
     const struct site *site = place == NO_SITE ? NULL : &s->r->sites[place];
@@ -49,22 +69,8 @@ static void stack_put(const struct sanitizer *s, uint32_t place)
 
     if (count == 0)
         fputs("    <empty stack>\n", s->out);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct frame *frame = &s->r->frames[site->frames[i]];
-        struct source_line lines[FRAME_LINES_MAX];
-        uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
-        for (uint32_t k = 0; k < functions; k++) {
-            fprintf(s->out, "    #%u 0x%llx ", number++,
-                    (unsigned long long)shown_address(s->r, frame, s->how));
-            if (lines[k].function) {
-                fputs("in ", s->out);
-                text_put(s->out, lines[k].function);
-                fputc(' ', s->out);
-            }
-            where_put(s, frame, &lines[k]);
-            fputc('\n', s->out);
-        }
-    }
+    for (uint32_t i = 0; i < count; i++)
+        number += frame_put(s, &s->r->frames[site->frames[i]], number);
     fputc('\n', s->out);
 }
 
