@@ -189,6 +189,21 @@ static void measure_pairs(struct run *r, const struct start *start)
     }
 }
 
+/* Reads what is said of processes that are over, while others go on. */
+static void reap_meanwhile(struct run *r)
+{
+    if (*r->unchecked || report_open_fd(&r->report, r->file.fd, "the run", r->err) != 0)
+        return;
+    ask_for(r->report, &r->options);
+    report_keep(r->report, (uint32_t)r->started.pid);
+    r->reaper = (struct reaper){.report = r->report,
+                                .file = &r->file,
+                                .log = r->log,
+                                .how = print_how(&r->options, r->log, NULL)};
+    judges_of_run(&r->judges, &r->options, &r->reaper.how);
+    reaper_start(&r->reaper, &r->lost);
+}
+
 /* Starts the program and waits for its end.  -errno: it never began. */
 static int run_program(struct run *r)
 {
@@ -213,16 +228,7 @@ static int run_program(struct run *r)
         count_program(r);
     r->begin_ns = now_ns();
     start_go(&r->started);
-    if (!*r->unchecked && report_open_fd(&r->report, r->file.fd, "the run", r->err) == 0) {
-        ask_for(r->report, &r->options);
-        report_keep(r->report, (uint32_t)r->started.pid);
-        r->reaper = (struct reaper){.report = r->report,
-                                    .file = &r->file,
-                                    .log = r->log,
-                                    .how = print_how(&r->options, r->log, NULL)};
-        judges_of_run(&r->judges, &r->options, &r->reaper.how);
-        reaper_start(&r->reaper, &r->lost);
-    }
+    reap_meanwhile(r);
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage, &r->sent);
     if (r->tracker)
         tracker_end(r->tracker, &r->unwritten);
