@@ -300,11 +300,10 @@ static struct thread *take_over_threads(void)
     return threads_after_fork(survivor);
 }
 
-static void begin_child(void)
+/* While image() is still the parent's. */
+static struct image_request child_request(const struct lease *lease)
 {
-    struct lease *lease = forks.mine = forks.pending;
-    bool whole = fork_believes_parent() || threads_alive() <= (self ? 1u : 0u);
-    struct image_request request = {
+    return (struct image_request){
         .how = lease ? IMAGE_FORK : IMAGE_FORK_UNSEEN,
         .parent = image()->image,
         .lease = lease ? (uint32_t)(lease - run_leases()) + 1 : 0,
@@ -314,6 +313,12 @@ static void begin_child(void)
                   (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_BY_HAND | IMAGE_RECORD_WIDE)) |
                  (os_sandboxed() ? IMAGE_SANDBOXED : 0),
     };
+}
+
+/* Everything that a child has inherited; `fresh`: it cannot read what its parent wrote. */
+static void rooms_after_fork(bool fresh)
+{
+    bool whole = fork_believes_parent() || threads_alive() <= (self ? 1u : 0u);
     forget_parent();
     if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
         take_heap_along();
@@ -322,11 +327,18 @@ static void begin_child(void)
     large_after_fork(whole);
     due_after_fork(whole);
     recorded_after_fork(whole);
-    depot_after_fork(!lease);
-    modules_after_fork(!lease);
-    forks.child(!lease);
+    depot_after_fork(fresh);
+    modules_after_fork(fresh);
+    forks.child(fresh);
     areas_after_fork();
     segments_after_fork();
+}
+
+static void begin_child(void)
+{
+    struct lease *lease = forks.mine = forks.pending;
+    struct image_request request = child_request(lease);
+    rooms_after_fork(!lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
     if (!run_header())

@@ -325,6 +325,25 @@ static int format(int fd, const struct run_request *request)
     return -EFBIG;
 }
 
+static int map_by_name(void)
+{
+    struct stat st;
+    int fd = os_stat(run.path, &st) == 0 ? os_open(run.path, O_RDWR, 0) : -ENOENT;
+    return fd < 0 ? fd : map_run(fd);
+}
+
+/* Makes a run of the new file, or takes it away. */
+static int make_of(int fd, const struct run_request *request)
+{
+    int err = format(fd, request);
+    os_close(fd);
+    if (!err)
+        err = map_by_name();
+    if (err)
+        os_unlink(run.path);
+    return err;
+}
+
 static int make_by_hand(const struct run_request *request)
 {
     static char exe_room[256];
@@ -337,18 +356,9 @@ static int make_by_hand(const struct run_request *request)
         int fd = create_in(dirs[i], exe);
         if (fd < 0)
             continue;
-        err = format(fd, request);
-        if (!err) {
-            struct stat st;
-            int again = os_stat(run.path, &st) == 0 ? os_open(run.path, O_RDWR, 0) : -ENOENT;
-            os_close(fd);
-            err = again < 0 ? again : map_run(again);
-        } else {
-            os_close(fd);
-        }
+        err = make_of(fd, request);
         if (!err)
             return 0;
-        os_unlink(run.path);
     }
     run.path[0] = '\0';
     return err;
