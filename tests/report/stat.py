@@ -49,6 +49,10 @@ class Program(Stepped):
         must(status == 0, 'status', status, err)
         return rows
 
+    def watched(self, *words):
+        """Who looks until it ends."""
+        return subprocess.Popen([self.stage.rtcheck, 'stat', *words, str(self.pid)], stdout=subprocess.PIPE, text=True)
+
     def look(self):
         rows = [row for row in self.stat(str(self.pid)) if row['pid'] == self.pid and row['event'] == 'tick']
         must(len(rows) == 1, 'rows', rows)
@@ -155,7 +159,7 @@ def ends(stage):
     p = Program(stage)
     p.step('a')
     p.step('b')
-    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '20', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    watching = p.watched('--json', '-I', '20')
     rows = [json.loads(watching.stdout.readline()) for _ in range(3)]
     must([row['event'] for row in rows] == ['tick'] * 3, rows)
     must(rows[2]['time'] > rows[1]['time'] and not changes(rows[1], rows[2]), rows)
@@ -171,7 +175,7 @@ def ends(stage):
 
 def killed(stage):
     p = Program(stage, 'hand')
-    watching = subprocess.Popen([stage.rtcheck, 'stat', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    watching = p.watched()
     heading, first = watching.stdout.readline().split(), watching.stdout.readline().split()
     os.kill(p.pid, signal.SIGKILL)
     p.process.wait(60)
@@ -187,7 +191,7 @@ def gone(stage):
     p = Program(stage)
     p.step('a')
     p.step('c')
-    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '20', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    watching = p.watched('--json', '-I', '20')
     seen = [json.loads(watching.stdout.readline()) for _ in range(2)]
     child, = {row['pid'] for row in seen} - {p.pid}
     watching.send_signal(signal.SIGSTOP)
@@ -217,7 +221,7 @@ def execs_away(stage):
     """What exec makes of it may be no image: then it has ended by exec, however long that runs."""
     p = Program(stage)
     p.step('a')
-    watching = subprocess.Popen([stage.rtcheck, 'stat', '--json', '-I', '50', str(p.pid)], stdout=subprocess.PIPE, text=True)
+    watching = p.watched('--json', '-I', '50')
     first = json.loads(watching.stdout.readline())
     p.step('y')
     events = [first['event']]
