@@ -18,7 +18,7 @@
 
 static void add_modules(const struct build *b, uint32_t area, const char *program)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 2, 0);
+    struct segment *s = build_records(b, area, SEGMENT_MODULES, 2);
 
     build_module(s, program, 0x555555554000, 0x8000);
     build_module(s, STRANGE_PATH, 0x7f0000000000, 0x10000)->build_id_bytes = 20;
@@ -48,7 +48,7 @@ static void add_slab(const struct build *b, uint32_t area, uint64_t unit, uint32
 
 static void add_large(const struct build *b, uint32_t area, uint32_t stack)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+    struct segment *s = build_records(b, area, SEGMENT_LARGE, 4);
 
     build_large(s, 20, 4, 200000, stack);
     build_large(s, 20, 4, 200001, stack)->epoch = 2;
@@ -57,7 +57,7 @@ static void add_large(const struct build *b, uint32_t area, uint32_t stack)
 
 static void add_threads(const struct build *b, uint32_t area)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 3, 0);
+    struct segment *s = build_records(b, area, SEGMENT_THREADS, 3);
 
     strcpy(build_thread(s, 1, 1000, 900)->name, "worker\x01\xc3\xa9");
     build_thread(s, 2, 5, 5)->gone = 1;
@@ -66,8 +66,7 @@ static void add_threads(const struct build *b, uint32_t area)
 /* One of each kind and, as far as they go, of each region. */
 static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
 {
-    struct segment *s =
-        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), REGION_COUNT, 0);
+    struct segment *s = build_records(b, area, SEGMENT_ERRORS, REGION_COUNT);
 
     for (uint32_t i = 0; i < REGION_COUNT; i++) {
         struct error_record *e = build_error(s, 1 + i % ERROR_KIND_COUNT, i, stack);
@@ -87,10 +86,8 @@ static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
 /* Reached in every way, by every witness, out of every kind of root. */
 static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
 {
-    struct segment *s =
-        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), REACH_COUNT, 0);
-    struct segment *roots =
-        build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), ROOT_KIND_COUNT, 0);
+    struct segment *s = build_records(b, area, SEGMENT_LEAKS, REACH_COUNT);
+    struct segment *roots = build_records(b, area, SEGMENT_ROOTS, ROOT_KIND_COUNT);
 
     build_image_header(b, area)->leak_check = LEAKS_FOUND;
     for (uint32_t i = 1; i < ROOT_KIND_COUNT; i++)
@@ -112,7 +109,7 @@ static void add_check(const struct build *b, uint32_t area, uint32_t stack)
 {
     struct segment *checks =
         build_segment(b, area, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, 1);
-    struct segment *leaks = build_segment(b, area, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 1, 0);
+    struct segment *leaks = build_records(b, area, SEGMENT_CHECK_LEAKS, 1);
     struct leak_check_record *check = build_item(checks, checks->count++);
 
     check->number = 1;

@@ -21,7 +21,7 @@
 
 static uint32_t add_map(struct build *b, uint32_t area, uint64_t bias)
 {
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
     struct module_record *prog = build_module(m, "/opt/demo/prog", bias, 0x10000);
     struct segment *d = build_depot(b, area, 0);
 
@@ -38,14 +38,14 @@ static uint32_t add_map(struct build *b, uint32_t area, uint64_t bias)
 
 static void add_threads(const struct build *b, uint32_t area, uint64_t allocs, uint64_t frees)
 {
-    build_thread(build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0), 1,
+    build_thread(build_records(b, area, SEGMENT_THREADS, 4), 1,
                  allocs, frees);
 }
 
 /* A double free, in `area` as in others, at the stacks that the root's depot has. */
 static struct segment *add_errors(const struct build *b, uint32_t area)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 16, 0);
+    struct segment *s = build_records(b, area, SEGMENT_ERRORS, 16);
     struct error_record *e = build_error(s, ERROR_DUF, ENTRY_FREE, 2);
 
     e->address = e->block = 0x700000010040;
@@ -99,7 +99,7 @@ static uint32_t add_root(struct build *b)
 {
     uint32_t area = add_map(b, build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 0x560000000000ull);
     struct segment *s = build_slab(b, area, 1, 64, 32), *old = build_slab(b, area, 2, 256, 8);
-    struct segment *l = build_segment(b, area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+    struct segment *l = build_records(b, area, SEGMENT_LARGE, 4);
 
     for (uint32_t i = 0; i < 5; i++)
         build_block(s, i, BLOCK_LIVE, 16, 1);
@@ -190,8 +190,8 @@ static struct leak_group *add_leak(struct segment *s, enum reach reach, enum wit
 
 static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
 {
-    struct segment *s = build_segment(b, root, SEGMENT_LEAKS, sizeof(struct leak_group), 16, 0);
-    struct segment *roots = build_segment(b, root, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0);
+    struct segment *s = build_records(b, root, SEGMENT_LEAKS, 16);
+    struct segment *roots = build_records(b, root, SEGMENT_ROOTS, 4);
     struct image_header *h = build_image_header(b, root);
     struct leak_group *g = add_leak(s, REACH_LOST, WITNESS_NOBODY, 0);
 
@@ -230,8 +230,8 @@ static void add_check(const struct build *b, uint32_t root)
 {
     struct segment *checks =
         build_segment(b, root, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, 3);
-    struct segment *leaks = build_segment(b, root, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 4, 0);
-    struct segment *roots = build_segment(b, root, SEGMENT_CHECK_ROOTS, sizeof(struct root_record), 4, 0);
+    struct segment *leaks = build_records(b, root, SEGMENT_CHECK_LEAKS, 4);
+    struct segment *roots = build_records(b, root, SEGMENT_CHECK_ROOTS, 4);
     struct leak_check_record *check = build_item(checks, checks->count++);
 
     build_image_header(b, root)->marks = 2;

@@ -18,6 +18,7 @@
 #include "shadow.h"
 
 #define BUILD_AREA_BYTES (256u << 10)
+#define BUILD_DEPOT_NODES 400u /* of a chunk */
 #ifndef BUILD_AREAS
 #define BUILD_AREAS 24u
 #endif
@@ -175,6 +176,29 @@ static inline struct segment *build_segment(const struct build *b, uint32_t area
     return s;
 }
 
+/* Room for so many records of a kind, of the size that they have. */
+static inline struct segment *build_records(const struct build *b, uint32_t area, enum segment_kind kind,
+                                            uint32_t capacity)
+{
+    static const uint16_t bytes[SEGMENT_KIND_COUNT] = {
+        [SEGMENT_LARGE] = sizeof(struct large_record),
+        [SEGMENT_DEPOT] = sizeof(struct depot_node),
+        [SEGMENT_THREADS] = sizeof(struct thread_record),
+        [SEGMENT_MODULES] = sizeof(struct module_record),
+        [SEGMENT_ERRORS] = sizeof(struct error_record),
+        [SEGMENT_LEAKS] = sizeof(struct leak_group),
+        [SEGMENT_ROOTS] = sizeof(struct root_record),
+        [SEGMENT_LEAK_CHECKS] = sizeof(struct leak_check_record),
+        [SEGMENT_CHECK_LEAKS] = sizeof(struct leak_group),
+        [SEGMENT_CHECK_ROOTS] = sizeof(struct root_record),
+        [SEGMENT_TEXTS] = sizeof(struct text_record),
+        [SEGMENT_COSTS] = sizeof(struct cost_record),
+    };
+
+    assert(bytes[kind]);
+    return build_segment(b, area, kind, bytes[kind], capacity, 0);
+}
+
 static inline void *build_item(const struct segment *s, uint32_t i)
 {
     return (char *)segment_items(s) + (uint64_t)i * s->item_bytes;
@@ -209,7 +233,8 @@ static inline void build_block(const struct segment *s, uint32_t slot, enum bloc
 /* An empty depot chunk, all of it counted as the runtime does; nodes by build_node, which gives their ids. */
 static inline struct segment *build_depot(const struct build *b, uint32_t area, uint32_t chunk)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 16, chunk);
+    struct segment *s =
+        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), BUILD_DEPOT_NODES, chunk);
     s->count = s->capacity;
     return s;
 }

@@ -65,7 +65,7 @@ static inline const char *only_site(const struct report *r, uint32_t number)
 
 static inline struct segment *modules(const struct build *b, uint32_t area)
 {
-    return build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    return build_records(b, area, SEGMENT_MODULES, 4);
 }
 
 static inline void one_block(struct build *b, uint32_t area, uint32_t stack)

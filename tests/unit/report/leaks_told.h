@@ -20,16 +20,15 @@ struct parts {
 static inline struct parts an_image(struct build *b, uint32_t number)
 {
     uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
-    struct segment *t = build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
+    struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
     struct parts p = {
         area,
-        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 200, 0),
-        build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0),
-        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
+        build_records(b, area, SEGMENT_LEAKS, 200),
+        build_records(b, area, SEGMENT_ROOTS, 4),
+        build_depot(b, area, 0),
     };
 
-    p.depot->count = p.depot->capacity; /* as the runtime has it */
     build_image_header(b, area)->leak_check = LEAKS_FOUND;
     build_module(m, "/usr/bin/prog1", PROG, 0x10000)->number = 1;
     build_thread(t, 1, 5, 4)->tid = NOBODYS_PID + number;

@@ -80,7 +80,7 @@ static inline uint32_t an_image(struct build *b, uint32_t number, uint32_t paren
                          enum image_how how)
 {
     uint32_t area = build_image(b, number, parent, pid, how);
-    struct segment *t = build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
 
     build_thread(t, 1, 10, 9);
     build_block(build_slab(b, area, number, 64, 4), 0, BLOCK_LIVE, number, 0);

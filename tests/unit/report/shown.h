@@ -13,8 +13,8 @@
 static inline uint32_t an_image(struct build *b, uint32_t number, enum image_how how, uint32_t count)
 {
     uint32_t area = build_image(b, number, 0, 2000000000u + number, how); /* nobody's pid */
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
-    struct segment *t = build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
+    struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
     struct segment *d = build_depot(b, area, 0), *s = build_slab(b, area, 1, 64, 64);
     uint32_t slot = 0;
 

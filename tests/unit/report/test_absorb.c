@@ -162,7 +162,7 @@ static void test_errors_stay(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         struct segment *s;
         area[i] = an_image(&run.b, 2 + i, 0, process_gone(), IMAGE_ROOT);
-        s = build_segment(&run.b, area[i], SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+        s = build_records(&run.b, area[i], SEGMENT_ERRORS, 4);
         build_error(s, i == 0 ? ERROR_DUF : ERROR_NONE, ENTRY_FREE, 0);
     }
     run_start(&run);
@@ -187,7 +187,7 @@ static void test_leaks_stay(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         struct segment *s;
         area[i] = an_image(&run.b, 1 + i, 0, process_gone(), IMAGE_ROOT);
-        s = build_segment(&run.b, area[i], SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+        s = build_records(&run.b, area[i], SEGMENT_LEAKS, 4);
         build_leak(s, i == 0 ? REACH_LOST : REACH_HELD, 0, 2, 10);
         build_image_header(&run.b, area[i])->leak_check = LEAKS_FOUND;
     }

@@ -24,8 +24,8 @@ struct asked {
 static uint32_t an_image(struct build *b, uint32_t number)
 {
     uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
-    struct segment *d = build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
+    struct segment *d = build_records(b, area, SEGMENT_DEPOT, 4);
 
     build_module(m, "/usr/bin/prog", 0x560000000000, 0x10000)->number = 1;
     d->count = d->capacity;
@@ -39,7 +39,7 @@ static struct asked ask(struct build *b, uint32_t area, uint32_t number)
     struct segment *made =
         build_segment(b, area, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, number);
     struct asked a = {area, build_item(made, made->count++),
-                      build_segment(b, area, SEGMENT_CHECK_LEAKS, sizeof(struct leak_group), 4, 0)};
+                      build_records(b, area, SEGMENT_CHECK_LEAKS, 4)};
 
     a.record->number = number;
     a.record->result = LEAKS_FOUND;
@@ -73,7 +73,7 @@ static void one(void **state)
     struct asked a = ask(&b, an_image(&b, 1), 7);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
     /* the check at the end and what is in use are not asked for */
-    build_leak(build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0), REACH_LOST, 1, 5, 50);
+    build_leak(build_records(&b, a.area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 5, 50);
     int fd = build_fd(&b);
 
     assert_string_equal(told(fd, 0, (struct print_options){KINDS}, at, &count),

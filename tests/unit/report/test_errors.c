@@ -23,10 +23,10 @@ static struct parts an_image(struct build *b, uint32_t number, uint32_t parent, 
     enum image_how how = parent ? IMAGE_FORK : IMAGE_ROOT;
     uint32_t area = build_image(b, number, parent, NOBODYS_PID + number, how);
     struct parts p = {
-        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 16, 0),
-        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
+        build_records(b, area, SEGMENT_ERRORS, 16),
+        build_records(b, area, SEGMENT_THREADS, 4),
         build_depot(b, area, 0),
-        build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0),
+        build_records(b, area, SEGMENT_MODULES, 4),
     };
 
     build_module(p.modules, "/opt/prog", bias, 0x10000)->number = 1;
@@ -152,8 +152,7 @@ static void test_inherited(void **state)
     struct parts p = an_image(&b, 1, 0, PROG);
     uint32_t place = build_node(p.depot, LIB + 0x2020, 0);
     uint32_t area = build_image(&b, 2, 1, NOBODYS_PID + 2, IMAGE_FORK);
-    struct segment *errors =
-        build_segment(&b, area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+    struct segment *errors = build_records(&b, area, SEGMENT_ERRORS, 4);
     struct error_record *e = build_error(errors, ERROR_BAF, ENTRY_FREE, place);
     struct report *r;
 

@@ -24,11 +24,11 @@ static struct parts an_image(struct build *b, uint32_t number, uint64_t bias)
     uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
     struct parts p = {
         area,
-        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 16, 0),
+        build_records(b, area, SEGMENT_LEAKS, 16),
         build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), 2, 1),
-        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
+        build_records(b, area, SEGMENT_THREADS, 4),
         build_depot(b, area, 0),
-        build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0),
+        build_records(b, area, SEGMENT_MODULES, 4),
     };
 
     build_image_header(b, area)->leak_check = LEAKS_FOUND;
@@ -195,7 +195,7 @@ static void test_roots(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, PROG);
-    struct segment *first = build_segment(&b, p.area, SEGMENT_ROOTS, sizeof(struct root_record), 2, 0);
+    struct segment *first = build_records(&b, p.area, SEGMENT_ROOTS, 2);
     struct root_record *stack, *data;
     struct leak_group *g;
     struct report *r;

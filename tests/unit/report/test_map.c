@@ -82,8 +82,7 @@ static void test_deep_stacks(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT), id = 0;
-    struct segment *d =
-        build_segment(&b, area, SEGMENT_DEPOT, sizeof(struct depot_node), DEPOT_CHUNK_NODES, 0);
+    struct segment *d = build_records(&b, area, SEGMENT_DEPOT, DEPOT_CHUNK_NODES);
     struct segment *s;
     struct report *r;
 

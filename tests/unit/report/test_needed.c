@@ -163,7 +163,7 @@ static void test_strangers_pids(void **state)
 
 static uint32_t add_map(struct build *b, uint32_t area, uint64_t pc)
 {
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
     build_module(m, "/bin/p", LIB, 0x1000);
     return build_node(build_depot(b, area, 0), pc, 0);
 }
@@ -190,7 +190,7 @@ static void test_stacks_of_a_living_parent(void **state)
     run_start(&run);
     depot = (struct segment *)(void *)(build_area_at(&run.b, parent) +
                                        build_head(&run.b, parent)->used_bytes -
-                                       segment_bytes(16, sizeof(struct depot_node)));
+                                       segment_bytes(BUILD_DEPOT_NODES, sizeof(struct depot_node)));
     for (uint32_t i = 0; i < 3; i++) {
         child = build_image(&run.b, 2 + i, 1, process_gone(), IMAGE_FORK);
         build_image_header(&run.b, child)->ppid = pid;

@@ -13,7 +13,7 @@
 
 static struct cost_record *a_cost_record(const struct build *b, uint32_t area)
 {
-    struct segment *s = build_segment(b, area, SEGMENT_COSTS, sizeof(struct cost_record), 1, 0);
+    struct segment *s = build_records(b, area, SEGMENT_COSTS, 1);
 
     s->count = 1;
     return (struct cost_record *)(s + 1);
@@ -23,7 +23,7 @@ static struct cost_record *a_cost_record(const struct build *b, uint32_t area)
 static struct cost_record *an_image(struct build *b, uint64_t allocs, uint64_t frees, uint64_t reallocs)
 {
     uint32_t area = build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
-    struct segment *threads = build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *threads = build_records(b, area, SEGMENT_THREADS, 4);
 
     build_costs(build_image_header(b, area), COST_CLOCK | COST_RUSAGE);
     build_thread(threads, 1, allocs, frees)->reallocs = reallocs;

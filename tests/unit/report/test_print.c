@@ -237,7 +237,7 @@ static void test_own_symbols(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
-    struct segment *m = build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(&b, area, SEGMENT_MODULES, 4);
     extern char __executable_start[];
     uint64_t bias = (uint64_t)(uintptr_t)__executable_start;
     uint64_t pc = (uint64_t)(uintptr_t)&landmark + 1;
@@ -258,7 +258,7 @@ static void test_ids_are_of_names(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
-    struct segment *m = build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(&b, area, SEGMENT_MODULES, 4);
     struct segment *s = build_slab(&b, area, 1, 64, 8), *d = build_depot(&b, area, 0);
     uint64_t function = (uint64_t)(uintptr_t)&landmark, other = (uint64_t)(uintptr_t)&test_sizes;
     extern char __executable_start[];
@@ -285,7 +285,7 @@ static void test_another_build(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
-    struct segment *s = build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *s = build_records(&b, area, SEGMENT_MODULES, 4);
     struct module_record *m;
     char exe[464] = "";
     const char *text;
@@ -316,7 +316,7 @@ static void test_odd_modules(void **state)
     for (size_t i = 0; i < countof(paths); i++) {
         struct build b = build_begin();
         uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
-        build_module(build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0),
+        build_module(build_records(&b, area, SEGMENT_MODULES, 4),
                      paths[i] ? paths[i] : pipe, LIB, 64u << 20);
         build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 9,
                     build_node(build_depot(&b, area, 0), LIB + 0x2345, 0));

@@ -26,15 +26,14 @@ static struct parts an_image(struct build *b, uint32_t number, uint32_t parent)
 {
     uint32_t area =
         build_image(b, number, parent, NOBODYS_PID + number, parent ? IMAGE_FORK : IMAGE_ROOT);
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
     struct parts p = {
         area,
-        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 64, 0),
-        build_segment(b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0),
-        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
+        build_records(b, area, SEGMENT_ERRORS, 64),
+        build_records(b, area, SEGMENT_THREADS, 4),
+        build_depot(b, area, 0),
     };
 
-    p.depot->count = p.depot->capacity; /* as the runtime has it */
     build_module(m, "/usr/bin/prog1", PROG, 0x10000);
     build_module(m, "/opt/libsome.so", LIB, 0x10000);
     build_module(m, "/lib/libc.so.6", LIBC, 0x10000);

@@ -27,15 +27,14 @@ struct parts {
 static struct parts an_image(struct build *b, uint32_t number)
 {
     uint32_t area = build_image(b, number, number - 1, NOBODYS_PID + number, number == 1 ? IMAGE_ROOT : IMAGE_FORK);
-    struct segment *m = build_segment(b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
     struct parts p = {
         area,
-        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 20, 0),
-        build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 20, 0),
-        build_segment(b, area, SEGMENT_DEPOT, sizeof(struct depot_node), 400, 0),
+        build_records(b, area, SEGMENT_LEAKS, 20),
+        build_records(b, area, SEGMENT_ERRORS, 20),
+        build_depot(b, area, 0),
     };
 
-    p.depot->count = p.depot->capacity; /* as the runtime has it */
     build_image_header(b, area)->leak_check = LEAKS_FOUND;
     build_module(m, program, PROG, 0x10000)->number = 1;
     return p;

@@ -79,7 +79,7 @@ static void beyond_limit(struct build *b, uint32_t area)
 
 static struct error_record *error(struct build *b, uint32_t area, enum error_kind kind)
 {
-    return build_error(build_segment(b, area, SEGMENT_ERRORS, sizeof(struct error_record), 1, 0),
+    return build_error(build_records(b, area, SEGMENT_ERRORS, 1),
                        kind, ENTRY_FREE, 0);
 }
 

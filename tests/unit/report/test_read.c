@@ -102,7 +102,7 @@ static void test_large_blocks(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
-    struct segment *s = build_segment(&b, area, SEGMENT_LARGE, sizeof(struct large_record), 12, 0);
+    struct segment *s = build_records(&b, area, SEGMENT_LARGE, 12);
     struct large_record *l;
     struct report *r;
 
@@ -133,8 +133,7 @@ static void test_threads_add_up(void **state)
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
     uint32_t more = build_more(&b, area);
-    struct segment *s =
-        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *s = build_records(&b, area, SEGMENT_THREADS, 4);
     struct segment *t =
         build_segment(&b, more, SEGMENT_THREADS, sizeof(struct thread_record), 4, 1);
     struct report *r;
@@ -179,10 +178,8 @@ static void test_later_threads_count(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
-    struct segment *s =
-        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
-    struct segment *t =
-        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    struct segment *s = build_records(&b, area, SEGMENT_THREADS, 4);
+    struct segment *t = build_records(&b, area, SEGMENT_THREADS, 4);
     struct report *r;
 
     (void)state;

@@ -190,9 +190,9 @@ static void add_leaks(const struct build *b, uint32_t area)
 {
     struct image_header *h = build_image_header(b, area);
     struct leak_group *g = build_leak(
-        build_segment(b, area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0), REACH_LOST, 1, 3, 48);
+        build_records(b, area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 3, 48);
     struct root_record *root =
-        build_root(build_segment(b, area, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0), ROOT_STACK,
+        build_root(build_records(b, area, SEGMENT_ROOTS, 4), ROOT_STACK,
                    0x7000, 0x1000);
 
     h->leak_check = LEAKS_FOUND;
@@ -220,13 +220,10 @@ static struct build one_of_each(void)
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 4711, IMAGE_ROOT);
     struct segment *d = build_depot(&b, area, 0), *s = build_slab(&b, area, 1, 64, 64);
-    struct segment *l = build_segment(&b, area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
-    struct segment *t =
-        build_segment(&b, area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
-    struct segment *m =
-        build_segment(&b, area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
-    struct segment *errors =
-        build_segment(&b, area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+    struct segment *l = build_records(&b, area, SEGMENT_LARGE, 4);
+    struct segment *t = build_records(&b, area, SEGMENT_THREADS, 4);
+    struct segment *m = build_records(&b, area, SEGMENT_MODULES, 4);
+    struct segment *errors = build_records(&b, area, SEGMENT_ERRORS, 4);
     struct lease *lease = build_lease(&b, 17);
     struct error_record *e;
 

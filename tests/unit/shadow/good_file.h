@@ -39,23 +39,23 @@ static inline void sample_begin(struct sample *s)
     build_block(s->slab, 1, BLOCK_FREED, 0, stack);
     build_block(s->slab, 2, BLOCK_FREE, 31, stack);
     build_block(s->slab, 3, BLOCK_INHERITED, 9, stack);
-    s->large = build_segment(&s->b, s->area, SEGMENT_LARGE, sizeof(struct large_record), 4, 0);
+    s->large = build_records(&s->b, s->area, SEGMENT_LARGE, 4);
     build_large(s->large, 10, 2, (2u << RTC_UNIT_SHIFT) - 1, stack);
     build_large(s->large, 12, 1, 0, stack);
-    s->threads = build_segment(&s->b, s->area, SEGMENT_THREADS, sizeof(struct thread_record), 4, 0);
+    s->threads = build_records(&s->b, s->area, SEGMENT_THREADS, 4);
     build_thread(s->threads, 1, 10, 5);
     build_thread(s->threads, 2, 0, 0);
-    s->modules = build_segment(&s->b, s->area, SEGMENT_MODULES, sizeof(struct module_record), 4, 0);
+    s->modules = build_records(&s->b, s->area, SEGMENT_MODULES, 4);
     build_module(s->modules, "/usr/bin/prog", 0x400000, 0x10000);
     build_module(s->modules, "/usr/lib/lib.so", 0x7f0000000000, 0x10000);
-    s->errors = build_segment(&s->b, s->area, SEGMENT_ERRORS, sizeof(struct error_record), 4, 0);
+    s->errors = build_records(&s->b, s->area, SEGMENT_ERRORS, 4);
     build_error(s->errors, ERROR_DUF, ENTRY_FREE, stack);
     build_error(s->errors, ERROR_OOM, ENTRY_MALLOC, stack);
-    s->leaks = build_segment(&s->b, s->area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+    s->leaks = build_records(&s->b, s->area, SEGMENT_LEAKS, 4);
     build_leak(s->leaks, REACH_LOST, stack, 3, 48);
     build_leak(s->leaks, REACH_INTERIOR, stack, 1, 16);
     build_leak(s->leaks, REACH_HELD, stack, 1, 16);
-    s->roots = build_segment(&s->b, s->area, SEGMENT_ROOTS, sizeof(struct root_record), 4, 0);
+    s->roots = build_records(&s->b, s->area, SEGMENT_ROOTS, 4);
     build_root(s->roots, ROOT_STACK, 0x7ffc00001000, 0x1000);
     s->last = build_slab(&s->b, s->second, 6, 16, 64);
 }
@@ -117,7 +117,7 @@ static inline struct leak_check_record *check(struct sample *s, uint32_t number)
 
 static inline struct text_record *said(struct sample *s)
 {
-    struct segment *texts = build_segment(&s->b, s->second, SEGMENT_TEXTS, sizeof(struct text_record), 1, 0);
+    struct segment *texts = build_records(&s->b, s->second, SEGMENT_TEXTS, 1);
     return build_item(texts, texts->count++);
 }
 
