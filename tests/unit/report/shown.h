@@ -4,8 +4,8 @@
 #ifndef SHOWN_H
 #define SHOWN_H
 
-#include "build_run.h"
 #include "page_priv.h"
+#include "printed.h"
 
 #define LIB 0x7f0000000000ull
 
@@ -38,22 +38,13 @@ static inline const char *text_of(struct build *b, const struct shown *shown)
 {
     static char text[16384];
     char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-    FILE *out;
+    struct printed p = print_begin(b, text, sizeof text);
 
-    memset(text, 0, sizeof text);
-    out = fmemopen(text, sizeof text - 1, "w");
-    assert_non_null(out);
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
     if (shown->wait_status != -1)
-        report_set_exit(r, 2000000001u, shown->wait_status, NULL);
-    assert_int_equal(report_collect(r, err), 0);
-    report_print_text(r, out, &shown->how);
-    fclose(out);
-    report_close(r);
-    close(fd);
-    build_end(b);
+        report_set_exit(p.r, 2000000001u, shown->wait_status, NULL);
+    assert_int_equal(report_collect(p.r, err), 0);
+    report_print_text(p.r, p.out, &shown->how);
+    print_end(&p, b);
     return text;
 }
 

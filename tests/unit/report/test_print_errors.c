@@ -214,6 +214,13 @@ static void test_counted_once(void **state)
 
 /* ---- how much ------------------------------------------------------------------------------ */
 
+/* At a place each. */
+static void forty_dufs(const struct parts *p)
+{
+    for (unsigned i = 1; i <= 40; i++)
+        a_duf(p, 1)->stack = build_node(p->depot, PROG + 0x1000 + 0x10 * i, 0);
+}
+
 /* As many as fit in full, the first not by its depth alone; one line each; the rest by number. */
 static void test_forty_lines(void **state)
 {
@@ -222,8 +229,7 @@ static void test_forty_lines(void **state)
     const char *text;
 
     (void)state;
-    for (unsigned i = 1; i <= 40; i++)
-        a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+    forty_dufs(&p);
     text = text_of(&b, (struct print_options){.pool = "/state/last.pool"});
     must_say(text, "ERRORS\n duf-");
     must_say(text, "     freed again  prog1+0x1010\n");
@@ -243,8 +249,7 @@ static void test_never_one_too_many(void **state)
         const char *text;
         build_image_header(&b, p.area)->flags |= more > 0 ? IMAGE_SANDBOXED : 0;
         build_image_header(&b, p.area)->flags |= more > 1 ? IMAGE_INHERITED_UNSURE : 0;
-        for (unsigned i = 1; i <= 40; i++)
-            a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+        forty_dufs(&p);
         text = text_of(&b, (struct print_options){0});
         must_say(text, " more: --all prints them\n");
         text = strstr(text, "ERRORS\n");
@@ -259,8 +264,7 @@ static void test_all(void **state)
     const char *text;
 
     (void)state;
-    for (unsigned i = 1; i <= 40; i++)
-        a_duf(&p, 1)->stack = build_node(p.depot, PROG + 0x1000 + 0x10 * i, 0);
+    forty_dufs(&p);
     text = text_of(&b, (struct print_options){.all = true});
     must_say(text, "     freed again  prog1+0x1280\n");
     must_not_say(text, " more");

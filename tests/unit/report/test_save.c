@@ -13,8 +13,7 @@
 
 #include <cmocka.h>
 
-#include "build_run.h"
-#include "words_priv.h"
+#include "printed.h"
 
 static const char *const saved = "saved.pool";
 
@@ -170,19 +169,10 @@ static void test_not_a_run(void **state)
 static const char *dump_of(struct build *b, int *code)
 {
     static char text[32768];
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
-    int fd = build_fd(b);
-    FILE *out;
+    struct printed p = print_begin(b, text, sizeof text);
 
-    memset(text, 0, sizeof text);
-    out = fmemopen(text, sizeof text - 1, "w");
-    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
-    *code = report_dump(r, out);
-    fclose(out);
-    report_close(r);
-    close(fd);
-    build_end(b);
+    *code = report_dump(p.r, p.out);
+    print_end(&p, b);
     return text;
 }
 
