@@ -29,6 +29,5 @@ int cmd_dump(int argc, char **argv)
 {
     if (argc == 2 && argv[1][0] != '-')
         return dump(argv[1]);
-    fputs("usage: rtcheck dump FILE\n", stderr);
-    return STATUS_SETUP;
+    return usage(is_help(argc, argv), "dump FILE");
 }

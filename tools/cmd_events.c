@@ -7,12 +7,6 @@
 
 #include "tools.h"
 
-static int complain(const char *err)
-{
-    fprintf(stderr, "rtcheck: %s\n", err);
-    return STATUS_SETUP;
-}
-
 static int tell(const char *path, uint32_t pid)
 {
     char err[REPORT_ERROR_BYTES];
@@ -43,12 +37,11 @@ static int tell_process(const char *word)
 
 int cmd_events(int argc, char **argv)
 {
-    bool help = argc == 2 && strcmp(argv[1], "--help") == 0, is_file = argc == 3 && strcmp(argv[1], "--") == 0;
+    bool is_file = argc == 3 && strcmp(argv[1], "--") == 0;
 
     if (argc == 2 && is_pid(argv[1]))
         return tell_process(argv[1]);
     if (is_file || (argc == 2 && argv[1][0] != '-'))
         return tell(argv[argc - 1], 0);
-    fputs("usage: rtcheck events FILE|PID\n", help ? stdout : stderr);
-    return help ? 0 : STATUS_SETUP;
+    return usage(is_help(argc, argv), "events FILE|PID");
 }

@@ -23,12 +23,6 @@
 #include "rtcheck/bits.h"
 #include "tools.h"
 
-static int complain(const char *err)
-{
-    fprintf(stderr, "rtcheck: %s\n", err);
-    return STATUS_SETUP;
-}
-
 /* ---- printing ------------------------------------------------------------------------------- */
 
 /* Where the text goes, and what belongs to that. */

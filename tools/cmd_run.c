@@ -54,7 +54,7 @@ struct run {
 };
 
 /* One line to stderr, if there is one. */
-static int complain(const struct run *r, int status)
+static int say(const struct run *r, int status)
 {
     char line[TOOLS_ERROR_BYTES + 16]; /* or more of them: of a file that is malformed */
     int n = snprintf(line, sizeof line, "rtcheck: %s\n", r->err);
@@ -111,13 +111,13 @@ static int prepare(struct run *r)
 {
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
-        return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+        return say(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
     const char *lsan = getenv("LSAN_OPTIONS");
     if (lsan_options_take(&r->options, lsan, r->program.path, &r->lost, r->err) ||
         lsan_log_take(&r->options, lsan, r->err) ||
         check_log_name(r) || make_counters(r) || judges_read(&r->options, &r->judges, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
-        return complain(r, STATUS_SETUP);
+        return say(r, STATUS_SETUP);
     r->file.fd = -1;
     if (!r->program.is_checkable) {
         go_unchecked(r, r->program.reason);
@@ -126,12 +126,12 @@ static int prepare(struct run *r)
         print_files(NULL, &r->options, NULL, r->err); /* takes away an earlier run's */
         fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
              r->program.path, r->program.reason);
-        return complain(r, STATUS_NOT_IN_CONTROL);
+        return say(r, STATUS_NOT_IN_CONTROL);
     }
     if (runtime_path(r->runtime, sizeof r->runtime, r->err))
-        return complain(r, STATUS_SETUP);
+        return say(r, STATUS_SETUP);
     if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
-        return complain(r, STATUS_SETUP);
+        return say(r, STATUS_SETUP);
     /* A limit of the machine is no reason to keep the program from running. */
     if (run_file_make(&r->file, &r->options, r->options_text, &r->lost, r->err))
         go_unchecked(r, r->err);
@@ -249,7 +249,7 @@ static int run_program(struct run *r)
 static int tell_not_runnable(struct run *r, int bad)
 {
     fail(r->err, 0, "%s: %s", r->argv[0], strerror(-bad));
-    return complain(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+    return say(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
 }
 
 enum control {
@@ -356,7 +356,7 @@ static void write_log(struct run *r, const char *text, size_t bytes)
 
     if (bad && *r->log_path) {
         fail(r->err, bad, "log file %s: %s", r->log_path, strerror(-bad));
-        complain(r, 0);
+        say(r, 0);
     }
 }
 
@@ -420,7 +420,7 @@ static int run_and_tell(struct run *r)
 {
     int bad = run_program(r);
     if (bad)
-        complain(r, 0);
+        say(r, 0);
     int unstarted = bad ? 0 : start_error(&r->started);
     enum control control = bad || unstarted ? CONTROL_NONE : tell(r);
     keeper_end(&r->keeper);
@@ -437,7 +437,7 @@ int cmd_run(int argc, char **argv)
     int rest;
     r.log = -1;
     if (options_gather(&r.options, argc, argv, &rest, r.err))
-        return complain(&r, STATUS_SETUP);
+        return say(&r, STATUS_SETUP);
     if (option_flag(&r.options, "help")) {
         options_print_help(stdout);
         return 0;
@@ -450,7 +450,7 @@ int cmd_run(int argc, char **argv)
         return print_version();
     if (rest == argc) {
         fail(r.err, 0, "no program to run (rtcheck --help tells more)");
-        return complain(&r, STATUS_SETUP);
+        return say(&r, STATUS_SETUP);
     }
     r.argv = argv + rest;
     if (*r.options.note)

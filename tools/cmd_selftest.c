@@ -392,11 +392,7 @@ static int test_here(bool verbose)
     return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : lacking ? STATUS_NOT_COVERED : 0;
 }
 
-static int usage(void)
-{
-    fputs("usage: rtcheck selftest --events[=all] [-v]\n", stderr);
-    return STATUS_SETUP;
-}
+static const char words_of_usage[] = "selftest --events[=all] [-v]";
 
 int cmd_selftest(int argc, char **argv)
 {
@@ -407,10 +403,10 @@ int cmd_selftest(int argc, char **argv)
     bool verbose = all;
 
     if (argc < 2 || !(all || strcmp(argv[1], events) == 0))
-        return usage();
+        return usage(is_help(argc, argv), words_of_usage);
     for (int i = 2; i < argc - is_here; i++) {
         if (strcmp(argv[i], v) != 0)
-            return usage();
+            return usage(is_help(argc, argv), words_of_usage);
         verbose = true;
     }
     if (is_here)
@@ -418,7 +414,7 @@ int cmd_selftest(int argc, char **argv)
     char path[4096];
     ssize_t n = readlink(self, path, sizeof path - 1);
     if (n <= 0)
-        return usage();
+        return usage(is_help(argc, argv), words_of_usage);
     path[n] = '\0';
     char *words[] = {run, quiet, leaks, all ? every : some, end, path, verb, events, here, NULL, NULL};
     int count = 9;

@@ -8,12 +8,6 @@
 
 enum { STATUS_NO_SUCH_ID = 1 };
 
-static int complain(const char *err)
-{
-    fprintf(stderr, "rtcheck: %s\n", err);
-    return STATUS_SETUP;
-}
-
 static int show(const char *id, const char *path, const struct options *o)
 {
     struct print_options how = print_how(o, 1, NULL);

@@ -26,12 +26,6 @@ struct stat_asked {
     bool help;
 };
 
-static int complain(const char *err)
-{
-    fprintf(stderr, "rtcheck: %s\n", err);
-    return STATUS_SETUP;
-}
-
 /* ---- when to look -------------------------------------------------------------------------- */
 
 static uint64_t now_ms(void)
@@ -154,9 +148,7 @@ int cmd_stat(int argc, char **argv)
 {
     struct stat_asked asked = {.interval_ms = 1000};
 
-    if (!parse(argc, argv, &asked) || asked.help) {
-        fputs("usage: rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n", asked.help ? stdout : stderr);
-        return asked.help ? 0 : STATUS_SETUP;
-    }
+    if (!parse(argc, argv, &asked) || asked.help)
+        return usage(asked.help, "stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID");
     return is_pid(asked.word) ? watch_process(&asked) : watch_path(asked.word, &asked, -1);
 }

@@ -24,12 +24,6 @@ struct add {
     const char *run; /* NULL: the newest */
 };
 
-static int complain(const char *err)
-{
-    fprintf(stderr, "rtcheck: %s\n", err);
-    return STATUS_SETUP;
-}
-
 /* false: it is no such command. */
 static bool words_read(int argc, char **argv, struct add *add)
 {
@@ -152,7 +146,7 @@ int cmd_suppress(int argc, char **argv)
     int status;
 
     if (!words_read(argc, argv, &add))
-        return complain("usage: rtcheck suppress add ID [--file=FILE] [RUN]");
+        return usage(is_help(argc, argv), "suppress add ID [--file=FILE] [RUN]");
     if (add.run)
         return add_rule(&add, add.run);
     options_init(&none);

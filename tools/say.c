@@ -23,6 +23,23 @@ int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
     return code;
 }
 
+int complain(const char *err)
+{
+    fprintf(stderr, "rtcheck: %s\n", err);
+    return STATUS_SETUP;
+}
+
+bool is_help(int argc, char **argv)
+{
+    return argc == 2 && strcmp(argv[1], "--help") == 0;
+}
+
+int usage(bool asked, const char *words)
+{
+    fprintf(asked ? stdout : stderr, "usage: rtcheck %s\n", words);
+    return asked ? 0 : STATUS_SETUP;
+}
+
 void lost_add(struct lost *lost, const char *format, ...)
 {
     if (lost->count == LOST_MAX)

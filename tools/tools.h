@@ -35,6 +35,12 @@ enum status {
 int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* For verbs: says it on stderr; the status to end with. */
+int complain(const char *err);
+/* How a verb is called, and the status to end with: it was asked for, or something else was said. */
+int usage(bool asked, const char *words);
+bool is_help(int argc, char **argv);
+
 /* What the machine did not give, in words: said once, at the end of the run. */
 #define LOST_MAX 8
 

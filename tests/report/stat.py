@@ -253,9 +253,9 @@ def words(stage):
     run = subprocess.run([stage.rtcheck, 'stat', '--json', '-n1', '-I20', '--', '-n'], cwd=p.room, env=clean_environment(),
                          capture_output=True, text=True, timeout=50)
     must(run.returncode == 0 and json.loads(run.stdout)['pid'] == p.pid, run)
-    for words in (['stat', '--help'], ['events', '--help']):
-        run = subprocess.run([stage.rtcheck, *words], env=clean_environment(), capture_output=True, text=True, timeout=50)
-        must(run.returncode == 0 and run.stdout.startswith('usage: rtcheck ' + words[0]) and not run.stderr, run)
+    for verb in ('stat', 'events', 'dump', 'selftest', 'suppress'):
+        run = subprocess.run([stage.rtcheck, verb, '--help'], env=clean_environment(), capture_output=True, text=True, timeout=50)
+        must(run.returncode == 0 and run.stdout.startswith('usage: rtcheck ' + verb + ' ') and not run.stderr, run)
     events = subprocess.run([stage.rtcheck, 'events', str(tid)], env=clean_environment(), capture_output=True, timeout=50)
     must(events.returncode == 0, events)
     p.end()
