@@ -6,6 +6,7 @@
  * the allocator at work - the interrupted pc lay in its module -, not after some time.
  */
 #include "rows.h"
+#include "../unit/step.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -234,25 +235,6 @@ void row_timer_interrupts_malloc(void)
 }
 
 /* ---- a handler after every instruction ------------------------------------------------------- */
-
-/* The trap flag: SIGTRAP after each instruction, no other process needed. */
-static inline void steps_begin(void)
-{
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
-                     "pushfq\n\t"
-                     "orq $0x100, (%%rsp)\n\t"
-                     "popfq\n\t"
-                     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
-}
-
-static inline void steps_end(void)
-{
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
-                     "pushfq\n\t"
-                     "andq $~0x100, (%%rsp)\n\t"
-                     "popfq\n\t"
-                     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
-}
 
 static void on_step(int signal, siginfo_t *info, void *context)
 {

@@ -128,9 +128,9 @@ static void leave_everywhere(void (*set)(void), void (*run)(void), void (*look)(
         bool left = sigsetjmp(back, 0);
         if (!left) {
             steps_left = n;
-            step();
+            steps_begin();
             run();
-            step_no_more();
+            steps_end();
         }
         look();
         if (!left)

@@ -6,7 +6,7 @@
 
 #define TRAP_FLAG 0x100
 
-static inline __attribute__((always_inline)) void step(void)
+static inline __attribute__((always_inline)) void steps_begin(void)
 {
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
                      :
@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) void step(void)
                      : "memory", "cc");
 }
 
-static inline __attribute__((always_inline)) void step_no_more(void)
+static inline __attribute__((always_inline)) void steps_end(void)
 {
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
                      :

@@ -132,9 +132,9 @@ static bool leave_at(void (*drop)(struct lock *), long n)
     bool left = sigsetjmp(back, 0);
     if (!left) {
         steps_left = n;
-        step();
+        steps_begin();
         drop(&awaited);
-        step_no_more();
+        steps_end();
     }
     locks_abandon();
     clock_gettime(CLOCK_REALTIME, &end);

@@ -46,10 +46,10 @@ static __attribute__((noinline)) bool look_at(long n)
     struct turn t;
     came = false;
     steps_left = n;
-    step();
+    steps_begin();
     turn_begin(&t);
     turn_end(&t);
-    step_no_more();
+    steps_end();
     return came;
 }
 

@@ -245,9 +245,9 @@ static void sleeper(void)
     signal(SIGTRAP, sleep_a_while);
     MUST(pthread_create(&other, NULL, put_when_asked, NULL) == 0);
     uint64_t mine = 4000;
-    step();
+    steps_begin();
     uint32_t id = depot_put(&mine, 1, STACK_WHOLE, true);
-    step_no_more();
+    steps_end();
     MUST(id != 0);
     _exit(steps >= sleep_at ? 0 : 77);
 }

@@ -53,9 +53,9 @@ static void look_who(int signal)
 static void resize(uint64_t request)
 {
     looked = wrong = 0;
-    step();
+    steps_begin();
     bool done = large_resize(&block, request);
-    step_no_more();
+    steps_end();
     MUST(done && looked > 20);
     MUST(wrong == 0);
 }
@@ -81,9 +81,9 @@ static void leave_quarantine(void)
     quarantine_push_large(&block, (void *)unit_address(block.head), UNITS(2));
     signal(SIGTRAP, look_who);
     looked = wrong = 0;
-    step();
+    steps_begin();
     bool any = large_let_go();
-    step_no_more();
+    steps_end();
     MUST(any && looked > 20);
     MUST(wrong == 0);
     uint64_t word, stacks; /* who had found it before finds that there is no block */

@@ -178,9 +178,9 @@ static void trap(int signal)
 
 static __attribute__((noinline)) void update_and_leave(const struct entry *at)
 {
-    step();
+    steps_begin();
     trace_update(&all, at, true);
-    step_no_more();
+    steps_end();
 }
 
 #ifdef __SANITIZE_THREAD__
