@@ -80,7 +80,7 @@ void callback_leave(const struct jump *j)
 {
     struct thread *t = self;
     while (t->callback && jump_leaves(j, t->callback))
-        t->callback = ((const struct callback *)(t->callback & ~(uintptr_t)1))->outer;
+        t->callback = jump_ends(j) ? 0 : ((const struct callback *)(t->callback & ~(uintptr_t)1))->outer;
     if (!thread_is_inside(t))
         go_on(t);
 }

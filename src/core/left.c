@@ -10,6 +10,8 @@
  *        |  section   over
  *      handler, which jumps
  *
+ * All is over of a thread that ends: though they may not, callbacks do that, too.
+ *
  * It is not over when it is on a stack of its own: threads of the program's own making switch between theirs by
  * longjmp, too, and come back.  So no hole, and no page without rights, may be in between.
  */
@@ -40,6 +42,8 @@ static bool is_alternate(const struct jump *j, uintptr_t at)
 bool jump_leaves(const struct jump *j, uintptr_t frame)
 {
     bool stays = is_alternate(j, j->target);
+    if (jump_ends(j))
+        return true;
     if (is_alternate(j, frame))
         return !stays || frame < j->target;
     return !stays && frame < j->target && is_one_stack(frame, j->target);

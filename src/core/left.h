@@ -6,11 +6,19 @@
 
 #include "base.h"
 
-/* To a frame whose stack pointer is `target`; the thread's alternate stack, if it has one. */
+/* To a frame whose stack pointer is `target` (JUMP_ENDS: the thread ends); its alternate stack, if it has one. */
 struct jump {
     uintptr_t target;
     uintptr_t alternate, alternate_end;
 };
+
+#define JUMP_ENDS UINTPTR_MAX
+
+/* Then nothing of what is left is there to be read. */
+ALWAYS_INLINE bool jump_ends(const struct jump *j)
+{
+    return j->target == JUMP_ENDS;
+}
 
 /* Who makes the jump has interrupted what is at `frame`, or was called by it: does that go on no more? */
 bool jump_leaves(const struct jump *j, uintptr_t frame);

@@ -22,6 +22,7 @@ void thread_when_ending(void (*tell)(void))
 static void thread_end(void *rounds)
 {
     uintptr_t round = (uintptr_t)rounds;
+    leave_by_jump(JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
         pthread_setspecific(key, (void *)(round + 1));
         return;

@@ -166,7 +166,7 @@ COLD void turn_end_slowly(const struct turn *t)
  */
 void turns_leave(const struct jump *j)
 {
-    struct turn *t = turn_inner;
+    struct turn *t = turn_inner = jump_ends(j) ? NULL : turn_inner;
     for (; t && jump_leaves(j, (uintptr_t)t); t = t->outer) {
         turn_inner = t->outer;
         if (!t->noted && t->era)

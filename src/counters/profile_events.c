@@ -178,7 +178,7 @@ static bool is_for(const struct listener *e, enum heard_event event)
 void counters_left(const struct jump *j)
 {
     while (telling && jump_leaves(j, (uintptr_t)telling))
-        telling = telling->outer;
+        telling = jump_ends(j) ? NULL : telling->outer;
 }
 
 static void tell_one(const struct listener *e, const struct heard *h)

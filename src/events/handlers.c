@@ -56,7 +56,7 @@ void visit_end(struct visit *v)
 void events_left(const struct jump *j)
 {
     while (visiting && jump_leaves(j, (uintptr_t)visiting))
-        visiting = visiting->outer;
+        visiting = jump_ends(j) ? NULL : visiting->outer;
     making_left(j);
 }
 

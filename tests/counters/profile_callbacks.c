@@ -196,6 +196,69 @@ void row_callback_left(void)
     must(left == 4 && rtc_profile_close(p) == 0 && rtc_profile_close(q) == 0);
 }
 
+static pthread_key_t ending;
+
+static void *ends_at_once(void *unused)
+{
+    pthread_exit(unused);
+}
+
+static int ends(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+{
+    (void)p, (void)event, (void)param, (void)size;
+    unsigned *times = context;
+    if (++*times == 1)
+        pthread_exit(NULL);
+    return 0;
+}
+
+/* Over what the thread has left. */
+static void scribble(void *unused)
+{
+    volatile char room[1 << 16];
+    for (size_t i = 0; i < sizeof room; i++)
+        room[i] = 'A';
+    (void)unused;
+}
+
+static __attribute__((noinline)) void free_twice_deeply(void)
+{
+    volatile char room[1 << 14];
+    room[0] = 0;
+    free_twice();
+    (void)room[0];
+}
+
+static void allocate_at_last(void *times)
+{
+    must(malloc(10));
+    free_twice();
+    must(*(unsigned *)times == 2);
+}
+
+static void *ends_in_callback(void *times)
+{
+    must(pthread_setspecific(ending, times) == 0);
+    pthread_cleanup_push(scribble, NULL);
+    free_twice_deeply();
+    pthread_cleanup_pop(0);
+    must(!"it came back");
+    return NULL;
+}
+
+/* By the end of its thread, though it may not. */
+void row_callback_ends(void)
+{
+    unsigned times = 0;
+    pthread_t thread;
+    rtc_profile_t *p = open_process();
+    must(pthread_key_create(&ending, allocate_at_last) == 0);
+    must(pthread_create(&thread, NULL, ends_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0); /* loads a library */
+    listen_to(p, "bad_free", ends, &times);
+    must(pthread_create(&thread, NULL, ends_in_callback, &times) == 0 && pthread_join(thread, NULL) == 0);
+    must(times == 2 && rtc_profile_close(p) == 0);
+}
+
 static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     (void)event, (void)param, (void)size;

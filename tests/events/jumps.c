@@ -1,11 +1,13 @@
 /*
- * jumps.c - signal handlers that leave what changes the address space by siglongjmp, and callbacks.
+ * jumps.c - signal handlers that leave what changes the address space by siglongjmp, and callbacks; and threads that
+ * end in one, which is forbidden.
  *
  *     jumps [ROW...]        with between.so behind the runtime; JUMPS_EVERY: behind every so-manieth instruction
  *
- * rtc-build: -ldl
+ * rtc-build: -ldl -pthread
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -246,6 +248,74 @@ static void everywhere_told_ranges(void)
     leave_everywhere(set_ranges, map_and_unmap, look_at_all);
 }
 
+/* ---- what is forbidden ------------------------------------------------------------------------------------ */
+
+static pthread_key_t ending;
+static volatile bool ends;
+
+static void end_here(unsigned type, union rtc_event *e, void *arg)
+{
+    (void)type, (void)e, (void)arg;
+    if (ends) {
+        ends = false;
+        pthread_exit(NULL);
+    }
+}
+
+/* Over what the thread has left. */
+static void scribble(void *value)
+{
+    volatile char room[32 * PAGE];
+    for (size_t i = 0; i < sizeof room; i++)
+        room[i] = 'A';
+    (void)value;
+}
+
+static __attribute__((noinline)) void map_deeply(void)
+{
+    volatile char room[8 * PAGE];
+    room[0] = 0;
+    map();
+    (void)room[0];
+}
+
+static void map_and_unmap_at_last(void *value)
+{
+    must(value && munmap(map(), PAGE) == 0);
+}
+
+static void *map_and_end(void *value)
+{
+    must(pthread_setspecific(ending, value) == 0);
+    ends = true;
+    pthread_cleanup_push(scribble, NULL);
+    map_deeply();
+    pthread_cleanup_pop(0);
+    must(!"it came back");
+    return NULL;
+}
+
+static void end_in_callback(unsigned set, int told_then)
+{
+    pthread_t thread;
+    must(rtc_event_set_handler(set, 0, end_here, NULL) == 0 && rtc_event_set_handler(set, 1, count, NULL) == 0);
+    told = 0;
+    must(pthread_create(&thread, NULL, map_and_end, &ending) == 0 && pthread_join(thread, NULL) == 0);
+    must(told >= told_then);
+    must(rtc_event_unset_handler(~0u, end_here, NULL) == 0);
+    look_at_visits();
+}
+
+static void out_of_thread(void)
+{
+    must(pthread_key_create(&ending, map_and_unmap_at_last) == 0);
+    for (int i = 0; i < 3; i++) {
+        end_in_callback(RANGES, 2);
+        end_in_callback(EVENTS, 2);
+    }
+    must(rtc_event_compare() >= 0 && compared() == 1);
+}
+
 /* ---- stacks ------------------------------------------------------------------------------------------- */
 
 #define STACK_BYTES (64u << 10)
@@ -341,6 +411,7 @@ static const struct row rows[] = {
     {"out_of_inner_callback", out_of_inner_callback},
     {"everywhere_told", everywhere_told},
     {"everywhere_told_ranges", everywhere_told_ranges},
+    {"out_of_thread", out_of_thread},
     {"out_of_alternate_stacks", out_of_alternate_stacks},
     {"not_out_of_alternate_stack", not_out_of_alternate_stack},
     {"switched", switched},
