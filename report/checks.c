@@ -2,7 +2,8 @@
  * checks.c - leaks that a program has looked for in mid-run, told while it waits for that.
  *
  * What was found lies in the file until it is told, and belongs to the image that asked; its stacks and
- * modules are those of the image.  So an image is read as for a report at the end, but without what it has
+ * modules are those of the image.  What the check at the end has found stays: there a program may ask whether any
+ * of it is a problem.  So an image is read as for a report at the end, but without what it has
  * in use: the answer is wanted now.
  */
 #include <limits.h>
@@ -49,7 +50,7 @@ static void check_print(struct report *r, const struct image *image,
                         .frames = how->frames ? how->frames : FRAMES_SHOWN};
     bool whole = how->all || how->leaks == PRINT_LEAKS_RECORDS;
 
-    if (how->leaks == PRINT_LEAKS_NOTHING ||
+    if (how->leaks == PRINT_LEAKS_NOTHING || check->flags & LEAK_CHECK_AT_END ||
         (how->quiet && image->leak_check == LEAKS_FOUND && report_leaks(r, how->problem_kinds) == 0))
         return;
     head_print(r, image, check, &page);
@@ -84,12 +85,15 @@ static bool check_take(struct report *r, struct image *image, struct leak_check_
     return true;
 }
 
-static uint32_t hidden_leaks(const struct report *r)
+/* What there is to be said to the program. */
+static uint32_t word_told(const struct report *r, const struct leak_check_record *check)
 {
     uint32_t hidden = 0;
+    if (check->flags & LEAK_CHECK_AT_END)
+        return 1 + (uint32_t)report_leaks(r, LEAK_DEFINITE);
     for (uint32_t i = 0; i < r->leak_count; i++)
         hidden += r->leaks[i].fate.suppressed_by != 0;
-    return hidden;
+    return 1 + hidden;
 }
 
 uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_told *told,
@@ -111,7 +115,7 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
             findings_judge(r, how);
             report_hide_behind(r, how->leak_kinds | how->problem_kinds);
             check_print(r, image, &check, out, how);
-            told[count++] = (struct check_told){place + offsetof(struct leak_check_record, told), 1 + hidden_leaks(r)};
+            told[count++] = (struct check_told){place + offsetof(struct leak_check_record, told), word_told(r, &check)};
         }
     report_close(r);
     return count;

@@ -97,7 +97,7 @@ static void read_of_check(struct reading *rd, const struct segment *s, uint64_t 
 {
     if (s->kind == SEGMENT_LEAK_CHECKS)
         read_check(rd, s, at);
-    else if (s->kind == SEGMENT_CHECK_LEAKS)
+    else if (s->kind == SEGMENT_CHECK_LEAKS || s->kind == SEGMENT_LEAKS)
         note_leaks(rd, s);
     else if (s->kind == SEGMENT_CHECK_ROOTS)
         read_roots(rd, s);

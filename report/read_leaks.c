@@ -78,7 +78,8 @@ static void take_groups(struct reading *rd, const struct segment *s, const struc
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
-    enum segment_kind wanted = rd->what == READ_CHECK ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
+    bool at_end = rd->what != READ_CHECK || rd->check.flags & LEAK_CHECK_AT_END;
+    enum segment_kind wanted = at_end ? SEGMENT_LEAKS : SEGMENT_CHECK_LEAKS;
 
     if (s->kind != wanted || atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;

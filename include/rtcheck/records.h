@@ -323,12 +323,14 @@ struct root_record {
 
 /* leak_check_record.flags */
 #define LEAK_CHECK_NEW 1u /* only what is new is to be told */
+#define LEAK_CHECK_AT_END 2u /* it was the one at the end: nothing is told yet but how much there is to be told */
 
 /* A check that the program has asked for, and that somebody is to tell now. */
 struct leak_check_record {
     _Atomic uint32_t number; /* from 1 in each image; published last, 0 = being made */
     uint32_t result;         /* enum leak_check */
-    _Atomic uint32_t told;   /* by who tells it: 1 and how many of the leaks rules have hidden; 0: not yet */
+    /* By who tells it: 1 and how many of the leaks rules have hidden; AT_END: and how many nobody hides.  0: not yet. */
+    _Atomic uint32_t told;
     uint32_t flags;          /* LEAK_CHECK_* */
     uint32_t thread;         /* that asked */
     uint32_t threads_unheard; /* this and what follows as in the image header */

@@ -365,6 +365,18 @@ void leaks_check_now(const struct caller *caller, struct leaks_now *now)
         now->result = LEAKS_BUSY;
 }
 
+void leaks_put_end(struct leaks_now *now)
+{
+    struct check c = {.now = now, .to = &now->written};
+    struct section s;
+    now->number = atomic_load(&image()->leak_checks) + 1; /* the next one's: it is none of those in mid-run */
+    now->written.image = image()->image;
+    if (!section_begin(&s))
+        return;
+    written_put_record(&c, 0);
+    section_end(&s);
+}
+
 void leaks_told(struct leaks_now *now)
 {
     struct section s;

@@ -186,6 +186,8 @@ struct leaks_now {
 #define KEPT_COUNT CALLER_PC
 void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
 void leaks_check_now(const struct caller *caller, struct leaks_now *now);
+/* Of the check at the end, which was made: that something is to be said of it now. */
+void leaks_put_end(struct leaks_now *now);
 /* What was written down has been told: it is void. */
 void leaks_told(struct leaks_now *now);
 
@@ -220,6 +222,8 @@ void written_void(void);
 
 /* Looks, and has it told if that is asked for.  false: it may not, or not here. */
 bool leaks_on_demand(struct leaks_now *now);
+/* Is any of what the check at the end has found lost, and hidden by nobody?  true also where nobody says. */
+bool leaks_any_left(void);
 /* Tells the program of the search that was just made, if it wants to hear. */
 void leaks_hear(bool at_end);
 

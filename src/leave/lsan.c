@@ -7,6 +7,9 @@
  * without a sanitizer.  Options that have a meaning here are taken; of the others the report says that they are
  * not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime is in the process all of this
  * is its business.
+ *
+ * __lsan_do_leak_check ends a program that has lost something, unless all of it is suppressed: who reads the rules
+ * is asked for that, and where nobody answers it ends.
  */
 #include "leave_priv.h"
 
@@ -156,7 +159,7 @@ EXPORT void __lsan_do_leak_check(void)
         return;
     }
     int status = rt.options.error_exitcode > 0 ? rt.options.error_exitcode : exit_status;
-    if (!leave_check_early() || !status)
+    if (!leave_check_early() || !status || !leaks_any_left())
         return;
     os_exit_now(leave_finish(END_EXIT_NOW, status));
 }

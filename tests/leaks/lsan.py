@@ -116,6 +116,34 @@ def judge_suppressions(folder):
             yield "suppressions %.40r: told of %s, not of %s: %s" % (text, *got, done.stderr)
 
 
+ENDS = [
+    # the program's rules, those of a file, and how it ends
+    ("leak:lose", None, 3),
+    ("leak:nobody", None, 23),
+    (None, "leak:lose\n", 3),
+    ("leak:lose", "unsuppress mel in lose\n", 23),
+    ("laek:lose", None, 23),
+]
+
+
+def judge_ends(folder):
+    """What is suppressed ends no program."""
+    rules_file = os.path.join(folder, "y.supp")
+    for text, rules, status in ENDS:
+        own = {"LSAN_TEST_SUPPRESSIONS": text} if text else {}
+        with open(rules_file, "w") as f:
+            f.write(rules or "")
+        for way in "launcher", "hand":
+            if way == "launcher":
+                done = run([BUILD + "/bin/rtcheck", "--suppressions=" + rules_file, PROGRAM, "leak"], folder, **own)
+            else:
+                done = run([PROGRAM, "leak"], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
+                           RTCHECK_OPTIONS="suppressions='%s'" % rules_file, **own)
+            said = done.stdout.splitlines()
+            if done.returncode != status or said != (AFTER if status == 3 else []) or "leak check" in done.stderr:
+                yield "suppressed by %s, %s, %s: %s" % (text, rules, way, done)
+
+
 def judge_programs(folder):
     """Several programs in one run: what one hides is its own, in all of its processes; in mid-run, too."""
     out = os.path.join(folder, "own.json")
@@ -145,7 +173,7 @@ def judge_programs(folder):
 def complaints(folder):
     for case in CASES:
         yield from judge(case, folder)
-    for others in (judge_sanitizer, judge_suppressions, judge_programs):
+    for others in (judge_sanitizer, judge_suppressions, judge_ends, judge_programs):
         yield from others(folder)
 
 

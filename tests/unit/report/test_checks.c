@@ -110,6 +110,29 @@ static void let_go(void **state)
     build_end(&b);
 }
 
+/* Of the check at the end it is only said how many leaks there are to be told of. */
+static void at_end(void **state)
+{
+    (void)state;
+    struct build b = build_begin();
+    struct asked a = ask(&b, an_image(&b, 1), 1);
+    uint32_t count;
+    struct check_told at[4];
+    struct segment *leaks = build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+    build_leak(leaks, REACH_LOST, 1, 5, 50);
+    build_leak(leaks, REACH_INTERIOR, 1, 1, 16);
+    build_leak(a.leaks, REACH_LOST, 1, 3, 48);
+    build_leak(a.leaks, REACH_LOST, 0, 3, 48);
+    a.record->flags = LEAK_CHECK_AT_END;
+    int fd = build_fd(&b);
+
+    assert_string_equal(told(fd, 0, (struct print_options){KINDS}, at, &count), "");
+    assert_int_equal(count, 1);
+    assert_int_equal(at[0].value, 2);
+    close(fd);
+    build_end(&b);
+}
+
 static void words(void **state)
 {
     (void)state;
@@ -146,7 +169,8 @@ static void words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(let_go), cmocka_unit_test(words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(let_go), cmocka_unit_test(at_end),
+                                       cmocka_unit_test(words)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
