@@ -329,6 +329,8 @@ void leave_killed(const void *context)
     struct caller caller;
     unwind_interrupted(context, &caller);
     atomic_store(&finishing, image()->image);
+    if (is_holder())
+        leave_stayed();
     uint64_t since = cost_phase_begin();
     errors_sweep();
     mapped_settle();

@@ -43,24 +43,26 @@ WHAT = {
     "exec_ended": (TWIN, 0),
     "exec_fails_beside": (TWIN, 0),
     "exec_beside_end": (TWIN, 0),
+    "exec_killed": (TWIN, 0),
     "exec_child": (TWIN, 0),
     "exec_after_check": ([], 0),
 }
 TIMES = {"hammer": 3, "exec_waited_for": 4, "exec_ended": 4, "exec_beside_end": 2} # the moment differs
+BESIDE = {"exec_killed": {"LD_PRELOAD": BUILD + "/tests/leaks/in_exec.so"}}
 ALSO = {"sparse": ["--heap=file", "--heap-size=512m"]} # run again with these
 
 
-def run(words, folder):
+def run(words, folder, beside):
     done = subprocess.run(words, cwd=folder, capture_output=True, timeout=60, check=False,
-                          env=dict(os.environ, XDG_STATE_HOME=folder))
+                          env=dict(os.environ, XDG_STATE_HOME=folder, **beside))
     return done.returncode, done.stdout
 
 
-def checked(words, options, folder):
+def checked(words, options, folder, beside):
     out = os.path.join(folder, "report.json")
     begin = time.monotonic()
     result = run([BUILD + "/bin/rtcheck", "-q", "--json", out, "--leak-check=full", *options,
-                  PROGRAM, *words], folder)
+                  PROGRAM, *words], folder, beside)
     took = time.monotonic() - begin
     with open(out) as f:
         return result, took, json.load(f)
@@ -70,8 +72,9 @@ def judge(name, twin, options, folder):
     lost, unheard = WHAT[name]
     if lost is TWIN:
         lost = [4711] if twin == "lost" else []
-    plain = run([PROGRAM, name, twin], folder)
-    result, took, report = checked([name, twin], options, folder)
+    beside = BESIDE.get(name, {})
+    plain = run([PROGRAM, name, twin], folder, beside)
+    result, took, report = checked([name, twin], options, folder, beside)
     if result != plain:
         yield "%s; without a checker: %s" % (result, plain)
     if took > PATIENCE:
@@ -84,6 +87,9 @@ def judge(name, twin, options, folder):
     states = {p["leak_check"] for p in report["processes"]}
     if states != {"found"}:
         yield "leak checks: %s" % states
+    end = report["processes"][0]["exit"]["how"]
+    if (result[0] < 0) != (end == "killed"):
+        yield "%d, and the end is: %s" % (result[0], end)
     heard = sum(p["threads_unheard"] for p in report["processes"])
     if heard != unheard or sum(p["threads_deaf"] for p in report["processes"]) != unheard:
         yield "%d threads unheard, not %d" % (heard, unheard)

@@ -170,6 +170,14 @@ static void exec_fails_beside(void)
     }
 }
 
+/* in_exec.c: by the signal that comes then. */
+static void exec_killed(void)
+{
+    char *argv[] = {"true", NULL};
+    twin();
+    execvpe("true", argv, environ);
+}
+
 static void *exec_for_ever_body(void *unused)
 {
     char *argv[] = {"passwd", NULL};
@@ -237,5 +245,6 @@ const struct end exec_ends[] = {
     {"exec_listed", exec_listed}, {"exec_thread", exec_thread}, {"exec_fails", exec_fails},
     {"exec_child", exec_child}, {"exec_waited_for", exec_waited_for}, {"exec_left", exec_left},
     {"exec_ended", exec_ended}, {"exec_fails_beside", exec_fails_beside},
-    {"exec_after_check", exec_after_check}, {"exec_beside_end", exec_beside_end}, {NULL, NULL},
+    {"exec_after_check", exec_after_check}, {"exec_beside_end", exec_beside_end},
+    {"exec_killed", exec_killed}, {NULL, NULL},
 };

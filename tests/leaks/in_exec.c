@@ -1,0 +1,15 @@
+/*
+ * in_exec.c - behind the runtime: an exec in the midst of which a signal comes, and which fails.
+ */
+/* rtc-build: shared */
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    (void)file, (void)argv, (void)envp;
+    raise(SIGALRM);
+    errno = EACCES;
+    return -1;
+}
