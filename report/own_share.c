@@ -10,6 +10,7 @@
 #include "page_priv.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static double signed_ticks(uint64_t ticks)
@@ -67,6 +68,7 @@ void own_share_add(struct own_share *sum, const struct cost_record *c, const uin
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
         double part = pieces > 0 ? signed_ticks(c->work[i].ticks) / pieces : 0;
         sum->work[i].ns += whole * ns_per_tick * part + (double)c->work[i].ns;
+        sum->work[i].faults += i < COST_OPERATION_COUNT ? 0 : c->work[i].faults; /* all of them */
     }
     for (uint32_t i = 0; i < COST_TIMES; i++) {
         sum->alloc_times[i] += c->alloc_times[i];
@@ -107,11 +109,13 @@ double own_share_ns(const struct own_share *sum)
     return ns;
 }
 
-/* Few are looked at, and stand for many: together they may seem more than there were. */
+/* Few are looked at, and stand for many: together they may seem more than there were beside those that are known. */
 uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all, uint32_t works)
 {
     uint64_t ours = 0, asked = 0, most = all->of.minor_faults + all->of.major_faults;
+    uint64_t known = sum->work[COST_SCAN].faults + sum->work[COST_START].faults;
 
+    most = most > known ? most - known : 0;
     for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
         ours += sum->work[i].faults;
         asked += works >> i & 1 ? sum->work[i].faults : 0;
@@ -152,6 +156,14 @@ double own_share_cycles(const struct report *r, const char **why)
            : !row->reading.enabled_ns ? "n/a: nothing was counted"
                                   : NULL;
     return *why ? 0 : (double)row->reading.value / (double)row->reading.enabled_ns;
+}
+
+uint64_t own_report_faults(void)
+{
+    struct rusage usage = {0};
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
 double own_report_ns(void)
@@ -221,6 +233,21 @@ static void percent_put(double ns, const struct cost_sum *all, const struct page
         fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
 }
 
+/* Of what is no operation each is counted. */
+static void faults_put(const struct own_share *sum, const struct page *page)
+{
+    const char *between = "page faults of ";
+
+    for (uint32_t i = COST_OPERATION_COUNT; i < COST_WORK_COUNT; i++) {
+        if (sum->work[i].faults == 0)
+            continue;
+        fprintf(page->out, "%s%s %llu", between, cost_work_name(i), (unsigned long long)sum->work[i].faults);
+        between = ", of ";
+    }
+    if (*between == ',')
+        fputs(" (" COST_BY_RUSAGE "); ", page->out);
+}
+
 static void share_put(const struct report *r, const struct cost_sum *all, const struct page *page)
 {
     const struct own_share *sum = &r->own_share;
@@ -237,6 +264,7 @@ static void share_put(const struct report *r, const struct cost_sum *all, const 
     if (own_share_has_calls(sum))
         fprintf(page->out, "in these: page faults about %llu (" COST_BY_RUSAGE "), in our system calls %.3f ms; ",
                 (unsigned long long)own_share_faults(sum, all, ALL_WORKS), sum->kernel_ns / 1e6);
+    faults_put(sum, page);
     cycles_put(r, page);
 }
 

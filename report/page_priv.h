@@ -206,6 +206,7 @@ double own_share_cycles(const struct report *r, const char **why);
 double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
+uint64_t own_report_faults(void);
 void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page);
 
 /* Where numbers come from. */

@@ -48,6 +48,8 @@ static void works_object(struct json *j, const struct own_share *sum, const stru
         put_known(j, "cycles", is_known && cycles_per_ns > 0, whole(work->ns * cycles_per_ns));
         if (i < COST_OPERATION_COUNT)
             put_known(j, "faults", work->timed > 0, own_share_faults(sum, all, 1u << i));
+        else if (i == COST_SCAN || i == COST_START)
+            put_known(j, "faults", work->faults > 0, work->faults); /* older files have none */
         put_text(j, "source", i == COST_SCAN || i == COST_START ? COST_BY_CPU_CLOCK : COST_SAMPLED);
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);
@@ -72,6 +74,7 @@ static void sources_object(struct json *j)
 {
     open_object(j, "sources");
     put_text(j, "report_ns", COST_BY_CPU_CLOCK);
+    put_text(j, "report_faults", COST_BY_RUSAGE);
     put_text(j, "kernel_ns", COST_SAMPLED);
     put_text(j, "faults", COST_BY_RUSAGE ", sampled");
     put_text(j, "alloc_ns", COST_SAMPLED);
@@ -105,6 +108,7 @@ static void share_object(struct json *j, const struct report *r, const struct co
     open_object(j, "share");
     put_number(j, "ns", whole(own_share_ns(sum)));
     put_number(j, "report_ns", whole(own_report_ns()));
+    put_number(j, "report_faults", own_report_faults());
     cycles_fields(j, sum, per_ns, why);
     put_known(j, "kernel_ns", own_share_has_calls(sum), whole(sum->kernel_ns));
     put_known(j, "faults", own_share_has_calls(sum), own_share_faults(sum, all, ALL_WORKS));

@@ -430,7 +430,8 @@ enum cost_work {
 
 /*
  * Some operations - of the first four - are timed and stand for others: ticks of the processor's clock,
- * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.
+ * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.  Of scan and start
+ * all faults are counted (0: by a runtime that did not yet).
  */
 struct cost_done {
     _Atomic uint64_t timed;

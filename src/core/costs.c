@@ -59,7 +59,7 @@ static struct {
     uint64_t begun_ticks, begun_ns;
     _Atomic uint64_t rated_ticks; /* since it began, when the rate was looked at last */
     _Atomic uint64_t rate;
-    uint64_t start_ns; /* not told yet */
+    uint64_t start_ns, start_faults; /* not told yet */
 } costs = {.lock = LOCK_INIT(RANK_HINTS)};
 
 static struct cost_record unrecorded; /* where the run file has no room */
@@ -81,7 +81,8 @@ static struct cost_record *record_make(void)
     r->rate = costs.rate;
     r->stopped = costs.stopped;
     r->work[COST_START].ns = costs.start_ns;
-    costs.start_ns = 0;
+    r->work[COST_START].faults = costs.start_faults;
+    costs.start_ns = costs.start_faults = 0;
     if (s) {
         atomic_store_explicit(&s->count, 1, memory_order_relaxed);
         segment_publish(s);
@@ -368,6 +369,27 @@ void cost_phase_end(enum cost_work work, uint64_t since)
         learn_rate(r, work == COST_SCAN);
 }
 
+static uint64_t faults_now(void)
+{
+    return os_sandboxed() ? 0 : usage_now().faults;
+}
+
+struct cost_part cost_part_begin(void)
+{
+    return (struct cost_part){cost_phase_begin(), faults_now()};
+}
+
+void cost_part_end(enum cost_work work, struct cost_part since)
+{
+    uint64_t now = faults_now(), faults = now > since.faults ? now - since.faults : 0;
+    cost_phase_end(work, since.ns);
+    struct cost_record *r = core_is_started() && rt.options.cost_every ? record_now() : NULL;
+    if (r)
+        count(&r->work[work].faults, faults);
+    else if (!core_is_started())
+        costs.start_faults += faults;
+}
+
 /* ---- beginnings ---------------------------------------------------------------------------------- */
 
 static uint32_t fence_ticks(void)
@@ -417,7 +439,7 @@ void costs_after_fork(void)
 {
     lock_reset(&costs.lock);
     atomic_store(&costs.record, NULL);
-    costs.start_ns = 0;
+    costs.start_ns = costs.start_faults = 0;
     if (!self)
         return;
     self->timed = false;

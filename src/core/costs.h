@@ -84,4 +84,11 @@ ALWAYS_INLINE void cost_return(int32_t left)
 uint64_t cost_phase_begin(void);
 void cost_phase_end(enum cost_work work, uint64_t since);
 
+/* The same of what is so rare that its page faults are counted, too: two system calls more. */
+struct cost_part {
+    uint64_t ns, faults;
+};
+struct cost_part cost_part_begin(void);
+void cost_part_end(enum cost_work work, struct cost_part since);
+
 #endif

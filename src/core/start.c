@@ -112,9 +112,9 @@ COLD bool core_start(void)
     uint32_t not_yet = NOT_STARTED;
     if (!environ || !atomic_compare_exchange_strong(&state, &not_yet, STARTING))
         return false;
-    uint64_t since = cost_phase_begin();
+    struct cost_part since = cost_part_begin();
     start(environ);
-    cost_phase_end(COST_START, since);
+    cost_part_end(COST_START, since);
     atomic_store_explicit(&state, STARTED, memory_order_release);
     return true;
 }

@@ -92,12 +92,12 @@ bool leaks_on_demand(struct leaks_now *now)
     if (fork_is_child())
         fork_begin_child();
     now->tell = now->tell && run_header();
-    uint64_t since = cost_phase_begin();
+    struct cost_part since = cost_part_begin();
     mapped_compare();
     if (!leaks_begin(NULL))
         return false;
     leaks_check_now(&caller, now);
-    cost_phase_end(COST_SCAN, since);
+    cost_part_end(COST_SCAN, since);
     if (now->tell)
         tell(now);
     leaks_told(now);

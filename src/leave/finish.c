@@ -331,12 +331,12 @@ void leave_killed(const void *context)
     atomic_store(&finishing, image()->image);
     if (is_holder())
         leave_stayed();
-    uint64_t since = cost_phase_begin();
+    struct cost_part since = cost_part_begin();
     errors_sweep();
     mapped_settle();
     dispatched_settle();
     check_at_end(&caller, nothing, false);
-    cost_phase_end(COST_SCAN, since);
+    cost_part_end(COST_SCAN, since);
     vigil_end();
     run_ring();
 }
@@ -355,12 +355,12 @@ int leave_finish(enum image_end how, int status)
     if (is_holder())
         leave_stayed();
     bool early = is_checked();
-    uint64_t since = cost_phase_begin();
+    struct cost_part since = cost_part_begin();
     errors_sweep();
     mapped_settle();
     dispatched_settle();
     find_leaks(how, nothing);
-    cost_phase_end(COST_SCAN, since);
+    cost_part_end(COST_SCAN, since);
     if (how == END_EXIT || how == END_QUICK_EXIT) { /* _exit is for handlers, too */
         if (!early)
             leaks_hear(true);
@@ -386,12 +386,12 @@ bool leave_replaced(const struct exec_call *call)
     const struct range held[HELD_MAX] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
-    uint64_t since = cost_phase_begin();
+    struct cost_part since = cost_part_begin();
     mapped_settle();
     dispatched_settle();
     calls_at = (uintptr_t)call;
     bool lost = find_leaks(END_EXEC, held);
-    cost_phase_end(COST_SCAN, since);
+    cost_part_end(COST_SCAN, since);
     if (is_finishing() && !is_holder())
         return false;
     image_end(END_EXEC, 0);

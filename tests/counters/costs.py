@@ -42,7 +42,10 @@ def counted(stage):
          abs(share['ns'] - sum(w['ns'] or 0 for w in share['work'].values())) < 10, share)
     must(0 < share['alloc_ns']['p50'] <= share['alloc_ns']['p99'], share)
     must(all(share['work'][name]['ns'] > 0 for name in ('allocate', 'free', 'unwind', 'quarantine', 'scan', 'start')), share)
-    must(share['report_ns'] > 0, share)
+    must(share['report_ns'] > 0 and share['report_faults'] > 50, share)
+    scan, start = share['work']['scan']['faults'], share['work']['start']['faults']
+    must(20 < start < 1000 and 0 < scan < 1000, 'pages of our own that were new', share)
+    must('page faults of scan %d, of start %d (getrusage); cycles ' % (scan, start) in log, log)
     must(abs(sum(share['work'][name]['faults'] or 0 for name in (*OPERATIONS, 'resize')) - share['faults']) <= 2, share)
 
 
@@ -81,7 +84,8 @@ def killed(stage):
     """What was done until then."""
     self, log = run(stage, 'killed', status=-9)
     are_about(operations(self), PAIRS, 'killed')
-    must(self['share']['work']['scan']['ns'] == 0, self)
+    must(self['share']['work']['scan']['ns'] == 0 and self['share']['work']['scan']['faults'] is None, self)
+    must(self['share']['work']['start']['faults'] > 20, self)
 
 
 def forbidden(stage):

@@ -68,6 +68,23 @@ static void in_words(void **state)
     must_say(text_of(&b, (struct print_options){0}), "in these: page faults about 413 (getrusage),");
 }
 
+/* Those of scan and start are all counted: what is left of 413 may be the operations'. */
+static void faults_of_parts(void **state)
+{
+    struct build b = build_begin();
+    struct cost_record *c = an_image(&b, 4000, 2000, 0);
+
+    (void)state;
+    *c = (struct cost_record){.every = 1000, .rate = 2 << 20};
+    c->whole[COST_ALLOCATE] = (struct cost_done){4, 4000, 700000, 8000, 0};
+    c->work[COST_ALLOCATE] = (struct cost_done){8, 4000, 800000, 0, 0};
+    c->alloc_times[cost_time_class(90)] = 4000;
+    c->work[COST_SCAN] = (struct cost_done){.faults = 300, .ns = 1};
+    c->work[COST_START] = (struct cost_done){.faults = 13, .ns = 1};
+    must_say(text_of(&b, (struct print_options){0}),
+             "in these: page faults about 100 (getrusage), in our system calls 0.000 ms; page faults of scan 300, of start 13 (getrusage); cycles n/a");
+}
+
 /* Where it is not known the text says why, and what nobody has to time is told all the same. */
 static void not_known(void **state)
 {
@@ -159,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_words),
+        cmocka_unit_test(faults_of_parts),
         cmocka_unit_test(not_known),
         cmocka_unit_test(of_some),
         cmocka_unit_test(as_many_as_there_were),
