@@ -292,8 +292,8 @@ RTC_API int rtc_cpc_bind_cpu(rtc_cpc_t *cpc, int cpu, rtc_cpc_set_t *set, unsign
 /*
  * A request with RTC_CPC_OVF_NOTIFY_EMT whose counter goes beyond 2^64 - 1 - so it takes 2^64 - preset
  * events - sends a signal to the thread that bound the set, and stops the whole set until it is restarted or
- * bound again.  The signal comes when the thread leaves the kernel, some instructions late; where that is
- * stands in the handler's ucontext.  Linux has no SIGEMT here: it is SIGIO unless this function names
+ * bound again.  The signal comes when the thread leaves the kernel, some instructions late, and so perhaps behind
+ * an rtc_cpc_unbind; where that is stands in the handler's ucontext.  Linux has no SIGEMT here: it is SIGIO unless this function names
  * another one, for sets that are bound from then on.  si_code is POLL_HUP, si_fd what
  * rtc_cpc_overflow_index takes.  A set has one such request, and no clocks (CONFLICTING_REQS); several
  * sets may be bound.  A preset of 2^63 or less does not overflow.

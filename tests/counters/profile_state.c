@@ -6,8 +6,10 @@
 #include "rtcheck/check.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 
 /* ---- errors, searches ----------------------------------------------------------------------------- */
@@ -229,7 +231,6 @@ void row_top_sites(void)
     must(rtc_profile_end_reads(p, 0) == 0);
 }
 
-/* All blocks are somewhere: their sums are those of the same moment, while threads are at it. */
 static _Atomic int stop;
 
 static void *come_and_go(void *unused)
@@ -239,30 +240,73 @@ static void *come_and_go(void *unused)
     return unused;
 }
 
-void row_sites_at_once(void)
+/* One snapshot with sites, of a process all of whose sites are among those told: their sums, of blocks in use. */
+static int add_up_sites(rtc_profile_t *p, unsigned in_first)
 {
     struct rtc_profile_site list[RTC_PROFILE_TOP_SITES];
-    pthread_t thread[3];
-    rtc_profile_t *p = open_process();
-    hold(0, 900, 2000);
+    size_t size = sizeof list;
+    uint64_t blocks = 0;
+    int err = rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES);
+    if (err)
+        return err;
+    must(rtc_profile_read_data(p, id_of(p, "top_sites"), list, &size) == 0);
+    must(size < sizeof list && find_site(list, size, rtc_profile_site_of(held[0][0]))->blocks == in_first);
+    for (size_t j = 0; j < size / sizeof *list; j++)
+        blocks += list[j].blocks;
+    must(blocks == read_var(p, "blocks_live"));
+    return rtc_profile_end_reads(p, 0);
+}
+
+static void begin_threads(pthread_t thread[3])
+{
     for (unsigned i = 0; i < 3; i++)
         must(pthread_create(&thread[i], NULL, come_and_go, NULL) == 0);
-    for (unsigned i = 0; i < 200;) {
-        size_t size = sizeof list;
-        int err = rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES);
-        must(err == 0 || err == -EAGAIN);
-        if (err)
-            continue;
-        uint64_t blocks = 0;
-        must(rtc_profile_read_data(p, id_of(p, "top_sites"), list, &size) == 0);
-        must(size < sizeof list && find_site(list, size, rtc_profile_site_of(held[0][0]))->blocks == 900);
-        for (size_t j = 0; j < size / sizeof *list; j++)
-            blocks += list[j].blocks;
-        must(blocks == read_var(p, "blocks_live"));
-        must(rtc_profile_end_reads(p, 0) == 0);
-        i++;
-    }
+}
+
+static void end_threads(pthread_t thread[3])
+{
     stop = 1;
     for (unsigned i = 0; i < 3; i++)
         must(pthread_join(thread[i], NULL) == 0);
+}
+
+/* All blocks are somewhere: their sums are those of the same moment, while threads are at it. */
+void row_sites_at_once(void)
+{
+    pthread_t thread[3];
+    rtc_profile_t *p = open_process();
+    hold(0, 900, 2000);
+    begin_threads(thread);
+    for (unsigned i = 0; i < 200;) {
+        int err = add_up_sites(p, 900);
+        must(err == 0 || err == -EAGAIN);
+        i += err == 0;
+    }
+    end_threads(thread);
+}
+
+static void stall(int signal)
+{
+    (void)signal;
+    nanosleep(&(struct timespec){.tv_nsec = 80000000}, NULL); /* longer than anybody waits for us */
+}
+
+/* Who reads them is held up so long that the others go on: then nothing is known, instead of sums of two moments. */
+void row_sites_held_up(void)
+{
+    pthread_t thread[3];
+    unsigned given_up = 0;
+    rtc_profile_t *p = open_process();
+    for (unsigned i = 0; i < 100000; i++)
+        must(make_here(16));
+    hold(0, 900, 2000);
+    signal(SIGALRM, stall);
+    begin_threads(thread);
+    for (long us = 300; us <= 6000 && given_up < 3; us += 300) {
+        struct itimerval once = {.it_value.tv_usec = us};
+        must(setitimer(ITIMER_REAL, &once, NULL) == 0);
+        given_up += add_up_sites(p, 900) == -EAGAIN;
+    }
+    must(given_up > 0);
+    end_threads(thread);
 }

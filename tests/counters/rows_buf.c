@@ -78,6 +78,8 @@ void row_times(void)
     must(rtc_cpc_buf_tick(cpc, c) == rtc_cpc_buf_tick(cpc, b));
     rtc_cpc_buf_sub(cpc, c, a, b);
     must(rtc_cpc_buf_hrtime(cpc, c) == rtc_cpc_buf_hrtime(cpc, b));
+    rtc_cpc_buf_copy(cpc, c, a);
+    must(rtc_cpc_buf_hrtime(cpc, c) == rtc_cpc_buf_hrtime(cpc, a) && rtc_cpc_buf_tick(cpc, c) == rtc_cpc_buf_tick(cpc, a));
 }
 
 void row_sets_differ(void)

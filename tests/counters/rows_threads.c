@@ -147,7 +147,12 @@ void row_thread_has_ended(void)
     must(sampled(cpc, other.set, 1) == time && usage_ticks() == ticks);
     must(is_near(sampled(cpc, other.usage, 0), 100));
     must(rtc_cpc_set_restart(cpc, other.usage) == 0 && sampled(cpc, other.usage, 0) == 0 && usage_ticks() == 0);
-    must(rtc_cpc_unbind(cpc, other.set) == 0);
+
+    /* Who binds the set next has clocks that go. */
+    must(rtc_cpc_bind_curlwp(cpc, other.usage, 0) == 0);
+    touch(64);
+    must(is_near(sampled(cpc, other.usage, 0), 64) && usage_ticks() > 0);
+    must(rtc_cpc_unbind(cpc, other.usage) == 0 && rtc_cpc_unbind(cpc, other.set) == 0);
     fails(rtc_cpc_disable(cpc), EINVAL, 0); /* also where a new thread has its place */
 }
 

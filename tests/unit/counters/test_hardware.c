@@ -124,6 +124,20 @@ static void overflow_leads(void **state)
     assert_int_equal(value_of(cpc, set, 1), (uint64_t)-993);
 }
 
+/* One that was stopped stays so over a restart, which opens it anew, and begins with the next enable. */
+static void overflow_restarted_while_stopped(void **state)
+{
+    (void)state;
+    rtc_cpc_set_t *set = set_of(cpc, "cycles", (uint64_t)-1000, USER | NOTIFY);
+    bind(set, 0);
+    assert_int_equal(rtc_cpc_disable(cpc), 0);
+    assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
+    assert_int_equal(machine_open_events(), 1);
+    assert_true(!nth_event(1)->counts && nth_event(1)->refreshed == 0);
+    assert_int_equal(rtc_cpc_enable(cpc), 0);
+    assert_true(nth_event(1)->counts && nth_event(1)->refreshed == 1);
+}
+
 /* A preset and the events until it overflows. */
 static void periods(void **state)
 {
@@ -254,6 +268,12 @@ static void between_estimates(void **state)
     is_reading(d, 1007, false, 30, 30);
     rtc_cpc_buf_sub(cpc, d, b, e);
     is_reading(d, 500, true, 100, 10);
+
+    /* A sum that began with zeros has the source of what was added. */
+    rtc_cpc_buf_t *sum = rtc_cpc_buf_create(cpc, set);
+    rtc_cpc_buf_zero(cpc, sum);
+    rtc_cpc_buf_add(cpc, sum, sum, a);
+    is_reading(sum, 720, true, 200, 100);
 }
 
 /* Of an interval in which others had the counters nothing is known, nor of what is made of it. */
@@ -415,7 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
-        TEST(overflow_leads),      TEST(periods),               TEST(each_its_own_value),
+        TEST(overflow_leads), TEST(overflow_restarted_while_stopped),      TEST(periods),               TEST(each_its_own_value),
         TEST(taking_turns),        TEST(between_estimates),     TEST(between_not_known),
         TEST(between_starts),      TEST(nothing_counted_yet),   TEST(pinned_without_counters),
         TEST(stopped_and_going),   TEST(of_a_processor),        TEST(of_a_process),

@@ -164,6 +164,24 @@ static void too_much_for_one_group(void **state)
     rtc_cpc_close(cpc);
 }
 
+/* What was no answer about the machine is asked again. */
+static void asked_again(void **state)
+{
+    static const int passing[] = {ENFILE, EMFILE, ENOMEM};
+    (void)state;
+    for (size_t i = 0; i < countof(passing); i++) {
+        refuse(-passing[i], -1u, false);
+        machine.answer = answer;
+        rtc_cpc_t *cpc = open_here();
+        assert_true(rtc_cpc_caps(cpc) == 0 && rtc_cpc_npic(cpc) == 0);
+        assert_string_equal(rtc_cpc_cciname(cpc), "software only");
+        refusal.err = 0;
+        assert_true(rtc_cpc_caps(cpc) != 0 && rtc_cpc_npic(cpc) == 4);
+        assert_string_equal(rtc_cpc_cciname(cpc), "Processor 9000");
+        rtc_cpc_close(cpc);
+    }
+}
+
 /* ---- clocks in their place -------------------------------------------------------------------------- */
 
 static const struct {
@@ -224,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error),            cmocka_unit_test(no_pmu),
         cmocka_unit_test(paranoid_levels),        cmocka_unit_test(too_much_for_one_group),
+        cmocka_unit_test(asked_again),
         cmocka_unit_test(clocks_instead),         cmocka_unit_test(no_clock_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
