@@ -218,10 +218,11 @@ static void cycles_put(const struct report *r, const struct page *page)
     const char *why;
     double per_ns = own_share_cycles(r, &why);
 
+    fputs("cycles ", page->out);
     if (why)
-        fprintf(page->out, "cycles %s", why);
+        text_put(page->out, why);
     else
-        fprintf(page->out, "cycles about %.0f, at the run's %.2f per ns", own_share_ns(&r->own_share) * per_ns, per_ns);
+        fprintf(page->out, "about %.0f, at the run's %.2f per ns", own_share_ns(&r->own_share) * per_ns, per_ns);
 }
 
 /* Our share is of all processes: it is no part of the time of some of them. */

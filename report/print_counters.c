@@ -23,10 +23,12 @@ static void row_put(const struct counter_row *row, FILE *out)
     text_put(out, row->name);
     fprintf(out, "%*s", strlen(row->name) < NAME_BYTES ? (int)(NAME_BYTES - strlen(row->name)) : 1, "");
     if (!c->known) {
-        fprintf(out, "%s\n", row->why);
+        text_put(out, row->why);
+        fputc('\n', out);
         return;
     }
-    fprintf(out, "%14llu%s  %s", (unsigned long long)c->value, row->is_time ? " ns" : "   ", row->source);
+    fprintf(out, "%14llu%s  ", (unsigned long long)c->value, row->is_time ? " ns" : "   ");
+    text_put(out, row->source);
     if (row->user_alone)
         fputs(", user mode alone", out);
     if (c->scaled)

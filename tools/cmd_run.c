@@ -177,7 +177,7 @@ static void measure_pairs(struct run *r, const struct start *start)
 {
     char err[TOOLS_ERROR_BYTES];
     const char *why = WIFSIGNALED(r->wait_status)                       ? "the program was killed"
-                      : WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND ? "it did not start"
+                      : WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND ? "it ended with 127, as what does not start"
                       : r->sent                                         ? "it was asked to end"
                                                                         : NULL;
     r->measuring.how = r->reaper.how;

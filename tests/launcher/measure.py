@@ -200,6 +200,9 @@ def not_at_all(stage):
     done, told, log = measure(stage, path, stdin=subprocess.DEVNULL)
     must(done.returncode == -9 and told is None and len(log) == 1, done, log)
     must('not measured: the program was killed' in done.stderr, done.stderr)
+    done, told, log = measure(stage, script(stage), '127', '0', stdin=subprocess.DEVNULL)
+    must(done.returncode == 127 and told is None and len(log) == 1, done, log)
+    must('not measured: it ended with 127, as what does not start\n' in done.stderr, done.stderr)
 
 
 main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal,

@@ -98,6 +98,20 @@ static void the_same_is_told(void **state)
     must_not_say(later, "what came of --counters");
 }
 
+/* Words out of a file may be anything. */
+static void strange_words(void **state)
+{
+    const struct counter_row strange[] = {{"a\033b", "c\nd", NULL, .reading = {true, false, 1, 0, 0}},
+                                          {"e", NULL, "f\033g", .is_cycles = true, .reading = {0}}};
+    struct build b = a_run();
+    const char *text = said_of(told_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
+
+    (void)state;
+    must_not_say(text, "\033");
+    must_not_say(text, "c\nd");
+    must_say(text, "COUNTERS        a\\x1bb ");
+}
+
 /* It reads our share in cycles, too. */
 static void cycles(void **state)
 {
@@ -146,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_is_told),
+        cmocka_unit_test(strange_words),
         cmocka_unit_test(cycles),
         cmocka_unit_test(nothing_came_of_it),
         cmocka_unit_test(damaged),
