@@ -110,6 +110,19 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
         free_lease_of(live_lease(v, head, i), image);
 }
 
+/*
+ * Its areas are nobody's to wait for: who forks looks how many of dead processes are still to be read
+ * (src/pool/reclaim.c), and these are there till the end.
+ */
+static void keep_areas(const struct view *v, const struct live_head *head, const struct image *image)
+{
+    for (uint32_t area = 1; area < view_area_end(v); area++) {
+        struct area_entry *entry = live_area(v, head, area);
+        if (atomic_load(&entry->owner) == area_owner(AREA_CLAIMED, image->number))
+            atomic_store(&entry->pid, 0);
+    }
+}
+
 /* ---- rounds -------------------------------------------------------------------------------- */
 
 static bool is_over(const struct image *image)
@@ -151,8 +164,10 @@ static void absorb_all(struct report *r, const struct live_head *head, int fd)
             continue;
         image_collect(r, image);
         image->kept = is_to_be_kept(r, image);
-        if (image->kept)
+        if (image->kept) {
+            keep_areas(&r->view, head, image);
             continue;
+        }
         give_back(&r->view, head, fd, image);
         add_tally(&r->absorbed, image);
         image->absorbed = true;

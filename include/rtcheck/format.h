@@ -119,7 +119,7 @@ enum area_state {
 struct area_entry {
     _Atomic uint64_t owner;
     _Atomic uint32_t populated_bytes; /* how much of the area may hold data */
-    _Atomic uint32_t pid;             /* whose process the image is */
+    _Atomic uint32_t pid;             /* whose process the image is; 0: it is over, and stays */
 };
 
 enum lease_state {

@@ -123,14 +123,23 @@ static bool launcher_takes_back(void)
     return pid && !os_process_gone(pid);
 }
 
+/* So many that the launcher could take back; for what the living still read it waits as well. */
+static bool is_behind(void)
+{
+    struct dead dead[DEAD_MAX];
+    uint32_t count = os_sandboxed() ? 0 : find_dead(dead), read = 0;
+    for (uint32_t i = 0; count > CROWDED && i < count; i++)
+        read += image_is_read(dead[i].image, 4);
+    return count - read > CROWDED;
+}
+
 /*
  * Forks can come faster than the launcher reads what ended: those who fork wait for it, or the run
  * file would grow with their number.  Bounded: it may be stopped.
  */
 static void wait_for_launcher(void)
 {
-    struct dead dead[DEAD_MAX];
-    for (unsigned i = 0; i < LAUNCHER_WAITS && !os_sandboxed() && find_dead(dead) > CROWDED; i++) {
+    for (unsigned i = 0; i < LAUNCHER_WAITS && is_behind(); i++) {
         run_ring();
         os_wait(&run_header()->unrecorded_images, atomic_load(&run_header()->unrecorded_images),
                 LAUNCHER_WAIT_NS, true);

@@ -57,6 +57,17 @@ def reclaim(how):
     return check
 
 
+def crowd(kind):
+    """Images that stay in the file keep nobody waiting for room: that is 50 ms."""
+    def check(stage):
+        run = Run(stage, [stage.program('stress/crowd'), kind]).wait(60)
+        must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
+        fastest = numbers(run.out)['fastest']
+        must(fastest < 40000, 'the fastest child took', fastest, 'us')
+        return 'the fastest child took %d us' % fastest
+    return check
+
+
 # ---- the child's records are those of the snapshot -----------------------------------------
 
 def torn_run(stage, trials, kind, twice=False, without=None):
@@ -282,6 +293,7 @@ def equal_pids(stage):
 if __name__ == '__main__':
     main([('load_by_launcher', load('launcher')), ('load_by_hand', load('hand')),
           ('reclaim_by_launcher', reclaim('launcher')), ('reclaim_by_hand', reclaim('hand')),
+          ('crowd_losing', crowd('losing')), ('crowd_read', crowd('read')),
           ('torn_fork', torn('fork')), ('torn_fork_twice', torn('fork', True)),
           ('torn__Fork', torn('_Fork', True)), ('torn_clone', torn('clone', True)),
           ('torn_unseen', torn('unseen', sure=False)),

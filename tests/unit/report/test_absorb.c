@@ -191,11 +191,15 @@ static void test_leaks_stay(void **state)
         build_leak(s, i == 0 ? REACH_LOST : REACH_HELD, 0, 2, 10);
         build_image_header(&run.b, area[i])->leak_check = LEAKS_FOUND;
     }
+    uint32_t more = build_more(&run.b, area[0]);
+    build_entry(&run.b, more)->pid = build_entry(&run.b, area[0])->pid;
     run_start(&run);
     report_want_reachable(run.r);
     absorb(&run);
     absorb(&run);
     assert_true(is_claimed(&run, area[0]) && !is_empty(&run, area[0]));
+    assert_int_equal(build_entry(&run.b, area[0])->pid, 0); /* nobody waits for it */
+    assert_int_equal(build_entry(&run.b, more)->pid, 0);
     assert_false(is_claimed(&run, area[1]));
     assert_int_equal(report_collect(run.r, (char[REPORT_ERROR_BYTES]){0}), 0);
     assert_int_equal(run.r->leak_count, 2);
