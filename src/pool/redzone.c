@@ -377,18 +377,27 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
 
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
-/* FREED is said first, then the block is filled: by now, if its thread has left its section since. */
-static bool is_filled_by_now(uint32_t thread)
+#define SETTLE_NS 100000000ull
+
+/*
+ * FREED is said first, then the block is filled: by now, if it is, or its thread has left its section
+ * since.  Hundreds of threads that do nothing else than free are all in the middle of it, and each
+ * waits for a processor: a sweep waits SETTLE_NS for all of them together.
+ */
+static bool is_filled_by_now(struct sweep *s, const void *block, uint64_t request, uint32_t thread)
 {
-    for (unsigned tries = 0; tries < 1000; tries++) {
-        if (!threads_inside(thread))
-            return true;
+    while (threads_inside(thread) && !fill_is_whole(block, request)) {
+        uint64_t now = os_clock_ns();
+        if (!s->settled_by)
+            s->settled_by = now + SETTLE_NS;
+        if (now >= s->settled_by)
+            return false;
         os_yield();
     }
-    return false;
+    return true;
 }
 
-static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
+static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, uint32_t go,
                        void (*visit)(const struct damage *))
 {
     const struct size_class *c = &size_class[kind - 1];
@@ -409,7 +418,7 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
         bool found = !redzone_is_whole(block, slot, kind - 1, mine.request) &&
                      look(&f, &mine, go, false, &d);
         if (!found && !live && !fill_is_whole(block, mine.request) &&
-            is_filled_by_now(word_thread(mine.word)))
+            is_filled_by_now(sweep, block, mine.request, word_thread(mine.word)))
             found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
         /* Still the same life?  Another thread may have been at it. */
         if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word &&
@@ -419,7 +428,7 @@ static void visit_slab(struct unit *head, uint32_t kind, uint32_t go,
 }
 
 /* What others may be doing to the block now is seen in its record: the same before and after. */
-static void visit_large(struct unit *head, void (*visit)(const struct damage *))
+static void visit_large(struct sweep *sweep, struct unit *head, void (*visit)(const struct damage *))
 {
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
     const struct block_record *b = pool_look(&f, 0);
@@ -428,7 +437,8 @@ static void visit_large(struct unit *head, void (*visit)(const struct damage *))
     if (!block_read(b, &first, &stacks) || !is_known(first))
         return;
     if (word_state(first) == BLOCK_FREED &&
-        (!large_is_filled(head) || !is_filled_by_now(word_thread(first))))
+        (!large_is_filled(head) || !is_filled_by_now(sweep, (void *)unit_address(head),
+                                                     pool_request(&f, b, first), word_thread(first))))
         return;
     if (!block_read(b, &word, &stacks) || word != first)
         return;
@@ -449,9 +459,9 @@ bool sweep_next(struct sweep *s, uint32_t go, void (*visit)(const struct damage 
             fork_is_inherited(u))
             continue;
         if (kind == UNIT_LARGE)
-            visit_large(u, visit);
+            visit_large(s, u, visit);
         else
-            visit_slab(u, kind, go, visit);
+            visit_slab(s, u, kind, go, visit);
         s->unit++;
         return true;
     }

@@ -154,7 +154,8 @@ ALWAYS_INLINE bool freed_is_whole(const void *slot, uint32_t slot_bytes, uint64_
  * inherited and never wrote records of is its parent's to sweep.  Takes no lock.
  */
 struct sweep {
-    uint32_t unit; /* where to go on; 0: at the beginning */
+    uint32_t unit;       /* where to go on; 0: at the beginning */
+    uint64_t settled_by; /* till when it waits for threads that are filling a block; 0: for none yet */
 };
 
 /* One slab or large block; false: there is no further one. */

@@ -1,5 +1,7 @@
 /*
  * exits.c - a program that ends while its threads allocate, write and free: nothing they do is wrong.
+ *
+ *     exits [THREADS]: so many, which do nothing else than free
  */
 /* rtc-build: -pthread */
 #include <pthread.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#define THREADS 4
 #define SLOTS 64
 
 static void *work(void *seed_)
@@ -38,12 +39,22 @@ static void *work(void *seed_)
     return NULL;
 }
 
-int main(void)
+static void *free_only(void *unused)
 {
+    for (;;) {
+        char *volatile block = malloc(100);
+        free(block);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    uintptr_t threads = argc > 1 ? (uintptr_t)atoi(argv[1]) : 4;
     const struct timespec a_while = {.tv_nsec = 20000000}; /* any moment is as good */
     pthread_t thread;
-    for (uintptr_t i = 1; i <= THREADS; i++)
-        if (pthread_create(&thread, NULL, work, (void *)i))
+    for (uintptr_t i = 1; i <= threads; i++)
+        if (pthread_create(&thread, NULL, argc > 1 ? free_only : work, (void *)i))
             abort();
     nanosleep(&a_while, NULL);
     return 0;

@@ -53,6 +53,13 @@ def exits(stage):
     return '%d exits' % runs
 
 
+def crowd(stage):
+    """The look does not wait for each of hundreds of threads that are in the middle of a free."""
+    run = Run(stage, [stage.program('stress/exits'), '200']).wait(60)
+    must(run.status == 0, 'status', run.status, run.err[-300:])
+    must('no problems' in run.log, run.log)
+
+
 if __name__ == '__main__':
     main([('reader', reader),
           ('small', race('launcher', 40, 3000, 100000)),
@@ -60,4 +67,4 @@ if __name__ == '__main__':
           ('large', race('launcher', 200000, 200, 5000)),
           ('huge', race('launcher', 3000000, 50, 1000)),
           ('by_hand', race('hand', 300, 1000, 20000)),
-          ('exits', exits)])
+          ('exits', exits), ('crowd', crowd)])
