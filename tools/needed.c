@@ -6,9 +6,13 @@
 
 #include "tools.h"
 
-/* Runtimes that are the program's allocator themselves, and refuse to start behind another. */
+/*
+ * Runtimes that are the program's allocator themselves, and refuse to start behind another, or keep
+ * shadows of all memory.
+ */
 static const char *const sanitizers[] = {"libasan.so", "libhwasan.so", "liblsan.so",
-                                         "libclang_rt.asan"};
+                                         "libtsan.so", "libclang_rt.asan", "libclang_rt.hwasan",
+                                         "libclang_rt.tsan"};
 
 static bool is_sanitizer(const char *library)
 {

@@ -248,15 +248,20 @@ def own_malloc(stage):
 
 
 def with_a_sanitizer(stage):
-    """A sanitizer's runtime is the program's allocator, and ends programs that load another first."""
-    runtime, program = stage.dir + '/libasan.so.99', stage.dir + '/sanitized'
-    for name, made in (('library', ['-shared', '-o', runtime, '-Wl,-soname,libasan.so.99']),
+    """A sanitizer's runtime is the program's allocator, and ends programs that load another first, or shadows all memory."""
+    for library in 'libasan.so.99', 'libtsan.so.2', 'libclang_rt.tsan-x86_64.so':
+        is_refused_with(stage, library)
+
+
+def is_refused_with(stage, library):
+    runtime, program = stage.dir + '/' + library, stage.dir + '/sanitized'
+    for name, made in (('library', ['-shared', '-o', runtime, '-Wl,-soname,' + library]),
                        ('program', ['-o', program, '-Wl,--no-as-needed', runtime])):
         source = stage.dir + '/%s.c' % name
         with open(source, 'w') as f:
             f.write('int main(void) { return 7; }\n' if name == 'program' else 'int there;\n')
         subprocess.run(['cc', '-fPIC', source] + made, check=True)
-    refused(stage, program, 'libasan.so.99')
+    refused(stage, program, library)
     expect(run(stage, '--allow-unchecked', program, env={'LD_LIBRARY_PATH': stage.dir}), 7,
            'not in control')
 
