@@ -153,6 +153,7 @@ static const char *const wishes[] = {
     [KIND_SIZE] = "a size in bytes (k, m, g for more)",
     [KIND_PATH] = "a path",
     [KIND_PATHS] = "a path",
+    [KIND_NAMES] = "names, with commas",
     [KIND_GEN] = "no, yes or all",
     [KIND_NUMBER] = "a number up to 1000000",
     [KIND_BYTE] = "a byte (0..255, 0x.., or no)",
@@ -221,6 +222,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
         return give_text(given, out, room) && (!*given || (*given != '=' && strchr(given, '=')));
     case KIND_PATH:
     case KIND_PATHS:
+    case KIND_NAMES:
         return give_text(given, out, room);
     default:
         return give_text(given, out, room) && is_word_of(kind, given);

@@ -157,7 +157,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
-        [KIND_PATHS] = "=FILE", [KIND_GEN] = "=WORD", [KIND_NUMBER] = "=N",
+        [KIND_PATHS] = "=FILE", [KIND_NAMES] = "=EVENT,...", [KIND_GEN] = "=WORD", [KIND_NUMBER] = "=N",
         [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_EVENTS] = "=calls|all", [KIND_FRAMES] = "=N",
         [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",

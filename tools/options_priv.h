@@ -15,6 +15,7 @@ enum option_kind {
     KIND_SIZE,
     KIND_PATH,
     KIND_PATHS,
+    KIND_NAMES,
     KIND_GEN,
     KIND_NUMBER,
     KIND_BYTE,
