@@ -4,23 +4,15 @@
  * locals.py, by its size.
  */
 /* rtc-build: +locals_library.c -pthread -fno-optimize-sibling-calls */
+#include "scrub.h"
+
 #include <alloca.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
 #define KEEP(pointer) __asm__ volatile("" ::"r"(pointer) : "memory")
-
-/* Nothing of what was called before stays below this frame, or is pushed to keep the stack aligned. */
-static NOINLINE void scrub(void)
-{
-    volatile char room[16384];
-    for (size_t i = 0; i < sizeof room; i++)
-        room[i] = 0;
-    __asm__ volatile("xor %%eax, %%eax" ::: "eax", "cc");
-}
 
 static NOINLINE void put(void *volatile *place, size_t bytes)
 {

@@ -8,6 +8,8 @@
  * "behind": the block of 64 bytes that it is found through is the possible leak.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
+#include "scrub.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,25 +21,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
 #define BYTES 4711u
 
 static const char *way;
 static int is_lost;
-
-/* Nothing of what was called before stays on this stack, or in a register. */
-static NOINLINE void scrub(void)
-{
-    volatile char room[16384];
-    for (size_t i = 0; i < sizeof room; i++)
-        room[i] = 0;
-    __asm__ volatile("xor %%eax, %%eax; xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor %%edi, %%edi;"
-                     "xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d; xor %%r11d, %%r11d;"
-                     "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
-                     "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7" ::
-                         : "eax", "ecx", "edx", "esi", "edi", "r8", "r9", "r10", "r11", "xmm0", "xmm1",
-                           "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc");
-}
 
 /* The block, zeroed; whoever calls it must have no copy of the pointer when the program ends. */
 static NOINLINE void *take(void)

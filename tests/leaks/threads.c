@@ -7,6 +7,7 @@
  * thread of the same program loses one block of BYTES on its way.
  */
 /* rtc-build: +threads_*.c* -pthread -fno-optimize-sibling-calls */
+#include "scrub.h"
 #include "threads.h"
 
 #include <stdio.h>
@@ -14,17 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-
 static int is_leak;
-
-/* Nothing of what was called before stays below our caller's frame. */
-static NOINLINE void scrub(void)
-{
-    volatile char room[16384];
-    for (size_t i = 0; i < sizeof room; i++)
-        room[i] = 0;
-}
 
 static NOINLINE void lose(void)
 {

@@ -2,6 +2,9 @@
  * witness.c - programs that end without a word; `witness WHAT [lost]`.  witness.py says what has to come of it.
  */
 /* rtc-build: -pthread */
+#define SCRUB_BYTES 131072 /* dead parts of a stack count, for nobody knows what is dead of it */
+#include "scrub.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
 #define THREADS 8
 #define LOCKS 100
 #define EXECS 50
@@ -31,14 +33,6 @@
 static void *volatile kept, *volatile ours;
 static int is_lost;
 static const char *program;
-
-/* Dead parts of a stack count, for nobody knows what is dead of it. */
-static NOINLINE void scrub(void)
-{
-    volatile char dead[131072];
-    for (size_t i = 0; i < sizeof dead; i++)
-        dead[i] = 0;
-}
 
 static NOINLINE void twin(void)
 {
