@@ -11,11 +11,13 @@
  */
 #include "leave_priv.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
+#define XSTATE_VECTORS 0xe6u /* of SSE, AVX and AVX-512, with its masks */
 #define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
 #define WRITERS_NS 500000000ull /* that is waited for them to stop */
 #define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
@@ -305,21 +307,37 @@ static bool check_all(struct check *c, const struct caller *caller, const struct
 }
 
 /*
- * What the search has left on this thread's stack, and in vector registers, which the loader puts there at
- * the next call that it binds, are pointers to blocks, also lost ones.  They would count for a witness, to
- * whom all of a stack is in use, and for the end that a handler makes here.
+ * Of all vector registers there are, the processor knows a first state: what is said to be in none of an xsave
+ * area is put into that.  (libc copies with those that AVX-512 has, too, and those of SSE alone would be too few.)
+ */
+static void wipe_vectors(void)
+{
+    _Alignas(64) struct {
+        uint32_t before[6], mxcsr, behind[121];
+        uint64_t header[8];
+    } none = {0};
+    unsigned a, b, c, d;
+    static_assert(sizeof none == FXSAVE_BYTES + 64, "SDM, 13.4");
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return;
+    __asm__ volatile("stmxcsr %0; xrstor %1"
+                     : "+m"(none.mxcsr), "+m"(none)
+                     : "a"(XSTATE_VECTORS), "d"(0)
+                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+/*
+ * What the search has left on this thread's stack, and in vector registers, which copies and the loader put
+ * there, are pointers to blocks, also lost ones.  They would count for a witness, to whom all of a stack is
+ * in use, and for the end that a handler makes here.
  */
 static __attribute__((noinline)) void wipe_tracks(void)
 {
     char room[SEARCH_STACK_BYTES];
     memset(room, 0, sizeof room);
-    __asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
-                     "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7;"
-                     "pxor %%xmm8, %%xmm8; pxor %%xmm9, %%xmm9; pxor %%xmm10, %%xmm10; pxor %%xmm11, %%xmm11;"
-                     "pxor %%xmm12, %%xmm12; pxor %%xmm13, %%xmm13; pxor %%xmm14, %%xmm14; pxor %%xmm15, %%xmm15"
-                     ::"r"(room)
-                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+    __asm__ volatile("" ::"r"(room) : "memory");
+    wipe_vectors();
 }
 
 bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds)

@@ -34,6 +34,15 @@ NOINLINE void twin(void)
         ours = NULL;
 }
 
+NOINLINE void twin_in_register(void)
+{
+    ours = malloc(4711);
+    if (__builtin_cpu_supports("avx512vl"))
+        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(ours)); /* the compiler does not know it */
+    if (is_lost)
+        ours = NULL;
+}
+
 static void start(void *(*body)(void *))
 {
     pthread_t thread;

@@ -174,7 +174,7 @@ static void exec_fails_beside(void)
 static void exec_killed(void)
 {
     char *argv[] = {"true", NULL};
-    twin();
+    twin_in_register();
     execvpe("true", argv, environ);
 }
 
