@@ -1,0 +1,68 @@
+"""For tests of what rtcheck says of run files: files made by make_run, what rtcheck is asked, and what is refused."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import validate_json
+
+BUILD = pathlib.Path(os.environ["RTC_BUILD"])
+RTCHECK = str(BUILD / "bin/rtcheck")
+MAKE_RUN = str(BUILD / "tests/report/make_run")
+HERE = pathlib.Path.cwd()
+WHY_NO_SHARE = "nothing was timed: no process came so far"
+
+checks = []
+
+
+def check(function):
+    checks.append(function)
+    return function
+
+
+def make(path, *words):
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    subprocess.run([MAKE_RUN, path, *words], check=True)
+    return path
+
+
+def rtcheck(*words, env=None, **more):
+    env = {**os.environ, "XDG_STATE_HOME": str(HERE / "state"), **(env or {})}
+    return subprocess.run([RTCHECK, *map(str, words)], capture_output=True, text=True, env=env,
+                          timeout=60, **more)
+
+
+def must(condition, *said):
+    if not condition:
+        raise AssertionError(" ".join(map(str, said)))
+
+
+def refused(done, status, says):
+    must(done.returncode == status, "status", done.returncode, "instead of", status, done.stderr)
+    must(done.stderr == says, "stderr:", repr(done.stderr), "instead of", repr(says))
+    must(done.stdout == "", "stdout:", done.stdout)
+
+
+def report_of(done, path):
+    must(done.returncode == 0, done.stderr)
+    report = json.loads(pathlib.Path(path).read_text())
+    said = validate_json.complaints(report)
+    must(not said, *said)
+    return report
+
+
+def main():
+    """All that check has marked; the status to end with."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    failed = 0
+    for function in checks:
+        try:
+            function()
+        except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as e:
+            failed += 1
+            print(f"FAIL {function.__name__}: {e}")
+    print(f"{len(checks)} checks, {failed} failed")
+    return 1 if failed else 0
