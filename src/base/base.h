@@ -18,6 +18,7 @@
 #include "trace.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden"))) /* of variables: else each use loads the address first */
 #define COLD __attribute__((cold, noinline))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -176,7 +177,7 @@ ALWAYS_INLINE bool thread_is_inside(const struct thread *t)
 }
 
 /* Events that somebody wants to be told of: bit n is HEARD_n. */
-extern _Atomic uint32_t heard_wanted;
+extern HIDDEN _Atomic uint32_t heard_wanted;
 
 ALWAYS_INLINE bool heard_is_wanted(enum heard_event event)
 {
@@ -202,10 +203,10 @@ ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
     __asm__ volatile("addq $1, %0" : "+m"(*counter) : : "memory", "cc");
 }
 
-extern __thread struct thread *self; /* NULL: not registered yet, or past its end */
+extern HIDDEN __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
 enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_LIMBO = 4 };
-extern __thread uint32_t self_state;
+extern HIDDEN __thread uint32_t self_state;
 
 /* ---- locks -------------------------------------------------------------------------------- */
 

@@ -66,7 +66,7 @@ struct runtime {
     char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
 };
 
-extern struct runtime rt;
+extern HIDDEN struct runtime rt;
 
 /* In mid-run; at the end, too, unless the program has said that it is not to be. */
 ALWAYS_INLINE bool wants_leaks(void)
@@ -114,7 +114,7 @@ struct loader_range {
     uint64_t bytes;
 };
 
-extern struct loader_range loader_range; /* the loader's own code; sealed after start-up */
+extern HIDDEN struct loader_range loader_range; /* the loader's own code; sealed after start-up */
 
 void loader_start(void);       /* at first use */
 void loader_constructed(void); /* libc works */
@@ -166,6 +166,6 @@ struct core_hooks {
 };
 
 /* Defined by the composition root: there before any constructor runs. */
-extern const struct core_hooks core_hooks;
+extern HIDDEN const struct core_hooks core_hooks;
 
 #endif

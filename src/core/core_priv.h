@@ -58,7 +58,7 @@ struct release {
 };
 
 /* Which families a freeing function frees: bit n = family n. */
-extern const uint8_t frees_families[FAMILY_COUNT + 1];
+extern HIDDEN const uint8_t frees_families[FAMILY_COUNT + 1];
 
 ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
 {

@@ -6,7 +6,7 @@
 
 #include "pool.h"
 
-extern uint32_t cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
+extern HIDDEN uint32_t cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
 
 void costs_start(void);
 void costs_stop(void); /* the processor's clock is about to be forbidden */

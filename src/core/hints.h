@@ -18,7 +18,7 @@ struct hints {
     bool ignoring;         /* somebody has asked for some block to be ignored */
 };
 
-extern struct hints hints;
+extern HIDDEN struct hints hints;
 
 ALWAYS_INLINE uint32_t hints_mark_now(void)
 {

@@ -25,7 +25,7 @@ bool jump_leaves(const struct jump *j, uintptr_t frame);
 /* The calling thread is about to make it: what it leaves of ours has ended. */
 void leave_by_jump(uintptr_t target);
 /* How many threads hold something that is not seen by their struct: `tell` hears of every jump then. */
-extern _Atomic uint32_t left_held;
+extern HIDDEN _Atomic uint32_t left_held;
 /* Who is to be told of jumps that leave anything of ours; from our constructor. */
 void left_start(void (*tell)(const struct jump *j));
 

@@ -164,7 +164,7 @@ struct dispatched {
     _Atomic uint64_t uncovered; /* threads that go on without */
 };
 
-extern struct dispatched *dispatched;
+extern HIDDEN struct dispatched *dispatched;
 
 struct dispatched_record {
     bool asked; /* for events=all */

@@ -26,7 +26,7 @@ struct map {
     struct segment **copy; /* of each leaf */
 };
 
-extern struct map map;
+extern HIDDEN struct map map;
 
 /* Under the lock; readers outside see one value or the other. */
 static inline uint64_t map_count(_Atomic uint64_t *counter, uint64_t n)

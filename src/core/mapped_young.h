@@ -17,7 +17,7 @@
 #define MAP_YOUNG 4u
 #define YOUNG_PLACES ((1u << MAP_YOUNG) - 1)
 
-extern struct young {
+extern HIDDEN struct young {
     alignas(64) uint64_t start[MAP_YOUNG], end[MAP_YOUNG]; /* in one line; 0: there is none in this place */
     uint64_t bytes;
     uint32_t present; /* bit n: there is one in place n */

@@ -65,7 +65,7 @@ struct next {
     int (*remap_file_pages)(void *, size_t, int, size_t, int);
 };
 
-extern struct next next;
+extern HIDDEN struct next next;
 /* Fills `next`; may be called again, any time libc works. */
 void next_resolve(void);
 /* One of them, also for a library's constructor that runs before ours. */

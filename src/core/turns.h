@@ -21,11 +21,11 @@ struct turn {
     uint64_t era; /* counted: when; 0: not (yet); set where none is noted */
 };
 
-extern struct turn_now {
+extern HIDDEN struct turn_now {
     _Atomic uint64_t turn;
     _Atomic uint32_t awaited; /* somebody waits for the last one to be over */
 } turn_now;
-extern __thread struct turn *turn_inner; /* the innermost of this thread */
+extern HIDDEN __thread struct turn *turn_inner; /* the innermost of this thread */
 void turn_begin_slowly(struct turn *t);
 void turn_end_slowly(const struct turn *t);
 void turn_taken_back(void); /* whoever waits looks again */

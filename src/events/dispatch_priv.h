@@ -30,7 +30,7 @@ long dispatch_ring_destroy(struct origin o, const long a[6]);
 
 /* ---- dispatch_signal.c ---------------------------------------------------------------------------- */
 
-extern struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */
+extern HIDDEN struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */
 
 /* rt_sigaction of SIGSYS: its result. */
 long dispatch_action(const long a[6]);

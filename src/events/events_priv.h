@@ -130,7 +130,7 @@ ssize_t change_advice_to_oneself(struct origin o, const struct advice *a);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
 
-extern bool dispatch_is_on;
+extern HIDDEN bool dispatch_is_on;
 
 /* A function in front of libc is about to call the next one: what comes of that has been told. */
 struct making {
@@ -139,7 +139,7 @@ struct making {
     uintptr_t sp;
 };
 
-extern __thread struct making making;
+extern HIDDEN __thread struct making making;
 
 ALWAYS_INLINE uint32_t making_range(uintptr_t address, uintptr_t size)
 {

@@ -42,7 +42,7 @@ struct visit {
     struct turn turn;
 };
 
-extern struct told {
+extern HIDDEN struct told {
     /*
      * The native events whose calls are to be told: the one word that calls without handlers look at.  And
      * WANTED_ITSELF of those that a handler wants; else the ranges are all that is told.  And ARMED_ALL
@@ -52,7 +52,7 @@ extern struct told {
     _Atomic(struct handlers *) table; /* NULL: nobody yet */
 } told;
 
-extern __thread struct visit *visiting; /* the innermost */
+extern HIDDEN __thread struct visit *visiting; /* the innermost */
 
 #define WANTED_ITSELF(native) ((uint32_t)(native) << 12)
 #define ARMED_ALL (1u << 31)

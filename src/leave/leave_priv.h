@@ -147,7 +147,7 @@ void apart_view_add(struct reach_heap *view, const struct roots *roots);
 bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds);
 /* What was written down is void: the program goes on.  Not in a section. */
 void leaks_forget(void);
-extern const struct range nothing[HELD_MAX];
+extern HIDDEN const struct range nothing[HELD_MAX];
 
 /*
  * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
@@ -215,7 +215,7 @@ bool written_put(struct check *c);
 void written_put_record(struct check *c, uint64_t ns);
 void written_vacate(struct written *w);
 /* What the last check at the end has filled, and: nobody has looked yet. */
-extern struct written written_at_end;
+extern HIDDEN struct written written_at_end;
 void written_void(void);
 
 /* ---- demand.c, vigil.c ------------------------------------------------------------------------------- */

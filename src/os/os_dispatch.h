@@ -17,12 +17,12 @@ struct dispatch_kept {
     uint8_t data[OS_DISPATCH_DATA];
 };
 
-extern _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
+extern HIDDEN _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
 
 void dispatch_call(void);
 void dispatch_fork(void);
 void dispatch_change(void);
-extern const char dispatch_apart_lines[DISPATCH_PLACES][16];
-extern const char dispatch_arming_lines[DISPATCH_PLACES][32];
+extern HIDDEN const char dispatch_apart_lines[DISPATCH_PLACES][16];
+extern HIDDEN const char dispatch_arming_lines[DISPATCH_PLACES][32];
 
 #endif

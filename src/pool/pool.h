@@ -40,7 +40,7 @@ struct size_class {
     uint16_t units;
 };
 
-extern const struct size_class size_class[ALL_CLASSES];
+extern HIDDEN const struct size_class size_class[ALL_CLASSES];
 
 /* Smallest class for `request` bytes and a redzone byte; >= SIZE_CLASSES: it is a large block. */
 ALWAYS_INLINE uint32_t class_of(size_t request)
@@ -57,7 +57,7 @@ ALWAYS_INLINE uint32_t class_of(size_t request)
 /* The same for slots that are all aligned to `align` (a power of two). */
 uint32_t class_of_aligned(size_t request, size_t align);
 
-/* ---- the heap (units.c) --------------------------------------------------------------------- */
+/* ---- the heap (space.c) --------------------------------------------------------------------- */
 
 /* unit.owner: kind in the top 16 bits, below it a pointer or a length. */
 enum unit_kind {
@@ -79,7 +79,7 @@ struct heap {
     struct unit *unit;
 };
 
-extern struct heap heap;
+extern HIDDEN struct heap heap;
 
 #define OWNER_SHIFT 48
 
@@ -115,8 +115,8 @@ struct go_page {
     _Atomic uint32_t alive;
 };
 
-extern struct go_page *go_page;
-extern bool fence_entries; /* no membarrier: every entry fences */
+extern HIDDEN struct go_page *go_page;
+extern HIDDEN bool fence_entries; /* no membarrier: every entry fences */
 
 /* ---- what holds a block (slab.c, large.c) ---------------------------------------------------- */
 
@@ -303,12 +303,12 @@ void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
  * left them has AFTER_NOTICE, and behind its section it takes one after the other, tells of it, and
  * releases it.  Between taking and putting it back nobody else has it.
  */
-extern _Atomic bool heap_watched;
+extern HIDDEN _Atomic bool heap_watched;
 struct heap_code {
     const void *at;
     uint64_t was; /* its first bytes, as they were built */
 };
-extern struct heap_code heap_code[2];
+extern HIDDEN struct heap_code heap_code[2];
 struct heap_due {
     struct unit *head;
     uint64_t units;
@@ -342,7 +342,7 @@ struct pool_knobs {
     int free_fill;
 };
 
-extern struct pool_knobs pool_knobs;
+extern HIDDEN struct pool_knobs pool_knobs;
 
 /* ---- the hot path ----------------------------------------------------------------------------------------- */
 

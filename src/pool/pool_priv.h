@@ -27,7 +27,7 @@ struct unit_note {
     uint64_t free[SLOT_WORDS]; /* slab: free slots */
 };
 
-extern struct unit_note *unit_note;
+extern HIDDEN struct unit_note *unit_note;
 
 ALWAYS_INLINE uint32_t unit_number(const struct unit *u)
 {

@@ -114,7 +114,7 @@ struct freed_pattern {
     uint32_t slot_max; /* it tells of slots up to this size */
 };
 
-extern struct freed_pattern freed_pattern;
+extern HIDDEN struct freed_pattern freed_pattern;
 
 void freed_pattern_start(void); /* the free-fill byte is known */
 bool freed_is_whole_slow(const void *slot, uint32_t slot_bytes, uint64_t request);

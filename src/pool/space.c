@@ -23,6 +23,9 @@
 #define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
 #define PROGRESS_UNITS 64u /* copied between two signs of life */
 
+struct heap heap;
+struct unit_note *unit_note;
+
 static struct {
     bool in_file;
     bool limited;          /* under ulimit -v: extended step by step */

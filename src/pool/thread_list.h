@@ -17,7 +17,7 @@ uint32_t threads_alive(void);
 struct thread *threads_limbo_take(void);
 void threads_limbo_drop(void);
 uint32_t threads_born(void); /* so many in all */
-extern _Atomic uint32_t threads_announced;
+extern HIDDEN _Atomic uint32_t threads_announced;
 
 /* Changes before a new thread runs, or when it calls us at last. */
 ALWAYS_INLINE uint32_t threads_announcements(void)

@@ -21,10 +21,6 @@
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
 
-/* Here, where they are used most: elsewhere each use needs an instruction more. */
-struct heap heap;
-struct unit_note *unit_note;
-
 static struct {
     struct lock lock;
     uint32_t list[RUN_LISTS];

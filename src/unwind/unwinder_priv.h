@@ -97,10 +97,10 @@ struct rule {
 };
 static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every frame");
 
-extern uint32_t frames_wanted; /* of a stack; sealed after the start */
+extern HIDDEN uint32_t frames_wanted; /* of a stack; sealed after the start */
 
-extern struct rule *rules;
-extern _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
+extern HIDDEN struct rule *rules;
+extern HIDDEN _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
 
 /* The rule of a key, made if need be; `*spare` is filled and returned if it could not be kept. */
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
@@ -144,7 +144,7 @@ struct stacks {
     uintptr_t bytes; /* no stack of known end is larger */
 };
 
-extern struct stacks stacks;
+extern HIDDEN struct stacks stacks;
 void stacks_start(void);
 
 #define STACK_UNKNOWN_BYTES (1ull << 20) /* that are believed of a stack of unknown end */

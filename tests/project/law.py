@@ -3,8 +3,8 @@
 """The laws of the architecture, tried on the compiler with the flags that each room is built with.
 
 A room can include its own headers and the doors of the rooms below it, and no other header of the
-project; nothing is smuggled past the include path; what the runtime must not use is not included;
-nothing lies at the top of the tree that the architecture does not name there.
+project; nothing is smuggled past the include path; what the runtime must not use is not included, and its
+variables are nobody else's; nothing lies at the top of the tree that the architecture does not name there.
 """
 import json
 import os
@@ -37,6 +37,8 @@ SEES = {
 }
 TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
 RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
+# A variable that is declared for others to see; what compilers make visible is looked up wherever it is used.
+SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
 SCRATCH = tempfile.TemporaryDirectory()
 TRY = pathlib.Path(SCRATCH.name, "try.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
@@ -103,6 +105,8 @@ def check_files():
                     wrong.append(f"{where}: another room's private header")
                 if room in RUNTIME and name in ("stdio.h", "locale.h", "math.h"):
                     wrong.append(f"{where}: not in the runtime")
+            if path.suffix == ".h" and room in RUNTIME:
+                wrong.extend(f"{path.relative_to(SOURCE)}: {line}: not HIDDEN" for line in SHOWN.findall(path.read_text()))
 
 
 def check_rooms():
