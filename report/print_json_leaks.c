@@ -106,7 +106,7 @@ void json_leaks(struct json *j, struct report *r)
 
 void json_leak_check(struct json *j, const struct image *image)
 {
-    static const char *const names[] = {"not_asked", "found", "no_memory", "sandbox", "busy", "unknown"};
+    static const char *const names[] = {"not_asked", "found", "no_memory", "sandbox", "busy", "no_proc", "unknown"};
     static_assert(countof(names) == LEAKS_CHECK_COUNT + 1, "each has its name");
 
     put_text(j, "leak_check", names[image->leak_check]);

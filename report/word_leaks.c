@@ -40,6 +40,7 @@ const char *leak_check_words(const struct report *r, const struct image *image)
         [LEAKS_NO_MEMORY] = "there was no memory to look for them",
         [LEAKS_SANDBOX] = "in a sandbox it could not be asked what is mapped",
         [LEAKS_BUSY] = "a thread would not leave the allocator",
+        [LEAKS_NO_PROC] = "no file of /proc could be opened: too many are open, or it is not there",
         [LEAKS_CHECK_COUNT] = "for a reason that this rtcheck does not know",
     };
     static_assert(countof(why) == LEAKS_CHECK_COUNT + 1, "each has its words");

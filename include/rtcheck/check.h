@@ -194,7 +194,8 @@ enum {
                           /* handler that interrupted a check */
     RTC_NO_MEMORY = -2,   /* none for the search */
     RTC_SANDBOX = -3,     /* the program may not ask any more what it has mapped */
-    RTC_BUSY = -4         /* a thread, or who was interrupted by this handler, would not leave the allocator */
+    RTC_BUSY = -4,        /* a thread, or who was interrupted by this handler, would not leave the allocator */
+    RTC_NO_PROC = -5      /* no file of /proc could be opened: too many are open, or it is not there */
 };
 
 struct rtc_leak_sum {

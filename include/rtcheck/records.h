@@ -243,6 +243,7 @@ enum leak_check {
     LEAKS_NO_MEMORY = 2,   /* no: there was none for it */
     LEAKS_SANDBOX = 3,     /* no: the process may not ask what it has mapped */
     LEAKS_BUSY = 4,        /* no: a thread would not leave the allocator */
+    LEAKS_NO_PROC = 5,     /* no: no file of /proc could be opened */
     LEAKS_CHECK_COUNT
 };
 

@@ -42,7 +42,7 @@ static COLD bool is_of_unknown(uintptr_t start, uintptr_t end)
     struct unknown u = {start, end, false};
     uint32_t threads = os_threads(), known = threads_alive();
     return threads > known && threads - known <= UNKNOWN_LOOKED_AT && !os_on_alternate_stack() &&
-           os_each_thread(look_at_thread, &u) && u.found;
+           !os_each_thread(look_at_thread, &u) && u.found;
 }
 
 /* Main's control block lies elsewhere; its stack has a name. */

@@ -125,7 +125,10 @@ static struct rtc_leak_sum sum_of(const struct leaks_now *now, enum reach first,
 
 static int refusal(enum leak_check result)
 {
-    return result == LEAKS_NO_MEMORY ? RTC_NO_MEMORY : result == LEAKS_SANDBOX ? RTC_SANDBOX : RTC_BUSY;
+    return result == LEAKS_NO_MEMORY ? RTC_NO_MEMORY
+           : result == LEAKS_SANDBOX ? RTC_SANDBOX
+           : result == LEAKS_NO_PROC ? RTC_NO_PROC
+                                     : RTC_BUSY;
 }
 
 EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room);

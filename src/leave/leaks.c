@@ -184,10 +184,17 @@ static bool keep_result(struct check *c)
     return (c->now && !c->now->tell) || written_put(c);
 }
 
+/* What could not be had, or asked. */
+static enum leak_check refused(int err)
+{
+    return err == -ENOMEM ? LEAKS_NO_MEMORY : os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_PROC;
+}
+
 static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
 {
-    if (!(caller ? world_stop(&c->world, caller) : world_of_the_dead(&c->world)))
-        return os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_MEMORY;
+    int err = caller ? world_stop(&c->world, caller) : world_of_the_dead(&c->world);
+    if (err)
+        return refused(err);
     if (caller && !threads_all_outside())
         return LEAKS_BUSY;
     threads_wipe_stale();
@@ -200,9 +207,9 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
     };
-    int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
+    err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
     if (err)
-        return err == -ENOMEM ? LEAKS_NO_MEMORY : LEAKS_SANDBOX;
+        return refused(err);
     apart_view_add(&c->heap, &c->roots);
     for (uint32_t i = 0; i < HELD_MAX; i++)
         roots_add_words(&c->roots, &held[i], c->world.thread[0].number);

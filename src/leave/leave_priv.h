@@ -53,15 +53,15 @@ struct world {
 
 /*
  * Stops all other threads, by a signal, until world_go_on.  Bounded: who keeps the signal out, or does
- * not run for too long, stays unheard.  false: there is no memory for it, or threads cannot be asked
+ * not run for too long, stays unheard.  -errno: there is no memory for it, or threads cannot be asked
  * for.  `caller`: what counts of the calling thread.
  */
-bool world_stop(struct world *w, const struct caller *caller);
+int world_stop(struct world *w, const struct caller *caller);
 void world_go_on(struct world *w);
 /* From now on they wait for so long at most. */
 void world_go_on_in(uint64_t ns);
 /* The same when the process is gone, and nobody knows where its threads were. */
-bool world_of_the_dead(struct world *w);
+int world_of_the_dead(struct world *w);
 
 #define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
 #define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */

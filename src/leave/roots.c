@@ -256,6 +256,8 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
     struct search s = {.all = all, .w = w};
     s.given = hints_roots(&s.given_count);
     *all = (struct roots){.room = most_roots(&s)};
+    if (!all->room)
+        return -EPERM; /* it cannot be asked */
     all->bytes = align_up(all->room * sizeof *all->root, PAGE_BYTES);
     all->root = os_map(all->bytes);
     if (os_failed(all->root))

@@ -84,15 +84,16 @@ static void add_one(uint32_t tid, void *about)
 }
 
 /* A thread can begin between the two looks: there is room for some. */
-static bool list_threads(struct world *w, const struct caller *caller)
+static int list_threads(struct world *w, const struct caller *caller)
 {
     struct filling f = {w, 16, os_tid()};
-    if (!os_each_thread(count_one, &f.room))
-        return false;
+    int err = os_each_thread(count_one, &f.room);
+    if (err)
+        return err;
     w->bytes = align_up(f.room * sizeof *w->thread, PAGE_BYTES);
     w->thread = os_map(w->bytes);
     if (os_failed(w->thread))
-        return false;
+        return -ENOMEM;
     w->thread[0] = (struct standing){.tid = f.own,
                                      .number = self ? self->number : 0,
                                      .heard = 1,
@@ -169,27 +170,26 @@ static void signal_all(struct world *w)
             i++;
 }
 
-bool world_stop(struct world *w, const struct caller *caller)
+int world_stop(struct world *w, const struct caller *caller)
 {
     *w = (struct world){0};
-    if (!list_threads(w, caller))
-        return false;
-    if (w->count == 1)
-        return true;
+    int err = list_threads(w, caller);
+    if (err || w->count == 1)
+        return err;
     atomic_store(&stop.until, 0);
     stop.first = w->thread;
     stop.end = w->thread + w->count;
     if (!stop.taken &&
-        os_take_signal(OS_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK, &stop.before))
-        return false;
+        (err = os_take_signal(OS_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK, &stop.before)))
+        return err;
     stop.taken = true;
     signal_all(w);
     wait_for_all(w);
     ask_kernel(w);
-    return true;
+    return 0;
 }
 
-bool world_of_the_dead(struct world *w)
+int world_of_the_dead(struct world *w)
 {
     uint32_t count = 1;
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -197,13 +197,13 @@ bool world_of_the_dead(struct world *w)
     *w = (struct world){.bytes = align_up(count * sizeof *w->thread, PAGE_BYTES)};
     w->thread = os_map(w->bytes); /* the first is nobody */
     if (os_failed(w->thread))
-        return false;
+        return -ENOMEM;
     for (struct thread *t = threads_first(); t && w->count + 1 < count; t = t->next)
         if (t->tid && !t->limbo)
             w->thread[++w->count] = (struct standing){
                 .tid = t->tid, .number = t->number, .control_block = t->record->control_block};
     w->unheard = w->count++;
-    return true;
+    return 0;
 }
 
 void world_go_on_in(uint64_t ns)

@@ -276,8 +276,8 @@ bool os_processor_name(char *buffer, size_t room);
 
 /* Calls visit with each name in a folder but those that begin with a dot; -errno: it cannot be read. */
 int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
-/* Calls visit with the tid of each thread of this process; false: they cannot be asked for. */
-bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
+/* Calls visit with the tid of each thread of this process; -errno: they cannot be asked for. */
+int os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
 uint32_t os_threads(void); /* how many there are; 0: it cannot be asked */
 /*
  * The stack pointer of a thread that waits in the kernel; 0: it runs, or is gone.  And: does it keep

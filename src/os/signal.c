@@ -53,10 +53,10 @@ static void visit_thread(const char *name, void *about)
         each->visit((uint32_t)tid, each->about);
 }
 
-bool os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
+int os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
 {
     struct each_thread each = {visit, about};
-    return os_each_name("/proc/self/task", visit_thread, &each) == 0;
+    return os_each_name("/proc/self/task", visit_thread, &each);
 }
 
 uint32_t os_threads(void)

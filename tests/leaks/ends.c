@@ -3,6 +3,7 @@
  */
 /* rtc-build: +ends_exec.c -pthread -Wno-deprecated-declarations */
 #include "ends.h"
+#include "rtcheck/check.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -335,6 +337,16 @@ static void freed_late(void)
     atexit(at_exit);
 }
 
+/* Nobody can be asked who there is, and what there is. */
+static void no_descriptors(void)
+{
+    twin();
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
+    long leaks = rtc_check_leaks(RTC_QUIET, NULL);
+    if (leaks != RTC_NOT_CHECKED && leaks != RTC_NO_PROC)
+        abort();
+}
+
 /* ---- children ------------------------------------------------------------------------------------ */
 
 static void children(void)
@@ -387,7 +399,7 @@ static const struct end others[] = {
     {"by_another", by_another}, {"main_first", main_first}, {"closed", closed},
     {"freed_late", freed_late}, {"children", children}, {"quick", quick}, {"hammer", hammer},
     {"creating", creating}, {"back_soon", back_soon}, {"coroutine", coroutine}, {"sparse", sparse},
-    {"starved", starved}, {NULL, NULL},
+    {"starved", starved}, {"no_descriptors", no_descriptors}, {NULL, NULL},
 };
 
 static const struct end *find(const struct end *e, const char *name)

@@ -191,6 +191,7 @@ static void test_not_known(void **state)
         {LEAKS_NO_MEMORY, false, "process 2000000001 (prog1): leaks are not known: there was no memory to look for them\n"},
         {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox it could not be asked what is mapped\n"},
         {LEAKS_BUSY, false, "leaks are not known: a thread would not leave the allocator\n"},
+        {LEAKS_NO_PROC, false, "leaks are not known: no file of /proc could be opened: too many are open, or it is not there\n"},
         {LEAKS_CHECK_COUNT + 3, false, "leaks are not known: for a reason that this rtcheck does not know\n"},
         {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n"},
         {LEAKS_NOT_ASKED, false, NULL},
