@@ -19,11 +19,8 @@
  */
 #include "mapped_young.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
-#define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
-#define REGIONS_LEAST 1024u
 #define PATIENCE_NS 100000000u /* with who holds the lock */
 
 struct map map = {.lock = LOCK_INIT(RANK_MAPS)};
@@ -93,56 +90,7 @@ void map_put(const struct map_region *r)
         map.sum->flags |= MAP_SUM_FULL;
 }
 
-ALWAYS_INLINE void note_bytes(void)
-{
-    struct map_sum *sum = map.sum;
-    uint64_t bytes = map.maps.called_bytes + young.bytes;
-    atomic_store_explicit(&sum->bytes, bytes, memory_order_relaxed);
-    if (unlikely(bytes > atomic_load_explicit(&sum->peak_bytes, memory_order_relaxed)))
-        atomic_store_explicit(&sum->peak_bytes, bytes, memory_order_relaxed);
-}
-
-/* ---- beginning ---------------------------------------------------------------------------------- */
-
-/* Storage, and behind it room for what becomes of the leaves' copies. */
-static bool make_room(uint32_t regions)
-{
-    size_t bytes = align_up(maps_bytes(regions), PAGE_BYTES);
-    char *at = os_map(bytes + align_up(bytes / sizeof(struct map_leaf) * sizeof map.copy[0], PAGE_BYTES));
-    if (os_failed(at))
-        return false;
-    maps_init(&map.maps, at, bytes);
-    map.copy = (struct segment **)(void *)(at + bytes);
-    return true;
-}
-
-static void begin(void)
-{
-    uint32_t regions = REGIONS_MOST;
-    while (!map.copy && !make_room(regions) && regions > REGIONS_LEAST)
-        regions /= 8;
-    if (!map.copy)
-        maps_init(&map.maps, NULL, 0); /* there is room for nothing */
-    else
-        memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
-    young_forget();
-    map_take_sum(0);
-    if (!map_read_all())
-        map.sum->flags |= MAP_SUM_KNOWN;
-    map.copied = true;
-    atomic_store(&map.begun, true);
-    atomic_store(&map.ready, true);
-}
-
-/* In a forked child: the copy was its parent's. */
-static void begin_again(void)
-{
-    map.copied = true;
-    map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
-    note_bytes();
-    map_copy_all();
-    young_copy_again();
-}
+/* ---- the lock ------------------------------------------------------------------------------------ */
 
 static bool take_lock(void)
 {
@@ -161,9 +109,9 @@ static COLD bool take_map_slowly(bool taken)
         return false;
     }
     if (!atomic_load(&map.ready))
-        begin();
+        map_begin();
     else if (!map.copied)
-        begin_again();
+        map_begin_again();
     return true;
 }
 
@@ -178,7 +126,7 @@ ALWAYS_INLINE bool take_map(void)
 
 ALWAYS_INLINE void give_map(void)
 {
-    note_bytes();
+    map_note_bytes();
     if (unlikely(map.maps.changed))
         map_copy_changed();
     lock_drop_only(&map.lock);
@@ -201,29 +149,6 @@ void map_leave(struct section *s)
 {
     give_map();
     section_end(s);
-}
-
-/* It was being changed, and is made anew. */
-static void forget(void)
-{
-    maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
-    atomic_store(&map.ready, false);
-    map.copied = false;
-}
-
-void mapped_abandon(void)
-{
-    if (lock_is_mine(&map.lock))
-        forget();
-}
-
-void mapped_after_fork(void)
-{
-    if (atomic_load(&map.lock.word))
-        forget(); /* by somebody of the parent's */
-    map.copied = false;
-    lock_reset(&map.lock);
-    atomic_store(&map.held_up, false);
 }
 
 /* ---- calls -------------------------------------------------------------------------------------- */

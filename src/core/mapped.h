@@ -8,7 +8,7 @@
 #include "pool.h"
 #include "unwinder.h"
 
-/* ---- mapped.c: what is mapped, and by whom --------------------------------------------------------------- */
+/* ---- mapped*.c: what is mapped, and by whom -------------------------------------------------------------- */
 
 #define MAPPED_KEPT 8u
 

@@ -2,6 +2,7 @@
  * mapped_priv.h - what the files of the map of what is mapped share.
  *
  *   mapped.c         the map, and what each call does to it
+ *   mapped_begin.c   where it comes from
  *   mapped_young.*   what was mapped last
  *   mapped_copy.c    their copy in the run file
  *   mapped_kernel.c  what the kernel says, compared with it
@@ -50,6 +51,11 @@ void map_take_out(uint64_t start, uint64_t end);
 /* Inside a section, with the lock and a map that has everything, and is of this image; false: not now. */
 bool map_enter(struct section *s);
 void map_leave(struct section *s);
+
+/* ---- mapped_begin.c ----------------------------------------------------------------------------- */
+
+void map_begin(void);       /* it is not ready: made, or made anew */
+void map_begin_again(void); /* in a forked child: the copy was its parent's */
 
 /* ---- mapped_copy.c ------------------------------------------------------------------------------ */
 

@@ -30,6 +30,15 @@ void young_copy_again(void);
 void young_forget(void);
 struct segment *young_take_copy(void); /* NULL: there is no room */
 
+ALWAYS_INLINE void map_note_bytes(void)
+{
+    struct map_sum *sum = map.sum;
+    uint64_t bytes = map.maps.called_bytes + young.bytes;
+    atomic_store_explicit(&sum->bytes, bytes, memory_order_relaxed);
+    if (unlikely(bytes > atomic_load_explicit(&sum->peak_bytes, memory_order_relaxed)))
+        atomic_store_explicit(&sum->peak_bytes, bytes, memory_order_relaxed);
+}
+
 /* What stands in the copy from now on: nothing, if it is that. */
 ALWAYS_INLINE void young_write(uint32_t place, const struct map_region *r)
 {
