@@ -157,7 +157,6 @@ static void map_take(const struct segment *s, struct now *now)
 
     if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0)
         return;
-    now->has_maps = true;
     now->mapped_bytes = atomic_load_explicit(&sum->bytes, memory_order_relaxed);
 }
 
@@ -194,6 +193,7 @@ static void segment_take(const struct segment *s, uint64_t offset, struct chunks
 static void header_take(struct image *image, const struct image_header *h, struct now *now)
 {
     image_update(image, h);
+    now->is_partial = image->flags & IMAGE_METADATA_PRIVATE;
     now->peak_bytes = image->peak_bytes;
     now->shadow_bytes = image->segment_bytes + atomic_load_explicit(&h->pc_bytes, memory_order_relaxed);
     now->baf = image->bad_frees[LOST_BAD];

@@ -68,6 +68,8 @@ static double seconds_of(const struct report *r, const struct now *now)
     return now->time_ns > start ? (double)(now->time_ns - start) / 1e9 : 0;
 }
 
+#define INCOMPLETE " (the run file is full: some of it is missing)\n"
+
 static void row_put(const struct report *r, const struct image *image, const struct now *now, const char *event,
                     FILE *out)
 {
@@ -85,7 +87,7 @@ static void row_put(const struct report *r, const struct image *image, const str
     size_column(out, true, now->mapped_bytes);
     fprintf(out, " %6llu  ", (unsigned long long)now->errors);
     text_put(out, program_name(image));
-    fputs(now->is_damaged ? " (damaged: some of it is missing)\n" : "\n", out);
+    fputs(now->is_damaged ? " (damaged: some of it is missing)\n" : now->is_partial ? INCOMPLETE : "\n", out);
 }
 
 /* ---- as objects ---------------------------------------------------------------------------- */
@@ -94,6 +96,7 @@ static void values_json(struct json *j, const struct now *now)
 {
     put_flag(j, "one_moment", now->is_moment);
     put_flag(j, "damaged", now->is_damaged);
+    put_flag(j, "incomplete", now->is_partial);
     put_known(j, "blocks_live", now->use_known, now->blocks);
     put_known(j, "bytes_live", now->use_known, now->bytes);
     put_number(j, "bytes_peak", now->peak_bytes);

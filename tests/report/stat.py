@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -116,6 +117,22 @@ def as_the_program_has_it(how):
         p.end()
         return '%d variables' % len(same)
     return check
+
+
+def incomplete(stage):
+    """Of a process whose file is full some is missing, and its rows say so."""
+    code = 'import sys; x = [bytes(513) for _ in range(%d)]; print("done", flush=True); sys.stdin.read()'
+    for blocks in 1000, 300000:
+        env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_POOL_DIR': stage.room(), 'RTCHECK_OPTIONS': 'quiet'}
+        p = subprocess.Popen([sys.executable, '-SEc', code % blocks], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
+        must(p.stdout.readline() == b'done\n', 'it did not start')
+        rows, status, err = stat(stage, '-n', '1', str(p.pid))
+        table = subprocess.run([stage.rtcheck, 'stat', '-n', '1', str(p.pid)], env=clean_environment(), capture_output=True, text=True).stdout
+        p.communicate()
+        must(status == 0 and rows[0]['incomplete'] == (blocks > 1000) and rows[0]['blocks_live'] > blocks, rows, err)
+        must((' (the run file is full: some of it is missing)\n' in table) == (blocks > 1000), table)
 
 
 def child(stage):
@@ -308,6 +325,6 @@ def refusals(stage):
 
 if __name__ == '__main__':
     main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
-          ('inside_by_hand', as_the_program_has_it('hand')), ('child', child), ('by_exec', by_exec), ('ends', ends),
+          ('inside_by_hand', as_the_program_has_it('hand')), ('incomplete', incomplete), ('child', child), ('by_exec', by_exec), ('ends', ends),
           ('killed', killed), ('gone', gone), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words), ('headless', headless),
           ('moments', moments), ('refusals', refusals)])
