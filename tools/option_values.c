@@ -59,7 +59,7 @@ static const struct {
     uint64_t least, most;
 } range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
               [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
-              [KIND_NUMBER] = {0, 1000000}};
+              [KIND_NUMBER] = {0, 1000000}, [KIND_PAIRS] = {0, MEASURE_MOST}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -173,8 +173,9 @@ static const char *const wishes[] = {
     [KIND_LEAK_CHECK] = "no, summary, table, yes or full",
     [KIND_RESOLUTION] = "low, med or high",
     [KIND_LEAK_KINDS] = "all, none, or some of definite,indirect,possible,reachable,mapped",
+    [KIND_PAIRS] = "a number from 0 to 255",
 };
-static_assert(countof(wishes) == KIND_LEAK_KINDS + 1, "one for each kind");
+static_assert(countof(wishes) == KIND_PAIRS + 1, "one for each kind");
 
 const char *value_wish(int kind)
 {
@@ -209,6 +210,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     case KIND_LIMIT:
     case KIND_CALLERS:
     case KIND_NUMBER:
+    case KIND_PAIRS:
     case KIND_MATCH:
         return parse_ranged(kind, given, &number) && give_number(number, out, room);
     case KIND_BYTE:

@@ -163,6 +163,7 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
         [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",
         [KIND_FORMAT] = "=WORD", [KIND_TOOL] = "=WORD", [KIND_ANNOTATE] = "=WORD", [KIND_MAP] = "=FROM=TO",
+        [KIND_PAIRS] = "=N",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);

@@ -35,6 +35,7 @@ enum option_kind {
     KIND_LEAK_CHECK,
     KIND_RESOLUTION,
     KIND_LEAK_KINDS,
+    KIND_PAIRS,
 };
 
 /* ---- option_values.c: each returns false for text that is not of the kind ------------------ */

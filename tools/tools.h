@@ -392,7 +392,7 @@ int start_error(struct started *s);
 
 /* ---- measure.c: --measure -------------------------------------------------------------------- */
 
-#define MEASURE_MOST 255u /* pairs: options.def */
+#define MEASURE_MOST 255u /* pairs: PAIRS of options.def */
 
 struct measuring {
     struct measured told;

@@ -181,6 +181,16 @@ def asked_for(stage):
     must(done.stderr == 'err\n', done.stderr)
 
 
+def asked_wrongly(stage):
+    """The command's words are those of what is to be given."""
+    for word in ('256', '-1', 'x', 'no', ''):
+        done = subprocess.run([stage.rtcheck, 'run', '--measure=' + word, 'true'], stdin=subprocess.DEVNULL, capture_output=True,
+                              env=clean_environment(), text=True, timeout=50)
+        must(done.returncode == 125 and done.stderr == "rtcheck: option measure: '%s' is not a number from 0 to 255\n" % word, done)
+    told = subprocess.run([stage.rtcheck, '--help'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
+    must('  --measure=N  ' in told and '  --counters=EVENT,...' in told, told)
+
+
 def unchecked(stage):
     """A program that cannot be checked is not measured, which is said."""
     done = subprocess.run([stage.rtcheck, 'run', '--measure=2', '--allow-unchecked', stage.program('launcher/static')],
@@ -206,4 +216,4 @@ def not_at_all(stage):
 
 
 main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal,
-                                asked_to_end, kept, asked_for, unchecked, not_at_all)])
+                                asked_to_end, kept, asked_for, asked_wrongly, unchecked, not_at_all)])

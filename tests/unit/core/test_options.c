@@ -63,6 +63,7 @@ enum where { L, R };
 #define OTHER_PATH(initial) "/some/where"
 #define OTHER_PATHS(initial) "x"
 #define OTHER_NAMES(initial) "task-clock"
+#define OTHER_PAIRS(initial) "7"
 #define OTHER_GEN(initial) "all"
 #define OTHER_NUMBER(initial) "21"
 #define OTHER_BYTE(initial) "17"
