@@ -62,6 +62,7 @@ void next_resolve(void)
     LOOK_UP(shmat);
     LOOK_UP(shmdt);
     LOOK_UP(sbrk);
+    LOOK_UP(__sbrk);
     LOOK_UP(brk);
     LOOK_UP(madvise);
     LOOK_UP(posix_madvise);

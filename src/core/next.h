@@ -50,6 +50,7 @@ struct next {
     void *(*shmat)(int, const void *, int);
     int (*shmdt)(const void *);
     void *(*sbrk)(intptr_t);
+    void *(*__sbrk)(intptr_t);
     int (*brk)(void *);
     int (*madvise)(void *, size_t, int);
     int (*posix_madvise)(void *, size_t, int);

@@ -14,7 +14,7 @@ static struct range between(uintptr_t low, uintptr_t high)
 /* As libc has it; who calls the kernel may have moved it behind its back. */
 static uintptr_t libcs_break(void)
 {
-    return (uintptr_t)MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(0));
+    return (uintptr_t)next_sbrk(0);
 }
 
 static uintptr_t current_break(void)

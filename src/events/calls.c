@@ -83,11 +83,18 @@ EXPORT int rtc_shmdt(const void *shmaddr)
 EXPORT void *sbrk(intptr_t increment)
 {
     if (!increment && !is_armed(RTC_EVENT_SBRK))
-        return NEXT(sbrk)(0);
+        return next_sbrk(0);
     return change_break_by(ORIGIN(SBRK), increment);
 }
 
-EXPORT void *__sbrk(intptr_t increment) SAME(sbrk);
+/* The next sbrk may be one that goes on by this name: tcmalloc's does. */
+void *__sbrk(intptr_t increment);
+EXPORT void *__sbrk(intptr_t increment)
+{
+    if (making.type == RTC_EVENT_SBRK)
+        return NEXT(__sbrk)(increment);
+    return change_break_by(ORIGIN(SBRK), increment);
+}
 
 EXPORT void *rtc_sbrk(intptr_t increment)
 {

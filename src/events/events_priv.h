@@ -163,6 +163,12 @@ void making_left(const struct jump *j);
         result;                                                                              \
     })
 
+/* Who stands between us and libc is called, and may come back by __sbrk, on its own way there. */
+ALWAYS_INLINE void *next_sbrk(intptr_t increment)
+{
+    return MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(increment));
+}
+
 /* The call alone, without libc; -1 or a result, as a long. */
 long raw_call(uint32_t type, const union rtc_event *e);
 uintptr_t raw_break(void);

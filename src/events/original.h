@@ -27,7 +27,7 @@ ALWAYS_INLINE void *original_pointer(uint32_t type, const union rtc_event *e)
         return NEXT(mremap)(e->mremap.address, e->mremap.old_size, e->mremap.new_size,
                             e->mremap.flags, e->mremap.new_address);
     case RTC_EVENT_SHMAT: return NEXT(shmat)(e->shmat.shmid, e->shmat.shmaddr, e->shmat.shmflg);
-    default: return NEXT(sbrk)(e->sbrk.increment);
+    default: return next_sbrk(e->sbrk.increment);
     }
 }
 

@@ -38,6 +38,12 @@ def huge_segment(stage):
     must((run.status, run.out) == (0, b'there %d\n' % (2 << 20)), run.status, run.out, run.err[-1000:])
 
 
+def by_another_name(stage):
+    """What stands between us and libc, and goes on by __sbrk, comes there."""
+    run = Run(stage, ['/bin/true'], how='hand', env={'LD_PRELOAD': stage.program('events/sbrks.so')}).wait()
+    must((run.status, run.out) == (0, b'moved\n'), run.status, run.out, run.err[-1000:])
+
+
 def fixed_place(stage):
     """A program that is not position-independent finds the runtime, and does without it."""
     room = stage.room()
@@ -54,7 +60,7 @@ if __name__ == '__main__':
     main([('rows_by_hand', rows('hand')), ('rows_by_launcher', rows('launcher')),
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
           ('absent', absent('events/contract')), ('header', header('event.h')), ('fixed_place', fixed_place),
-          ('huge_segment', huge_segment),
+          ('huge_segment', huge_segment), ('by_another_name', by_another_name),
           ('overridden_calls', program('overrides', says=b'said\n')),
           ('external_events', program('overrides', 'tell', says=b'said\n')),
           ('libraries', program('libraries', 'events/do_load.so', says=b'loaded\n'))])
