@@ -72,6 +72,8 @@ static void read_command(struct image_header *h)
         os_close(fd);
     h->argv_bytes = n > 0 ? (uint32_t)n : 0;
     h->argv[h->argv_bytes] = '\0';
+    if (n > 0 && h->argv[n - 1]) /* cut, or by a program that writes over it */
+        h->argv_bytes++;
     for (uint32_t i = 0; i < h->argv_bytes; i++)
         h->argc += !h->argv[i];
 }

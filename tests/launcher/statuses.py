@@ -374,6 +374,16 @@ def findings_of_children(stage):
     must(' duplicate free of a 40-byte block\n' in later[1], later)
 
 
+def long_commands(stage):
+    """Of a command that is longer than there is room in the run file its beginning is known, and all it does."""
+    faulty = stage.program('launcher/faulty')
+    before = len('\0'.join((faulty, '0', 'kill', '', '')))
+    for bytes_ in 2046, 2047, 2048, 100000:
+        got = run(stage, faulty, '0', 'kill', 'x' * (bytes_ - before))
+        expect(got, -signal.SIGKILL, '1 problem')
+        must('damaged' not in got[2] and ' 0 kill xxxx' in got[2], got[2])
+
+
 def json_file(stage):
     path = stage.room() + '/report.json'
     must(run(stage, '-q', '--json', path, 'sh', '-c', 'exit 5')[0] == 5 and os.path.exists(path),
@@ -435,4 +445,4 @@ if __name__ == '__main__':
         own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, missing_library,
         as_root,
-        log_file, quiet, kept, findings, findings_of_children, json_file, small_files, full_pipe, nobody_listens, by_verb)])
+        log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, nobody_listens, by_verb)])
