@@ -230,13 +230,16 @@ void leaks_hear(bool at_end);
 /* The image says goodbye itself. */
 void vigil_end(void);
 
-/* ---- finish.c ----------------------------------------------------------------------------------------- */
+/* ---- reporter.c --------------------------------------------------------------------------------------- */
 
 /* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
 int report_by_hand(void); /* the status that findings have the program end with; 0: its own */
 void reporter_look(void);
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);
+
+/* ---- finish.c ----------------------------------------------------------------------------------------- */
+
 /* The check at the end is made now, and not again; true: some are lost.  false also when it was made. */
 bool leave_check_early(void);
 

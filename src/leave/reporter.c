@@ -1,0 +1,221 @@
+/*
+ * reporter.c - by hand the reporter, at the end and in mid-run.
+ *
+ * It is a program of its own, `rtcheck report --end FILE`, found beside our library.  It is started so
+ * that the program cannot notice: cloned in our memory with all signals blocked, from a child that itself
+ * ends at once, so that it is nobody's SIGCHLD and no waitpid finds it; without our LD_PRELOAD.  We wait
+ * for its word in the run header, bounded.
+ */
+#include "leave_priv.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REPORT_WAIT_NS 30000000000ull
+#define POLL_NS 50000000ull
+#define STACK_BYTES 65536ul
+
+struct start {
+    char path[1024]; /* of the reporter */
+    char *argv[6];
+    char **envp;
+    char *second_stack;
+    uint32_t pid; /* of the reporter, once it is there */
+    bool failed;
+};
+
+/* ---- the reporter's process ----------------------------------------------------------------- */
+
+static int become_reporter(void *argument)
+{
+    struct start *s = argument;
+    s->pid = os_pid();
+    sigset_t none;
+    sigemptyset(&none);
+    for (int sig = 1; sig < NSIG; sig++)
+        os_restore_action(sig, &(struct os_action){0}); /* of this process only: they are not shared */
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    next.syscall(SYS_execve, s->path, s->argv, s->envp);
+    s->failed = true;
+    os_exit_now(127);
+}
+
+/* Starts the reporter and ends, so that the reporter is an orphan from the beginning. */
+static int between(void *argument)
+{
+    struct start *s = argument;
+    if (clone(become_reporter, s->second_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s) < 0)
+        s->failed = true;
+    os_exit_now(0);
+}
+
+static bool find_reporter(char *out, size_t room)
+{
+    const char *given = getenv("RTCHECK_REPORTER");
+    Dl_info us;
+    struct text t = text_begin(out, room);
+    if (given) {
+        text_put(&t, given);
+        text_end(&t);
+    } else if (dladdr((void *)(uintptr_t)&leave_finish, &us) && us.dli_fname) {
+        const char *slash = strrchr(us.dli_fname, '/');
+        text_put_n(&t, us.dli_fname, slash ? (size_t)(slash - us.dli_fname) : 0);
+        text_put(&t, "/../bin/rtcheck");
+        text_end(&t);
+    } else {
+        return false;
+    }
+    struct stat st;
+    return os_stat(out, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
+}
+
+/* environ without LD_PRELOAD, in *bytes of our own memory. */
+static char **reporters_environment(size_t *bytes)
+{
+    size_t n = 0, kept = 0;
+    while (environ && environ[n])
+        n++;
+    *bytes = align_up((n + 1) * sizeof(char *), PAGE_BYTES);
+    char **copy = os_map(*bytes);
+    if (os_failed(copy))
+        return NULL;
+    for (size_t i = 0; i < n && environ[i]; i++)
+        if (!text_starts(environ[i], "LD_PRELOAD="))
+            copy[kept++] = environ[i];
+    return copy;
+}
+
+static void wait_for_report(const struct start *s)
+{
+    struct run_header *run = run_header();
+    for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
+        if (atomic_load_explicit(&run->reported, memory_order_acquire) ||
+            os_process_gone(s->pid))
+            return;
+        os_wait(&run->reported, 0, POLL_NS, true);
+    }
+}
+
+static bool start_reporter(struct start *s)
+{
+    size_t bytes;
+    char *stacks = os_map(2 * STACK_BYTES);
+    s->failed = false;
+    s->envp = reporters_environment(&bytes);
+    if (os_failed(stacks) || !s->envp)
+        return false;
+    s->second_stack = stacks + STACK_BYTES;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int pid = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
+    if (pid > 0)
+        waitpid(pid, NULL, __WCLONE);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pid > 0) { /* both are in memory of their own by now */
+        os_unmap(stacks, 2 * STACK_BYTES);
+        os_unmap(s->envp, bytes);
+    }
+    return pid > 0 && !s->failed;
+}
+
+/* ---- by hand -------------------------------------------------------------------------------- */
+
+static struct stat stderr_at_start;
+static bool stderr_known;
+
+static void __attribute__((constructor)) remember_stderr(void)
+{
+    stderr_known = os_stat_fd(2, &stderr_at_start) == 0;
+}
+
+/* The lines that we ever write ourselves: only to what was stderr when the program started. */
+static void say(const char *what, const char *which)
+{
+    struct stat now;
+    if (os_sandboxed() || !stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
+        now.st_ino != stderr_at_start.st_ino)
+        return;
+    char line[1200];
+    struct text t = text_begin(line, sizeof line);
+    text_put(&t, "rtcheck: ");
+    text_put(&t, what);
+    text_put(&t, which);
+    text_put(&t, "\n");
+    os_write(2, line, (size_t)(text_end(&t) - line));
+}
+
+/* The first image speaks for the run; a child only when the first is gone. */
+static bool speaks_for_the_run(void)
+{
+    uint32_t first = atomic_load(&run_areas()[1].pid);
+    return image()->image == 1 || (first && os_process_gone(first));
+}
+
+static char report_name[] = "rtcheck", report_verb[] = "report";
+
+void report_check_by_hand(const struct leaks_now *now)
+{
+    static struct start s;
+    static char check[] = "--check", number[16];
+    struct text t = text_begin(number, sizeof number);
+    text_decimal(&t, image()->image);
+    text_end(&t);
+    s.argv[0] = report_name;
+    s.argv[1] = report_verb;
+    s.argv[2] = check;
+    s.argv[3] = number;
+    s.argv[4] = (char *)(uintptr_t)run_path();
+    if (os_sandboxed() || !find_reporter(s.path, sizeof s.path) || !start_reporter(&s))
+        return;
+    struct run_header *run = run_header();
+    uint32_t seen = atomic_load(&run->checks_told);
+    for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
+        if (atomic_load_explicit(&now->record->told, memory_order_acquire) || os_process_gone(s.pid))
+            return;
+        os_wait(&run->checks_told, seen, POLL_NS, true);
+        seen = atomic_load(&run->checks_told);
+    }
+}
+
+static struct start reporter;
+static bool reporter_known;
+
+/* The loader is asked: not by who outlives a program that may have ended in the midst of it. */
+void reporter_look(void)
+{
+    reporter_known = reporter_known || find_reporter(reporter.path, sizeof reporter.path);
+}
+
+int report_by_hand(void)
+{
+    struct start *s = &reporter;
+    if (!run_header() && !rt.by_launcher && image()->image == 0)
+        say("not recorded: no run file could be made", "");
+    if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
+        return 0;
+    static char end[] = "--end";
+    s->argv[0] = report_name;
+    s->argv[1] = report_verb;
+    s->argv[2] = end;
+    s->argv[3] = (char *)(uintptr_t)run_path();
+    if (!os_sandboxed())
+        reporter_look();
+    if (!os_sandboxed() && reporter_known && start_reporter(s))
+        wait_for_report(s);
+    else
+        say("no reporter could be started: rtcheck report ", run_path());
+    return (int)(atomic_load(&run_header()->status_asked) & 0xff);
+}
+
+void leave_cut(void)
+{
+    say("the run file was made shorter while the program ran, which cannot go on: ", run_path());
+}
