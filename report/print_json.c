@@ -114,6 +114,7 @@ static void print_limits(struct json *j, const struct image *image)
         {IMAGE_SANDBOXED, "sandboxed"},
         {IMAGE_INHERITED_UNSURE, "inherited_unsure"},
         {IMAGE_METADATA_PRIVATE, "metadata_private"},
+        {IMAGE_HANDLER_STARVED, "handler_starved"},
     };
 
     open_array(j, "limits");

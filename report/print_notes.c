@@ -91,6 +91,8 @@ static void note_flags(const struct report *r, struct notes *notes)
          "not sure what it had from its parent: frees of such blocks were believed"},
         {IMAGE_SANDBOXED, false,
          "entered a sandbox: only system calls in use before it were made since"},
+        {IMAGE_HANDLER_STARVED, true,
+         "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
     };
 
     for (size_t i = 0; i < countof(said); i++) {

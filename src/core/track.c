@@ -68,8 +68,10 @@ ALWAYS_INLINE uint32_t class_for(const struct order *o)
 static void *alloc_in_handler(struct order *o)
 {
     void *p = slab_take_in_handler(o->request, o->align);
-    if (!p)
+    if (!p) {
+        image_flag(IMAGE_HANDLER_STARVED);
         return NULL;
+    }
     struct found f = pool_find(p);
     uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
     if (go && atomic_load_explicit(&f.head->epoch, memory_order_acquire) == go) {

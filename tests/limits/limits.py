@@ -245,6 +245,16 @@ def strict(stage):
         must(report.in_control and report.allocs > blocks, how, 'only', report.allocs, 'seen')
 
 
+def starved(stage):
+    """What is kept for handlers that come in the midst of the allocator ends: that is said, also with -q."""
+    argv = [stage.program('limits/starved')]
+    for options in ([], ['quiet']):
+        run = Run(stage, argv, options=options).wait()
+        must(run.out == b'1 1\n' and run.status == 0, run.out, run.status)
+        must('a signal handler that interrupted malloc or free got no memory' in run.log, run.log)
+        must(run.report.images[0]['limits'] == ['handler_starved'], run.report.images[0]['limits'])
+
+
 # ---- what needs root -----------------------------------------------------------------------
 
 def jail(stage):
@@ -410,7 +420,7 @@ if __name__ == '__main__':
           ('read_only_root', read_only_root), ('no_proc', no_proc),
           ('closed_descriptors', closed_descriptors),
           ('all_descriptors_closed', all_descriptors_closed),
-          ('core_dump', core_dump), ('strict', strict),
+          ('core_dump', core_dump), ('strict', strict), ('starved', starved),
           ('missing_features', missing_features), ('late_losses', late_losses),
           ('failing_calls', failing_calls('launcher')),
           ('failing_calls_by_hand', failing_calls('hand'))] + as_root)

@@ -35,6 +35,11 @@ static void private(struct build *b, uint32_t area)
     build_image_header(b, area)->flags |= IMAGE_METADATA_PRIVATE;
 }
 
+static void starved(struct build *b, uint32_t area)
+{
+    build_image_header(b, area)->flags |= IMAGE_HANDLER_STARVED;
+}
+
 static void wrong_frees(struct build *b, uint32_t area)
 {
     build_image_header(b, area)->checks = 0;
@@ -169,6 +174,8 @@ static const struct note_case notes[] = {
              "blocks were believed", false},
     {private, "process 2000000001 (prog1): some records did not fit the run file: what was in use "
               "is not complete", true},
+    {starved, "process 2000000001 (prog1): a signal handler that interrupted malloc or free got no "
+              "memory: little is kept for that", true},
     {wrong_frees, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
      true},
     {unlooked, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
