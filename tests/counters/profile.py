@@ -13,7 +13,7 @@ from harness import SOURCE, Run, main, must
 from contracts import absent, example, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
-ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks')]  # in scenes of their own
+ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks', 'sites_without_end')]  # in scenes of their own
 
 
 def rows(how, most):
@@ -29,6 +29,11 @@ def pool_full(stage):
         resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
 
     rows_hold(stage, 'counters/profile', ['pool_full'], 'hand', preexec_fn=limit)
+
+
+def without_end(stage):
+    """Of millions of blocks; no search for leaks among them."""
+    rows_hold(stage, 'counters/profile', ['sites_without_end'], 'hand', options=['leaks=no'])
 
 
 def hidden(stage):
@@ -62,7 +67,7 @@ def without_recheck(stage):
 
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand', 1700000)), ('rows_by_launcher', rows('launcher', 1000)),
-          ('pool_full', pool_full), ('hidden', hidden), ('without_wiping', without_wiping),
+          ('pool_full', pool_full), ('without_end', without_end), ('hidden', hidden), ('without_wiping', without_wiping),
           ('without_recheck', without_recheck),
           ('absent', absent('counters/profile')), ('header', header('profile.h')),
           ('example', example('profile', '100 blocks taken, 50 given back')),
