@@ -175,6 +175,23 @@ def short_lives(stage):
     must(abs(together - total_of(p)) < 50, 'nobody is missing', together, total_of(p))
 
 
+def too_many(stage):
+    """What comes while the launcher stands still has room for so long only: then it is said how much was not seen."""
+    one = str(min(os.sched_getaffinity(0)))  # each processor has room of its own
+    p = Program(stage, '-T', '0', wrap=['taskset', '-c', one])
+    os.kill(p.process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, p.process.pid, os.WSTOPPED)
+    p.step('v')
+    os.kill(p.process.pid, signal.SIGCONT)
+    rows = p.end()
+    notes = [line for line in p.all if line.startswith('rtcheck: note: --interval: ') and
+             line.endswith(' forks, execs and ends were not seen: too many at a time')]
+    must(len(notes) == 1, p.all[-10:])
+    lost, seen = int(notes[0].split()[3]), sum(row.event == 'fork' for row in rows)
+    must(lost > 100 and 0 < seen < 2000, lost, seen)
+    return '%d of 2000 seen' % seen
+
+
 def unheard(stage):
     """Where threads do not tell at their ends: counted from when we hear of them; n/a, and said, if that is too late."""
     p = Program(stage, '-T', '0', env={'RTCHECK_TEST_WITHOUT': 'inherit-stat'})
@@ -253,5 +270,5 @@ def unread(stage):
 
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
-          ('short_lives', short_lives), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
+          ('short_lives', short_lives), ('too_many', too_many), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
           ('refused', refused), ('unread', unread)])

@@ -8,6 +8,7 @@
  *   m  touches 1000 pages itself
  *   s  starts 20 threads, one after the other, that touch 1000 pages and end
  *   f  forks a child that does the same, and waits for it
+ *   v  has 2000 children, one after the other, that end at once
  *   x  becomes itself again by exec
  *   y  the same by a thread that touches 1000 pages first; z: when the first thread has ended
  * Ends with 5 at the end of its input.
@@ -59,6 +60,17 @@ static void start_child(void)
     if (child == 0) {
         wait_and_touch(NULL);
         _exit(0);
+    }
+}
+
+static void have_many_children(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        pid_t pid = vfork();
+        if (pid == 0)
+            _exit(0);
+        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+            _exit(100);
     }
 }
 
@@ -119,6 +131,9 @@ static void step(char letter, char **argv)
             _exit(0);
         }
         waitpid(child, NULL, 0);
+        break;
+    case 'v':
+        have_many_children();
         break;
     case 'x':
         execv("/proc/self/exe", argv);

@@ -54,6 +54,9 @@ def from_file(stage):
     must(sorted(checked[1:3]) == sorted(checked[3:5]) == [False, True] and checked[1:3] != checked[3:5], log)
     must(told['pairs'] == 2 and abs(told['sure'] - 0.5) < 1e-9, told)
     must(told['ended_otherwise'] == told['ended_otherwise_without'] == 0, told)
+    for name in ('wall_ns', 'cpu_ns', 'max_rss_bytes', 'faults'):
+        v = told[name] # of two ratios the median is between them
+        must(abs(v['ratio'] - (v['low'] + v['high']) / 2) <= 1e-4 * v['high'], name, v)
     must('MEASURED ' in done.stderr and 'what came of' not in done.stderr, done.stderr)
     return 'x%.2f' % told['wall_ns']['ratio']
 
@@ -66,6 +69,19 @@ def from_pipe(stage):
     must(len(log) == 3 and all(line.endswith(' first 2') for line in log), log)
     must('1 pair of runs with the runtime and without, of which nothing is sure\n' in done.stderr, done.stderr)
     must('[' not in done.stderr.split('MEASURED')[1], 'one ratio has no bounds', done.stderr)
+
+
+def left_where_it_was(stage):
+    """What the first run has left unread is for who comes next, however much the others read."""
+    path = stage.room() + '/reads'
+    with open(path, 'w') as f:
+        f.write('#!/bin/sh\necho x >>"$0.log"\nhead -c $(wc -l <"$0.log") >/dev/null\n')
+    os.chmod(path, 0o755)
+    with open(path + '.in', 'w') as f:
+        f.write('abcdefgh')
+    with open(path + '.in') as f:
+        done, told, log = measure(stage, path, pairs=1, stdin=f)
+        must(done.returncode == 0 and len(log) == 3 and os.lseek(f.fileno(), 0, os.SEEK_CUR) == 1, done, log)
 
 
 def from_terminal(stage):
@@ -215,5 +231,5 @@ def not_at_all(stage):
     must('not measured: it ended with 127, as what does not start\n' in done.stderr, done.stderr)
 
 
-main([(f.__name__, f) for f in (from_file, from_pipe, from_terminal, otherwise, bounds, many_processes, by_signal,
+main([(f.__name__, f) for f in (from_file, from_pipe, left_where_it_was, from_terminal, otherwise, bounds, many_processes, by_signal,
                                 asked_to_end, kept, asked_for, asked_wrongly, unchecked, not_at_all)])

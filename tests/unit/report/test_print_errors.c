@@ -499,6 +499,21 @@ static void test_costs(void **state)
              "max rss n/a: not counted by the version that wrote the file\n");
 }
 
+/* Of several processes sums, but for what the largest had in memory. */
+static void test_costs_of_two(void **state)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
+
+    (void)state;
+    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_costs(build_image_header(&b, q.area), COST_CLOCK | COST_RUSAGE);
+    build_image_header(&b, q.area)->max_rss_bytes = 4 << 20;
+    must_say(text_of(&b, (struct print_options){0}),
+             "COST            task clock 24.691 ms (clock_gettime)\n"
+             "                page faults 824 + 2 major, context switches 6 + 4 forced, max rss 8.0 MiB (getrusage)\n");
+}
+
 /* An image that went on by exec counts on in its successor. */
 static void test_costs_of_exec(void **state)
 {
@@ -525,7 +540,7 @@ int main(void)
         cmocka_unit_test(test_before_main),    cmocka_unit_test(test_ends_of_stacks),
         cmocka_unit_test(test_no_module),      cmocka_unit_test(test_processes),
         cmocka_unit_test(test_use),            cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_costs_of_exec),
+        cmocka_unit_test(test_costs_of_two),  cmocka_unit_test(test_costs_of_exec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
