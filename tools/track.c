@@ -323,7 +323,7 @@ static void look(struct tracker *t, enum look what)
     for (size_t i = 0; i < t->rings.event_count; i++)
         on_event(t, &t->rings.events[i], out);
     ended_put(t, what != LOOK_LAST, out);
-    if (what == LOOK_TICK)
+    if (what == LOOK_TICK || (what == LOOK_LAST && t->interval_ms > 0)) /* some go on without the program */
         tick(t, out);
     if (fclose(out) == 0 && bytes > 0 && t->log >= 0 && t->unwritten == 0)
         t->unwritten = text_write(t->log, text, bytes);

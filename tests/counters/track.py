@@ -175,6 +175,17 @@ def short_lives(stage):
     must(abs(together - total_of(p)) < 50, 'nobody is missing', together, total_of(p))
 
 
+def left_behind(stage):
+    """What goes on when the program has ended has a last row of its own, unless no ticks are wanted."""
+    for interval in '100000', '0':
+        run = Run(stage, ['sh', '-c', 'sleep 0.5 >/dev/null 2>&1 & echo $!'], files=False,
+                  options=['counters=page-faults:u,task-clock,instructions:u', 'interval=' + interval]).wait()
+        rows = [Row(line) for line in run.err.decode().splitlines() if line[:1] == ' ' and len(line.split()) == 7 and line.split()[1].isdigit()]
+        last = [(row.event, row.pid) for row in rows if row.event == 'tick']
+        must(last == ([('tick', int(run.out))] if interval != '0' else []), interval, last, run.err)
+        must(rows[-1].event == ('exit' if interval == '0' else 'tick'), run.err)
+
+
 def too_many(stage):
     """What comes while the launcher stands still has room for so long only: then it is said how much was not seen."""
     one = str(min(os.sched_getaffinity(0)))  # each processor has room of its own
@@ -270,5 +281,5 @@ def unread(stage):
 
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
-          ('short_lives', short_lives), ('too_many', too_many), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
+          ('short_lives', short_lives), ('left_behind', left_behind), ('too_many', too_many), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
           ('refused', refused), ('unread', unread)])
