@@ -223,6 +223,7 @@ static int run_program(struct run *r)
     }
     if (bad)
         return bad;
+    signals_let_through(&r->was, &r->keeper);
     keeper_watch(&r->keeper, r->started.pid);
     if (r->counters)
         count_program(r);

@@ -88,6 +88,19 @@ void signals_give_back(const struct signal_state *was)
     sigprocmask(SIG_SETMASK, &was->mask, NULL);
 }
 
+/*
+ * What has come until now came to a program that is not there yet, or has no handler yet: it does to us what it
+ * would have done to that.  Who is ended by it takes the program along, which waits for a word of ours.
+ */
+void signals_let_through(const struct signal_state *was, struct keeper *k)
+{
+    sigset_t set = waited_set();
+    uint64_t of_before = 0;
+    keeper_ask(k, &of_before);
+    sigprocmask(SIG_SETMASK, &was->mask, NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* ---- passing on ------------------------------------------------------------------------------ */
 
 /* Has the keeper got `sig` since this was last asked? */

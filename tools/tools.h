@@ -346,6 +346,8 @@ struct signal_state {
 
 /* Blocks what is forwarded and waited for; no write ends us.  The program gets `was` back by signals_give_back. */
 void signals_begin(struct signal_state *was);
+/* Before the program may go: what has come until now ends or stops us, as it would have done to the program. */
+void signals_let_through(const struct signal_state *was, struct keeper *k);
 /* In the child, before exec: everything as it was. */
 void signals_give_back(const struct signal_state *was);
 

@@ -219,6 +219,18 @@ def before_exec(stage):
         must(status == -signal.SIGTERM, 'trial', i, 'status', status)
 
 
+def while_it_starts(stage):
+    """One to the group that comes before the program is there is not taken for one that it has got."""
+    library = stage.program('launcher/while_it_starts.so')
+    for nth in '1', '2', '3':
+        for name in 'TERM', 'INT', 'WINCH':
+            env = {'LD_PRELOAD': library, 'AT_SOCKETPAIR': nth, 'SIGNAL': str(int(number(name)))}
+            done = subprocess.run([stage.rtcheck, '-q', 'sleep', '0.2'], env={**clean_environment(), **env},
+                                  start_new_session=True, timeout=60)
+            wanted = 0 if nth == '3' or name == 'WINCH' else -number(name)  # there are two pairs
+            must(done.returncode == wanted, 'status', done.returncode, name, 'at', nth)
+
+
 def without_keeper(stage):
     """Where there is no second process, what can be told is."""
     env = {'RTCHECK_TEST_WITHOUT': 'keeper'}
@@ -449,6 +461,6 @@ def idle(stage):
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         to_launcher, to_program, to_group, one_after_the_other, many, by_timeout,
-        by_timeout_in_foreground, by_itself, with_value, to_parent, before_exec, without_keeper,
+        by_timeout_in_foreground, by_itself, with_value, to_parent, before_exec, while_it_starts, without_keeper,
         keyboard, hang_up, stop_and_go_on, stop_program_alone, end_while_stopped, orphans, own_group,
         launcher_killed, idle)])
