@@ -19,20 +19,16 @@ struct parts {
 
 static inline struct parts an_image(struct build *b, uint32_t number)
 {
-    uint32_t area = build_image(b, number, 0, NOBODYS_PID + number, IMAGE_ROOT);
-    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
-    struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
+    struct told_image i = told_image(b, number, 0, "/usr/bin/prog1");
     struct parts p = {
-        area,
-        build_records(b, area, SEGMENT_LEAKS, 200),
-        build_records(b, area, SEGMENT_ROOTS, 4),
-        build_depot(b, area, 0),
+        i.area,
+        build_records(b, i.area, SEGMENT_LEAKS, 200),
+        build_records(b, i.area, SEGMENT_ROOTS, 4),
+        i.depot,
     };
 
-    build_image_header(b, area)->leak_check = LEAKS_FOUND;
-    build_module(m, "/usr/bin/prog1", PROG, 0x10000)->number = 1;
-    build_thread(t, 1, 5, 4)->tid = NOBODYS_PID + number;
-    strcpy(build_thread(t, 3, 0, 0)->name, "worker\x1b");
+    build_image_header(b, i.area)->leak_check = LEAKS_FOUND;
+    strcpy(build_thread(i.threads, 3, 0, 0)->name, "worker\x1b");
     return p;
 }
 

@@ -26,17 +26,15 @@ struct parts {
 
 static struct parts an_image(struct build *b, uint32_t number)
 {
-    uint32_t area = build_image(b, number, number - 1, NOBODYS_PID + number, number == 1 ? IMAGE_ROOT : IMAGE_FORK);
-    struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
+    struct told_image i = told_image(b, number, number - 1, program);
     struct parts p = {
-        area,
-        build_records(b, area, SEGMENT_LEAKS, 20),
-        build_records(b, area, SEGMENT_ERRORS, 20),
-        build_depot(b, area, 0),
+        i.area,
+        build_records(b, i.area, SEGMENT_LEAKS, 20),
+        build_records(b, i.area, SEGMENT_ERRORS, 20),
+        i.depot,
     };
 
-    build_image_header(b, area)->leak_check = LEAKS_FOUND;
-    build_module(m, program, PROG, 0x10000)->number = 1;
+    build_image_header(b, i.area)->leak_check = LEAKS_FOUND;
     return p;
 }
 

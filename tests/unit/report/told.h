@@ -20,6 +20,27 @@ static inline uint32_t deep(struct segment *depot, unsigned depth)
     return stack;
 }
 
+/* An image of a program at PROG, whose main thread has made 5 allocations and 4 frees; parent 0: the first. */
+struct told_image {
+    uint32_t area;
+    struct segment *modules, *threads, *depot;
+};
+
+static inline struct told_image told_image(struct build *b, uint32_t number, uint32_t parent, const char *program)
+{
+    uint32_t area = build_image(b, number, parent, NOBODYS_PID + number, parent ? IMAGE_FORK : IMAGE_ROOT);
+    struct told_image i = {
+        area,
+        build_records(b, area, SEGMENT_MODULES, 4),
+        build_records(b, area, SEGMENT_THREADS, 4),
+        build_depot(b, area, 0),
+    };
+
+    build_module(i.modules, program, PROG, 0x10000)->number = 1;
+    build_thread(i.threads, 1, 5, 4)->tid = NOBODYS_PID + number;
+    return i;
+}
+
 /* All of it, also what is in use; takes `b`. */
 static inline struct report *collect(struct build *b)
 {
