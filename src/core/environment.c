@@ -59,29 +59,35 @@ static void remove_entry(char **envp, size_t i)
         envp[i] = envp[i + 1];
 }
 
+/* LD_PRELOAD as the user had it, in the place of ours; NULL: there was none. */
+static char *users_part(const char *entry)
+{
+    const char *value = entry + sizeof PRELOAD - 1;
+    const char *rest = value + word_length(value);
+    bool theirs = *rest; /* "us:" = the user's own was set, if to nothing */
+    struct text t = text_begin(users_preload, sizeof users_preload);
+    text_put(&t, PRELOAD);
+    text_put(&t, rest + theirs);
+    text_end(&t);
+    return theirs ? users_preload : NULL;
+}
+
+/* The entry as the program may see it; NULL: not at all. */
+static char *without_us(char *entry)
+{
+    if (text_starts(entry, RUN_FILE))
+        return NULL;
+    return text_starts(entry, PRELOAD) ? users_part(entry) : entry;
+}
+
 static void hide(char **envp)
 {
     for (size_t i = 0; envp[i];) {
-        if (text_starts(envp[i], RUN_FILE)) {
+        char *kept = without_us(envp[i]);
+        if (kept)
+            envp[i++] = kept;
+        else
             remove_entry(envp, i);
-            continue;
-        }
-        if (text_starts(envp[i], PRELOAD)) {
-            const char *value = envp[i] + sizeof PRELOAD - 1;
-            const char *rest = value + word_length(value);
-            bool theirs = *rest; /* "us:" = the user's own was set, if to nothing */
-            rest += theirs;
-            struct text t = text_begin(users_preload, sizeof users_preload);
-            text_put(&t, PRELOAD);
-            text_put(&t, rest);
-            text_end(&t);
-            if (!theirs) {
-                remove_entry(envp, i);
-                continue;
-            }
-            envp[i] = users_preload;
-        }
-        i++;
     }
 }
 
