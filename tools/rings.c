@@ -19,7 +19,7 @@
 
 #include "track_priv.h"
 
-#define RING_PAGES 8u /* a power of two: some 700 records */
+#define RING_PAGES 32u /* a power of two: some 2500 records */
 #define RECORD_MAX 256u
 #define LOOKS_MAX 16u /* a busy machine's rings move all the time */
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
@@ -29,6 +29,7 @@ struct ring {
     struct perf_event_mmap_page *head;
     char *data;
     uint64_t upto; /* what is drained */
+    bool tells_lost;
 };
 
 struct counted {
@@ -58,11 +59,16 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
+        .read_format = PERF_FORMAT_LOST,
         .watermark = 1, /* else records of this kind wake nobody */
         .wakeup_watermark = 1,
     };
     ring->cpu = cpu;
     ring->fd = perf_open(&attr, pid, cpu);
+    ring->tells_lost = ring->fd >= 0;
+    attr.read_format = 0; /* before Linux 6.0 */
+    if (ring->fd == -EINVAL)
+        ring->fd = perf_open(&attr, pid, cpu);
     if (ring->fd < 0)
         return ring->fd;
     void *p = mmap(NULL, (1 + RING_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
@@ -255,6 +261,21 @@ static void ring_drain(struct rings *rings, struct ring *ring)
         tail += h.size;
     }
     atomic_store_explicit((_Atomic __u64 *)&ring->head->data_tail, head, memory_order_release);
+}
+
+/* In the ring that is told by the next record that finds room: of what was lost at the very end nobody would hear. */
+uint64_t rings_lost(const struct rings *rings)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < rings->count; i++) {
+        struct {
+            uint64_t value, lost;
+        } words;
+        const struct ring *r = &rings->at[i];
+        if (r->tells_lost && read(r->fd, &words, sizeof words) == sizeof words)
+            sum += words.lost;
+    }
+    return sum;
 }
 
 static int by_time(const void *a_, const void *b_)

@@ -417,6 +417,8 @@ void tracker_end(struct tracker *t, struct lost *lost)
     (void)!write(t->stop, &one, sizeof one);
     pthread_join(t->thread, NULL);
     look(t, LOOK_LAST);
+    uint64_t all = rings_lost(&t->rings);
+    t->lost = all > t->lost ? all : t->lost;
     note_clocks(t->counters, lost);
     if (t->unwritten)
         lost_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));

@@ -66,6 +66,8 @@ void rings_count(struct rings *rings, const struct counters *counters, pid_t pid
 void rings_close(struct rings *rings);
 /* Puts what has come since into .events, in order of time. */
 void rings_drain(struct rings *rings);
+/* How many forks, execs and ends had no room until now; 0 also where the kernel does not tell. */
+uint64_t rings_lost(const struct rings *rings);
 /* Waits until something has come, or `fd` can be read, for at most `ms` (-1: any time). */
 void rings_wait(const struct rings *rings, int fd, int ms);
 
