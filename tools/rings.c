@@ -19,13 +19,15 @@
 
 #include "track_priv.h"
 
-#define RING_PAGES 32u /* a power of two: some 2500 records */
+#define RING_PAGES 32u /* a power of two: some 2500 records; */
+#define RING_PAGES_LEAST 4u /* where a user may not lock so much memory */
 #define RECORD_MAX 256u
 #define LOOKS_MAX 16u /* a busy machine's rings move all the time */
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 struct ring {
     int fd, cpu;
+    size_t pages;
     struct perf_event_mmap_page *head;
     char *data;
     uint64_t upto; /* what is drained */
@@ -41,6 +43,20 @@ struct counted {
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int ring_map(struct ring *ring)
+{
+    void *p = MAP_FAILED;
+    for (size_t pages = RING_PAGES; p == MAP_FAILED && pages >= RING_PAGES_LEAST; pages /= 2) {
+        ring->pages = pages;
+        p = mmap(NULL, (1 + pages) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    }
+    if (p == MAP_FAILED)
+        return errno == EPERM ? -ENOBUFS : -errno;
+    ring->head = p;
+    ring->data = (char *)p + page_bytes();
+    return 0;
 }
 
 static int ring_open(struct ring *ring, pid_t pid, int cpu)
@@ -71,14 +87,9 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
         ring->fd = perf_open(&attr, pid, cpu);
     if (ring->fd < 0)
         return ring->fd;
-    void *p = mmap(NULL, (1 + RING_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-    if (p != MAP_FAILED) {
-        ring->head = p;
-        ring->data = (char *)p + page_bytes();
-        return 0;
-    }
-    int bad = -errno;
-    perf_close(ring->fd);
+    int bad = ring_map(ring);
+    if (bad)
+        perf_close(ring->fd);
     return bad;
 }
 
@@ -136,7 +147,7 @@ void rings_close(struct rings *rings)
         perf_close(rings->counted[i].fd);
     free(rings->counted);
     for (unsigned i = 0; i < rings->count; i++) {
-        munmap(rings->at[i].head, (1 + RING_PAGES) * page_bytes());
+        munmap(rings->at[i].head, (1 + rings->at[i].pages) * page_bytes());
         perf_close(rings->at[i].fd);
     }
     free(rings->at);
@@ -222,7 +233,7 @@ static void record_take(struct rings *rings, const char *record, const struct pe
 /* Out of the ring, which may go on at its beginning. */
 static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t bytes)
 {
-    size_t size = RING_PAGES * page_bytes(), at = from % size, first = bytes < size - at ? bytes : size - at;
+    size_t size = ring->pages * page_bytes(), at = from % size, first = bytes < size - at ? bytes : size - at;
     memcpy(to, ring->data + at, first);
     memcpy((char *)to + first, ring->data, bytes - first);
 }

@@ -406,7 +406,8 @@ struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsign
         return t;
     struct counter why = {.event = {.source = SOURCE_SOFTWARE, .in_both = true}, .refused = bad};
     counter_say_why(&why);
-    lost_add(lost, "--interval: no rows of threads: %.110s", why.why);
+    lost_add(lost, "--interval: no rows of threads: %.110s",
+             bad == -ENOBUFS ? "n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)" : why.why);
     tracker_free(t);
     return NULL;
 }

@@ -56,7 +56,7 @@ struct rings {
     size_t event_count, event_room;
 };
 
-/* Of `pid`, its threads and children to come.  -errno: the kernel tells nothing. */
+/* Of `pid`, its threads and children to come.  -errno: the kernel tells nothing; -ENOBUFS: no memory may be locked. */
 int rings_open(struct rings *rings, pid_t pid);
 /*
  * Also what its threads and children to come have counted when they end.  The program's first thread must have

@@ -175,6 +175,20 @@ def short_lives(stage):
     must(abs(together - total_of(p)) < 50, 'nobody is missing', together, total_of(p))
 
 
+def locked(stage):
+    """Where a user may lock no more memory for rings, that is the reason."""
+    limited = [*ORDINARY, 'bash', '-c', 'ulimit -l 0; exec "$@"', 'bash']
+    programs = [Program(stage, '-T', '0', wrap=limited) for _ in range(10)]
+    for p in programs:
+        p.end()
+    notes = [line for p in programs for line in p.all if 'note: --interval: no rows' in line]
+    limit, paranoid = (int(read_text('/proc/sys/kernel/perf_event_' + name)) for name in ('mlock_kb', 'paranoid'))
+    must(notes or limit > 516 or paranoid < 0, 'all have room')
+    must(all(note.endswith('n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)') for note in notes), notes)
+    must(len(notes) < 10, notes)
+    return '%d of 10' % len(notes)
+
+
 def left_behind(stage):
     """What goes on when the program has ended has a last row of its own, unless no ticks are wanted."""
     for interval in '100000', '0':
@@ -289,5 +303,5 @@ def unread(stage):
 
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
-          ('short_lives', short_lives), ('left_behind', left_behind), ('too_many', too_many), ('too_many_at_the_end', too_many_at_the_end), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
+          ('short_lives', short_lives), ('locked', locked), ('left_behind', left_behind), ('too_many', too_many), ('too_many_at_the_end', too_many_at_the_end), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
           ('refused', refused), ('unread', unread)])
