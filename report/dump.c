@@ -333,8 +333,8 @@ static void dump_map_sum(const struct segment *s, FILE *out)
         fprintf(out, "   map_sum flags=0x%x first_call=%u mapped=%llu unmapped=%llu unseen=%llu bytes=%llu peak=%llu",
                 sum->flags, sum->first_call, ull(sum->mapped), ull(sum->unmapped), ull(sum->unseen),
                 ull(sum->bytes), ull(sum->peak_bytes));
-        fprintf(out, " compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu changed=%llu\n",
-                ull(sum->compared), ull(sum->behind_objects), ull(sum->behind_stacks),
+        fprintf(out, " anew=%llu compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu changed=%llu\n",
+                ull(sum->anew), ull(sum->compared), ull(sum->behind_objects), ull(sum->behind_stacks),
                 ull(sum->behind_others), ull(sum->behind_gone), ull(sum->behind_changed));
     }
 }

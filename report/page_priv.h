@@ -109,7 +109,7 @@ const char *region_file(const struct region_files *all, const struct map_region 
 
 /* Of all processes but those that exec threw away. */
 struct map_totals {
-    uint64_t processes, uncompared, mapped, unmapped, unseen, bytes;
+    uint64_t processes, uncompared, mapped, unmapped, unseen, anew, bytes;
     uint64_t peak_bytes; /* the most that one had */
     uint64_t objects, stacks, others, gone, changed; /* behind our back */
 };

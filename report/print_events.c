@@ -99,6 +99,9 @@ static void process_print(struct report *r, struct image *image, struct page pag
     if (sum->unseen > 0)
         fprintf(page.out, "  %s not seen: of handlers that interrupted the runtime, or that could not wait for it\n",
                 count_text(sum->unseen, "call", "calls").text);
+    if (sum->anew > 0)
+        fprintf(page.out, "  made anew %s, as handlers had jumped out of changes: of what those made is nothing known\n",
+                count_text(sum->anew, "time", "times").text);
     if (image->regions_torn)
         fputs("  read in the midst of a change: a range may be missing\n", page.out);
     if (sum->flags & MAP_SUM_FULL)

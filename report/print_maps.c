@@ -24,6 +24,7 @@ struct map_totals map_totals(const struct report *r)
         t.mapped += sum->mapped;
         t.unmapped += sum->unmapped;
         t.unseen += sum->unseen;
+        t.anew += sum->anew;
         t.bytes += image->mapped_bytes;
         t.peak_bytes = sum->peak_bytes > t.peak_bytes ? sum->peak_bytes : t.peak_bytes;
         t.objects += sum->behind_objects;
@@ -46,6 +47,9 @@ static void behind_put(const struct map_totals *t, const struct page *page)
     if (t->unseen > 0)
         fprintf(page->out, "%*s%s not seen: of handlers that interrupted the runtime, or that could not wait for it\n", COLUMN, "",
                 count_text(t->unseen, "call", "calls").text);
+    if (t->anew > 0)
+        fprintf(page->out, "%*smade anew %s, as handlers had jumped out of changes: of what those made is nothing known\n", COLUMN, "",
+                count_text(t->anew, "time", "times").text);
 }
 
 static void whose_put(const struct image *image, const struct page *page)

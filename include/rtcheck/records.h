@@ -387,7 +387,8 @@ struct map_sum {
     _Atomic uint64_t behind_objects, behind_stacks; /* ranges that it had more: of objects; stacks of threads; */
     _Atomic uint64_t behind_others; /* and others */
     _Atomic uint64_t behind_gone, behind_changed; /* that it had no more; that were not what they had been */
-    uint64_t reserved[4];
+    _Atomic uint64_t anew; /* how often the map was made anew, as a handler had left it half changed */
+    uint64_t reserved[3];
 };
 
 /* What came of events=all. */

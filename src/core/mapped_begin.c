@@ -1,6 +1,11 @@
 /*
  * mapped_begin.c - where the map of what is mapped comes from: at first from the kernel, in a forked child from its
- * parent.  And the end of one that was being changed when that was left.
+ * parent; and from its own copy, when a handler's siglongjmp has left it half changed.
+ *
+ * The copy is written leaf by leaf, behind each change, and says of each piece whether it is being written.  So if
+ * none is, the copy is what was known before the change that was left, and becomes a new map; and if one is, that
+ * change was through, and the map is good.  What the call that was left has mapped, or not yet unmapped, is found
+ * later, by a comparison with the kernel's, and is nobody's.
  */
 #include "mapped_young.h"
 
@@ -21,19 +26,70 @@ static bool make_room(uint32_t regions)
     return true;
 }
 
-void map_begin(void)
+static void clear(void)
+{
+    maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
+    young_clear();
+}
+
+static void begin_first(void)
 {
     uint32_t regions = REGIONS_MOST;
     while (!map.copy && !make_room(regions) && regions > REGIONS_LEAST)
         regions /= 8;
-    if (!map.copy)
-        maps_init(&map.maps, NULL, 0); /* there is room for nothing */
-    else
+    if (map.copy)
         memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
-    young_forget();
+    clear();
+    young.copy = NULL;
     map_take_sum(0);
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
+    map.image = image()->image;
+}
+
+static bool is_being_written(const struct segment *s)
+{
+    return s && atomic_load_explicit(&s->epoch, memory_order_relaxed) % 2;
+}
+
+static bool is_copy_being_written(void)
+{
+    bool is = is_being_written(young.copy);
+    for (uint32_t i = 0; i < map.maps.room && !is; i++)
+        is = is_being_written(map.copy[i]);
+    return is;
+}
+
+static void put_copied(struct segment *s)
+{
+    const struct map_region *r = s ? segment_items(s) : NULL;
+    for (uint32_t i = 0; r && i < atomic_load_explicit(&s->count, memory_order_relaxed); i++)
+        if (r[i].start < r[i].end && r[i].end <= ADDRESSES_END)
+            map_put(&r[i]);
+}
+
+/* Of the last ones some may have gone into the map already. */
+static void begin_anew(void)
+{
+    if (!is_copy_being_written()) {
+        clear();
+        for (uint32_t i = 0; i < map.maps.room; i++)
+            put_copied(map.copy[i]);
+        put_copied(young.copy);
+    }
+    map_copy_anew();
+    young_copy_again();
+    young_settle();
+    map.sum->flags &= ~MAP_SUM_COMPARED;
+    map_count(&map.sum->anew, 1);
+}
+
+void map_begin(void)
+{
+    if (map.image == image()->image)
+        begin_anew();
+    else
+        begin_first();
     map.copied = true;
     atomic_store(&map.begun, true);
     atomic_store(&map.ready, true);
@@ -42,6 +98,8 @@ void map_begin(void)
 void map_begin_again(void)
 {
     map.copied = true;
+    map.image = image()->image;
+    young.copy = NULL;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
     map_note_bytes();
     map_copy_all();
@@ -51,7 +109,6 @@ void map_begin_again(void)
 /* It was being changed, and is made anew. */
 static void forget(void)
 {
-    maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
     atomic_store(&map.ready, false);
     map.copied = false;
 }

@@ -36,12 +36,13 @@ static void copy_leaf(uint32_t number, uint32_t places)
     struct segment *s = copy_of(number, &places);
     if (!s)
         return;
-    uint32_t epoch = copy_begin(s);
+    uint32_t epoch = copy_begin_anew(s);
     copy_places(segment_items(s), &map.maps.leaf[number], places);
     copy_end(s, epoch);
-    if (!map.copy[number])
-        segment_publish(s);
+    if (map.copy[number])
+        return;
     map.copy[number] = s;
+    segment_publish(s);
 }
 
 void map_copy_changed(void)
@@ -59,6 +60,23 @@ void map_copy_all(void)
         memset(map.copy, 0, map.maps.made * sizeof map.copy[0]);
     for (uint32_t i = 0; i < map.maps.made; i++)
         copy_leaf(i, UINT32_MAX);
+}
+
+/* Those that no leaf needs now hold nothing. */
+void map_copy_anew(void)
+{
+    for (uint32_t i = 0; i < map.maps.room; i++) {
+        struct segment *s = map.copy[i];
+        if (i < map.maps.made)
+            copy_leaf(i, UINT32_MAX);
+        else if (s) {
+            uint32_t epoch = copy_begin_anew(s);
+            memset(segment_items(s), 0, MAP_LEAF_REGIONS * sizeof(struct map_region));
+            copy_end(s, epoch);
+        }
+        if (s)
+            segment_publish(s); /* it may have been on its way */
+    }
 }
 
 void map_take_sum(uint32_t flags)

@@ -22,6 +22,7 @@ struct map {
     _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
+    uint32_t image; /* whose sum and copy they are; 0: there are none */
     struct map_sum *sum;
     struct maps maps;
     struct segment **copy; /* of each leaf */
@@ -68,6 +69,15 @@ ALWAYS_INLINE uint32_t copy_begin(struct segment *s)
     return epoch;
 }
 
+/* Also where it is so already: who was writing it has left it. */
+ALWAYS_INLINE uint32_t copy_begin_anew(struct segment *s)
+{
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed) & ~1u;
+    atomic_store_explicit(&s->epoch, epoch + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    return epoch;
+}
+
 ALWAYS_INLINE void copy_end(struct segment *s, uint32_t epoch)
 {
     atomic_store_explicit(&s->epoch, epoch + 2, memory_order_release);
@@ -75,6 +85,7 @@ ALWAYS_INLINE void copy_end(struct segment *s, uint32_t epoch)
 
 void map_copy_changed(void);
 void map_copy_all(void);
+void map_copy_anew(void); /* into the segments that there are */
 /* A new one, in this image's part of the run file. */
 void map_take_sum(uint32_t flags);
 

@@ -31,22 +31,27 @@ COLD struct segment *young_take_copy(void)
     if (!s)
         return NULL;
     atomic_store_explicit(&s->count, MAP_YOUNG, memory_order_relaxed);
+    young.copy = s;
     segment_publish(s);
-    return young.copy = s;
+    return s;
 }
 
 void young_copy_again(void)
 {
-    young.copy = NULL;
+    static const struct map_region none;
+    struct segment *s = young.copy || !young.present ? young.copy : young_take_copy();
+    if (!s)
+        return;
+    uint32_t epoch = copy_begin_anew(s);
     for (uint32_t i = 0; i < MAP_YOUNG; i++)
-        if (young.present >> i & 1)
-            young_write(i, &young.region[i]);
+        ((struct map_region *)segment_items(s))[i] = young.present >> i & 1 ? young.region[i] : none;
+    copy_end(s, epoch);
+    segment_publish(s); /* it may have been on its way */
 }
 
-void young_forget(void)
+void young_clear(void)
 {
     for (uint32_t i = 0; i < MAP_YOUNG; i++)
         young_drop(i);
     young.bytes = 0;
-    young.copy = NULL;
 }

@@ -26,8 +26,8 @@ extern HIDDEN struct young {
 } young;
 
 void young_settle(void); /* they go into the map */
-void young_copy_again(void);
-void young_forget(void);
+void young_copy_again(void); /* as they are now: into the copy, or a new one where it is NULL */
+void young_clear(void); /* there are none; the copy stays */
 struct segment *young_take_copy(void); /* NULL: there is no room */
 
 ALWAYS_INLINE void map_note_bytes(void)

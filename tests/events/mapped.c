@@ -8,8 +8,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../unit/step.h"
 #include "rtcheck/check.h"
 #include "rtcheck/event.h"
 
@@ -140,7 +143,6 @@ static void marks(void)
 
 /* ---- a handler that maps, behind each instruction of a call in turn --------------------------------- */
 
-#define TRAP_FLAG 0x100
 
 static volatile long steps_left;
 
@@ -152,13 +154,6 @@ static void on_step(int signal, siginfo_t *info, void *context)
         return;
     c->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
     must(munmap(pages(1), PAGE) == 0);
-}
-
-/* Below the red zone. */
-static void step(void)
-{
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
-                     : : "i"(TRAP_FLAG) : "memory", "cc");
 }
 
 /* No call is on its way: what is mapped unseen is found at once, and is certain. */
@@ -178,7 +173,7 @@ static void interrupted(void)
     must(munmap(pages(2), 2 * PAGE) == 0 && sigaction(SIGTRAP, &action, NULL) == 0 && rtc_event_compare() >= 0);
     for (long n = 1; !through; n++) {
         steps_left = n;
-        step();
+        steps_begin();
         char *at = mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
         through = steps_left > 0;
         if (through)
@@ -186,6 +181,55 @@ static void interrupted(void)
         must(munmap(at, 2 * PAGE) == 0 && all_have_ended());
         must(!through || n > 100);
     }
+}
+
+static sigjmp_buf back;
+
+static void jump_at_last(int signal)
+{
+    (void)signal;
+    if (--steps_left == 0)
+        siglongjmp(back, 1);
+}
+
+static __attribute__((noinline)) void map_and_unmap(char *protect)
+{
+    munmap(pages(1), PAGE);
+    mprotect(protect, PAGE, PROT_READ);
+    mprotect(protect, PAGE, READ_WRITE);
+}
+
+/* What is mapped by calls that are left is told, or not; all else is told as without them. */
+static void left(void)
+{
+    struct sigaction action = {.sa_handler = jump_at_last, .sa_flags = SA_NODEFER};
+    pages(2);
+    char *at = pages(100);
+    for (int i = 1; i < 100; i += 2) /* so many that there are several leaves, */
+        must(munmap(at + i * PAGE, PAGE) == 0);
+    for (int i = 2; i < 100; i += 4) /* and some places in them are free */
+        must(munmap(at + i * PAGE, PAGE) == 0);
+    pages(4);
+    must(sigaction(SIGTRAP, &action, NULL) == 0);
+    volatile bool through = false;
+    volatile int rounds = 0;
+    for (volatile long n = 0; !through; n += n < 1800 ? 9 : 211) { /* at first each instruction matters more */
+        steps_left = n;
+        pages(5);
+        rounds++;
+        if (sigsetjmp(back, 0) == 0) {
+            if (n > 0) /* from then on it takes about as many instructions each time */
+                steps_begin();
+            map_and_unmap(at);
+            steps_end();
+            through = n > 0;
+        }
+        map_and_unmap(at); /* so that it is made anew now, which takes long in steps */
+    }
+    pages(3);
+    for (int i = 0; i < 100; i += 4) /* what lies between them is not ours to unmap: pages of calls that were left */
+        must(munmap(at + i * PAGE, PAGE) == 0);
+    printf("%d\n", rounds);
 }
 
 static void waits(void)
@@ -204,7 +248,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"children", children}, {"two_mark", two_mark}, {"waits", waits},
-        {"interrupted", interrupted}};
+        {"interrupted", interrupted}, {"left", left}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

@@ -54,6 +54,19 @@ def children(stage):
     must(said.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with what it inherited\n') == 3, said)
 
 
+def left(stage):
+    """Handlers that jump out of calls, wherever: the map is made anew, and knows what it knew."""
+    run = Run(stage, [stage.program('events/mapped'), 'left'], options=ASKED + ['mappings'], keep=True).wait()
+    must(run.status == 0, run.status, run.err)
+    rounds = int(run.out)
+    kept = [m for m in maps(run) if m[0] < m[1]]  # others are pages of calls that were left
+    must(kept == [(1, 2), (1, 3), (1, 4), (rounds, 5 * rounds)], kept, rounds)
+    said = run.report.data['summary']['mappings']
+    must(said['made_anew'] > 0 and 'made anew %d times, as handlers' % said['made_anew'] in run.log, said, run.log)
+    must(said['mapped'] > 100, said)
+    must('in the midst of a change' not in events(stage, run.pool_file()), 'read in the midst of a change')
+
+
 def problem(stage):
     run = Run(stage, [stage.program('events/mapped'), 'stays'],
               options=['errors-for-leak-kinds=biu-map', 'error-exitcode=5']).wait()
@@ -224,7 +237,7 @@ def of_nothing(stage):
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('children', children),
-          ('interrupted', silent('interrupted')),
+          ('interrupted', silent('interrupted')), ('left', left),
           ('problem', problem), ('suppressed', suppressed), ('no_equal_rules', no_equal_rules),
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
           ('new_by_mark_by_hand', new_by_mark('hand')), ('new_by_mark_by_launcher', new_by_mark('launcher')), ('section', section),
