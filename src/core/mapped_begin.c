@@ -5,7 +5,8 @@
  * The copy is written leaf by leaf, behind each change, and says of each piece whether it is being written.  So if
  * none is, the copy is what was known before the change that was left, and becomes a new map; and if one is, that
  * change was through, and the map is good.  What the call that was left has mapped, or not yet unmapped, is found
- * later, by a comparison with the kernel's, and is nobody's.
+ * later, by a comparison with the kernel's, and is nobody's.  Where some of the copy had no room the map comes
+ * from the kernel again.
  */
 #include "mapped_young.h"
 
@@ -41,6 +42,7 @@ static void begin_first(void)
         memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
     clear();
     young.copy = NULL;
+    map.partial = false;
     map_take_sum(0);
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
@@ -84,9 +86,10 @@ static void begin_anew(void)
     map_count(&map.sum->anew, 1);
 }
 
+/* An image without a run file has the number 0. */
 void map_begin(void)
 {
-    if (map.image == image()->image)
+    if (map.sum && !map.partial && map.image == image()->image)
         begin_anew();
     else
         begin_first();

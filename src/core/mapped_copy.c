@@ -15,6 +15,7 @@ static struct segment *copy_of(uint32_t number, uint32_t *places)
     if (s || !map.maps.leaf[number].count)
         return s;
     s = segment_take(SEGMENT_MAPPINGS, MAP_LEAF_REGIONS, sizeof(struct map_region), number);
+    map.partial |= !s;
     if (!s)
         return NULL;
     atomic_store_explicit(&s->count, MAP_LEAF_REGIONS, memory_order_relaxed); /* of which many are empty */

@@ -23,9 +23,10 @@ struct map {
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
     uint32_t image; /* whose sum and copy they are; 0: there are none */
-    struct map_sum *sum;
+    struct map_sum *sum; /* NULL: nobody's yet */
     struct maps maps;
     struct segment **copy; /* of each leaf */
+    bool partial; /* some of it had no room */
 };
 
 extern HIDDEN struct map map;

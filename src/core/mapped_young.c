@@ -28,6 +28,7 @@ COLD void young_settle(void)
 COLD struct segment *young_take_copy(void)
 {
     struct segment *s = segment_take(SEGMENT_MAPPINGS, MAP_YOUNG, sizeof(struct map_region), YOUNG_INDEX);
+    map.partial |= !s;
     if (!s)
         return NULL;
     atomic_store_explicit(&s->count, MAP_YOUNG, memory_order_relaxed);
