@@ -153,6 +153,13 @@ uint32_t maps_next_changed(struct maps *m, uint32_t *places)
     return number;
 }
 
+void maps_forget_changes(struct maps *m)
+{
+    m->changed = 0;
+    for (uint32_t i = 0; i < m->made; i++)
+        m->leaf[i].next_changed = m->leaf[i].changed = 0;
+}
+
 /* The range at p is about to be changed. */
 static struct map_region *change_at(struct maps *m, struct map_spot p)
 {

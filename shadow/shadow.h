@@ -404,6 +404,8 @@ bool maps_is_free(struct maps *m, uint64_t start, uint64_t end);
  * places have; 0: there is none.  One that is empty now is in use no more.
  */
 uint32_t maps_next_changed(struct maps *m, uint32_t *places);
+/* All has been copied, and is told when it changes from now on. */
+void maps_forget_changes(struct maps *m);
 
 /* In order, apart, and joined: what must hold at any time. */
 bool maps_is_valid(const struct maps *m);

@@ -2,9 +2,9 @@
  * mapped_begin.c - where the map of what is mapped comes from: at first from the kernel, in a forked child from its
  * parent; and from its own copy, when a handler's siglongjmp has left it half changed.
  *
- * The copy is written leaf by leaf, behind each change, and says of each piece whether it is being written.  So if
- * none is, the copy is what was known before the change that was left, and becomes a new map; and if one is, that
- * change was through, and the map is good.  What the call that was left has mapped, or not yet unmapped, is found
+ * The copy is written leaf by leaf, behind each change, and it is noted while that goes on.  So if it does not, the
+ * copy is what was known before the change that was left, and becomes a new map; and if it does, that change was
+ * through, and the map is good.  What the call that was left has mapped, or not yet unmapped, is found
  * later, by a comparison with the kernel's, and is nobody's.  Where some of the copy had no room the map comes
  * from the kernel again.
  */
@@ -38,28 +38,20 @@ static void begin_first(void)
     uint32_t regions = REGIONS_MOST;
     while (!map.copy && !make_room(regions) && regions > REGIONS_LEAST)
         regions /= 8;
-    if (map.copy)
-        memset(map.copy, 0, map.maps.room * sizeof map.copy[0]); /* it was made before: a parent's */
+    map_copy_none(); /* the room for it was made before: a parent's */
     clear();
     young.copy = NULL;
-    map.partial = false;
     map_take_sum(0);
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
     map.image = image()->image;
-}
-
-static bool is_being_written(const struct segment *s)
-{
-    return s && atomic_load_explicit(&s->epoch, memory_order_relaxed) % 2;
+    map.partial = false;
+    map_copy_changed();
 }
 
 static bool is_copy_being_written(void)
 {
-    bool is = is_being_written(young.copy);
-    for (uint32_t i = 0; i < map.maps.room && !is; i++)
-        is = is_being_written(map.copy[i]);
-    return is;
+    return map.copying || (young.copy && atomic_load_explicit(&young.copy->epoch, memory_order_relaxed) % 2);
 }
 
 static void put_copied(struct segment *s)
@@ -75,7 +67,7 @@ static void begin_anew(void)
 {
     if (!is_copy_being_written()) {
         clear();
-        for (uint32_t i = 0; i < map.maps.room; i++)
+        for (uint32_t i = 0; i < map.copies; i++)
             put_copied(map.copy[i]);
         put_copied(young.copy);
     }
@@ -101,9 +93,10 @@ void map_begin(void)
 void map_begin_again(void)
 {
     map.copied = true;
-    map.image = image()->image;
+    map_copy_none();
     young.copy = NULL;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
+    map.image = image()->image; /* from now on nothing of the parent's would be written when this is left */
     map_note_bytes();
     map_copy_all();
     young_copy_again();

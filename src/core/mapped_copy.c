@@ -42,31 +42,51 @@ static void copy_leaf(uint32_t number, uint32_t places)
     copy_end(s, epoch);
     if (map.copy[number])
         return;
+    if (number >= map.copies)
+        map.copies = number + 1;
     map.copy[number] = s;
     segment_publish(s);
 }
 
+/* For a handler of this thread's, which may leave it at any instruction. */
+static void set_copying(bool copying)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    map.copying = copying;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 void map_copy_changed(void)
 {
+    set_copying(true);
     while (map.maps.changed) {
         uint32_t places, number = maps_next_changed(&map.maps, &places);
         copy_leaf(number - 1, places);
     }
+    set_copying(false);
 }
 
-/* The present one is another image's. */
+void map_copy_none(void)
+{
+    set_copying(true);
+    for (uint32_t i = 0; i < map.copies; i++)
+        map.copy[i] = NULL;
+    map.copies = 0;
+}
+
 void map_copy_all(void)
 {
-    if (map.copy)
-        memset(map.copy, 0, map.maps.made * sizeof map.copy[0]);
     for (uint32_t i = 0; i < map.maps.made; i++)
         copy_leaf(i, UINT32_MAX);
+    set_copying(false);
 }
 
 /* Those that no leaf needs now hold nothing. */
 void map_copy_anew(void)
 {
-    for (uint32_t i = 0; i < map.maps.room; i++) {
+    set_copying(true);
+    maps_forget_changes(&map.maps); /* one may have been taken, and not copied */
+    for (uint32_t i = 0; i < map.maps.made || i < map.copies; i++) {
         struct segment *s = map.copy[i];
         if (i < map.maps.made)
             copy_leaf(i, UINT32_MAX);
@@ -78,6 +98,7 @@ void map_copy_anew(void)
         if (s)
             segment_publish(s); /* it may have been on its way */
     }
+    set_copying(false);
 }
 
 void map_take_sum(uint32_t flags)

@@ -23,9 +23,11 @@ struct map {
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
     uint32_t image; /* whose sum and copy they are; 0: there are none */
+    bool copying; /* all changes are in the map, and not yet in all of the leaves' copies */
     struct map_sum *sum; /* NULL: nobody's yet */
     struct maps maps;
-    struct segment **copy; /* of each leaf */
+    struct segment **copy; /* of each leaf, */
+    uint32_t copies; /* of those that are numbered below this at most */
     bool partial; /* some of it had no room */
 };
 
@@ -85,6 +87,7 @@ ALWAYS_INLINE void copy_end(struct segment *s, uint32_t epoch)
 }
 
 void map_copy_changed(void);
+void map_copy_none(void); /* the present one is another image's; then: */
 void map_copy_all(void);
 void map_copy_anew(void); /* into the segments that there are */
 /* A new one, in this image's part of the run file. */

@@ -232,6 +232,56 @@ static void left(void)
     printf("%d\n", rounds);
 }
 
+/* ---- a child's first call, in which it copies its parent's map, left likewise -------------------------- */
+
+static long steps_done;
+
+static void jump_at(int signal)
+{
+    (void)signal;
+    if (++steps_done == steps_left)
+        siglongjmp(back, 1);
+}
+
+static void map_page(int protection)
+{
+    must(mmap(NULL, PAGE, protection, PLAIN, -1, 0) != MAP_FAILED);
+}
+
+/* The map has lost nothing but what the call itself has mapped.  true: it was through. */
+static bool is_first_call_through(long n)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        free(malloc(100)); /* an image of its own is begun with all signals blocked */
+        steps_left = n;
+        if (sigsetjmp(back, 0) == 0) {
+            steps_begin();
+            map_page(READ_WRITE);
+            steps_end();
+        }
+        map_page(PROT_READ);
+        must(rtc_event_compare() <= 1);
+        _exit(steps_done < n ? 3 : 0);
+    }
+    must(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    must(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+    return WEXITSTATUS(status) == 3;
+}
+
+static void first_left(void)
+{
+    struct sigaction action = {.sa_handler = jump_at, .sa_flags = SA_NODEFER};
+    must(sigaction(SIGTRAP, &action, NULL) == 0);
+    for (int i = 0; i < 80; i++) /* so many that there are several leaves; the kernel keeps them apart */
+        map_page(i % 2 ? READ_WRITE : PROT_READ);
+    must(rtc_event_compare() >= 0);
+    for (long n = 1; !is_first_call_through(n); n += 173)
+        ;
+    must(rtc_event_compare() == 0); /* what is the parent's nobody has changed */
+}
+
 static void waits(void)
 {
     pages(3);
@@ -248,7 +298,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"children", children}, {"two_mark", two_mark}, {"waits", waits},
-        {"interrupted", interrupted}, {"left", left}};
+        {"interrupted", interrupted}, {"left", left}, {"first_left", first_left}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

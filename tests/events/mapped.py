@@ -67,6 +67,12 @@ def left(stage):
     must('in the midst of a change' not in events(stage, run.pool_file()), 'read in the midst of a change')
 
 
+def first_left(stage):
+    """A child's first call, left in the midst of copying its parent's map: nothing of that is lost, or the parent's."""
+    run = Run(stage, [stage.program('events/mapped'), 'first_left'], options=ASKED).wait()
+    must(run.status == 0, run.status, run.err)
+
+
 def problem(stage):
     run = Run(stage, [stage.program('events/mapped'), 'stays'],
               options=['errors-for-leak-kinds=biu-map', 'error-exitcode=5']).wait()
@@ -237,7 +243,7 @@ def of_nothing(stage):
 if __name__ == '__main__':
     main([('stays_by_hand', stays('hand')), ('stays_by_launcher', stays('launcher')),
           ('goes', silent('goes', *ASKED)), ('not_asked', silent('stays')), ('inherited', inherited), ('children', children),
-          ('interrupted', silent('interrupted')), ('left', left),
+          ('interrupted', silent('interrupted')), ('left', left), ('first_left', first_left),
           ('problem', problem), ('suppressed', suppressed), ('no_equal_rules', no_equal_rules),
           ('known_as_problem', known('errors-for-leak-kinds=mapped')), ('known_as_told', known()), ('shown', shown),
           ('new_by_mark_by_hand', new_by_mark('hand')), ('new_by_mark_by_launcher', new_by_mark('launcher')), ('section', section),

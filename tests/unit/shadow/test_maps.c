@@ -143,6 +143,26 @@ static void copy_is_the_same(void)
     }
 }
 
+/* Who was in the midst of copying copies all, and begins again. */
+static void changes_can_be_forgotten(void **state)
+{
+    uint32_t places;
+    (void)state;
+    for (uint32_t i = 0; i < MODEL_PAGES; i += 2)
+        assert_true(model_put(&model, i, 1, 0));
+    assert_in_range(model.maps.leaves, 3, COPIED);
+    assert_int_not_equal(maps_next_changed(&model.maps, &places), 0);
+    maps_forget_changes(&model.maps);
+    assert_int_equal(maps_next_changed(&model.maps, &places), 0);
+    for (uint32_t n = 0; n < model.maps.made; n++)
+        for (uint32_t i = 0; i < MAP_LEAF_REGIONS; i++)
+            copy[n][i] = model.maps.leaf[n].used >> i & 1 ? model.maps.leaf[n].region[i] : (struct map_region){0};
+    for (uint32_t i = 0; i < MODEL_PAGES; i += 4)
+        assert_true(model_remove(&model, i, 1));
+    copy_changed();
+    copy_is_the_same();
+}
+
 static void calls_keep_neighbours_apart(void **state)
 {
     (void)state;
@@ -185,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_new_mapping_takes_the_place_of_the_old), TEST(files_are_joined_where_they_go_on),
         TEST(protecting_splits_and_joins), TEST(nothing_changes_without_room),
-        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_apart), TEST(random_changes),
+        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_apart), TEST(changes_can_be_forgotten),
+        TEST(random_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
