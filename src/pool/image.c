@@ -165,7 +165,7 @@ void image_start(const struct image_request *request)
     fill_header(h, request, parent);
     own.header = h;
     image_note_losses();
-    area_publish();
+    area_publish(0);
     run_ring();
 }
 

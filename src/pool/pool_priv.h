@@ -97,10 +97,10 @@ uint32_t image_pid(void); /* as others of the run may use it; 0: it means nothin
 
 /* Claims the image's first area; returns the `bytes` behind its head.  NULL: none to be had. */
 void *area_begin(uint32_t bytes);
-/* Zeros behind what is there, in this area or the next; NULL: none in the file. */
+/* Behind what is there, in this area or the next, zeros or what was not published; NULL: none in the file. */
 void *area_append(uint32_t bytes);
-/* Readers see what was appended. */
-void area_publish(void);
+/* So many bytes that were appended are taken, and readers see them. */
+void area_publish(uint32_t bytes);
 void area_room(uint64_t *bytes, uint64_t *used); /* segment_room; the caller holds its lock */
 uint64_t threads_quarantined(void); /* quarantine_waiting, but for large blocks */
 uint64_t large_quarantined(void);

@@ -69,7 +69,7 @@ struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t
     if (s)
         fill_segment(s, kind, bytes, capacity, item_bytes, index);
     if (fresh)
-        area_publish(); /* pairs with the reader's acquire: the segment before its place */
+        area_publish(bytes); /* pairs with the reader's acquire: the segment before its place */
     lock_drop(&segments.lock);
     return s;
 }

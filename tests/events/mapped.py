@@ -71,6 +71,7 @@ def first_left(stage):
     """A child's first call, left in the midst of copying its parent's map: nothing of that is lost, or the parent's."""
     run = Run(stage, [stage.program('events/mapped'), 'first_left'], options=ASKED).wait()
     must(run.status == 0, run.status, run.err)
+    must('is damaged' not in run.log, run.log)
 
 
 def problem(stage):
