@@ -220,7 +220,7 @@ struct rtc_leaks {
  *
  * Unless RTC_QUIET the report stands where the one at the end would (stderr, --log-file) before the call
  * returns - which takes at most 10 s with the launcher, 30 s by hand - and a new mark begins.  Of a
- * report by hand the environment is read: not while another thread changes it.
+ * report by hand the environment is read: not while another thread changes it.  Signals wait meanwhile.
  *
  * *leaks (may be NULL) becomes what was found, unless the answer is negative.  The answer: blocks of
  * definite and indirect, with RTC_NEW the new ones of them; negative: why nothing is known.  As

@@ -57,13 +57,17 @@ static void tell(const struct leaks_now *now)
 bool leaks_any_left(void)
 {
     struct leaks_now now = {.flags = LEAK_CHECK_AT_END, .result = LEAKS_FOUND};
+    struct os_signals signals;
     uint32_t told = 0;
-    if (run_header() && leaks_begin(NULL)) {
+    if (!run_header())
+        return true;
+    if (leaks_begin(&signals)) {
         leaks_put_end(&now);
         told = ask(&now);
         leaks_told(&now);
         leaks_done();
     }
+    os_restore_signals(&signals);
     return told != 1;
 }
 
@@ -84,6 +88,25 @@ void leaks_hear(bool at_end)
         heard_tell(&h);
 }
 
+/* No handler may leave it: the others would stand, or wait for their turn, for ever. */
+static bool check_in_turn(const struct caller *caller, struct leaks_now *now)
+{
+    struct os_signals signals;
+    struct cost_part since = cost_part_begin();
+    mapped_compare();
+    bool is_ours = leaks_begin(&signals);
+    if (is_ours) {
+        leaks_check_now(caller, now);
+        cost_part_end(COST_SCAN, since);
+        if (now->tell)
+            tell(now);
+        leaks_told(now);
+        leaks_done();
+    }
+    os_restore_signals(&signals);
+    return is_ours;
+}
+
 bool leaks_on_demand(struct leaks_now *now)
 {
     struct caller caller;
@@ -92,16 +115,8 @@ bool leaks_on_demand(struct leaks_now *now)
     if (fork_is_child())
         fork_begin_child();
     now->tell = now->tell && run_header();
-    struct cost_part since = cost_part_begin();
-    mapped_compare();
-    if (!leaks_begin(NULL))
+    if (!check_in_turn(&caller, now))
         return false;
-    leaks_check_now(&caller, now);
-    cost_part_end(COST_SCAN, since);
-    if (now->tell)
-        tell(now);
-    leaks_told(now);
-    leaks_done();
     if (now->result == LEAKS_FOUND)
         leaks_hear(false);
     if (now->tell)

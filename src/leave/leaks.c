@@ -38,14 +38,12 @@ bool leaks_begin(struct os_signals *blocked)
     uint64_t me = (uint64_t)os_pid() << 32 | os_tid(), holder = 0;
     for (;;) {
         uint32_t seen = atomic_load(&turn.over);
-        if (blocked)
-            os_block_signals(blocked);
+        os_block_signals(blocked);
         if (atomic_compare_exchange_strong(&turn.checker, &holder, me))
             return true;
         if (holder == me)
             return false; /* a handler of the thread that checks */
-        if (blocked)
-            os_restore_signals(blocked);
+        os_restore_signals(blocked);
         if (holder >> 32 == me >> 32) { /* else the next try takes it over */
             os_wait(&turn.over, seen, 0, false);
             holder = 0;

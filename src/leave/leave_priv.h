@@ -151,8 +151,8 @@ extern HIDDEN const struct range nothing[HELD_MAX];
 
 /*
  * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
- * already, which a handler has interrupted, or which goes on behind its check.  `blocked`, if not NULL: this
- * thread's signals, from then on and in any case; but not while it waits, for others stop it then by one.
+ * already, which a handler has interrupted, or which goes on behind its check.  `blocked`: this thread's
+ * signals, from then on and in any case; but not while it waits, for others stop it then by one.
  */
 bool leaks_begin(struct os_signals *blocked);
 void leaks_done(void);

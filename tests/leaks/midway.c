@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -297,6 +299,41 @@ static void interrupted(void)
     say("read goes on", atomic_load(&read_result));
 }
 
+/* ---- a handler that jumps out of a check, or behind it --------------------------------------------------- */
+
+static sigjmp_buf back;
+
+static void jump_back(int signal)
+{
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static void *check_there(void *answer)
+{
+    *(long *)answer = rtc_check_leaks(RTC_QUIET, NULL);
+    return NULL;
+}
+
+static void left(void)
+{
+    pthread_t thread;
+    long answer = -1;
+    signal(SIGALRM, jump_back);
+    for (volatile int us = 50; us < 3000; us += us) {
+        struct itimerval in = {.it_value.tv_usec = us};
+        if (sigsetjmp(back, 1) == 0) {
+            setitimer(ITIMER_REAL, &in, NULL);
+            rtc_check_leaks(RTC_ALL, NULL);
+            for (;;) /* it may have been through */
+                pause();
+        }
+    }
+    pthread_create(&thread, NULL, check_there, &answer);
+    pthread_join(thread, NULL);
+    say("of another thread", answer);
+}
+
 /* ---- which ------------------------------------------------------------------------------------------ */
 
 #define ONE(name) {#name, name}
@@ -305,6 +342,7 @@ static const struct {
     void (*run)(void);
 } all[] = {
     ONE(counts), ONE(own), ONE(marks), ONE(silent), ONE(many), ONE(threads), ONE(together), ONE(child), ONE(interrupted),
+    ONE(left),
 };
 
 int main(int argc, char **argv)

@@ -48,6 +48,7 @@ CASES = {
         "check 1: leaked 2111 B in 1 block", ("mel", "2111 B", 1, None, "lose"),
         "parent 1: 1/2111 (1/2111) 0/0 0/0"], {2111: 0, 2112: 0}, True),
     "interrupted": Case(["poll is interrupted 1", "read goes on 1"], {}, False),
+    "left": Case(["of another thread 0"], {}, False),
 }
 ROW = re.compile(r"^ (mel|aib|air)-[0-9a-f.]+ +(\d+ B) +(\d+) +(?:(\d+) +)?(?:-|0x[0-9a-f]+) +(\w+)")
 
