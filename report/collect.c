@@ -156,7 +156,8 @@ static struct report_image_fact fact_of(const struct report *r, const struct ima
     fact.flags = image->flags;
     fact.unchecked_children = (uint32_t)image->unchecked_children;
     fact.exe = image->exe;
-    if (image_was_lost(r, image))
+    fact.is_refused = image->refused;
+    if (image->refused || image_was_lost(r, image))
         fact.flags &= ~IMAGE_IN_CONTROL;
     return fact;
 }

@@ -226,7 +226,7 @@ struct totals totals_elsewhere(const struct report *r);
 bool image_was_replaced(const struct image *image);
 /* And by something that nobody has seen report? */
 bool image_was_lost(const struct report *r, const struct image *image);
-/* Is it one that the checked program's malloc was ours in? */
+/* Is it one that the checked program's malloc was ours in, and that can be believed? */
 bool image_is_checked(const struct image *image);
 /* The image of the program that the run was made for: the root, or what it became by exec. */
 struct image *image_main(const struct report *r);

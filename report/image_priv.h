@@ -97,6 +97,7 @@ struct image {
     char *name;
 
     bool collected;  /* what follows is known */
+    bool refused;    /* but what it says of itself is damaged: nothing is known of it */
     bool absorbed;   /* and its areas were given back */
     bool kept;       /* collected, and its areas stay: it has errors to be shown */
     bool pid_known;  /* its process id is one of our process-id namespace */

@@ -184,9 +184,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
     put_flag(j, "complete", image->state == IMAGE_ENDING);
     put_flag(j, "checked", image_is_checked(image));
     if (!image_is_checked(image))
-        put_text(j, "why_unchecked",
-                 image->flags & IMAGE_OWN_MALLOC ? "the program brought a malloc of its own"
-                                                 : "the program's malloc was not seen to be ours");
+        put_text(j, "why_unchecked", why_unchecked(image));
     print_limits(j, image);
     print_checks(j, image);
     json_leak_check(j, image);

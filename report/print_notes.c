@@ -104,13 +104,18 @@ static void note_flags(const struct report *r, struct notes *notes)
 
 static void note_unchecked(const struct report *r, struct notes *notes)
 {
-    struct flock own = {0}, other = {0};
+    struct flock refused = {0}, own = {0}, other = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->flags & IMAGE_OWN_MALLOC)
+        if (image->refused)
+            flock_add(&refused, image);
+        else if (image->flags & IMAGE_OWN_MALLOC)
             flock_add(&own, image);
         else if (!image_is_checked(image))
             flock_add(&other, image);
+    if (refused.count > 0)
+        note_add(notes, true, "%s: not in control: what was recorded of it is damaged",
+                 flock_text(&refused, notes->deterministic).text);
     if (own.count > 0)
         note_add(notes, true, "%s: not in control: brought a malloc of its own",
                  flock_text(&own, notes->deterministic).text);

@@ -254,10 +254,8 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
         fputs("rtcheck: in control; ", out);
     else if (!main)
         fputs("rtcheck: not in control: the runtime did not start in the program", out);
-    else if (main->flags & IMAGE_OWN_MALLOC)
-        fputs("rtcheck: not in control: the program brought a malloc of its own; ", out);
     else if (!image_is_checked(main))
-        fputs("rtcheck: not in control: the program's malloc was not seen to be ours; ", out);
+        fprintf(out, "rtcheck: not in control: %s; ", why_unchecked(main));
     else
         fputs("rtcheck: not in control: ", out);
     if (outcome->problems)

@@ -150,6 +150,16 @@ bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
     return owner == area_owner(AREA_CLAIMED, number);
 }
 
+/* The first of them says what the image is. */
+static bool read_own_area(struct reading *rd, uint32_t area, struct area_copy *copy)
+{
+    bool good = read_good_area(rd->report, rd->image, area, copy);
+
+    if (!good && rd->what == READ_ALL && area == rd->image->first_area)
+        rd->image->refused = true;
+    return good;
+}
+
 void read_areas(struct reading *rd)
 {
     struct report *r = rd->report;
@@ -158,7 +168,7 @@ void read_areas(struct reading *rd)
         struct area_copy copy;
         const struct segment *s;
         uint64_t off = 0;
-        if (!area_is_of(r, area, rd->image->number) || !read_good_area(r, rd->image, area, &copy))
+        if (!area_is_of(r, area, rd->image->number) || !read_own_area(rd, area, &copy))
             continue;
         rd->area = area;
         if (copy_image(&copy))

@@ -69,7 +69,8 @@ struct report_image_fact {
     bool found;
     uint32_t image;
     uint32_t pid;
-    uint32_t flags; /* IMAGE_* of format.h; not IN_CONTROL once exec put another in its place */
+    bool is_refused; /* what it says of itself is damaged: after report_collect */
+    uint32_t flags; /* IMAGE_* of format.h; not IN_CONTROL if refused, or once exec put another in its place */
     uint32_t unchecked_children;
     const char *exe; /* valid until report_close */
 };

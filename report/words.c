@@ -210,6 +210,14 @@ const char *program_path(const struct report *r, uint32_t number)
     return image ? image->exe : "";
 }
 
+const char *why_unchecked(const struct image *image)
+{
+    if (image->refused)
+        return "what was recorded of the program is damaged";
+    return image->flags & IMAGE_OWN_MALLOC ? "the program brought a malloc of its own"
+                                           : "the program's malloc was not seen to be ours";
+}
+
 const char *program_name(const struct image *image)
 {
     const char *arg = argv_next(image, NULL);

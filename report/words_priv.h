@@ -74,6 +74,8 @@ struct amount size_text(uint64_t bytes);
 struct amount count_text(uint64_t count, const char *one, const char *many);
 struct amount block_text(uint64_t blocks);
 
+/* Of an image that is not: "the program brought a malloc of its own". */
+const char *why_unchecked(const struct image *image);
 /* What a process is called: its program, as it was started. */
 const char *program_name(const struct image *image);
 /* Of the program that image ran; "" when it is not known. */

@@ -269,7 +269,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
     struct report_image_fact fact = report_image_of_pid(r->report, (uint32_t)r->started.pid);
     if (fact.found && fact.flags & IMAGE_IN_CONTROL)
         return CONTROL_GAINED;
-    if (fact.found && fact.flags & IMAGE_OWN_MALLOC)
+    if (fact.found && (fact.is_refused || fact.flags & IMAGE_OWN_MALLOC))
         return CONTROL_NONE;
     if (WIFSIGNALED(r->wait_status))
         return fail(why, CONTROL_NOT_YET, "it ended before we could tell");

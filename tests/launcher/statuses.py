@@ -266,6 +266,32 @@ def is_refused_with(stage, library):
            'not in control')
 
 
+SPOILS_ITS_IMAGE = """import ctypes, os, signal, struct, sys
+lines = [line.split() for line in open('/proc/self/maps')]
+ranges = [[int(at, 16) for at in line[0].split('-')] for line in lines if line[1] == 'rw-s' and 'rtcheck' in line[5]]
+magic = struct.pack('<Q', int(sys.argv[1], 16))
+found = [at for begin, end in ranges for at in range(begin, end, 4096) if ctypes.string_at(at, 8) == magic]
+for at in found:
+    ctypes.memset(at + len(magic), 0xff, 4)  # the number of the image
+print(len(found), flush=True)
+os.kill(os.getpid(), signal.SIGKILL) if sys.argv[2] == 'kill' else sys.exit(int(sys.argv[2]))
+"""
+
+
+def damaged(stage):
+    """What is known of the program cannot be believed: what it did is not known, and no leaks would be a lie."""
+    with open(os.path.dirname(os.path.abspath(__file__)) + '/../../include/rtcheck/format.h') as f:
+        magic = re.search(r'RTC_IMAGE_MAGIC (0x[0-9a-f]+)', f.read()).group(1)
+    spoil = ['/usr/bin/python3', '-c', SPOILS_ITS_IMAGE, magic]
+    for how in '5', 'kill':
+        got = run(stage, *spoil, how)
+        must(got[1] == '1\n', 'images', got)
+        expect(got, REFUSED, 'not in control: what was recorded of the program is damaged; ')
+        must('area 1 of the run file is damaged, the rest was used: header of another image' in got[2], got[2])
+        must('leak' not in got[2] and 'no problems' not in got[2], got[2])
+    expect(run(stage, '--allow-unchecked', *spoil, '5'), 5, 'not in control')
+
+
 def missing_library(stage):
     """ld.so ends a program that lacks a library before ours is asked: its status, and a word."""
     sh = open('/bin/sh', 'rb').read()
@@ -443,6 +469,6 @@ def by_verb(stage):
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
-        other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, missing_library,
+        other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, damaged, missing_library,
         as_root,
         log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, nobody_listens, by_verb)])

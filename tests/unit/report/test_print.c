@@ -139,6 +139,22 @@ static void test_own_malloc(void **state)
                                  "exit status 0\n"));
 }
 
+/* What it did is not known, whatever else its header says. */
+static void test_damaged(void **state)
+{
+    struct build b = build_begin();
+    struct shown shown = {.wait_status = 3 << 8};
+    const char *text;
+
+    (void)state;
+    build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1))->argv_bytes = UINT32_MAX;
+    text = text_of(&b, &shown);
+    assert_non_null(strstr(text, "rtcheck: nothing was checked, 0 allocs"));
+    assert_non_null(strstr(text, "  note: area 1 of the run file is damaged, the rest was used: arguments have no end "));
+    assert_non_null(strstr(text, "\nrtcheck: not in control: what was recorded of the program is damaged; "
+                                 "exit status 3\n"));
+}
+
 static void test_malloc_not_seen(void **state)
 {
     struct build b = build_begin();
@@ -334,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_still_running),
         cmocka_unit_test(test_nobody_reported),
         cmocka_unit_test(test_own_malloc),
+        cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_malloc_not_seen),
         cmocka_unit_test(test_lost_by_exec),
         cmocka_unit_test(test_escapes),

@@ -229,6 +229,21 @@ static void test_notes(void **state)
     }
 }
 
+/* What it did is not known, whatever else its header says. */
+static void test_damaged_child(void **state)
+{
+    struct build b = build_begin();
+    const char *text;
+
+    (void)state;
+    an_image(&b, 1, IMAGE_ROOT, 0);
+    build_image_header(&b, an_image(&b, 2, IMAGE_FORK, 0))->argv_bytes = UINT32_MAX;
+    text = text_of(&b, &quiet);
+    assert_non_null(strstr(text, "  note: area 2 of the run file is damaged, the rest was used: arguments have no end "));
+    assert_non_null(strstr(text, "  note: process 2000000002 (prog2): not in control: what was recorded of it is damaged\n"));
+    assert_non_null(strstr(text, "\nrtcheck: in control; "));
+}
+
 /* What reads a pointer from freed memory often does nothing else that is seen. */
 static void test_crash(void **state)
 {
@@ -288,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_damaged_child),
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_many_notes),
