@@ -22,6 +22,8 @@ struct hidden {
 };
 
 struct hidden hidden_sum(const struct report *r);
+/* Of its leaks, those that would have been told with others, behind which they are. */
+struct leak_sum hidden_behind(const struct report *r, const struct print_options *how);
 /* Out of a file, and it met nothing; it might have. */
 bool rule_is_unused(const struct rule *rule);
 /* How many lines suppressed_print takes that nobody has asked for. */

@@ -259,7 +259,7 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
         if (all->at[i].level == LEVEL_PROBLEM)
             times += all->at[i].error ? all->at[i].error->count : 1;
     line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s)", grouped(times).text,
-             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks).text);
+             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks - hidden_behind(m->r, m->how).places).text);
 }
 
 /* What limits what was said, and whether the checker was there at all: in our own words. */

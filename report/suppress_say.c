@@ -41,6 +41,23 @@ struct hidden hidden_sum(const struct report *r)
     return sum;
 }
 
+struct leak_sum hidden_behind(const struct report *r, const struct print_options *how)
+{
+    bool by_itself = (how->leak_kinds | how->problem_kinds) & LEAK_INDIRECT;
+    struct leak_sum sum = {0};
+
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        bool is_behind = leak->class == CLASS_BEHIND || (leak->class == CLASS_INDIRECT && !by_itself);
+        if (!is_behind || leak->fate.suppressed_by == 0)
+            continue;
+        sum.places++;
+        sum.blocks += leak->blocks;
+        sum.bytes += leak->bytes;
+    }
+    return sum;
+}
+
 bool rule_is_unused(const struct rule *rule)
 {
     return rule->file && rule->findings == 0 && rule->over == 0 && !rule->is_expired &&
@@ -138,15 +155,22 @@ static void stale_print(const struct rules *rules, const struct page *page)
     }
 }
 
-static const char *sum_put(const struct hidden *sum, FILE *out)
+/* As in the headline and the tables: what is behind a leak is no leak of its own. */
+static const char *sum_put(const struct hidden *sum, const struct leak_sum *behind, FILE *out)
 {
+    uint64_t leaks = sum->leaks - behind->places;
     const char *comma = "";
 
-    if (sum->leaks > 0) {
-        fprintf(out, "%s of %s in %s", count_text(sum->leaks, "leak", "leaks").text,
-                size_text(sum->bytes).text, block_text(sum->blocks).text);
-        comma = ", ";
+    if (leaks > 0) {
+        fprintf(out, "%s of %s in %s", count_text(leaks, "leak", "leaks").text,
+                size_text(sum->bytes - behind->bytes).text, block_text(sum->blocks - behind->blocks).text);
+        comma = ", and ";
     }
+    if (behind->blocks > 0)
+        fprintf(out, "%s%s in %s behind %s", comma, size_text(behind->bytes).text, block_text(behind->blocks).text,
+                leaks == 1 ? "it" : leaks > 1 ? "them" : "leaks");
+    if (sum->leaks > 0)
+        comma = ", ";
     if (sum->errors > 0) {
         fprintf(out, "%s%s", comma, count_text(sum->errors, "error", "errors").text);
         comma = ", ";
@@ -180,6 +204,7 @@ static bool is_asked(const struct print_options *how)
 void suppressed_print(const struct report *r, const struct page *page)
 {
     struct hidden sum = hidden_sum(r);
+    struct leak_sum behind = hidden_behind(r, page->how);
 
     if (!r->rules || (suppressed_lines(r) == 0 && !is_asked(page->how)))
         return;
@@ -187,7 +212,7 @@ void suppressed_print(const struct report *r, const struct page *page)
     fputs("SUPPRESSED", page->out);
     ink(page, INK_NONE);
     fprintf(page->out, "%*s", COLUMN - 10, "");
-    if (sum_put(&sum, page->out))
+    if (sum_put(&sum, &behind, page->out))
         fprintf(page->out, ", by %s", count_text(sum.rules, "rule", "rules").text);
     else
         fputs("nothing", page->out);

@@ -69,6 +69,44 @@ static uint64_t indirect_told(bool knows_plain, bool knows_head, uint32_t kinds)
     return blocks;
 }
 
+/* What is said of one_of_each where these classes are suppressed. */
+static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *says)
+{
+    struct build b = one_of_each();
+    struct report *r = collect(&b);
+    struct rules *rules = rules_new();
+    struct print_options how = {.leak_kinds = kinds, .problem_kinds = kinds};
+    char *text = NULL;
+    size_t bytes;
+    struct page page = {.out = open_memstream(&text, &bytes), .how = &how};
+
+    r->rules = rules;
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (classes >> r->leaks[i].class & 1)
+            r->leaks[i].fate.suppressed_by = 1;
+    report_hide_behind(r, kinds);
+    suppressed_print(r, &page);
+    fclose(page.out);
+    assert_string_equal(text, says);
+    free(text);
+    report_close(r);
+    rules_free(rules);
+}
+
+/* They are counted as where nothing is suppressed. */
+static void test_suppressed(void **state)
+{
+    uint32_t usual = LEAK_DEFINITE | LEAK_POSSIBLE, lost = 1 << CLASS_LOST, indirect = 1 << CLASS_INDIRECT;
+
+    (void)state;
+    assert_suppressed(lost, usual, "SUPPRESSED      2 leaks of 46 B in 4 blocks, and 64 B in 2 blocks behind them, by 0 rules\n");
+    assert_suppressed(lost | indirect, ALL_KINDS, "SUPPRESSED      3 leaks of 110 B in 6 blocks, by 0 rules\n");
+    assert_suppressed(indirect, usual, "SUPPRESSED      64 B in 2 blocks behind leaks, by 0 rules\n");
+    assert_suppressed(1 << CLASS_INTERIOR, usual, "SUPPRESSED      1 leak of 256 B in 1 block, by 0 rules\n");
+    assert_suppressed(1 << CLASS_INTERIOR | 1 << CLASS_BEHIND, usual,
+                      "SUPPRESSED      1 leak of 256 B in 1 block, and 7 B in 1 block behind it, by 0 rules\n");
+}
+
 static void test_behind_what_is_known(void **state)
 {
     (void)state;
@@ -257,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_suppressed),
         cmocka_unit_test(test_behind_what_is_known),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_records),
         cmocka_unit_test(test_summary),    cmocka_unit_test(test_problems),
