@@ -214,8 +214,11 @@ static int run_program(struct run *r)
         .file = &r->file,
         .was = &r->was,
     };
+    char **last = r->argv;
+    while (last[1])
+        last++;
     signals_begin(&r->was);
-    keeper_start(&r->keeper, &r->file, &r->lost);
+    keeper_start(&r->keeper, &r->file, *last, &r->lost);
     int bad = start_fork(&start, &r->started, r->err);
     if (!bad && (bad = open_log(r)) != 0) {
         start_error(&r->started); /* hangs up: the child ends without a word */

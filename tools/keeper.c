@@ -11,8 +11,8 @@
  * Dead ends: pending masks of the program (/proc/PID/status) show a signal only until it is taken;
  * two equal signals close together merge, so counting the launcher's own tells nothing.
  *
- * Its name is not the launcher's: `pkill rtcheck` means the launcher alone, and a keeper that got
- * that signal, too, would look like a group's.
+ * Its name is not the launcher's, nor are its arguments: `pkill rtcheck`, or `pkill -f` of the program's
+ * name, means others, and a keeper that got that signal, too, would look like a group's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -153,21 +153,26 @@ static void drop_descriptors(const struct keeping *k)
     close_between(high + 1, ~0u);
 }
 
-static void disguise(void)
+/* `last`: the launcher's last argument.  They lie one behind the other, and all are what ps shows. */
+static void disguise(char *last)
 {
-    prctl(PR_SET_NAME, "rtc-keeper");
-    memset(program_invocation_name, 0, strlen(program_invocation_name)); /* argv[0] for ps */
+    static const char name[] = "rtc-keeper";
+    char *first = program_invocation_name;
+    size_t room = (size_t)(last + strlen(last) + 1 - first);
+    prctl(PR_SET_NAME, name);
+    memset(first, 0, room);
+    memcpy(first, name, room < sizeof name ? room - 1 : sizeof name);
     (void)!chdir("/");
 }
 
-static void keep(int fd, const struct run_file *file)
+static void keep(int fd, const struct run_file *file, char *last)
 {
     struct keeping k = {.fd = fd, .file = file, .launcher = getppid(), .program_fd = -1};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     drop_descriptors(&k);
-    disguise();
+    disguise(last);
     for (;;) {
         struct message m;
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -185,7 +190,7 @@ static void keep(int fd, const struct run_file *file)
 
 /* ---- the launcher's side --------------------------------------------------------------------- */
 
-void keeper_start(struct keeper *k, const struct run_file *f, struct lost *lost)
+void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct lost *lost)
 {
     int pair[2];
     *k = (struct keeper){.fd = -1};
@@ -197,7 +202,7 @@ void keeper_start(struct keeper *k, const struct run_file *f, struct lost *lost)
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        keep(pair[1], f);
+        keep(pair[1], f, last);
     }
     close(pair[1]);
     if (pid < 0) {

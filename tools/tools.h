@@ -325,7 +325,8 @@ struct keeper {
     uint32_t questions;
 };
 
-void keeper_start(struct keeper *k, const struct run_file *f, struct lost *lost);
+/* `last`: the last of the arguments that this process was started with, which the keeper writes over in its own memory. */
+void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct lost *lost);
 void keeper_watch(struct keeper *k, pid_t program);
 /*
  * Adds to *signals (bit n-1 = signal n) those that reached the keeper since it was last asked;

@@ -231,6 +231,19 @@ def while_it_starts(stage):
             must(done.returncode == wanted, 'status', done.returncode, name, 'at', nth)
 
 
+def name_of_keeper(stage):
+    """It has neither the launcher's name and options nor the program's: pkill -f means those."""
+    c = Counter(stage)
+    children = read_text('/proc/%d/task/%d/children' % (c.launcher, c.launcher)).split()
+    keepers = [int(pid) for pid in children if int(pid) != c.program]
+    must(len(keepers) == 1, 'children', children)
+    wait_until(lambda: read_text('/proc/%d/comm' % keepers[0]) == 'rtc-keeper\n', SECONDS, 'its name')
+    c.mark()  # the keeper was asked, and so has all of its name
+    shown = read_text('/proc/%d/cmdline' % keepers[0])
+    must(shown.rstrip('\0') == 'rtc-keeper', repr(shown))
+    c.end()
+
+
 def without_keeper(stage):
     """Where there is no second process, what can be told is."""
     env = {'RTCHECK_TEST_WITHOUT': 'keeper'}
@@ -461,6 +474,6 @@ def idle(stage):
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         to_launcher, to_program, to_group, one_after_the_other, many, by_timeout,
-        by_timeout_in_foreground, by_itself, with_value, to_parent, before_exec, while_it_starts, without_keeper,
+        by_timeout_in_foreground, by_itself, with_value, to_parent, before_exec, while_it_starts, name_of_keeper, without_keeper,
         keyboard, hang_up, stop_and_go_on, stop_program_alone, end_while_stopped, orphans, own_group,
         launcher_killed, idle)])
