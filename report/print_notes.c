@@ -217,6 +217,18 @@ static void note_ends(const struct report *r, const struct image *main, struct n
                  flock_text(&running, notes->deterministic).text);
 }
 
+/*
+ * May it have died of a pointer that was read from freed memory?  Where the runtime was to look for leaks and did
+ * not come to it, the kernel found no stack to tell it on: it was full.
+ */
+static bool may_be_of_freed(const struct image *image)
+{
+    bool was_told = !(image->checks & CHECK_LEAKS) || image->flags & IMAGE_SANDBOXED ||
+                    (image->leak_check != LEAKS_NOT_ASKED && !(image->flags & IMAGE_WITNESSED));
+
+    return image->checks & CHECK_FREED && !(image->flags & IMAGE_NO_POINTER) && was_told;
+}
+
 /* A use of freed memory often shows in nothing but this. */
 static void note_crashes(const struct report *r, struct notes *notes)
 {
@@ -224,7 +236,7 @@ static void note_crashes(const struct report *r, struct notes *notes)
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
         int status = image->wait_status;
-        if (status != -1 && WIFSIGNALED(status) && (image->checks & CHECK_FREED) &&
+        if (status != -1 && WIFSIGNALED(status) && may_be_of_freed(image) &&
             (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
             flock_add(&f, image);
     }

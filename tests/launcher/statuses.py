@@ -68,6 +68,18 @@ def own_signal(stage):
         must(os.listdir(room) == [], 'left behind:', os.listdir(room))
 
 
+def crashed(stage):
+    """Freed memory is suspected where a pointer may have come from it: not of a signal that was sent, nor of a full stack."""
+    deep = 'ulimit -s 512; f() { f; }; f'
+    for words, suspected in (
+            (('sh', '-c', 'kill -SEGV $$'), False),
+            (('sh', '-c', deep), False),
+            (('/usr/bin/python3', '-c', 'import ctypes; ctypes.string_at(1 << 40)'), True)):
+        got = run(stage, *words)
+        expect(got, -signal.SIGSEGV, 'in control', words)
+        must(('crashed, perhaps by a pointer read from freed memory' in got[2]) == suspected, words, got[2])
+
+
 KILLS_ITSELF = """import os, resource
 held = bytearray(50 << 20)
 held[::4096] = bytes(len(held) // 4096)
@@ -468,7 +480,7 @@ def by_verb(stage):
 
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
-        own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
+        own_status, own_signal, crashed, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, damaged, missing_library,
         as_root,
         log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, nobody_listens, by_verb)])

@@ -265,6 +265,31 @@ static void test_crash(void **state)
     }
 }
 
+/* Not where it was a signal that was sent, or where the stack was full: then nobody told the runtime of it. */
+static void test_crash_without_pointer(void **state)
+{
+    static const struct {
+        uint32_t flags, checks, leak_check;
+        bool is_noted;
+    } cases[] = {{IMAGE_NO_POINTER, 0, LEAKS_NOT_ASKED, false},
+                 {IMAGE_NO_POINTER, CHECK_LEAKS, LEAKS_FOUND, false},
+                 {0, CHECK_LEAKS, LEAKS_NOT_ASKED, false},
+                 {0, CHECK_LEAKS, LEAKS_FOUND, true},
+                 {IMAGE_WITNESSED, CHECK_LEAKS, LEAKS_FOUND, false},
+                 {IMAGE_SANDBOXED, CHECK_LEAKS, LEAKS_NOT_ASKED, true}};
+    struct shown shown = {.wait_status = SIGSEGV};
+
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct build b = build_begin();
+        struct image_header *h = build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1));
+        h->flags |= cases[i].flags;
+        h->checks |= cases[i].checks;
+        h->leak_check = cases[i].leak_check;
+        assert_int_equal(strstr(text_of(&b, &shown), "crashed, perhaps ") != NULL, cases[i].is_noted);
+    }
+}
+
 static void test_quiet(void **state)
 {
     struct build b = build_begin();
@@ -305,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_damaged_child),
         cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_crash_without_pointer),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_many_notes),
     };
