@@ -183,7 +183,7 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
 #define IMAGE_BY_HAND 0x80u
 #define IMAGE_WITNESSED 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
-#define IMAGE_HANDLER_STARVED 0x200u /* what is kept for handlers that interrupt us was used up */
+#define IMAGE_HANDLER_STARVED 0x200u /* what is kept for handlers that interrupt us was used up; minor version 6 */
 #define IMAGE_NO_POINTER 0x400u /* the signal that ended it was sent, or its stack was full: nothing was read or written by a pointer */
 
 /* image_header.checks: minor version 2; before it none was made */

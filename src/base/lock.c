@@ -73,9 +73,9 @@ void locks_abandon(void)
 {
     while (self && self->locks) {
         struct lock *l = self->held[self->locks - 1];
-        if (lock_is_mine(l))
+        if (lock_is_mine(l)) {
             lock_drop(l);
-        else {
+        } else {
             lock_wake(l);
             forget(l);
         }

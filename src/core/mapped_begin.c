@@ -10,7 +10,6 @@
  */
 #include "mapped_young.h"
 
-#include <string.h>
 
 #define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
 #define REGIONS_LEAST 1024u

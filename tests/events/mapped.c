@@ -277,7 +277,7 @@ static void first_left(void)
     for (int i = 0; i < 80; i++) /* so many that there are several leaves; the kernel keeps them apart */
         map_page(i % 2 ? READ_WRITE : PROT_READ);
     must(rtc_event_compare() >= 0);
-    for (long n = 1; !is_first_call_through(n); n += 173)
+    for (long n = 1; !is_first_call_through(n); n += 211)
         ;
     must(rtc_event_compare() == 0); /* what is the parent's nobody has changed */
 }
