@@ -6,7 +6,8 @@
  * and free for the next.  Only an image whose process is gone for certain, and whose records no
  * descendant can still read, is touched (images.c); what it had is also added up in the run's
  * header, for those who find the file when the launcher is killed.  Images with errors or leaks stay,
- * as long as they are few, and the program's own last one: a saved file would have lost what there is to show.
+ * as long as they are few, and the program's own last one: a saved file would have lost what there
+ * is to show.
  *
  * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
  * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
@@ -48,7 +49,7 @@ static struct lease *live_lease(const struct view *v, const struct live_head *he
     return (struct lease *)(void *)(head->at + v->run->lease_table_offset) + index;
 }
 
-/* ---- giving back --------------------------------------------------------------------------- */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 static void add_tally(struct run_tally *t, const struct image *image)
 {
@@ -123,7 +124,7 @@ static void keep_areas(const struct view *v, const struct live_head *head, const
     }
 }
 
-/* ---- rounds -------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static bool is_over(const struct image *image)
 {

@@ -39,7 +39,7 @@ struct baseline {
     char *name;
 };
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* A code, and what is made of names; without the .2 by which a report tells equal ones apart. */
 static bool is_id(const char *id)
@@ -195,9 +195,12 @@ int baseline_read(struct baseline **out, const char *path, bool may_miss, char *
     return bad;
 }
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
-/* Equal ids are told apart by .2, .3 in the order of their size, which may be another next time: all are one. */
+/*
+ * Equal ids are told apart by .2, .3 in the order of their size, which may be another next time:
+ * all are one.
+ */
 static struct known *known_of(const struct baseline *b, const char *id)
 {
     struct known *known;
@@ -280,7 +283,7 @@ void baseline_print(const struct report *r, const struct page *page)
     fputc('\n', page->out);
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct row {
     char id[ID_BYTES];

@@ -65,7 +65,7 @@ static uint32_t entry_of(const char *name)
     return ENTRY_NONE;
 }
 
-/* ---- slots ---------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static int by_address(const void *a_, const void *b_)
 {
@@ -131,7 +131,7 @@ static uint32_t entry_at_slot(const struct slots *all, GElf_Addr at)
     return found ? found->entry : ENTRY_NONE;
 }
 
-/* ---- code ----------------------------------------------------------------------------------- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 /* `bytes` bytes that are loaded at an address; NULL: there are none. */
 static const uint8_t *code_at(Elf *elf, GElf_Addr at, size_t bytes)

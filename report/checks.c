@@ -2,9 +2,9 @@
  * checks.c - leaks that a program has looked for in mid-run, told while it waits for that.
  *
  * What was found lies in the file until it is told, and belongs to the image that asked; its stacks and
- * modules are those of the image.  What the check at the end has found stays: there a program may ask whether any
- * of it is a problem.  So an image is read as for a report at the end, but without what it has
- * in use: the answer is wanted now.
+ * modules are those of the image.  What the check at the end has found stays: there a program may
+ * ask whether any of it is a problem.  So an image is read as for a report at the end, but without
+ * what it has in use: the answer is wanted now.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -19,7 +19,7 @@
 
 #define CHECK_LINES 20u /* of leaks, where not all are wanted */
 
-/* ---- in words ------------------------------------------------------------------------------ */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 static void head_print(const struct report *r, const struct image *image,
                        const struct leak_check_record *check, const struct page *page)
@@ -57,7 +57,7 @@ static void check_print(struct report *r, const struct image *image,
     leaks_print(r, whole ? UINT32_MAX : CHECK_LINES, &page);
 }
 
-/* ---- all that there are -------------------------------------------------------------------- */
+/* ---- all that there are ---------------------------------------------------------------------- */
 
 static void leaks_drop(struct report *r)
 {

@@ -125,7 +125,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
     return 0;
 }
 
-/* ---- facts --------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 /* Flags change while a program runs: an image that is still in the file is looked at again. */
 static void image_look_again(struct report *r, struct image *image)

@@ -6,7 +6,7 @@
 
 #include "known_priv.h"
 
-/* ---- search.c ----------------------------------------------------------------------------- */
+/* ---- search.c -------------------------------------------------------------------------------- */
 
 /*
  * How many of the items begin at the address or before it.  They lie `stride` bytes apart, sorted by
@@ -14,21 +14,21 @@
  */
 size_t begun_before(const void *items, size_t count, size_t stride, uint64_t address);
 
-/* ---- own_share.c -------------------------------------------------------------------------- */
+/* ---- own_share.c ----------------------------------------------------------------------------- */
 
 /* `calls`: how many operations there were, of which some were timed. */
 void own_share_add(struct own_share *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT]);
 /* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
 void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
 
-/* ---- told.c ------------------------------------------------------------------------------- */
+/* ---- told.c ---------------------------------------------------------------------------------- */
 
 /* What the launcher has written into the file, unless it is the launcher that asks. */
 void told_read(struct report *r);
 /* wrong->what: it is bad. */
 void told_dump(const struct view *v, FILE *out, struct verify_error *wrong);
 
-/* ---- images.c ----------------------------------------------------------------------------- */
+/* ---- images.c -------------------------------------------------------------------------------- */
 
 /* Reads the run's tables again and takes the headers of images that are new in them. */
 int images_refresh(struct report *r);
@@ -42,8 +42,8 @@ bool image_seems_alive(const struct report *r, const struct image *image);
 /* Is anything of it in the file (still)? */
 bool image_has_area(const struct report *r, const struct image *image);
 /*
- * Who made it, or was in its process before: an older image; NULL: none is known.  What exec runs does not always
- * know whose child it is.
+ * Who made it, or was in its process before: an older image; NULL: none is known.  What exec runs
+ * does not always know whose child it is.
  */
 const struct image *image_likely_parent(const struct report *r, const struct image *image);
 /* Sets .needed of those whose records somebody alive may still read. */
@@ -62,7 +62,7 @@ void images_drop_taken(struct report *r);
 void images_join(struct report *r);
 void image_free(struct image *image);
 
-/* ---- read.c, read_leaks.c ----------------------------------------------------------------- */
+/* ---- read.c, read_leaks.c -------------------------------------------------------------------- */
 
 /* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
 bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy);
@@ -83,7 +83,7 @@ void image_read_map(struct report *r, struct image *image);
  */
 bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at);
 
-/* ---- map.c -------------------------------------------------------------------------------- */
+/* ---- map.c ----------------------------------------------------------------------------------- */
 
 /* Takes a segment that belongs to the map; false: it does not. */
 bool map_read_segment(struct report *r, struct image *image, const struct segment *s);
@@ -97,7 +97,7 @@ uint32_t module_of_program(struct report *r, struct image *image);
 /* The image's thread, or the one it inherited the number from. */
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number);
 
-/* ---- errors.c ----------------------------------------------------------------------------- */
+/* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* Adds what an image's error records say to the report's table. */
 void errors_take(struct report *r, struct image *image, const struct error_record *records,
@@ -109,7 +109,7 @@ void errors_name(struct report *r, uint32_t count);
 /* The stack that says where it happened, a site or NO_SITE: of damage the block's allocation. */
 uint32_t error_place(const struct error *e);
 
-/* ---- write.c -------------------------------------------------------------------------------- */
+/* ---- write.c --------------------------------------------------------------------------------- */
 
 /* All of a file, for free; NULL: errno says why. */
 char *file_read(const char *path, size_t *bytes);
@@ -117,14 +117,14 @@ char *file_read(const char *path, size_t *bytes);
 typedef void write_put(FILE *out, void *arg);
 int write_whole(const char *path, write_put *put, void *arg);
 
-/* ---- baseline.c ----------------------------------------------------------------------------- */
+/* ---- baseline.c ------------------------------------------------------------------------------ */
 
 /* Of a text that `name` stands for; empty: nothing is known. */
 int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
                        size_t room);
 void baseline_print(const struct report *r, const struct page *page);
 
-/* ---- suppress_own.c ------------------------------------------------------------------------- */
+/* ---- suppress_own.c -------------------------------------------------------------------------- */
 
 /* Pieces of an image's text, in order; NULL: one is missing. */
 void own_text_take(struct report *r, const struct image *image, char *const *pieces, uint32_t count);
@@ -132,22 +132,25 @@ void own_text_free(struct own_text *text);
 /* `rules` and those of the report's programs, as long as the report; `rules` itself where there are none. */
 struct rules *rules_with_own(struct report *r, struct rules *rules);
 
-/* ---- suppress_match.c ----------------------------------------------------------------------- */
+/* ---- suppress_match.c ------------------------------------------------------------------------ */
 
 /* As report_suppress and report_compare, without counting what rules met: of a run that goes on. */
 void findings_judge(struct report *r, const struct print_options *how);
 bool is_of_libc(const char *base_name); /* of a module */
-/* The function that allocated (enum error_entry), by what the innermost frame calls; ENTRY_NONE: not known. */
+/*
+ * The function that allocated (enum error_entry), by what the innermost frame calls; ENTRY_NONE:
+ * not known.
+ */
 uint32_t allocator_of(const struct report *r, const struct site *site);
 
-/* ---- source_names.c ------------------------------------------------------------------------- */
+/* ---- source_names.c -------------------------------------------------------------------------- */
 
 /* "ns::f" of "int ns::f<int>(char)", and where "f" is in it; NULL: an operator.  Freed by the caller. */
 char *qualified_name(const char *full, const char **simple);
 /* "f<int>" of it, "operator+" of "ns::operator+(ns::a)": as it is declared.  Freed by the caller. */
 char *declared_name(const char *full);
 
-/* ---- leaks.c ------------------------------------------------------------------------------ */
+/* ---- leaks.c --------------------------------------------------------------------------------- */
 
 /* Adds what one of an image's groups says to the report's table, or to a sum. */
 void leak_take(struct report *r, struct image *image, const struct leak_group *g,
@@ -163,7 +166,7 @@ void leaks_name_all(struct report *r);
 uint32_t leak_kind(enum leak_class class);    /* a bit of LEAK_*; 0: it is told with others */
 const char *leak_code(enum leak_class class); /* "mel", .. */
 
-/* ---- sites.c ------------------------------------------------------------------------------ */
+/* ---- sites.c --------------------------------------------------------------------------------- */
 
 uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t image);
 uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact);
@@ -175,7 +178,7 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
 uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
 
-/* ---- ids.c -------------------------------------------------------------------------------- */
+/* ---- ids.c ----------------------------------------------------------------------------------- */
 
 /* "duf-01234567" of a symbolized site, or of NO_SITE. */
 void id_of_site(const struct report *r, const char *code, uint32_t site, char id[ID_BYTES]);
@@ -190,7 +193,7 @@ void ids_tell_apart(void *items, uint32_t count, size_t stride);
 /* How many frames of a symbolized stack are the user's: not what comes before main. */
 uint32_t user_frames(const struct report *r, const struct site *site);
 
-/* ---- group.c ------------------------------------------------------------------------------ */
+/* ---- group.c --------------------------------------------------------------------------------- */
 
 /* Numbers of one image come together. */
 void image_numbers_add(struct image_numbers *images, uint32_t number);

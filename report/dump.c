@@ -38,7 +38,7 @@ static unsigned long long ull(uint64_t n)
     return n;
 }
 
-/* ---- the run ------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void dump_run(const struct view *v, FILE *out)
 {
@@ -79,7 +79,7 @@ static void dump_leases(const struct view *v, FILE *out)
     }
 }
 
-/* ---- images -------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static void dump_image_life(const struct image_header *h, FILE *out)
 {
@@ -147,7 +147,7 @@ static void dump_image(const struct image_header *h, FILE *out)
     fprintf(out, "(%u)\n", h->argc);
 }
 
-/* ---- items --------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void dump_word(uint64_t word, uint64_t stacks, FILE *out)
 {
@@ -433,7 +433,7 @@ static void dump_segment(const struct segment *s, uint64_t off, FILE *out)
     dump_items(s, out);
 }
 
-/* ---- areas --------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 /* A bad area is not walked: its lengths lead anywhere. */
 static void dump_area(const struct report *r, uint32_t area, FILE *out, struct verify_error *first)

@@ -9,7 +9,7 @@
 
 #include "dwarf_priv.h"
 
-/* ---- where a variable is ------------------------------------------------------------------- */
+/* ---- where a variable is --------------------------------------------------------------------- */
 
 struct bytes {
     const uint8_t *at, *end;
@@ -95,7 +95,7 @@ static struct entries *entries_of(struct variables *v, Dwarf_Die die, uint64_t *
     return found;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void add_declared(struct variables *v, Dwarf_Die die, const struct name *scope)
 {

@@ -45,7 +45,7 @@ struct variables {
     bool all; /* also those in functions */
 };
 
-/* ---- dwarf_die.c -------------------------------------------------------------------------- */
+/* ---- dwarf_die.c ----------------------------------------------------------------------------- */
 
 bool die_attribute(Dwarf_Die die, Dwarf_Half name, Dwarf_Attribute *out);
 bool die_has(Dwarf_Die die, Dwarf_Half name);
@@ -64,7 +64,7 @@ Dwarf_Die die_child(Dwarf_Die die);
 /* What says of a definition, or of one that was inlined, what it does not say itself. */
 Dwarf_Die die_declaration(const struct variables *v, Dwarf_Die die);
 
-/* ---- dwarf_type.c ------------------------------------------------------------------------- */
+/* ---- dwarf_type.c ---------------------------------------------------------------------------- */
 
 void name_add(struct name *name, const char *text);
 /* The type behind names and qualifiers; NULL: unknown. */
@@ -74,7 +74,7 @@ void type_go_down(const struct variables *v, Dwarf_Die variable, uint64_t *offse
 /* How many bytes a variable takes; `links` = 0. */
 uint64_t variable_bytes(const struct variables *v, Dwarf_Die die, unsigned links);
 
-/* ---- dwarf_list.c ------------------------------------------------------------------------- */
+/* ---- dwarf_list.c ---------------------------------------------------------------------------- */
 
 /* Lists them anew; `all`: also those in functions. */
 void entries_list(struct variables *v, bool all);
@@ -82,7 +82,7 @@ void entries_list(struct variables *v, bool all);
 const struct entry *entries_find(const struct entries *entries, uint64_t address);
 void entries_forget(struct variables *v);
 
-/* ---- dwarf_words.c ------------------------------------------------------------------------ */
+/* ---- dwarf_words.c --------------------------------------------------------------------------- */
 
 /* Its name and place; what a definition does not say, its declaration does.  `links` = 0. */
 void words_take(const struct variables *v, Dwarf_Die die, const char *scope, struct name *name,

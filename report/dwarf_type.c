@@ -100,7 +100,7 @@ static uint64_t type_bytes(const struct variables *v, Dwarf_Die type, unsigned d
     }
 }
 
-/* ---- the way down into a type -------------------------------------------------------------- */
+/* ---- the way down into a type ---------------------------------------------------------------- */
 
 void name_add(struct name *name, const char *text)
 {

@@ -92,7 +92,10 @@ struct holder {
     uint32_t from_stack; /* a site, or NO_SITE */
 };
 
-/* Blocks from one place that are reached alike, in all the processes that had them: leak_group, outside its file. */
+/*
+ * Blocks from one place that are reached alike, in all the processes that had them: leak_group,
+ * outside its file.
+ */
 struct leak {
     char id[ID_BYTES];
     enum leak_class class;

@@ -9,7 +9,7 @@
 
 #include "page_priv.h"
 
-/* ---- findings.c ---------------------------------------------------------------------------- */
+/* ---- findings.c ------------------------------------------------------------------------------ */
 
 enum finding_level {
     LEVEL_PROBLEM, /* what --error-exitcode is about */
@@ -65,7 +65,7 @@ struct check {
 const struct check *check_at(uint32_t i); /* NULL behind the last */
 uint32_t check_of(const char *code);
 
-/* ---- source_paths.c ------------------------------------------------------------------------ */
+/* ---- source_paths.c -------------------------------------------------------------------------- */
 
 /* Freed by the caller. */
 char *source_path(const struct print_options *how, const char *file);
@@ -79,7 +79,7 @@ struct finding_where {
 
 struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how);
 
-/* ---- print_*.c: one for each format --------------------------------------------------------- */
+/* ---- print_*.c: one for each format ---------------------------------------------------------- */
 
 void valgrind_print(struct report *r, FILE *out, const struct print_options *how);
 void lsan_print(struct report *r, FILE *out, const struct print_options *how);

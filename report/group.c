@@ -65,7 +65,7 @@ struct totals totals_elsewhere(const struct report *r)
     return t;
 }
 
-/* ---- which images -------------------------------------------------------------------------- */
+/* ---- which images ---------------------------------------------------------------------------- */
 
 void image_numbers_add(struct image_numbers *images, uint32_t number)
 {
@@ -88,7 +88,7 @@ void image_numbers_sort(struct image_numbers *images)
         qsort(images->at, images->count, sizeof images->at[0], by_number);
 }
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void record_add(struct record *record, const struct image *image, const struct use *use)
 {

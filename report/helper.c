@@ -55,7 +55,7 @@ struct question {
     struct in_frame at; /* LOCAL */
 };
 
-/* ---- bytes --------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static bool send_all(int fd, const void *bytes, size_t n)
 {
@@ -85,7 +85,7 @@ static bool receive_all(int fd, void *bytes, size_t n)
     return true;
 }
 
-/* ---- the child ------------------------------------------------------------------------------ */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static void limit_to(__rlimit_resource_t what, rlim_t most)
 {
@@ -222,7 +222,7 @@ static _Noreturn void serve(struct report *r, int fd, struct doing *now)
     _exit(0);
 }
 
-/* ---- the parent ----------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 void helper_end(struct report *r)
 {
@@ -394,7 +394,7 @@ static struct helper *helper_get(struct report *r)
     return r->helper;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Is there a frame that can be named?  Those that cannot are done. */
 static bool is_worth_asking(struct report *r, const struct site *site)
@@ -436,7 +436,7 @@ void symbolize_site(struct report *r, uint32_t place)
     }
 }
 
-/* ---- variables ------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static bool ask_variable(struct report *r, const struct question *q, struct variable *out)
 {

@@ -52,7 +52,7 @@ struct image *image_of(const struct report *r, uint32_t number)
 
 static bool pid_is_known(const struct report *r, const struct image *image);
 
-/* ---- headers ------------------------------------------------------------------------------ */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 /* Text that may lack its end. */
 static char *text_copy(const char *text, size_t room)
@@ -240,7 +240,7 @@ void images_drop_taken(struct report *r)
     }
 }
 
-/* ---- who is gone -------------------------------------------------------------------------- */
+/* ---- who is gone ----------------------------------------------------------------------------- */
 
 static const struct image *older_of_pid(const struct image *images, uint32_t pid, uint32_t number)
 {
@@ -384,7 +384,7 @@ bool image_seems_alive(const struct report *r, const struct image *image)
     return !pid_is_gone(image->pid) && !pid_is_zombie(image->pid);
 }
 
-/* ---- who is needed ------------------------------------------------------------------------ */
+/* ---- who is needed --------------------------------------------------------------------------- */
 
 static bool has_shared_past(const struct image *image)
 {
@@ -462,7 +462,7 @@ void images_retire(struct report *r)
     }
 }
 
-/* ---- end of life -------------------------------------------------------------------------- */
+/* ---- end of life ----------------------------------------------------------------------------- */
 
 void image_free(struct image *image)
 {

@@ -31,7 +31,7 @@ struct functions {
     UT_hash_handle hh;
 };
 
-/* ---- a unit's functions -------------------------------------------------------------------- */
+/* ---- a unit's functions ---------------------------------------------------------------------- */
 
 bool die_next(Dwarf_Die *die)
 {
@@ -141,7 +141,7 @@ static Dwarf_Die *function_at(struct functions **known, Dwarf_Die *unit, Dwarf_A
     return search(f, address);
 }
 
-/* ---- from a function down to an address ---------------------------------------------------- */
+/* ---- from a function down to an address ------------------------------------------------------ */
 
 static bool is_scope(int tag)
 {
@@ -192,7 +192,7 @@ uint32_t scopes_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr addre
     return count;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *linkage_name(Dwarf_Die *die)
 {
@@ -268,7 +268,7 @@ static void name_function(struct frame *frame, Dwarf_Die *function, Dwarf_Addr a
     frame->in_function = address - entry + !frame->exact;
 }
 
-/* ---- a frame ------------------------------------------------------------------------------- */
+/* ---- a frame --------------------------------------------------------------------------------- */
 
 void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame)
 {

@@ -6,7 +6,7 @@
 
 #include "page_priv.h"
 
-/* ---- json.c -------------------------------------------------------------------------------- */
+/* ---- json.c ---------------------------------------------------------------------------------- */
 
 struct json {
     FILE *out;
@@ -28,12 +28,12 @@ void put_known(struct json *j, const char *name, bool is_known, uint64_t value);
 void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
 void put_time(struct json *j, const char *name, uint64_t ns);
 
-/* ---- print_json.c -------------------------------------------------------------------------- */
+/* ---- print_json.c ---------------------------------------------------------------------------- */
 
 /* "process": [..] */
 void json_images(struct json *j, const struct image_numbers *images);
 
-/* ---- suppress_say.c ------------------------------------------------------------------------ */
+/* ---- suppress_say.c -------------------------------------------------------------------------- */
 
 /* "suppressions": [..] */
 void json_suppressions(struct json *j, const struct report *r);
@@ -42,7 +42,7 @@ void json_suppressed(struct json *j, const struct report *r);
 /* "status", and why: of a finding. */
 void json_fate(struct json *j, const struct fate *fate);
 
-/* ---- print_json_errors.c ------------------------------------------------------------------- */
+/* ---- print_json_errors.c --------------------------------------------------------------------- */
 
 /* "errors": [..] */
 void json_errors(struct json *j, struct report *r);
@@ -51,24 +51,27 @@ void json_error_counts(struct json *j, const struct report *r);
 /* A thread of this image, if it is known. */
 void json_thread(struct json *j, const char *name, const struct report *r, uint32_t image,
                  const struct thread *t);
-/* Its range and path, the module and the offset of the address there, and the variable, if its file knows one. */
+/*
+ * Its range and path, the module and the offset of the address there, and the variable, if its file
+ * knows one.
+ */
 void json_region(struct json *j, struct report *r, const struct region *region);
 /* The variable of what is a thread's own: in its frames or its thread-local storage. */
 void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h);
 
-/* ---- print_json_costs.c -------------------------------------------------------------------- */
+/* ---- print_json_costs.c ---------------------------------------------------------------------- */
 
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
 /* "measured": {..}, of cost, where something was; print_measured.c. */
 void json_measured(struct json *j, const struct measured *m);
 
-/* ---- print_counters.c ---------------------------------------------------------------------- */
+/* ---- print_counters.c ------------------------------------------------------------------------ */
 
 /* "counters": [..], where there are any. */
 void json_counters(struct json *j, const struct report *r);
 
-/* ---- print_json_leaks.c -------------------------------------------------------------------- */
+/* ---- print_json_leaks.c ---------------------------------------------------------------------- */
 
 /* "leaks": [..] */
 void json_leaks(struct json *j, struct report *r);
@@ -81,14 +84,14 @@ void json_leak_bytes(struct json *j, const struct report *r);
 /* "leaks": {..}, of cost.self; nothing where nobody was asked. */
 void json_leak_cost(struct json *j, const struct leak_cost *cost);
 
-/* ---- print_json_maps.c --------------------------------------------------------------------- */
+/* ---- print_json_maps.c ----------------------------------------------------------------------- */
 
 /* "mappings": {..}, of summary; nothing where nobody maps. */
 void json_mappings(struct json *j, const struct report *r);
 /* "at_marks": [..], of a process that set marks. */
 void json_marks(struct json *j, const struct image *image);
 
-/* ---- print_json_dispatch.c ----------------------------------------------------------------- */
+/* ---- print_json_dispatch.c ------------------------------------------------------------------- */
 
 /* "dispatched": {..}, of summary; nothing without events=all. */
 void json_dispatched(struct json *j, const struct report *r);

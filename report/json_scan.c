@@ -1,8 +1,8 @@
 /*
  * json_scan.c - the small part of JSON that our own files are made of.
  *
- * Names of members and texts have no escapes that would matter; numbers are counts.  Of brackets that are passed
- * over only the depth is known.
+ * Names of members and texts have no escapes that would matter; numbers are counts.  Of brackets
+ * that are passed over only the depth is known.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
  * json_scan.h - JSON that somebody may have written by hand, read from beginning to end.
  *
- * All that return int: 0, or -EINVAL, with the place, the line and why in `err`.  Between what is taken there may
- * be blanks.
+ * All that return int: 0, or -EINVAL, with the place, the line and why in `err`.  Between what is
+ * taken there may be blanks.
  */
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H

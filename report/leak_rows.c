@@ -153,7 +153,10 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
     return sum;
 }
 
-/* It is known how much is behind each head, not which of them: as long as one head with some is told, all are. */
+/*
+ * It is known how much is behind each head, not which of them: as long as one head with some is
+ * told, all are.
+ */
 static void hide_behind(struct report *r, enum leak_class class, uint32_t heads)
 {
     const struct fate *fate = NULL;

@@ -56,7 +56,7 @@ static enum leak_class class_of(const struct image *image, uint32_t reach)
     return image->threads_unheard > 0 ? unsure[of[reach]] : of[reach];
 }
 
-/* ---- from the file ------------------------------------------------------------------------- */
+/* ---- from the file --------------------------------------------------------------------------- */
 
 static uint32_t site_or_none(struct report *r, struct image *image, uint32_t stack)
 {
@@ -143,7 +143,7 @@ static struct leak leak_of(struct report *r, struct image *image, const struct l
     };
 }
 
-/* ---- into the table ------------------------------------------------------------------------ */
+/* ---- into the table -------------------------------------------------------------------------- */
 
 static void leak_add(struct leak *leak, const struct leak_group *g, uint32_t image)
 {
@@ -254,7 +254,7 @@ void mapping_take(struct report *r, struct image *image, const struct map_region
         r->leaks_unread++;
 }
 
-/* ---- in order ------------------------------------------------------------------------------ */
+/* ---- in order -------------------------------------------------------------------------------- */
 
 /* Actual leaks before possible ones, and those that are told with others behind both. */
 static uint32_t rank(enum leak_class class)

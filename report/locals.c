@@ -4,8 +4,9 @@
  * Of a frame is known where its function stands, and how far from its canonical frame address (CFA)
  * the place is; all is counted from there.  Compilers say where a variable lies by an offset from the
  * function's frame base: gcc's is the CFA, clang's a register, whose distance from the CFA is in the
- * call frame information.  What is aligned more than the stack they count from the stack pointer.  Here are found all variables that begin at or before the place, those of
- * inner blocks first; how long they are, and so which of them it is, types tell (variables.c).
+ * call frame information.  What is aligned more than the stack they count from the stack pointer.
+ * Here are found all variables that begin at or before the place, those of inner blocks first; how
+ * long they are, and so which of them it is, types tell (variables.c).
  *
  * What lies in a register there, or nowhere, is at no place of the frame.
  */
@@ -26,7 +27,7 @@ struct standing {
     int64_t base; /* of the function's frame */
 };
 
-/* ---- registers ----------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 /* An operation that adds to a register's value. */
 static bool is_register_plus(const Dwarf_Op *op, uint64_t *number, int64_t *plus)
@@ -74,7 +75,7 @@ static void take_register(struct standing *s, Dwarf_CFI *cfi, Dwarf_Addr address
     free(frame);
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static bool plus_register(const struct standing *s, uint64_t number, int64_t plus, int64_t *out)
 {
@@ -124,7 +125,7 @@ static bool is_variable(int tag)
     return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* How far behind the variable's start the place is; false: the variable begins nowhere before it. */
 static bool is_behind(const struct standing *s, Dwarf_Die *variable, int64_t at, uint64_t *inside)

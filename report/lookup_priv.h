@@ -6,7 +6,7 @@
 
 #include "known_priv.h"
 
-/* ---- helper.c, symbolize.c, demangle.c ----------------------------------------------------- */
+/* ---- helper.c, symbolize.c, demangle.c ------------------------------------------------------- */
 
 /* Fills in what is known of a site's frames: once, later calls do nothing. */
 void symbolize_site(struct report *r, uint32_t site);
@@ -30,7 +30,7 @@ void thread_variable_symbolize(struct report *r, uint32_t module, uint64_t below
 bool module_has_file(struct report *r, uint32_t module);
 void symbols_free(struct report *r);
 
-/* ---- progress.c ----------------------------------------------------------------------------- */
+/* ---- progress.c ------------------------------------------------------------------------------ */
 
 /* Between _begin and _end nothing else is written to a terminal. */
 void progress_begin(struct progress *p, uint32_t total);

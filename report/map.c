@@ -10,7 +10,7 @@
 
 #include "report_priv.h"
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Read again it has more nodes: those that were not there yet. */
 static void read_depot(struct image *image, const struct segment *s)
@@ -87,7 +87,7 @@ bool map_read_segment(struct report *r, struct image *image, const struct segmen
     return s->kind == SEGMENT_DEPOT || s->kind == SEGMENT_MODULES;
 }
 
-/* ---- stack ids to sites -------------------------------------------------------------------- */
+/* ---- stack ids to sites ---------------------------------------------------------------------- */
 
 static const struct depot_node *depot_find(const struct image *image, uint32_t id)
 {
@@ -166,7 +166,7 @@ uint32_t site_of_pc(struct report *r, struct image *image, uint64_t pc)
     return site_intern(r, &frame, 1, STACK_WHOLE);
 }
 
-/* ---- modules and threads -------------------------------------------------------------------- */
+/* ---- modules and threads --------------------------------------------------------------------- */
 
 static bool range_is(const struct range *range, uint32_t number, uint64_t address)
 {

@@ -96,7 +96,7 @@ static struct names *names_make(Dwfl_Module *module)
     return all;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 struct inside {
     const struct name *name[INSIDE_MAX];

@@ -4,8 +4,8 @@
  * Its threads count calls and bytes, each in a record of its own that nobody stops for us.  Counters only
  * grow: two readings of all of them that are the same make a moment, the one between them.  Where threads
  * never rest long enough there is none; then frees are those of the reading before, so that no less is
- * in use than was.  A thread that is between counting a block and counting its bytes is not seen: bytes may be
- * off by a block for each thread.
+ * in use than was.  A thread that is between counting a block and counting its bytes is not seen:
+ * bytes may be off by a block for each thread.
  *
  * Everything else is of the time when its area was read.  What is in quarantine are the blocks whose records
  * say so, all of which are looked at; of a forked child those that it has written since.
@@ -42,7 +42,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- counters ------------------------------------------------------------------------------ */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static bool sums_read(const struct view *v, const struct chunks *c, struct sums *sums)
 {
@@ -91,7 +91,7 @@ static bool counters_read(const struct view *v, const struct chunks *c, struct n
     return true;
 }
 
-/* ---- segments ------------------------------------------------------------------------------ */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static void threads_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
 {
@@ -188,7 +188,7 @@ static void segment_take(const struct segment *s, uint64_t offset, struct chunks
         ranges_count(s, now);
 }
 
-/* ---- an image ------------------------------------------------------------------------------ */
+/* ---- an image -------------------------------------------------------------------------------- */
 
 static void header_take(struct image *image, const struct image_header *h, struct now *now)
 {

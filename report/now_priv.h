@@ -33,7 +33,10 @@ struct now {
     uint32_t threads; /* that have allocated, and are not over */
 };
 
-/* As it is in the file now; what the image is called and how it ended is renewed.  false: nothing is known. */
+/*
+ * As it is in the file now; what the image is called and how it ended is renewed.  false: nothing
+ * is known.
+ */
 bool now_read(struct report *r, struct image *image, struct now *now);
 
 #endif

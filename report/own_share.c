@@ -2,10 +2,10 @@
  * own_share.c - what of the costs is the runtime's own: sums of the records that images keep of it.
  *
  * Some operations are timed and stand for others, so all but scan and start are estimates; what was timed
- * says how good they are.  How many there were is known, from the threads' counters: those that were timed stand for
- * just so many, where by the distances between them it may be a fifth more or less.  But not where a sandbox was
- * entered, and nobody counted until when.  Images that were read in mid-run are in the sum as well as those at the
- * end.
+ * says how good they are.  How many there were is known, from the threads' counters: those that
+ * were timed stand for just so many, where by the distances between them it may be a fifth more or
+ * less.  But not where a sandbox was entered, and nobody counted until when.  Images that were read
+ * in mid-run are in the sum as well as those at the end.
  */
 #include "page_priv.h"
 
@@ -109,7 +109,10 @@ double own_share_ns(const struct own_share *sum)
     return ns;
 }
 
-/* Few are looked at, and stand for many: together they may seem more than there were beside those that are known. */
+/*
+ * Few are looked at, and stand for many: together they may seem more than there were beside those
+ * that are known.
+ */
 uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all, uint32_t works)
 {
     uint64_t ours = 0, asked = 0, most = all->of.minor_faults + all->of.major_faults;
@@ -174,7 +177,7 @@ double own_report_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* ---- in words ------------------------------------------------------------------------------------ */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 static void works_put(const struct own_share *sum, const struct page *page)
 {

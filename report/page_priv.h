@@ -6,7 +6,7 @@
 
 #include "words_priv.h"
 
-/* ---- suppress_say.c ------------------------------------------------------------------------- */
+/* ---- suppress_say.c -------------------------------------------------------------------------- */
 
 struct rule; /* rules.h */
 
@@ -32,7 +32,7 @@ void suppressed_print(const struct report *r, const struct page *page);
 /* The same in formats of others, where it is asked for or somebody has to look at a rule. */
 void suppressed_print_apart(const struct report *r, const struct page *page);
 
-/* ---- suppress_gen.c ------------------------------------------------------------------------- */
+/* ---- suppress_gen.c -------------------------------------------------------------------------- */
 
 /* A rule for this one, which has its id; false: its stack is not known, and nothing was written. */
 bool error_rule_put(struct report *r, const struct error *error, FILE *out);
@@ -40,7 +40,7 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out);
 /* For all that is told, where it is asked for. */
 void rules_print(struct report *r, const struct page *page);
 
-/* ---- print_text.c -------------------------------------------------------------------------- */
+/* ---- print_text.c ---------------------------------------------------------------------------- */
 
 /* Where text goes, and how. */
 struct page {
@@ -62,7 +62,7 @@ enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
 /* What follows is of this color, where there are colors. */
 void ink(const struct page *page, enum ink ink);
 
-/* ---- print_notes.c ------------------------------------------------------------------------- */
+/* ---- print_notes.c --------------------------------------------------------------------------- */
 
 struct note {
     char *text;
@@ -84,7 +84,7 @@ void notes_free(struct notes *notes);
 /* "process 4711 (make)", "3 processes (first 4711, make)" */
 void flock_put(const struct report *r, const struct image_numbers *images, const struct page *page);
 
-/* ---- print_text.c: how the run ended ------------------------------------------------------- */
+/* ---- print_text.c: how the run ended --------------------------------------------------------- */
 
 struct outcome {
     const struct image *main; /* NULL: the runtime did not start */
@@ -96,10 +96,13 @@ struct outcome {
 struct outcome outcome_of(const struct report *r, const struct print_options *how);
 /* The last line. */
 void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page);
-/* In formats of others, behind their findings: what is not told, the notes and the last line, where it is told. */
+/*
+ * In formats of others, behind their findings: what is not told, the notes and the last line, where
+ * it is told.
+ */
 void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page);
 
-/* ---- region_files.c ------------------------------------------------------------------------ */
+/* ---- region_files.c -------------------------------------------------------------------------- */
 
 struct region_files;
 struct region_files *region_files_of(struct report *r, struct image *image);
@@ -107,7 +110,7 @@ void region_files_free(struct region_files *all);
 /* The path of the file that a range is mapped from; NULL: it has none, or that is not known. */
 const char *region_file(const struct region_files *all, const struct map_region *m);
 
-/* ---- print_maps.c -------------------------------------------------------------------------- */
+/* ---- print_maps.c ---------------------------------------------------------------------------- */
 
 /* Of all processes but those that exec threw away. */
 struct map_totals {
@@ -119,7 +122,7 @@ struct map_totals {
 struct map_totals map_totals(const struct report *r);
 void maps_print(const struct report *r, const struct page *page);
 
-/* ---- print_dispatch.c ---------------------------------------------------------------------- */
+/* ---- print_dispatch.c ------------------------------------------------------------------------ */
 
 /* events=all */
 struct dispatch_totals {
@@ -135,7 +138,7 @@ const char *dispatch_reason(int32_t error);
 uint64_t dispatch_call_ns(const struct dispatch_totals *t);
 void dispatch_print(const struct report *r, const struct page *page);
 
-/* ---- print_stack.c ------------------------------------------------------------------------- */
+/* ---- print_stack.c --------------------------------------------------------------------------- */
 
 #define STACK_INDENT 5
 #define STACK_LABEL 13
@@ -150,7 +153,7 @@ bool line_is_of_header(const struct source_line *line);
 /* A line for each function, the label before the first. */
 void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
 
-/* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c ---------------------------------------------- */
+/* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c -------------------------------- */
 
 /* Does it stand among the errors (others are a note), and is it more than a warning? */
 bool error_is_told(const struct error *e);
@@ -220,7 +223,7 @@ void own_share_print(const struct report *r, const struct cost_sum *all, const s
 /* Why costs are not known. */
 const char *cost_reason(const struct report *r, bool killed);
 
-/* ---- print_counters.c ---------------------------------------------------------------------- */
+/* ---- print_counters.c ------------------------------------------------------------------------ */
 
 void counters_print(const struct report *r, const struct page *page);
 

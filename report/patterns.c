@@ -91,7 +91,7 @@ bool pattern_meets(const char *pattern, const char *text)
     return !*pattern;
 }
 
-/* ---- the tables ---------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
 struct patterns *patterns_new(void)
 {
@@ -203,7 +203,7 @@ uint32_t text_intern(struct patterns *all, const char *text)
     return t->number;
 }
 
-/* ---- runs of bytes ------------------------------------------------------------------------- */
+/* ---- runs of bytes --------------------------------------------------------------------------- */
 
 static uint64_t gram_key(const char *at, unsigned bytes)
 {
@@ -292,7 +292,7 @@ static void patterns_seal(struct patterns *all)
             pattern_place(all, all->pattern[i]);
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void try_all(struct patterns *all, struct text *t, const struct list *list)
 {

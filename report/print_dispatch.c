@@ -1,8 +1,9 @@
 /*
- * print_dispatch.c - events=all: how many calls came that way, and what each cost; or why there is no such thing.
+ * print_dispatch.c - events=all: how many calls came that way, and what each cost; or why there is
+ * no such thing.
  *
- * The cost is what one call took longer when the process began, measured there and then: an estimate for calls of
- * other kinds and at other times, so it says where it is from.
+ * The cost is what one call took longer when the process began, measured there and then: an
+ * estimate for calls of other kinds and at other times, so it says where it is from.
  */
 #include <errno.h>
 #include <stdatomic.h>

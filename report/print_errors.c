@@ -22,7 +22,7 @@ bool error_is_problem(const struct error *e)
     return error_is_told(e) && e->kind != ERROR_OOM && e->kind != ERROR_BUM;
 }
 
-/* ---- one of them --------------------------------------------------------------------------- */
+/* ---- one of them ----------------------------------------------------------------------------- */
 
 static void id_line_put(struct report *r, const struct error *e, const struct page *page)
 {
@@ -91,7 +91,7 @@ void error_print(struct report *r, const struct error *e, const struct page *pag
     }
 }
 
-/* ---- as many as fit ------------------------------------------------------------------------ */
+/* ---- as many as fit -------------------------------------------------------------------------- */
 
 static uint32_t lines_of(const char *text)
 {

@@ -101,7 +101,7 @@ void github_print(struct report *r, FILE *out, const struct print_options *how)
     findings_free(&all);
 }
 
-/* ---- the job's page ------------------------------------------------------------------------- */
+/* ---- the job's page -------------------------------------------------------------------------- */
 
 /* As it is: no character of it means anything in Markdown. */
 static void plain_put(FILE *out, const char *text)

@@ -19,7 +19,7 @@
 #define RTC_VERSION "unknown"
 #endif
 
-/* ---- run and processes --------------------------------------------------------------------- */
+/* ---- run and processes ----------------------------------------------------------------------- */
 
 static void print_tool(struct json *j, const struct report *r)
 {
@@ -234,7 +234,7 @@ static void print_summary(struct json *j, const struct report *r)
     close_object(j);
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* Ids are places in the report's tables; only what a record refers to is printed. */
 struct wanted {
@@ -422,7 +422,7 @@ static void leaks_symbolize(struct report *r)
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void json_print(struct report *r, FILE *out, const struct print_options *how)
 {

@@ -6,7 +6,7 @@
 #include "json_priv.h"
 #include "variables.h"
 
-/* ---- words that programs read -------------------------------------------------------------- */
+/* ---- words that programs read ---------------------------------------------------------------- */
 
 static const char *class_name(const struct error *e)
 {
@@ -29,7 +29,7 @@ static const char *const regions[REGION_COUNT] = {
     [REGION_LIBC] = "libc",
 };
 
-/* ---- one error ----------------------------------------------------------------------------- */
+/* ---- one error ------------------------------------------------------------------------------- */
 
 void json_thread(struct json *j, const char *name, const struct report *r, uint32_t number,
                  const struct thread *t)
@@ -190,7 +190,7 @@ void json_errors(struct json *j, struct report *r)
     close_array(j);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static uint64_t lost_of(const struct report *r, enum free_verdict_counter which)
 {

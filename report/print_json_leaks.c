@@ -6,7 +6,7 @@
 
 #include "json_priv.h"
 
-/* ---- who points there ---------------------------------------------------------------------- */
+/* ---- who points there ------------------------------------------------------------------------ */
 
 static const char *witness_type(const struct leak *leak)
 {
@@ -63,7 +63,7 @@ static void witness_object(struct json *j, struct report *r, const struct leak *
     free(sentence);
 }
 
-/* ---- leaks --------------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 static void counts_object(struct json *j, const char *name, uint64_t bytes, uint64_t blocks)
 {
@@ -117,7 +117,7 @@ void json_leak_check(struct json *j, const struct image *image)
     put_number(j, "leak_checks", image->leak_checks);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static struct leak_sum sum_of(const struct report *r, const char *code)
 {

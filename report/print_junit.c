@@ -42,7 +42,7 @@ static void attribute_put(FILE *out, const char *name, const char *text)
     fputc('"', out);
 }
 
-/* ---- one finding --------------------------------------------------------------------------- */
+/* ---- one finding ----------------------------------------------------------------------------- */
 
 static char *stacks_of(const struct junit *u, const struct finding *f)
 {
@@ -87,7 +87,7 @@ static void case_put(const struct junit *u, const struct finding *f, const char 
     free(where.path);
 }
 
-/* ---- a process ----------------------------------------------------------------------------- */
+/* ---- a process ------------------------------------------------------------------------------- */
 
 struct sums {
     uint32_t tests, failures, skipped;

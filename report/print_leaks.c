@@ -45,7 +45,7 @@ static void parts_free(struct part parts[KINDS], uint32_t count)
         free(parts[i].rows);
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void heading_print(const struct part *part, const struct page *page)
 {
@@ -160,7 +160,7 @@ static void table_print(struct report *r, const struct part *part, uint32_t line
         more_print(r, part->count - shown, page);
 }
 
-/* ---- in full ------------------------------------------------------------------------------- */
+/* ---- in full --------------------------------------------------------------------------------- */
 
 static void line_put(const char *label, const char *text, const struct page *page)
 {
@@ -196,7 +196,7 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
     free(behind);
 }
 
-/* ---- a line for each kind ------------------------------------------------------------------ */
+/* ---- a line for each kind -------------------------------------------------------------------- */
 
 static void summary_print(const struct report *r, const struct page *page)
 {
@@ -214,7 +214,7 @@ static void summary_print(const struct report *r, const struct page *page)
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static uint32_t wanted(const struct part *part)
 {

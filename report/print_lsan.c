@@ -19,7 +19,7 @@ struct sanitizer {
     FILE *out;
 };
 
-/* ---- stacks -------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* "/src/demo.c:17", "(/usr/lib/libc.so.6+0x2724a) (BuildId: 01ab)" */
 static void where_put(const struct sanitizer *s, const struct frame *frame, const struct source_line *line)
@@ -107,7 +107,7 @@ static void summary_put(const struct sanitizer *s, const struct finding *f, cons
     fputs("\n\n", s->out);
 }
 
-/* ---- errors -------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const char *title_of(const struct error *e)
 {
@@ -192,7 +192,7 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
     summary_put(s, f, short_title_of(e));
 }
 
-/* ---- leaks --------------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 static bool is_counted(const struct finding *f)
 {
@@ -238,7 +238,7 @@ static void leaks_put(const struct sanitizer *s, const struct findings *all, uin
                 (unsigned long long)bytes, (unsigned long long)blocks);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What hangs on a leak is always listed there. */
 static uint32_t kinds_listed(const struct print_options *how)

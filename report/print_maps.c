@@ -1,6 +1,6 @@
 /*
- * print_maps.c - --mappings: what calls have mapped and unmapped, what was found behind their back, and how much
- * there was at each mark.
+ * print_maps.c - --mappings: what calls have mapped and unmapped, what was found behind their back,
+ * and how much there was at each mark.
  */
 #include "page_priv.h"
 

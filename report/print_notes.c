@@ -218,8 +218,8 @@ static void note_ends(const struct report *r, const struct image *main, struct n
 }
 
 /*
- * May it have died of a pointer that was read from freed memory?  Where the runtime was to look for leaks and did
- * not come to it, the kernel found no stack to tell it on: it was full.
+ * May it have died of a pointer that was read from freed memory?  Where the runtime was to look for
+ * leaks and did not come to it, the kernel found no stack to tell it on: it was full.
  */
 static bool may_be_of_freed(const struct image *image)
 {

@@ -2,8 +2,8 @@
  * print_now.c - rows of variables, one for each process at each look: as a table, or an object a line.
  *
  * A process that has ended has one more row, with its last values, that says how it ended.  The time of a row
- * is that of its values: what was taken out of the file since (absorb.c) was seen at the look before, when it ran:
- * how such a one has ended nobody can say any more.
+ * is that of its values: what was taken out of the file since (absorb.c) was seen at the look
+ * before, when it ran: how such a one has ended nobody can say any more.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct rows {
     bool is_over;    /* its last was put */
 };
 
-/* ---- rates --------------------------------------------------------------------------------- */
+/* ---- rates ----------------------------------------------------------------------------------- */
 
 /* Calls a second since the row before, or the beginning. */
 struct rates {
@@ -39,7 +39,7 @@ static struct rates rates_of(const struct image *image, const struct now *now)
                           per_second(now->frees, last->frees, seconds)};
 }
 
-/* ---- as a table ---------------------------------------------------------------------------- */
+/* ---- as a table ------------------------------------------------------------------------------ */
 
 void report_stat_heading(FILE *out)
 {
@@ -90,7 +90,7 @@ static void row_put(const struct report *r, const struct image *image, const str
     fputs(now->is_damaged ? " (damaged: some of it is missing)\n" : now->is_partial ? INCOMPLETE : "\n", out);
 }
 
-/* ---- as objects ---------------------------------------------------------------------------- */
+/* ---- as objects ------------------------------------------------------------------------------ */
 
 static void values_json(struct json *j, const struct now *now)
 {
@@ -142,11 +142,11 @@ static void object_put(const struct image *image, const struct now *now, const c
     fputc('\n', out);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /*
- * Is it this process, or does it come from it?  Of what made it the image may be gone, by exec or taken out of
- * the file: its number is known all the same.
+ * Is it this process, or does it come from it?  Of what made it the image may be gone, by exec or
+ * taken out of the file: its number is known all the same.
  */
 static bool comes_from(const struct report *r, const struct image *image, uint32_t pid)
 {

@@ -35,7 +35,7 @@ static void message_put(struct json *j, const char *name, const char *text)
     close_object(j);
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* What a URI may not hold is written %XX. */
 static void uri_put(struct json *j, const char *path)
@@ -90,7 +90,7 @@ static void place_put(struct sarif *s, const struct finding *f)
     free(where.path);
 }
 
-/* ---- stacks -------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static void step_put(struct sarif *s, const struct frame *frame, const struct source_line *line)
 {
@@ -163,7 +163,7 @@ static void related_put(struct sarif *s, const struct finding *f, const struct e
     close_array(&s->j);
 }
 
-/* ---- results ------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void figures_put(struct sarif *s, const struct finding *f)
 {
@@ -200,7 +200,7 @@ static void result_put(struct sarif *s, const struct finding *f)
     free(sentence);
 }
 
-/* ---- the tool, and how it went ------------------------------------------------------------- */
+/* ---- the tool, and how it went --------------------------------------------------------------- */
 
 static void rule_put(struct json *j, const struct check *check)
 {

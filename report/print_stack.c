@@ -106,7 +106,7 @@ static void line_put(const struct lines *l, uint32_t i, const struct page *page)
         function_put(l, i, page);
 }
 
-/* ---- functions of headers ------------------------------------------------------------------ */
+/* ---- functions of headers -------------------------------------------------------------------- */
 
 bool line_is_of_header(const struct source_line *line)
 {
@@ -139,7 +139,7 @@ static uint32_t line_count(const struct report *r, const struct site *site, uint
     return n;
 }
 
-/* ---- all in one line ----------------------------------------------------------------------- */
+/* ---- all in one line ------------------------------------------------------------------------- */
 
 /* From the first function on that is of no header, if there is one. */
 void site_put(const struct report *r, uint32_t place, uint32_t most, const struct page *page)
@@ -170,7 +170,7 @@ void chain_put(const struct report *r, uint32_t place, uint32_t most, const char
     }
 }
 
-/* ---- line by line -------------------------------------------------------------------------- */
+/* ---- line by line ---------------------------------------------------------------------------- */
 
 /* How many frames from `at` on are of one library that has no lines, 0 if too few. */
 static uint32_t run_length(const struct report *r, const struct site *site, uint32_t at,

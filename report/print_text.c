@@ -31,7 +31,7 @@ void ink(const struct page *page, enum ink ink)
         fputs(codes[ink], page->out);
 }
 
-/* ---- the first line ------------------------------------------------------------------------ */
+/* ---- the first line -------------------------------------------------------------------------- */
 
 /* Is there a record of each wrong free, or were they only counted? */
 static bool has_records(const struct image *image)
@@ -171,7 +171,7 @@ static void program_print(const struct image *main, const struct page *page)
     fputc('\n', page->out);
 }
 
-/* ---- processes ----------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void fate_print(const struct report *r, const struct image *image, FILE *out)
 {
@@ -224,7 +224,7 @@ static void processes_print(const struct report *r, const struct page *page)
         process_print(r, image, page);
 }
 
-/* ---- the last line ------------------------------------------------------------------------- */
+/* ---- the last line --------------------------------------------------------------------------- */
 
 bool is_in_control(const struct report *r, const struct image *main)
 {
@@ -280,7 +280,7 @@ void outcome_print_apart(const struct report *r, const struct outcome *outcome, 
     verdict_print(r, outcome, page);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static uint32_t lines_for_leaks(const struct page *page)
 {

@@ -26,7 +26,7 @@ struct memcheck {
     uint32_t pid; /* of the finding that is told */
 };
 
-/* ---- words --------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static void begin(const struct memcheck *m)
 {
@@ -60,7 +60,7 @@ static struct amount grouped(uint64_t n)
     return a;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* " at 0x4005D1: main (demo.c:17)", " by 0x4A2B: ??? (in /usr/lib/libc.so.6)" */
 static void function_put(const struct memcheck *m, const struct frame *frame, const struct source_line *line,
@@ -110,7 +110,7 @@ static void sentence_put(const struct memcheck *m, const struct finding *f)
     free(sentence);
 }
 
-/* ---- errors -------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void address_put(const struct memcheck *m, const struct error *e)
 {
@@ -168,7 +168,7 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         error_rule_put(m->r, e, m->out);
 }
 
-/* ---- leaks --------------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 static const char *lost_words(uint32_t kind)
 {
@@ -223,7 +223,7 @@ static void leaks_put(struct memcheck *m, const struct findings *all)
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void command_put(const struct memcheck *m, const struct image *main)
 {

@@ -14,7 +14,7 @@
 
 #define READ_TRIES 3 /* a running image may change an area while it is read */
 
-/* ---- errors, costs, the program's own words ------------------------------------------------- */
+/* ---- errors, costs, the program's own words -------------------------------------------------- */
 
 /* Stacks and threads may stand in areas that come later: looked up when all are read. */
 static void read_errors(struct reading *rd, const struct segment *s)
@@ -74,7 +74,7 @@ static void read_costs(struct reading *rd, const struct segment *s)
         memcpy((void *)&rd->costs, segment_item(s, 0), sizeof rd->costs);
 }
 
-/* ---- areas ---------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 /* What is read at the end. */
 static void (*const readers[])(struct reading *, const struct segment *) = {
@@ -205,7 +205,7 @@ void image_read_map(struct report *r, struct image *image)
     take_own(&rd);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A realloc was counted as one of each. */
 static void take_costs(struct reading *rd)

@@ -2,15 +2,15 @@
  * read_blocks.c - what an image had in use: blocks and bytes by stack.
  *
  * What is kept of a slab is how many blocks and bytes each stack has in it: a part.  That is also how two
- * current copies of one slab are told apart, which a kill in the middle of a copy leaves behind: of two for one
- * place the higher epoch stays.
+ * current copies of one slab are told apart, which a kill in the middle of a copy leaves behind: of
+ * two for one place the higher epoch stays.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "read_priv.h"
 
-/* ---- parts: what one slab, large block or chunk of threads adds ----------------------------- */
+/* ---- parts: what one slab, large block or chunk of threads adds ------------------------------ */
 
 struct part_key {
     uint64_t kind;
@@ -70,7 +70,7 @@ static void part_take_counts(struct part *part, const struct counts *c)
     part->count = c->count;
 }
 
-/* ---- segments ------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 /* An image's own live block: what it inherited is its parent's to report. */
 static bool is_own_live(uint64_t word)
@@ -155,7 +155,7 @@ void read_threads(struct reading *rd, const struct segment *s)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void sum_parts(struct reading *rd, struct counts *all)
 {

@@ -1,8 +1,8 @@
 /*
  * read_leaks.c - which blocks an image could not get at any more, at its end or at a check in mid-run.
  *
- * Groups name roots by number, and stacks by what the map says: they are noted at first, and read again when all
- * else is known.
+ * Groups name roots by number, and stacks by what the map says: they are noted at first, and read
+ * again when all else is known.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -40,14 +40,14 @@ struct reading {
     uint32_t own_count;
 };
 
-/* ---- read.c --------------------------------------------------------------------------------- */
+/* ---- read.c ---------------------------------------------------------------------------------- */
 
 /* All of its areas, as far as rd->what says. */
 void read_areas(struct reading *rd);
 /* The program's own suppressions, when all are read. */
 void take_own(struct reading *rd);
 
-/* ---- read_blocks.c -------------------------------------------------------------------------- */
+/* ---- read_blocks.c --------------------------------------------------------------------------- */
 
 void read_slab(struct reading *rd, const struct segment *s);
 void read_large(struct reading *rd, const struct segment *s);
@@ -56,7 +56,7 @@ void read_threads(struct reading *rd, const struct segment *s);
 /* What was in use, and how much was asked for and freed, when all are read. */
 void take_blocks(struct reading *rd);
 
-/* ---- read_leaks.c --------------------------------------------------------------------------- */
+/* ---- read_leaks.c ---------------------------------------------------------------------------- */
 
 void note_leaks(struct reading *rd, const struct segment *s);
 void read_roots(struct reading *rd, const struct segment *s);
@@ -65,7 +65,7 @@ void read_check(struct reading *rd, const struct segment *s, uint64_t at);
 /* When all roots and the map are known. */
 void take_leaks(struct reading *rd);
 
-/* ---- read_maps.c ---------------------------------------------------------------------------- */
+/* ---- read_maps.c ----------------------------------------------------------------------------- */
 
 void read_mappings(struct reading *rd, const struct segment *s);
 void read_map_sum(struct reading *rd, const struct segment *s);

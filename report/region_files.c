@@ -1,8 +1,9 @@
 /*
  * region_files.c - names of the files that ranges of a process are mapped from.
  *
- * The run file has devices and inodes alone.  A process that runs is asked, as /proc/PID/maps has it; of others
- * the loaded objects are known by their addresses, and what is mapped from the same files.
+ * The run file has devices and inodes alone.  A process that runs is asked, as /proc/PID/maps has
+ * it; of others the loaded objects are known by their addresses, and what is mapped from the same
+ * files.
  */
 #include <stdio.h>
 #include <stdlib.h>

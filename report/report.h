@@ -42,7 +42,10 @@ void report_want_mapped(struct report *r);
 /* And all that is mapped, by whomever: for report_print_events. */
 void report_want_regions(struct report *r);
 
-/* What process `pid` was at its end stays in the file: who reads that later looks for the program first of all. */
+/*
+ * What process `pid` was at its end stays in the file: who reads that later looks for the program
+ * first of all.
+ */
 void report_keep(struct report *r, uint32_t pid);
 
 /*
@@ -253,7 +256,10 @@ void report_checks_done(int fd, const struct check_told *told, uint32_t count);
 
 /* It is told with the costs.  A report that did not get it is of a run file, and asks that. */
 void report_set_measured(struct report *r, const struct measured *m);
-/* Writes counters and measures into the run behind `fd`, which is over, and writable: for who reads it later.  -errno. */
+/*
+ * Writes counters and measures into the run behind `fd`, which is over, and writable: for who reads
+ * it later.  -errno.
+ */
 int report_tell(const struct report *r, int fd);
 
 /* The text report, in the format that is wanted; our own's last line is the verdict. */
@@ -299,7 +305,10 @@ bool report_print_rule(struct report *r, const char *id, FILE *out);
 /* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
 int report_print_json(struct report *r, const char *path);
 
-/* Files for other programs, written to `path`, or where it links to, by rename: whole or not at all.  -errno. */
+/*
+ * Files for other programs, written to `path`, or where it links to, by rename: whole or not at
+ * all.  -errno.
+ */
 enum report_file {
     REPORT_JSON,
     REPORT_SARIF,

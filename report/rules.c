@@ -92,7 +92,7 @@ void rules_free(struct rules *rules)
     free(rules);
 }
 
-/* ---- the index ----------------------------------------------------------------------------- */
+/* ---- the index ------------------------------------------------------------------------------- */
 
 static void list_add(struct rule_list *list, uint32_t rule)
 {
@@ -159,7 +159,7 @@ void rules_seal(struct rules *rules)
     }
 }
 
-/* ---- one rule and one finding --------------------------------------------------------------- */
+/* ---- one rule and one finding ---------------------------------------------------------------- */
 
 static bool is_about(const struct rule *rule, uint32_t code, uint32_t leak_kind)
 {
@@ -265,7 +265,7 @@ static bool rule_meets(struct rules *rules, const struct rule *rule, const struc
     return false;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void candidates_of_text(struct rules *rules, uint32_t text, const struct subject *f)
 {

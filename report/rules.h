@@ -110,7 +110,7 @@ struct rules {
 int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes, char *err,
                     size_t room);
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* What of a function in a stack is compared; texts of patterns.h, 0 = not known. */
 enum spot_text {

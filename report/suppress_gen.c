@@ -40,7 +40,7 @@ __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, 
     free(text);
 }
 
-/* ---- frames -------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void object_put(struct entry *e, const char *path)
 {
@@ -69,7 +69,7 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
     }
 }
 
-/* ---- entries ------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* Where valgrind has its own malloc. */
 static void allocator_put(struct entry *e, uint32_t entry)
@@ -173,7 +173,7 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
     return true;
 }
 
-/* ---- for all that is told ------------------------------------------------------------------- */
+/* ---- for all that is told -------------------------------------------------------------------- */
 
 /* Findings in different lines of the same functions have the same rule, but for its name. */
 struct given_rule {

@@ -41,7 +41,7 @@ struct match {
     uint32_t room;
 };
 
-/* ---- entries ------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool allocates(uint32_t entry)
 {
@@ -94,14 +94,17 @@ static void entries_make(struct match *m)
         entry_name_add(m, &m->entries[others[i].entry], others[i].name);
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 bool is_of_libc(const char *object)
 {
     return strcmp(object, "libc.so.6") == 0 || strncmp(object, "ld-linux", 8) == 0;
 }
 
-/* Without the version of a symbol; of the C library's functions, which have many names, without underscores. */
+/*
+ * Without the version of a symbol; of the C library's functions, which have many names, without
+ * underscores.
+ */
 static uint32_t alias_intern(struct match *m, const char *name, const char *object)
 {
     const char *from = name;
@@ -194,7 +197,7 @@ static const struct frame_spots *spots_of_frame(struct match *m, uint32_t place)
     return spots;
 }
 
-/* ---- one finding ---------------------------------------------------------------------------- */
+/* ---- one finding ----------------------------------------------------------------------------- */
 
 static void spot_add(struct match *m, struct subject *f, const struct spot *spot)
 {
@@ -274,7 +277,7 @@ static struct fate fate_of(const struct rules *rules, uint32_t rule)
     return (struct fate){.suppressed_by = is_hiding ? rule + 1 : 0};
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* What a rule is to say of an error of another kind: nothing. */
 static uint32_t code_of_error(uint32_t kind)

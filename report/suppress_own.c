@@ -17,7 +17,7 @@
 #include "rules.h"
 #include "words_priv.h"
 
-/* ---- texts ------------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 void own_text_free(struct own_text *text)
 {
@@ -70,7 +70,7 @@ void own_text_take(struct report *r, const struct image *image, char *const *pie
     r->own[r->own_count++] = new;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void copy_rule(struct rules *to, const struct rules *from, const struct rule *rule)
 {

@@ -31,7 +31,7 @@ int reader_refuse(struct reader *in, const char *at, const char *format, ...)
     return -EINVAL;
 }
 
-/* ---- comments ------------------------------------------------------------------------------ */
+/* ---- comments -------------------------------------------------------------------------------- */
 
 static bool is_date(const char *at, size_t bytes)
 {
@@ -101,7 +101,7 @@ static void forget_remarks(struct reader *in)
     in->remarks = (struct remarks){0};
 }
 
-/* ---- lines --------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -160,7 +160,7 @@ bool line_is(const struct reader *in, const char *word)
     return in->bytes == strlen(word) && line_begins(in, word);
 }
 
-/* ---- rules --------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char *name, size_t bytes)
 {
@@ -195,7 +195,7 @@ void reader_locate(struct rule *rule, enum location_field field, uint32_t patter
     rule->locations[rule->location_count++] = (struct location){field, pattern, line};
 }
 
-/* ---- texts and files ------------------------------------------------------------------------ */
+/* ---- texts and files ------------------------------------------------------------------------- */
 
 /* LeakSanitizer's kinds are one word before a colon. */
 static bool is_kind_and_colon(const struct reader *in)

@@ -75,7 +75,7 @@ static uint32_t name_intern(struct reader *in, const struct word *word)
     return number;
 }
 
-/* ---- what it is about ----------------------------------------------------------------------- */
+/* ---- what it is about ------------------------------------------------------------------------ */
 
 /* The codes, and then the word behind them; there is none: *word is empty. */
 static int take_codes(struct reader *in, const char **at, uint32_t *codes, struct word *word)

@@ -15,7 +15,7 @@
 #define COLUMN 16
 #define BROAD_FINDINGS 10u /* of one rule */
 
-/* ---- sums ---------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 struct hidden hidden_sum(const struct report *r)
 {
@@ -84,7 +84,7 @@ static bool is_broad(const struct rules *rules, const struct rule *rule)
            ((rule->file && rule->findings >= BROAD_FINDINGS) || says_little(rules, rule));
 }
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* "x.supp:3 (its name)", or what it is called where it stands in no file. */
 static void rule_put(const struct rule *rule, FILE *out)
@@ -236,7 +236,7 @@ void suppressed_print_apart(const struct report *r, const struct page *page)
         suppressed_print(r, page);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void rule_object(struct json *j, const struct rules *rules, const struct rule *rule)
 {

@@ -57,7 +57,7 @@ static int next(struct reader *in, const char *wanted)
     return bad ? bad : in->is_end ? refuse_end(in, wanted) : 0;
 }
 
-/* ---- tool:kind ----------------------------------------------------------------------------- */
+/* ---- tool:kind ------------------------------------------------------------------------------- */
 
 enum tool { TOOL_OTHER, TOOL_CORE, TOOL_MEMCHECK, TOOL_OURS };
 
@@ -121,7 +121,7 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
     return kinds[kind].has_line ? next(in, "what the kind is about") : 0;
 }
 
-/* ---- match-leak-kinds ----------------------------------------------------------------------- */
+/* ---- match-leak-kinds ------------------------------------------------------------------------ */
 
 static uint32_t leak_kinds_of(const char *at, size_t bytes)
 {
@@ -155,7 +155,7 @@ static int take_leak_kinds(struct reader *in, struct rule *rule)
     return 0;
 }
 
-/* ---- locations ------------------------------------------------------------------------------ */
+/* ---- locations ------------------------------------------------------------------------------- */
 
 /* '*' and '?' as patterns have them. */
 static uint32_t glob_intern(struct reader *in, const char *at, size_t bytes)
@@ -233,7 +233,7 @@ static int take_locations(struct reader *in, struct rule *rule)
     return bad;
 }
 
-/* ---- an entry ------------------------------------------------------------------------------- */
+/* ---- an entry -------------------------------------------------------------------------------- */
 
 static int skip_entry(struct reader *in)
 {

@@ -190,7 +190,7 @@ struct symbols *symbols_of(struct report *r, uint32_t module)
     return r->symbols[module].dwfl ? &r->symbols[module] : NULL;
 }
 
-/* ---- one frame ---------------------------------------------------------------------------- */
+/* ---- one frame ------------------------------------------------------------------------------- */
 
 static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)
 {
@@ -211,7 +211,10 @@ static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Add
         inlines_find(&s->functions, &unit, address - bias, frame);
 }
 
-/* A block that the program has recorded comes from where it says so, not from the header that it says it by. */
+/*
+ * A block that the program has recorded comes from where it says so, not from the header that it
+ * says it by.
+ */
 static void frame_drop_header(struct frame *frame)
 {
     struct inlined *first = frame->inlined;

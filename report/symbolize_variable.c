@@ -1,6 +1,6 @@
 /*
- * symbolize_variable.c - what lies at a place: a variable, by the debugging information of its module's file, or
- * else a symbol.
+ * symbolize_variable.c - what lies at a place: a variable, by the debugging information of its
+ * module's file, or else a symbol.
  *
  * libdw knows where code and call frame information are, libdwarf (variables.c) variables and types;
  * entries are named between them by their offset in the file that both read.

@@ -1,8 +1,8 @@
 /*
  * told.c - what the launcher alone knows of a run, in its file: what came of --counters and --measure.
  *
- * It is written when the run is over, behind the tables of area 0, which nobody else uses; the run's header says
- * where.  Whoever reads the file then tells the same as the launcher did.
+ * It is written when the run is over, behind the tables of area 0, which nobody else uses; the
+ * run's header says where.  Whoever reads the file then tells the same as the launcher did.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "words_priv.h"
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static uint32_t flags_of(const struct counter_row *row)
 {
@@ -54,7 +54,7 @@ int report_tell(const struct report *r, int fd)
     return err;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static struct counter_row row_of(const struct told_counter *c)
 {
@@ -102,7 +102,7 @@ void told_read(struct report *r)
         r->counters[i] = row_of(&r->told->counter[i]);
 }
 
-/* ---- as it is --------------------------------------------------------------------------------- */
+/* ---- as it is -------------------------------------------------------------------------------- */
 
 static void measured_dump(const struct measured *m, FILE *out)
 {

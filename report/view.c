@@ -18,7 +18,7 @@
 
 #include "report_priv.h"
 
-/* ---- bytes -------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Reads what there is; the rest of `to` stays as it is (zero).  -errno. */
 static int read_fully(int fd, char *to, uint64_t bytes, uint64_t offset)
@@ -83,7 +83,7 @@ static void *anonymous(uint64_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int refuse(char err[REPORT_ERROR_BYTES], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -212,7 +212,7 @@ int view_refresh(struct view *v)
     return 0;
 }
 
-/* ---- areas -------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 const struct area_entry *view_area_entry(const struct view *v, uint32_t area)
 {

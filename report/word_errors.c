@@ -20,7 +20,7 @@ struct wording {
     FILE *out;
 };
 
-/* ---- parts of speech ----------------------------------------------------------------------- */
+/* ---- parts of speech ------------------------------------------------------------------------- */
 
 /* "an 8-byte", "an 11-byte", "an 18000-byte", "a 40-byte" */
 static const char *article(uint64_t n)
@@ -101,7 +101,7 @@ char *thread_words(const struct report *r, uint32_t number, const struct thread 
     return must_have(n < 0 ? NULL : text);
 }
 
-/* ---- what an address is -------------------------------------------------------------------- */
+/* ---- what an address is ---------------------------------------------------------------------- */
 
 static void mapping_put(struct wording *w)
 {
@@ -164,7 +164,7 @@ static void region_put(struct wording *w)
         fputs(fixed[what], w->out);
 }
 
-/* ---- frees --------------------------------------------------------------------------------- */
+/* ---- frees ----------------------------------------------------------------------------------- */
 
 /* Which families an entry frees: a bit for each. */
 static uint32_t families_freed(uint32_t entry)
@@ -315,7 +315,7 @@ static void word_mis(struct wording *w)
         fputs(" with a size or alignment that is not its own", w->out);
 }
 
-/* ---- writes -------------------------------------------------------------------------------- */
+/* ---- writes ---------------------------------------------------------------------------------- */
 
 static void found_put(struct wording *w)
 {
@@ -365,7 +365,7 @@ static void word_wua(struct wording *w)
     found_put(w);
 }
 
-/* ---- the others ---------------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 static void word_oom(struct wording *w)
 {
@@ -425,7 +425,7 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
     return must_have(text);
 }
 
-/* ---- its facts ----------------------------------------------------------------------------- */
+/* ---- its facts ------------------------------------------------------------------------------- */
 
 /* What was written often tells who wrote it: " holds 41 42 00 "AB."". */
 void found_words(const struct error *e, FILE *out)
@@ -453,7 +453,7 @@ const char *thread_label(const struct error *e)
     return e->kind == ERROR_WUA ? "found by " : "";
 }
 
-/* ---- its stacks ---------------------------------------------------------------------------- */
+/* ---- its stacks ------------------------------------------------------------------------------ */
 
 static const char *call_label(const struct error *e)
 {

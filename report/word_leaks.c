@@ -58,7 +58,7 @@ const char *leak_check_words(const struct report *r, const struct image *image)
                                       : "it was killed, and its witness, too";
 }
 
-/* ---- what it is ---------------------------------------------------------------------------- */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 static const char *const titles[] = {
     [CLASS_LOST] = "memory leak (mel)",
@@ -127,7 +127,7 @@ char *behind_words(const struct leak_row *row)
     return must_have(text);
 }
 
-/* ---- who points to it ---------------------------------------------------------------------- */
+/* ---- who points to it ------------------------------------------------------------------------ */
 
 /* One witness on its way. */
 struct wording {

@@ -173,7 +173,7 @@ const char *argv_next(const struct image *image, const char *arg)
     return next < image->argv + image->argv_bytes ? next : NULL;
 }
 
-/* ---- amounts ------------------------------------------------------------------------------- */
+/* ---- amounts --------------------------------------------------------------------------------- */
 
 struct amount size_text(uint64_t bytes)
 {

@@ -9,17 +9,20 @@
 #include "lookup_priv.h"
 #include "collect_priv.h"
 
-/* ---- places.c ------------------------------------------------------------------------------ */
+/* ---- places.c -------------------------------------------------------------------------------- */
 
 /* ".data of prog: table[3]+0x4 (prog.c:7)", "libfoo.so+0x1234": what lies at an offset of a module. */
 void place_words(struct report *r, uint32_t module, uint64_t offset, FILE *out);
 /* "local variable `next' of main (prog.c:12)", as local_find; false, and nothing: it is not known. */
 bool local_words(struct report *r, uint32_t frame, struct in_frame at, FILE *out);
 
-/* "thread-local variable `last' (prog.c:12)", as thread_variable_find; false, and nothing: it is not known. */
+/*
+ * "thread-local variable `last' (prog.c:12)", as thread_variable_find; false, and nothing: it is
+ * not known.
+ */
 bool thread_variable_words(struct report *r, uint32_t module, uint64_t below, FILE *out);
 
-/* ---- complain.c ---------------------------------------------------------------------------- */
+/* ---- complain.c ------------------------------------------------------------------------------ */
 
 /* A place in a text that somebody wrote: `at` lies in the line, or at its end. */
 struct text_place {
@@ -34,7 +37,7 @@ struct text_place {
 void place_complain(const struct text_place *place, char *err, size_t room, const char *format, va_list args)
     __attribute__((format(printf, 4, 0)));
 
-/* ---- words.c ------------------------------------------------------------------------------ */
+/* ---- words.c --------------------------------------------------------------------------------- */
 
 /* The last component of a path. */
 const char *base_name(const char *path);
@@ -84,7 +87,7 @@ const char *program_path(const struct report *r, uint32_t image);
 /* The next argument behind `arg` (NULL: the first); NULL: no more. */
 const char *argv_next(const struct image *image, const char *arg);
 
-/* ---- word_errors.c ------------------------------------------------------------------------- */
+/* ---- word_errors.c --------------------------------------------------------------------------- */
 
 /* What it was, in one sentence, in the file's bytes: whoever prints it escapes it.  Freed by the caller. */
 char *error_sentence(struct report *r, const struct error *e, bool deterministic);
@@ -109,7 +112,7 @@ void found_words(const struct error *e, FILE *out);
 const char *thread_label(const struct error *e); /* before what thread_words says of e's thread */
 const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
 
-/* ---- calls.c -------------------------------------------------------------------------------- */
+/* ---- calls.c --------------------------------------------------------------------------------- */
 
 /* What linkers call an operator, which may have several names. */
 struct entry_alias {
@@ -121,7 +124,7 @@ const struct entry_alias *entry_alias(size_t index); /* NULL: there are no more 
 
 const char *family_name(uint32_t family);
 
-/* ---- leak_rows.c --------------------------------------------------------------------------- */
+/* ---- leak_rows.c ----------------------------------------------------------------------------- */
 
 /* Leaks that are told as one: of one class, whose innermost frames are the same. */
 struct leak_row {
@@ -151,7 +154,7 @@ bool leaks_are_known(const struct report *r);
 /* Has any process made a mark, or had leaks told in mid-run?  Else all are new. */
 bool leaks_are_marked(const struct report *r);
 
-/* ---- word_leaks.c -------------------------------------------------------------------------- */
+/* ---- word_leaks.c ---------------------------------------------------------------------------- */
 
 struct kind_words {
     const char *heading;        /* "LEAKS (mel)" */

@@ -57,7 +57,7 @@ void maps_init(struct maps *m, void *storage, size_t bytes)
     m->order = (uint32_t *)(void *)(m->leaf + room);
 }
 
-/* ---- spots ---------------------------------------------------------------------------------- */
+/* ---- spots ----------------------------------------------------------------------------------- */
 
 static bool ends_above(const struct maps *m, uint32_t k, uint64_t at)
 {
@@ -127,7 +127,7 @@ static struct map_spot before_spot(const struct maps *m, struct map_spot p)
 }
 
 
-/* ---- changes, for a copy ---------------------------------------------------------------------- */
+/* ---- changes, for a copy --------------------------------------------------------------------- */
 
 #define LAST_CHANGED UINT32_MAX
 
@@ -168,7 +168,7 @@ static struct map_region *change_at(struct maps *m, struct map_spot p)
     return region_at(m, p);
 }
 
-/* ---- leaves --------------------------------------------------------------------------------- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static bool has_leaves(const struct maps *m, uint32_t leaves)
 {
@@ -254,7 +254,7 @@ static void unite(struct maps *m, uint32_t k)
     drop_leaf(m, k + 1);
 }
 
-/* ---- ranges --------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 static bool is_file(const struct map_region *r)
 {

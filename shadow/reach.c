@@ -37,7 +37,7 @@
 
 #include <string.h>
 
-/* ---- scratch ---------------------------------------------------------------------------------------- */
+/* ---- scratch --------------------------------------------------------------------------------- */
 
 /* The parts of the scratch: offsets from its start. */
 struct layout {
@@ -119,7 +119,7 @@ static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t b
     r->groups_max = (uint32_t)l->groups;
 }
 
-/* ---- bits in the order of addresses, and the other way round -------------------------------------- */
+/* ---- bits in the order of addresses, and the other way round --------------------------------- */
 
 /* The first bit that is set in [*at, end); end is that of a word. */
 static bool next_bit(const uint64_t *bits, uint64_t end, uint64_t *at)
@@ -147,7 +147,7 @@ static bool previous_bit(const uint64_t *bits, uint64_t *at)
     return false;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static bool is_in(const struct reach_slab *slab, uint64_t slot)
 {
@@ -299,7 +299,7 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
     reach_flood(r);
 }
 
-/* ---- owners ----------------------------------------------------------------------------------------- */
+/* ---- owners ---------------------------------------------------------------------------------- */
 
 /* Counts an owner, and what is found behind it. */
 static void own(struct reach_scan *r, uint64_t bit)
@@ -349,7 +349,7 @@ void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint3
                                             trail_pointer(s.inside, thread)};
 }
 
-/* ---- what is lost ------------------------------------------------------------------------------------ */
+/* ---- what is lost ---------------------------------------------------------------------------- */
 
 /* (1): inside = another lost block points to it. */
 static void count_led_to(struct reach_scan *r)

@@ -47,7 +47,7 @@ bool reach_apart_at(const struct reach_heap *h, uint64_t address, struct reach_s
     return true;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct hole {
     uint64_t start, end;
@@ -127,7 +127,7 @@ void reach_apart_read_block(struct reach_scan *r, struct reach_found f)
     }
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 /* Blocks of the heap that are hidden from their first byte to their last are not told of. */
 static void hide_in_slab(struct reach_scan *r, const struct reach_slab *slab, const struct reach_range *hidden)

@@ -19,7 +19,7 @@
 
 #define LINE_BYTES 64u
 
-/* ---- counted, and not yet read --------------------------------------------------------------------- */
+/* ---- counted, and not yet read --------------------------------------------------------------- */
 
 void reach_wait(struct reach_scan *r, uint64_t slot)
 {
@@ -98,7 +98,7 @@ static bool take_waiting(struct reach_scan *r)
     return r->batched;
 }
 
-/* ---- a pointer into an open block ------------------------------------------------------------------ */
+/* ---- a pointer into an open block ------------------------------------------------------------ */
 
 static inline void found(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {

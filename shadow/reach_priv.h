@@ -183,7 +183,7 @@ static inline void reach_ask_for(const void *address)
     __builtin_prefetch(address, 0, 2);
 }
 
-/* ---- reach_apart.c -------------------------------------------------------------------------------- */
+/* ---- reach_apart.c --------------------------------------------------------------------------- */
 
 struct reach_scan;
 /* When all slabs are open. */
@@ -193,7 +193,7 @@ bool reach_apart_at(const struct reach_heap *h, uint64_t address, struct reach_s
 void reach_apart_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
 void reach_apart_read_block(struct reach_scan *r, struct reach_found f);
 
-/* ---- reach.c ---------------------------------------------------------------------------------------- */
+/* ---- reach.c --------------------------------------------------------------------------------- */
 
 /* In use, whoever points to it. */
 void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start);
@@ -247,7 +247,7 @@ static inline const reach_word *reach_memory(uint64_t address)
     return (const reach_word *)(uintptr_t)address;
 }
 
-/* ---- reach_kinds.c ------------------------------------------------------------------------------ */
+/* ---- reach_kinds.c --------------------------------------------------------------------------- */
 
 /* Room in the table for all kinds that there may be. */
 uint64_t reach_kinds_most(const struct reach_heap *h);
@@ -280,7 +280,7 @@ const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 /* Does the pointer that led to this spot point into its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 
-/* ---- reach_read.c ------------------------------------------------------------------------------- */
+/* ---- reach_read.c ---------------------------------------------------------------------------- */
 
 /* Looks at `count` words, the first of which lies at `where`. */
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
@@ -291,7 +291,7 @@ void reach_locate_all(struct reach_scan *r);
 /* All of that with the blocks of the batch, when what was looked at before is seen. */
 void reach_read_batch(struct reach_scan *r);
 
-/* ---- reach_flood.c ------------------------------------------------------------------------------ */
+/* ---- reach_flood.c --------------------------------------------------------------------------- */
 
 /* Sees what was looked up. */
 void reach_see_all(struct reach_scan *r);
@@ -303,7 +303,7 @@ void reach_read_block(struct reach_scan *r, const struct reach_block *b);
 /* Reads what was found, and what is found by that, until there is nothing more. */
 void reach_flood(struct reach_scan *r);
 
-/* ---- reach_groups.c ------------------------------------------------------------------------------ */
+/* ---- reach_groups.c -------------------------------------------------------------------------- */
 
 /* The first of its kind, or one of kind 0: it may be the first of its group. */
 uint64_t reach_count_first(struct reach_scan *r, const struct reach_spot *s, enum reach_count c,
@@ -325,7 +325,7 @@ void reach_settle(struct reach_scan *r);
 /* Counts what was found behind an owner, in the group that it is counted in. */
 void reach_count_behind(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
 
-/* ---- reach_cxx.c ---------------------------------------------------------------------------------- */
+/* ---- reach_cxx.c ----------------------------------------------------------------------------- */
 
 /* Is a pointer right behind a block what new[] gives for an array of nothing? */
 bool reach_is_empty_array(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);

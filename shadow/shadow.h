@@ -15,7 +15,7 @@
 #include "rtcheck/bits.h"
 #include "rtcheck/format.h"
 
-/* ---- layout.c: the file's geometry ------------------------------------------------------- */
+/* ---- layout.c: the file's geometry ----------------------------------------------------------- */
 
 struct run_shape {
     uint64_t area_bytes;
@@ -97,7 +97,7 @@ static inline uint64_t segment_bytes(uint32_t capacity, uint32_t item_bytes)
     return align_up(sizeof(struct segment) + (uint64_t)capacity * item_bytes, RTC_SEGMENT_ALIGN);
 }
 
-/* ---- block.c: a block's life; the only writer of its state ------------------------------- */
+/* ---- block.c: a block's life; the only writer of its state ----------------------------------- */
 
 static inline enum block_state word_state(uint64_t word)
 {
@@ -176,7 +176,7 @@ void block_copy(struct block_record *to, const struct block_record *from, uint32
 /* Makes every record of a slab INHERITED: what the parent had is not to be trusted. */
 void block_distrust(struct block_record *to, uint32_t count, uint32_t stride);
 
-/* ---- classify.c: what is this address, in a slab of equal slots --------------------------- */
+/* ---- classify.c: what is this address, in a slab of equal slots ------------------------------ */
 
 enum verdict {
     PTR_FOREIGN,   /* not in our heap, or in a part of it that holds no block */
@@ -194,7 +194,7 @@ struct place {
 /* Where `offset` (from the start of the slab) falls. */
 struct place classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots);
 
-/* ---- depot.c: ids of stacks ---------------------------------------------------------------- */
+/* ---- depot.c: ids of stacks ------------------------------------------------------------------ */
 
 static inline uint32_t depot_id(uint32_t chunk, uint32_t place)
 {
@@ -250,7 +250,7 @@ static inline uint32_t depot_module(uint64_t pc)
     return (uint32_t)(pc >> DEPOT_MODULE_SHIFT);
 }
 
-/* ---- reach.c: which blocks the program can still get at ----------------------------------------- */
+/* ---- reach.c: which blocks the program can still get at -------------------------------------- */
 
 /* A slab, or one large block. */
 struct reach_slab {
@@ -278,8 +278,9 @@ struct reach_heap {
     uint32_t slots;  /* of all of them */
     uint32_t stacks; /* stack ids that their blocks have, at most */
     /*
-     * The last `apart` slabs are blocks that lie anywhere, as large ones, by address, none in another of them.
-     * Nothing else is looked for where they lie.  Hidden memory is not read, but for such blocks in it.
+     * The last `apart` slabs are blocks that lie anywhere, as large ones, by address, none in
+     * another of them.  Nothing else is looked for where they lie.  Hidden memory is not read, but
+     * for such blocks in it.
      */
     uint32_t apart;
     uint32_t hidden_count;
@@ -293,8 +294,8 @@ struct reach_rules {
     bool (*is_table)(void *about, uint64_t word);
     /*
      * The next piece of [*at, end) that may hold anything, to *piece_end; *at becomes its start, and both are
-     * multiples of 8.  false: there is none.  Only asked of blocks of REACH_SPARSE_BYTES, and of those outside
-     * of the heap; NULL: all may.
+     * multiples of 8.  false: there is none.  Only asked of blocks of REACH_SPARSE_BYTES, and of
+     * those outside of the heap; NULL: all may.
      */
     bool (*next_piece)(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end);
     void *about;
@@ -331,7 +332,7 @@ void reach_lost(struct reach_scan *r);
  */
 const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count);
 
-/* ---- verify.c: what a good file is -------------------------------------------------------- */
+/* ---- verify.c: what a good file is ----------------------------------------------------------- */
 
 struct verify_error {
     const char *what; /* static text, NULL = nothing wrong */
@@ -351,7 +352,7 @@ bool verify_told(const struct told_record *told, uint64_t offset, struct verify_
 bool verify_area(const void *area, uint64_t bytes, const struct run_header *run, uint32_t index,
                  struct verify_error *err);
 
-/* ---- maps.c: what is mapped -------------------------------------------------------------- */
+/* ---- maps.c: what is mapped ------------------------------------------------------------------ */
 
 #define MAP_LEAF_REGIONS 32u
 

@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-/* ---- the run ------------------------------------------------------------------------------ */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static bool table_fits(uint64_t offset, uint64_t count, uint64_t item, uint64_t limit)
 {
@@ -121,7 +121,7 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
            verify_entries(run, err);
 }
 
-/* ---- what the launcher told --------------------------------------------------------------- */
+/* ---- what the launcher told ------------------------------------------------------------------ */
 
 /* Numbers that fit an integer, seconds as nanoseconds, too. */
 static bool is_measure(double n, double most)
@@ -159,7 +159,7 @@ bool verify_told(const struct told_record *told, uint64_t offset, struct verify_
     return true;
 }
 
-/* ---- segments ----------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static bool verify_segment(const struct look *l, const struct segment *s)
 {
@@ -197,7 +197,7 @@ static bool verify_chain(const struct look *l, uint64_t off, uint64_t used)
     return true;
 }
 
-/* ---- areas -------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 static bool verify_image_texts(const struct look *l, const struct image_header *h)
 {

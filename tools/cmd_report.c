@@ -23,7 +23,7 @@
 #include "rtcheck/bits.h"
 #include "tools.h"
 
-/* ---- printing ------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 /* Where the text goes, and what belongs to that. */
 struct output {
@@ -135,7 +135,7 @@ static int report_file(const char *path, const struct options *o)
     return status;
 }
 
-/* ---- report, of what there is ----------------------------------------------------------------- */
+/* ---- report, of what there is ---------------------------------------------------------------- */
 
 static int report_newest(const struct options *o)
 {
@@ -146,7 +146,7 @@ static int report_newest(const struct options *o)
     return report_file(path, o);
 }
 
-/* ---- files that nobody asked for ---------------------------------------------------------------- */
+/* ---- files that nobody asked for ------------------------------------------------------------- */
 
 #define FORGOTTEN_SECONDS (7L * 24 * 3600)
 
@@ -183,7 +183,7 @@ static void remove_forgotten(const char *beside)
         closedir(dir);
 }
 
-/* ---- report --end FILE: started by a process that is about to end ------------------------------ */
+/* ---- report --end FILE: started by a process that is about to end ---------------------------- */
 
 /* The header that the processes of the run see; NULL: it cannot be had. */
 static struct run_header *live_header(int fd)
@@ -249,7 +249,10 @@ static int tell_end_by(struct report *r, const struct options *o, const struct j
     return bad;
 }
 
-/* What the program is to end with, 0: with its own.  Where nobody can tell that is no status of a good run, either. */
+/*
+ * What the program is to end with, 0: with its own.  Where nobody can tell that is no status of a
+ * good run, either.
+ */
 static int status_asked(const struct report *r, const struct options *o, bool is_bad)
 {
     bool is_wanted = option_number(o, "error-exitcode", 0) > 0;
@@ -332,7 +335,7 @@ static int report_end(const char *path)
     return status;
 }
 
-/* ---- report --check IMAGE FILE: started by a process that waits in mid-run ---------------------- */
+/* ---- report --check IMAGE FILE: started by a process that waits in mid-run ------------------- */
 
 static int tell_check(struct report *r, int fd, uint32_t image)
 {
@@ -374,7 +377,7 @@ static int report_check(const char *image, const char *path)
     return status;
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 /* Nothing runs: what is about that is none of its own. */
 static bool has_effect(const char *option)

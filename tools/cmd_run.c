@@ -63,7 +63,7 @@ static int say(const struct run *r, int status)
     return status;
 }
 
-/* ---- before --------------------------------------------------------------------------------- */
+/* ---- before ---------------------------------------------------------------------------------- */
 
 int print_version(void)
 {
@@ -152,7 +152,7 @@ static int open_log(struct run *r)
     return r->log < 0 ? fail(r->err, -errno, "log file %s: %s", r->log_path, strerror(errno)) : 0;
 }
 
-/* ---- while it runs -------------------------------------------------------------------------- */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -247,7 +247,7 @@ static int run_program(struct run *r)
     return 0;
 }
 
-/* ---- after ---------------------------------------------------------------------------------- */
+/* ---- after ----------------------------------------------------------------------------------- */
 
 /* exec failed: what a shell would say, and its status. */
 static int tell_not_runnable(struct run *r, int bad)

@@ -1,12 +1,13 @@
 /*
- * cmd_selftest.c - `rtcheck selftest --events[=all] [-v]`: which calls that change the address space are seen here.
+ * cmd_selftest.c - `rtcheck selftest --events[=all] [-v]`: which calls that change the address
+ * space are seen here.
  *
  * Started by itself under the runtime, the command makes each call as a program would, and a handler notes
  * what is told.  A library that stands in front of the runtime, or patches libc, shows by what is missing.
  *
  * -v: also what nobody who stands in front of libc can see.  Of that the comparison with the kernel
- * (rtc_event_compare) finds what it has mapped; with =all, the option events=all is set, which sees it, and what
- * that costs is said.
+ * (rtc_event_compare) finds what it has mapped; with =all, the option events=all is set, which sees
+ * it, and what that costs is said.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,7 +39,7 @@ static void note(unsigned type, union rtc_event *e, void *unused)
     seen |= type;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 /* Pages, on which the others act, and a segment of shared memory. */
 static struct {
@@ -268,7 +269,7 @@ static unsigned try_calls(void)
     return lacking;
 }
 
-/* ---- what cannot be seen ------------------------------------------------------------------- */
+/* ---- what cannot be seen --------------------------------------------------------------------- */
 
 /* As a copy of libc's mmap has it that was linked into a program or library. */
 static void linked_copy(void)
@@ -376,7 +377,7 @@ static bool tell_dispatched(void)
     return err == 0;
 }
 
-/* ---- the verb ------------------------------------------------------------------------------ */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 static int test_here(bool verbose)
 {

@@ -26,7 +26,7 @@ struct stat_asked {
     bool help;
 };
 
-/* ---- when to look -------------------------------------------------------------------------- */
+/* ---- when to look ---------------------------------------------------------------------------- */
 
 static uint64_t now_ms(void)
 {
@@ -57,7 +57,7 @@ static uint64_t next_look(uint64_t deadline_ms, uint64_t interval_ms)
     return next > now ? next : now + interval_ms;
 }
 
-/* ---- the rows ------------------------------------------------------------------------------ */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 /* `fd` tells when the process that was named ends; -1: none was, or nothing tells. */
 static int watch(struct report *r, const struct stat_asked *asked, int fd)
@@ -116,7 +116,7 @@ static int watch_process(struct stat_asked *asked)
     return status;
 }
 
-/* ---- what is asked for --------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static bool parse_number(const char *word, uint64_t max, uint64_t *out)
 {

@@ -4,8 +4,9 @@
  * The library is opened when a name is not one of ours: its 40,000 relocations would be made at every start
  * otherwise.  It is not needed for anything else, and may be absent.
  *
- * It is asked for the events of all processors: "skl::INST_RETIRED" is a name wherever one is, and n/a where the
- * processor is none of these.  What it answers then is not for our kernel, to which the same bits mean something else.
+ * It is asked for the events of all processors: "skl::INST_RETIRED" is a name wherever one is, and
+ * n/a where the processor is none of these.  What it answers then is not for our kernel, to which
+ * the same bits mean something else.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -2,8 +2,9 @@
  * counters.c - --counters: what the program, its threads and its children made the machine do.
  *
  * The events are opened on the program's process before it becomes the program, and count from its exec on;
- * who is made by it inherits them, and what they count is added to its own.  So nothing happens in the program
- * for it.  A number has its source; one that could not be counted is not known, with the reason, and never 0.
+ * who is made by it inherits them, and what they count is added to its own.  So nothing happens in
+ * the program for it.  A number has its source; one that could not be counted is not known, with
+ * the reason, and never 0.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

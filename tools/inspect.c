@@ -27,7 +27,7 @@
 #define DEFAULT_PATH "/bin:/usr/bin"
 #define PROGRAM_HEADERS_MAX 512
 
-/* ---- finding it --------------------------------------------------------------------------- */
+/* ---- finding it ------------------------------------------------------------------------------ */
 
 /* 0, or -errno by which execve would refuse this path. */
 static int check_runnable(const char *path)
@@ -91,7 +91,7 @@ static int find_program(const char *name, char **out, char err[TOOLS_ERROR_BYTES
     return bad ? fail(err, bad, "%s: %s", name, strerror(-bad)) : 0;
 }
 
-/* ---- looking at it ------------------------------------------------------------------------ */
+/* ---- looking at it --------------------------------------------------------------------------- */
 
 struct look {
     char *reason;

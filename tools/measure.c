@@ -24,7 +24,7 @@
 #define SURE 0.95
 #define STDIN_MOST (1ull << 30) /* bytes of a pipe that are kept to be read again */
 
-/* ---- input ---------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 /* All of a pipe into memory, in its place. */
 static int keep_pipe(char err[TOOLS_ERROR_BYTES])
@@ -69,7 +69,7 @@ int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTE
     return 0;
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static double now_seconds(void)
 {
@@ -143,7 +143,7 @@ static int run_checked(const struct measuring *m, const struct start *like, cons
     return bad;
 }
 
-/* ---- bounds ----------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -199,7 +199,7 @@ static void judge(struct measured *to, unsigned which, const struct values *with
                                  .least_without = b[0]};
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 int measure(struct measuring *m, const struct start *start, const struct options *o, const char *options_text,
             struct keeper *keeper, int wait_status, char err[TOOLS_ERROR_BYTES])

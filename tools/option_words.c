@@ -11,7 +11,7 @@
 #define LONG_OPTION_BASE 256
 #define SHOWN_MAX 16 /* of -frames */
 
-/* ---- the command line ----------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* Says which of unknown and ambiguous `word` is: getopt tells both apart only in its own text. */
 static int refuse_word(const char *word, char err[TOOLS_ERROR_BYTES])
@@ -131,7 +131,7 @@ int options_refuse(const struct options *o, const char *verb, bool (*has_effect)
     return 0;
 }
 
-/* ---- help ------------------------------------------------------------------------------------- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 #define HELP_INDENT 27
 #define HELP_COLUMNS 80

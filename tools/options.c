@@ -68,7 +68,7 @@ int option_give(struct options *o, const char *name, const char *value, char err
     return option_set(o, option_index(name, strlen(name)), value, err);
 }
 
-/* ---- RTCHECK_OPTIONS ----------------------------------------------------------------------- */
+/* ---- RTCHECK_OPTIONS ------------------------------------------------------------------------- */
 
 unsigned option_index(const char *key, size_t n)
 {
@@ -133,7 +133,7 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
     return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const char *value_in_force(const struct options *o, const char *name, bool (*is_kind)(int))
 {
@@ -198,7 +198,7 @@ const char *option_text(const struct options *o, const char *name)
     return value_in_force(o, name, is_text);
 }
 
-/* ---- the canonical text ----------------------------------------------------------------------- */
+/* ---- the canonical text ---------------------------------------------------------------------- */
 
 /* "key=value" of option `index`; false: it cannot be written (both kinds of quotes, no room). */
 static bool format_setting(const struct options *o, unsigned index, char *out, size_t room)

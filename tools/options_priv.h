@@ -51,7 +51,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room);
 /* What a value of the kind looks like, in words. */
 const char *value_wish(int kind);
 
-/* ---- options.c ----------------------------------------------------------------------------- */
+/* ---- options.c ------------------------------------------------------------------------------- */
 
 /* Index of the key [key, key + n), '_' read as '-'; OPTION_COUNT_MAX when there is none. */
 unsigned option_index(const char *key, size_t n);

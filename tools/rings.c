@@ -4,7 +4,8 @@
  * An event that counts nothing is opened on the program, inherited by all that it makes, for each processor,
  * since a ring of an inherited event is one processor's.  In its ring is a record of each fork, exec and
  * exit, with the time, by which the rings are put in one order.  Into the same rings go, at the end of each
- * thread, the numbers of events that are inherited like it: all that it did, also before anybody had heard of it.
+ * thread, the numbers of events that are inherited like it: all that it did, also before anybody
+ * had heard of it.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -239,8 +240,8 @@ static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t by
 }
 
 /*
- * All rings up to one moment, in which none of them moved: else one thread's exec would be seen, and not yet the
- * ends of the others, which are before it.
+ * All rings up to one moment, in which none of them moved: else one thread's exec would be seen,
+ * and not yet the ends of the others, which are before it.
  */
 static void heads_take(struct rings *rings)
 {
@@ -274,7 +275,10 @@ static void ring_drain(struct rings *rings, struct ring *ring)
     atomic_store_explicit((_Atomic __u64 *)&ring->head->data_tail, head, memory_order_release);
 }
 
-/* In the ring that is told by the next record that finds room: of what was lost at the very end nobody would hear. */
+/*
+ * In the ring that is told by the next record that finds room: of what was lost at the very end
+ * nobody would hear.
+ */
 uint64_t rings_lost(const struct rings *rings)
 {
     uint64_t sum = 0;

@@ -37,7 +37,7 @@ static bool has_proc(void)
     return !test_without("proc") && access("/proc/self/fd", X_OK) == 0;
 }
 
-/* ---- size ----------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 /*
  * Where the address space is limited the program maps the front of the file only: the smaller the

@@ -1,5 +1,6 @@
 /*
- * selftest_ring.c - madvise by io_uring: a thread of the kernel's discards, and no call of the program's says what.
+ * selftest_ring.c - madvise by io_uring: a thread of the kernel's discards, and no call of the
+ * program's says what.
  */
 #include <linux/io_uring.h>
 #include <sys/mman.h>

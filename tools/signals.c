@@ -89,8 +89,9 @@ void signals_give_back(const struct signal_state *was)
 }
 
 /*
- * What has come until now came to a program that is not there yet, or has no handler yet: it does to us what it
- * would have done to that.  Who is ended by it takes the program along, which waits for a word of ours.
+ * What has come until now came to a program that is not there yet, or has no handler yet: it does
+ * to us what it would have done to that.  Who is ended by it takes the program along, which waits
+ * for a word of ours.
  */
 void signals_let_through(const struct signal_state *was, struct keeper *k)
 {

@@ -29,7 +29,7 @@ enum status {
 
 #define TOOLS_ERROR_BYTES 512
 
-/* ---- say.c -------------------------------------------------------------------------------- */
+/* ---- say.c ----------------------------------------------------------------------------------- */
 
 /* Formats into err, cutting at its end; returns `code`, so that `return fail(err, -EINVAL, ..)`. */
 int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
@@ -61,7 +61,7 @@ int text_write(int fd, const char *text, size_t bytes);
 /* Is a feature switched off for a test (RTCHECK_TEST_WITHOUT=a,b,..)? */
 bool test_without(const char *feature);
 
-/* ---- verbs: argv[0] is the verb itself; the answer is the exit status -------------------- */
+/* ---- verbs: argv[0] is the verb itself; the answer is the exit status ------------------------ */
 
 int cmd_run(int argc, char **argv);
 int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
@@ -75,7 +75,7 @@ int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
 int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */
 int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */
 
-/* ---- options.c: options.def as a parser -------------------------------------------------- */
+/* ---- options.c: options.def as a parser ------------------------------------------------------ */
 
 #define OPTION_COUNT_MAX 64
 
@@ -151,7 +151,7 @@ int option_give(struct options *o, const char *name, const char *value, char err
 /* Usage and every option, from the table. */
 void options_print_help(FILE *out);
 
-/* ---- suppressions.c ---------------------------------------------------------------------- */
+/* ---- suppressions.c -------------------------------------------------------------------------- */
 
 /* What findings are held against, as the options ask for it. */
 struct judges {
@@ -170,7 +170,7 @@ int judges_act(const struct judges *j, struct report *r, const struct options *o
 void judges_of_run(const struct judges *j, const struct options *o, struct print_options *how);
 void judges_free(struct judges *j);
 
-/* ---- print_how.c ------------------------------------------------------------------------- */
+/* ---- print_how.c ----------------------------------------------------------------------------- */
 
 /* What the options say of a text that goes to `fd` (-1: nowhere with colors). */
 struct print_options print_how(const struct options *o, int fd, const char *pool);
@@ -186,7 +186,7 @@ uint64_t problems_of(const struct options *o, const struct report *r);
 /* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
 int status_of_findings(const struct options *o, const struct report *r, int otherwise);
 
-/* ---- print_files.c ----------------------------------------------------------------------- */
+/* ---- print_files.c --------------------------------------------------------------------------- */
 
 /*
  * All that is wanted beside the text, `r` NULL: nothing is known.  Tries each; -errno and err are of the
@@ -197,7 +197,7 @@ int print_files(struct report *r, const struct options *o, const struct print_op
 /* GitHub's commands to `out` and its page, where they are wanted. */
 void print_annotations(struct report *r, const struct options *o, const struct print_options *how, FILE *out);
 
-/* ---- lsan_options.c: what was said to a sanitizer --------------------------------------------- */
+/* ---- lsan_options.c: what was said to a sanitizer -------------------------------------------- */
 
 /*
  * The value of `key` in `text`, LSAN_OPTIONS' (may be NULL): key=value, separated by colons, commas and
@@ -217,7 +217,7 @@ char *lsan_text_of_process(pid_t pid);
 /* Of the LSAN_OPTIONS that a process was started with; of our own, if it is gone. */
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 
-/* ---- find_run.c -------------------------------------------------------------------------- */
+/* ---- find_run.c ------------------------------------------------------------------------------ */
 
 /*
  * The newest run that nobody has reported: last.pool, or a file left by hand; says so and names the
@@ -226,7 +226,7 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 int find_run(const struct options *o, char *path, size_t room, FILE *out,
              char err[TOOLS_ERROR_BYTES]);
 
-/* ---- find_process.c ---------------------------------------------------------------------- */
+/* ---- find_process.c -------------------------------------------------------------------------- */
 
 /* The path by which the run file of a process that runs can be opened; -ESRCH: err says why there is none. */
 int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
@@ -234,7 +234,7 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
 unsigned long process_of_thread(const char *tid);
 bool is_pid(const char *word); /* digits alone: else it is a file */
 
-/* ---- state_dir.c ------------------------------------------------------------------------- */
+/* ---- state_dir.c ----------------------------------------------------------------------------- */
 
 /*
  * Where run files are kept: $XDG_STATE_HOME/rtcheck, else ~/.local/state/rtcheck, made (0700) when
@@ -245,7 +245,7 @@ int state_last_pool(char *path, size_t room, bool make, char err[TOOLS_ERROR_BYT
 /* Most that a kept file may hold; holes are free. */
 #define LAST_POOL_BYTES_MAX (4ull << 30)
 
-/* ---- log_file.c: where the text goes ----------------------------------------------------- */
+/* ---- log_file.c: where the text goes --------------------------------------------------------- */
 
 struct log_facts {
     const char *program; /* what was run; its last component is %e */
@@ -257,7 +257,7 @@ struct log_facts {
 int log_path_expand(const char *pattern, const struct log_facts *facts, char *out, size_t room,
                     char err[TOOLS_ERROR_BYTES]);
 
-/* ---- fds.c: descriptors that disturb nobody ----------------------------------------------- */
+/* ---- fds.c: descriptors that disturb nobody -------------------------------------------------- */
 
 /*
  * Fills those of 0-2 that are closed with descriptors nobody can read or write, gone at exec: so
@@ -273,7 +273,7 @@ bool fds_was_open(int fd);
 /* A copy of `fd` high up and without CLOEXEC, for the program's start; -errno. */
 int fds_hand_down(int fd);
 
-/* ---- inspect.c: can this program be checked? --------------------------------------------- */
+/* ---- inspect.c: can this program be checked? ------------------------------------------------- */
 
 struct inspection {
     char *path;        /* what execve gets; stays */
@@ -292,7 +292,7 @@ int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERR
 /* needed.c: does the ELF program behind fd bring a sanitizer's runtime?  Its name goes to `name`. */
 bool needs_sanitizer(int fd, char *name, size_t room);
 
-/* ---- run_file.c -------------------------------------------------------------------------- */
+/* ---- run_file.c ------------------------------------------------------------------------------ */
 
 struct run_file {
     int fd; /* >= 3, CLOEXEC */
@@ -311,7 +311,7 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
                   struct lost *lost, char err[TOOLS_ERROR_BYTES]);
 void run_file_close(struct run_file *f);
 
-/* ---- keeper.c: a second process in the launcher's group ----------------------------------- */
+/* ---- keeper.c: a second process in the launcher's group -------------------------------------- */
 
 /*
  * It blocks every signal and so tells one thing that siginfo does not: whether a signal was sent to
@@ -325,7 +325,10 @@ struct keeper {
     uint32_t questions;
 };
 
-/* `last`: the last of the arguments that this process was started with, which the keeper writes over in its own memory. */
+/*
+ * `last`: the last of the arguments that this process was started with, which the keeper writes
+ * over in its own memory.
+ */
 void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct lost *lost);
 void keeper_watch(struct keeper *k, pid_t program);
 /*
@@ -337,7 +340,7 @@ void keeper_ask(struct keeper *k, uint64_t *signals);
 void keeper_stopping(struct keeper *k, bool stopping);
 void keeper_end(struct keeper *k);
 
-/* ---- signals.c --------------------------------------------------------------------------- */
+/* ---- signals.c ------------------------------------------------------------------------------- */
 
 /* What the launcher found at its start, for the program. */
 struct signal_state {
@@ -345,9 +348,15 @@ struct signal_state {
     struct sigaction on_child, on_pipe, on_size;
 };
 
-/* Blocks what is forwarded and waited for; no write ends us.  The program gets `was` back by signals_give_back. */
+/*
+ * Blocks what is forwarded and waited for; no write ends us.  The program gets `was` back by
+ * signals_give_back.
+ */
 void signals_begin(struct signal_state *was);
-/* Before the program may go: what has come until now ends or stops us, as it would have done to the program. */
+/*
+ * Before the program may go: what has come until now ends or stops us, as it would have done to the
+ * program.
+ */
 void signals_let_through(const struct signal_state *was, struct keeper *k);
 /* In the child, before exec: everything as it was. */
 void signals_give_back(const struct signal_state *was);
@@ -368,7 +377,7 @@ void signals_after_program(const struct signal_state *was);
 /* Ends the launcher by the signal that ended the program, without a core dump of its own. */
 void signals_end_as(int signo) __attribute__((noreturn));
 
-/* ---- start.c: the program's process ------------------------------------------------------ */
+/* ---- start.c: the program's process ---------------------------------------------------------- */
 
 struct start {
     const struct inspection *program;
@@ -418,7 +427,7 @@ int measure(struct measuring *m, const struct start *start, const struct options
 /* Absolute path of the runtime library that belongs to this launcher. */
 int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
-/* ---- counters.c: --counters ---------------------------------------------------------------- */
+/* ---- counters.c: --counters ------------------------------------------------------------------ */
 
 #define COUNTERS_MAX TOLD_COUNTERS_MAX
 
@@ -426,7 +435,10 @@ struct counters; /* freed by counters_free, which takes NULL */
 
 /* A list of names, with commas.  -EINVAL: err names one that nobody knows. */
 int counters_make(struct counters **out, const char *list, char err[TOOLS_ERROR_BYTES]);
-/* On a process that has yet to become the program: they count from its exec on, its threads and children, too. */
+/*
+ * On a process that has yet to become the program: they count from its exec on, its threads and
+ * children, too.
+ */
 void counters_open(struct counters *all, pid_t pid);
 /* In its place, where the exec of the program takes them away. */
 void counters_deny(struct counters *all);
@@ -437,7 +449,7 @@ void counters_free(struct counters *all);
 /* Every name there is, and whether it can be counted here: to stdout. */
 void counters_list(void);
 
-/* ---- track.c: --interval ------------------------------------------------------------------- */
+/* ---- track.c: --interval --------------------------------------------------------------------- */
 
 struct tracker;
 
@@ -449,7 +461,7 @@ struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsign
                               struct lost *lost);
 void tracker_end(struct tracker *tracker, struct lost *lost);
 
-/* ---- reaper.c: the records of ended processes, while the run goes on ---------------------- */
+/* ---- reaper.c: the records of ended processes, while the run goes on ------------------------- */
 
 /* A thread; between reaper_start and reaper_end the report is its alone. */
 struct reaper {

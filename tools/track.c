@@ -3,9 +3,9 @@
  *
  * The time of a row is that of what it tells; its values are of a moment later, when we have heard of it.  A
  * thread of the launcher hears of forks, execs and ends (rings.c) and opens the events of --counters on each
- * thread when it hears of it: a moment after that has begun, so that what a tick shows lacks a little.  At its
- * end each thread tells itself all that it has counted.  The program's first one, which does not, is counted
- * from its exec on.
+ * thread when it hears of it: a moment after that has begun, so that what a tick shows lacks a
+ * little.  At its end each thread tells itself all that it has counted.  The program's first one,
+ * which does not, is counted from its exec on.
  *
  *    time     pid     tid  event     page-faults
  *   0.001    4711    4711  exec                1
@@ -268,8 +268,8 @@ static struct lwp *living_of(const struct tracker *t, uint32_t pid)
 }
 
 /*
- * Who execs is the only thread that its process has left, and has the number of the first one from then on, which
- * has told all that it will.  NULL: it is not known.
+ * Who execs is the only thread that its process has left, and has the number of the first one from
+ * then on, which has told all that it will.  NULL: it is not known.
  */
 static struct lwp *lwp_execs(struct tracker *t, const struct life_event *e, FILE *out)
 {

@@ -56,11 +56,15 @@ struct rings {
     size_t event_count, event_room;
 };
 
-/* Of `pid`, its threads and children to come.  -errno: the kernel tells nothing; -ENOBUFS: no memory may be locked. */
+/*
+ * Of `pid`, its threads and children to come.  -errno: the kernel tells nothing; -ENOBUFS: no
+ * memory may be locked.
+ */
 int rings_open(struct rings *rings, pid_t pid);
 /*
- * Also what its threads and children to come have counted when they end.  The program's first thread must have
- * an event that is not inherited: else the kernel may take those of two threads for the same, and exchange them.
+ * Also what its threads and children to come have counted when they end.  The program's first
+ * thread must have an event that is not inherited: else the kernel may take those of two threads
+ * for the same, and exchange them.
  */
 void rings_count(struct rings *rings, const struct counters *counters, pid_t pid);
 void rings_close(struct rings *rings);

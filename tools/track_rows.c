@@ -1,9 +1,9 @@
 /*
  * track_rows.c - the text of --interval: a column for each event, a row for each thing that happens.
  *
- * A number is exact; "~" stands before an estimate, of an event that had to share its counter, and of a sum that
- * has such a part; "n/a" is for what is not known.  An event of which the kernel's part may not be counted has
- * ":u" behind its name, as for who asks for that.
+ * A number is exact; "~" stands before an estimate, of an event that had to share its counter, and
+ * of a sum that has such a part; "n/a" is for what is not known.  An event of which the kernel's
+ * part may not be counted has ":u" behind its name, as for who asks for that.
  */
 #include <string.h>
 

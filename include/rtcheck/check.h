@@ -30,7 +30,7 @@
 #define RTC_INLINE_ static inline
 #endif
 
-/* ---- blocks that are no leaks -------------------------------------------------------------------- */
+/* ---- blocks that are no leaks ---------------------------------------------------------------- */
 
 /*
  * What the calling thread allocates between rtc_disable and rtc_enable is no leak, nor is what these
@@ -63,7 +63,7 @@ RTC_INLINE_ int rtc_ignore(const void *p)
     return function ? function(p) : 0;
 }
 
-/* ---- memory that holds pointers ------------------------------------------------------------------ */
+/* ---- memory that holds pointers -------------------------------------------------------------- */
 
 /*
  * Pointers in this memory count, wherever it is; what of it cannot be read is left out, at each check
@@ -87,14 +87,14 @@ RTC_INLINE_ int rtc_remove_root_region(const void *start, size_t bytes)
     return function ? function(start, bytes) : 0;
 }
 
-/* ---- blocks that the program makes itself ---------------------------------------------------------- */
+/* ---- blocks that the program makes itself ---------------------------------------------------- */
 
 /*
- * Who cuts memory into blocks himself - an arena's, a pool's, of malloc's or mapped or data - can say which they
- * are.  Each is from then on a block as one of malloc's: lost or in use, told of with the stack that recorded
- * it, ignored if the thread ignores what it allocates, found inside of by a pointer; pointers in it count if
- * something leads to it.  Memory around such blocks is what it was before.  A block of malloc's that they lie
- * in is in use as long as there are some in it.
+ * Who cuts memory into blocks himself - an arena's, a pool's, of malloc's or mapped or data - can
+ * say which they are.  Each is from then on a block as one of malloc's: lost or in use, told of
+ * with the stack that recorded it, ignored if the thread ignores what it allocates, found inside of
+ * by a pointer; pointers in it count if something leads to it.  Memory around such blocks is what
+ * it was before.  A block of malloc's that they lie in is in use as long as there are some in it.
  *
  * With rtc_record_malloc(p, bytes) the memory at p has been given out, with rtc_record_free(p) it was given
  * back; rtc_record_realloc does both, and with `from` NULL the first.  A free of what is not recorded, or was
@@ -103,10 +103,10 @@ RTC_INLINE_ int rtc_remove_root_region(const void *start, size_t bytes)
  * in a block of malloc's ends with that without a word - also when it is resized -, and what lies in memory
  * that is not mapped any more; before other memory is mapped there it is to be given back.
  *
- * Sizes and addresses may be any.  A block that lies in another one that is recorded is not recorded: say it of
- * the inner or of the outer ones.
- * 1: done.  0: as said; or it is not within one block of malloc's nor outside of all, or there is no memory to
- * note it; or NULL is freed (or there is no checker).
+ * Sizes and addresses may be any.  A block that lies in another one that is recorded is not
+ * recorded: say it of the inner or of the outer ones.
+ * 1: done.  0: as said; or it is not within one block of malloc's nor outside of all, or there is
+ * no memory to note it; or NULL is freed (or there is no checker).
  */
 RTC_INLINE_ int rtc_record_malloc(const void *p, size_t bytes)
 {
@@ -139,9 +139,9 @@ RTC_INLINE_ size_t rtc_record_free_all(const void *start, size_t bytes)
 /*
  * This memory, of an allocator's own, is not searched for pointers, but for blocks in it that are recorded; a
  * block of malloc's that lies in it as a whole is neither lost nor in use.  For free lists, headers that are
- * linked, caches of what was given back, and for the allocator's pointer to the start of its arena, which is one
- * to the first block there.  Regions may overlap; one that was hidden n times is shown n times,
- * with the same start and size; one in a block of malloc's ends with that.
+ * linked, caches of what was given back, and for the allocator's pointer to the start of its arena,
+ * which is one to the first block there.  Regions may overlap; one that was hidden n times is shown
+ * n times, with the same start and size; one in a block of malloc's ends with that.
  * 0: no bytes, not within one block of malloc's nor outside of all, no memory for it; show: there is no such
  * region (or no checker).
  */
@@ -179,7 +179,7 @@ RTC_INLINE_ int rtc_check_block(const void *p, struct rtc_block *block)
     return function ? function(p, block, sizeof *block) : (int)RTC_BLOCK_NONE;
 }
 
-/* ---- leaks, now ---------------------------------------------------------------------------------- */
+/* ---- leaks, now ------------------------------------------------------------------------------ */
 
 /* How to check, or-ed. */
 enum {

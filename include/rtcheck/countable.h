@@ -1,8 +1,9 @@
 /*
  * countable.h - counters.def in C: where numbers come from, why there are none, and what an event is.
  *
- * For the runtime (rtcheck/cpc.h) and the launcher (--counters), so that both count the same by a name and say the
- * same of what cannot be counted.  All texts are constant, and all functions thread- and signal-safe.
+ * For the runtime (rtcheck/cpc.h) and the launcher (--counters), so that both count the same by a
+ * name and say the same of what cannot be counted.  All texts are constant, and all functions
+ * thread- and signal-safe.
  */
 #ifndef RTCHECK_COUNTABLE_H
 #define RTCHECK_COUNTABLE_H

@@ -54,7 +54,7 @@ typedef struct rtc_cpc_attr {
     uint64_t ca_val;
 } rtc_cpc_attr_t;
 
-/* ---- handles ---------------------------------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 #define RTC_CPC_VER_CURRENT 2
 
@@ -88,7 +88,7 @@ RTC_API unsigned rtc_cpc_caps(rtc_cpc_t *cpc);
 RTC_API const char *rtc_cpc_cciname(rtc_cpc_t *cpc);
 RTC_API const char *rtc_cpc_cpuref(rtc_cpc_t *cpc);
 
-/* ---- errors ----------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum rtc_cpc_subcode {
     RTC_CPC_INVALID_EVENT = 1,           /* no such event, here */
@@ -106,23 +106,24 @@ enum rtc_cpc_subcode {
 /*
  * Is told of each failure that has a subcode, by the thread that made the call, with no lock held,
  * before the call returns; errno is set already and kept.  `fn` is the function.  `fmt` is for vprintf and
- * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.  (libcpc's is not
- * given the handle, and its cpc_seterrhndlr returns nothing.)
+ * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.
+ * (libcpc's is not given the handle, and its cpc_seterrhndlr returns nothing.)
  */
 typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap);
 
 /* NULL: the default one again, which writes "rtcheck: FN: ...", one line, to stderr. */
 RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
 
-/* ---- what there is ---------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 /*
- * Calls action for each event that can be counted here: what can be opened in user mode, clocks, and what PMUs
- * name themselves ("cpu/cache-misses/"); not for raw events and tracepoints.  The generic ones are libcpc's
- * names, PAPI_....  On Linux any counter may have any event of the processor, so _pic tells the same of each
- * counter below rtc_cpc_npic, the processor's alone; INVALID_PICNUM: there is no such counter.  Names are for
- * the call; no lock is held; action returns.  Where no descriptor is left to look with they are not all: behind
- * them the handler is told so (RESOURCE_UNAVAIL), errno is EMFILE or ENFILE.
+ * Calls action for each event that can be counted here: what can be opened in user mode, clocks,
+ * and what PMUs name themselves ("cpu/cache-misses/"); not for raw events and tracepoints.  The
+ * generic ones are libcpc's names, PAPI_....  On Linux any counter may have any event of the
+ * processor, so _pic tells the same of each counter below rtc_cpc_npic, the processor's alone;
+ * INVALID_PICNUM: there is no such counter.  Names are for the call; no lock is held; action
+ * returns.  Where no descriptor is left to look with they are not all: behind them the handler is
+ * told so (RESOURCE_UNAVAIL), errno is EMFILE or ENFILE.
  */
 RTC_API void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event));
 RTC_API void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
@@ -135,7 +136,7 @@ RTC_API void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, voi
 /* The attributes that PMUs have, in the same way; one that several have is told once. */
 RTC_API void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr));
 
-/* ---- sets of requests ------------------------------------------------------------------------- */
+/* ---- sets of requests ------------------------------------------------------------------------ */
 
 /* An empty set; NULL: ENOMEM. */
 RTC_API rtc_cpc_set_t *rtc_cpc_set_create(rtc_cpc_t *cpc);
@@ -203,7 +204,7 @@ RTC_API void rtc_cpc_walk_requests(rtc_cpc_t *cpc, rtc_cpc_set_t *set, void *arg
                                                   uint64_t preset, unsigned flags, int nattrs,
                                                   const rtc_cpc_attr_t *attrs));
 
-/* ---- binding ---------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 enum {
     RTC_CPC_BIND_LWP_INHERIT = 1 << 0, /* count in threads that it makes from now on, too */
@@ -215,8 +216,9 @@ enum {
  * bound is unbound first.  Several sets may be bound; where there are more events than counters, Linux
  * lets the sets take turns, and values are scaled to the whole time (rtc_cpc_reading says so).
  * PINNED: no turns; when the counters are taken samples fail with EAGAIN, as libcpc's do.
- * A thread that has ended leaves its counts, and its clocks as they were near its end (when its destructors of
- * thread-specific data ran): its sets can be sampled by others, and have to be unbound.
+ * A thread that has ended leaves its counts, and its clocks as they were near its end (when its
+ * destructors of thread-specific data ran): its sets can be sampled by others, and have to be
+ * unbound.
  *
  * INHERIT: threads made from now on by this thread, and theirs, are added to its own counts (libcpc keeps
  * each thread's own); processes that it forks are not.  ENOTSUP: a kernel before 5.13 cannot do the
@@ -235,9 +237,10 @@ RTC_API int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 /*
  * A bound set begins at its presets again, and counts, also when an overflow had stopped it; one that
  * rtc_cpc_disable has stopped stands at its presets until rtc_cpc_enable.
- * EINVAL: it is not bound.  EAGAIN, RESOURCE_UNAVAIL: its descriptors are gone, or it has a clock that only the
- * thread that bound it can read.  EMFILE, RESOURCE_UNAVAIL: no descriptor is left to read a clock with.  Of a set
- * that tells of overflows also as rtc_cpc_bind_curlwp; ESRCH: its thread has ended.
+ * EINVAL: it is not bound.  EAGAIN, RESOURCE_UNAVAIL: its descriptors are gone, or it has a clock
+ * that only the thread that bound it can read.  EMFILE, RESOURCE_UNAVAIL: no descriptor is left to
+ * read a clock with.  Of a set that tells of overflows also as rtc_cpc_bind_curlwp; ESRCH: its
+ * thread has ended.
  */
 RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 
@@ -248,13 +251,13 @@ RTC_API int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 RTC_API int rtc_cpc_disable(rtc_cpc_t *cpc);
 RTC_API int rtc_cpc_enable(rtc_cpc_t *cpc);
 
-/* ---- other processes, and processors ---------------------------------------------------------- */
+/* ---- other processes, and processors --------------------------------------------------------- */
 
 /*
  * As libpctx: a process whose threads a set can be bound to.  No ptrace: it runs on, and is not stopped.
- * Who is counted, and who may count it, the kernel says (the rules of ptrace; perf_event_paranoid).  So there is
- * no pctx_run and no pctx_set_events, and the two below lack pctx_capture's and pctx_create's last three
- * arguments (arg, verbose, errfn): nobody is called back.
+ * Who is counted, and who may count it, the kernel says (the rules of ptrace; perf_event_paranoid).
+ * So there is no pctx_run and no pctx_set_events, and the two below lack pctx_capture's and
+ * pctx_create's last three arguments (arg, verbose, errfn): nobody is called back.
  */
 typedef struct rtc_pctx rtc_pctx_t;
 
@@ -270,7 +273,10 @@ RTC_API rtc_pctx_t *rtc_pctx_create(const char *file, char *const argv[]);
 
 RTC_API pid_t rtc_pctx_pid(rtc_pctx_t *pctx); /* -1: it is none */
 
-/* A created process goes on.  The context, of either kind, is gone; what is bound counts until it is unbound. */
+/*
+ * A created process goes on.  The context, of either kind, is gone; what is bound counts until it
+ * is unbound.
+ */
 RTC_API int rtc_pctx_release(rtc_pctx_t *pctx);
 
 /*
@@ -287,16 +293,17 @@ RTC_API int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cp
  */
 RTC_API int rtc_cpc_bind_cpu(rtc_cpc_t *cpc, int cpu, rtc_cpc_set_t *set, unsigned flags);
 
-/* ---- overflow --------------------------------------------------------------------------------- */
+/* ---- overflow -------------------------------------------------------------------------------- */
 
 /*
  * A request with RTC_CPC_OVF_NOTIFY_EMT whose counter goes beyond 2^64 - 1 - so it takes 2^64 - preset
  * events - sends a signal to the thread that bound the set, and stops the whole set until it is restarted or
- * bound again.  The signal comes when the thread leaves the kernel, some instructions late, and so perhaps behind
- * an rtc_cpc_unbind; where that is stands in the handler's ucontext.  Linux has no SIGEMT here: it is SIGIO unless this function names
- * another one, for sets that are bound from then on.  si_code is POLL_HUP, si_fd what
- * rtc_cpc_overflow_index takes.  A set has one such request, and no clocks (CONFLICTING_REQS); several
- * sets may be bound.  A preset of 2^63 or less does not overflow.
+ * bound again.  The signal comes when the thread leaves the kernel, some instructions late, and so
+ * perhaps behind an rtc_cpc_unbind; where that is stands in the handler's ucontext.  Linux has no
+ * SIGEMT here: it is SIGIO unless this function names another one, for sets that are bound from
+ * then on.  si_code is POLL_HUP, si_fd what rtc_cpc_overflow_index takes.  A set has one such
+ * request, and no clocks (CONFLICTING_REQS); several sets may be bound.  A preset of 2^63 or less
+ * does not overflow.
  * EINVAL: no signal that can be handled.
  */
 RTC_API int rtc_cpc_overflow_signal(rtc_cpc_t *cpc, int signal);
@@ -304,7 +311,7 @@ RTC_API int rtc_cpc_overflow_signal(rtc_cpc_t *cpc, int signal);
 /* Ours: the request of a bound set whose descriptor is `fd` (si_fd); -1, EINVAL: none. */
 RTC_API int rtc_cpc_overflow_index(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int fd);
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /*
  * A buffer for the requests that the set has now.  NULL: ENOMEM, EINVAL.  Its values are not known until it
@@ -353,10 +360,10 @@ RTC_API uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 /*
  * result = left - right, left + right, of each request and of the ticks, modulo 2^64; what is not known of
  * either is not known of the result; its time is the later one of the two.  result may be one of them.
- * The difference of two samples of one start is what was counted between them, scaled to that time alone - the
- * difference of two estimates may be below 0 - and not known if others had the counters all of it.  Of
- * buffers that are not all of the same set nothing is changed, and the handler is told
- * (RTC_CPC_CONFLICTING_REQS).  (libcpc's return an int.)
+ * The difference of two samples of one start is what was counted between them, scaled to that time
+ * alone - the difference of two estimates may be below 0 - and not known if others had the counters
+ * all of it.  Of buffers that are not all of the same set nothing is changed, and the handler is
+ * told (RTC_CPC_CONFLICTING_REQS).  (libcpc's return an int.)
  */
 RTC_API void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
                              rtc_cpc_buf_t *right);

@@ -4,11 +4,12 @@
  * The contract is that of UCX's ucm (its names with rtc_event_ in place of ucm_), so that code written
  * for it carries over; where this one differs it says so.  Calls are seen because our library stands in
  * front of libc (LD_PRELOAD): no code is patched.  What libc does for itself (stacks of threads, its
- * own heap, loading of libraries), raw system calls, and what libraries do that dlmopen has loaded into a namespace
- * with a libc of its own, are not seen, but with the option events=all (rtc_event_dispatched says what it costs).
- * Not seen by anybody is what the kernel does of its own: a madvise that it was given by io_uring
- * (IORING_OP_MADVISE), pages of a file that is cut short or has a hole punched.
- * Mappings of the runtime itself never make events, but for the heap that it serves malloc from: see below.
+ * own heap, loading of libraries), raw system calls, and what libraries do that dlmopen has loaded
+ * into a namespace with a libc of its own, are not seen, but with the option events=all
+ * (rtc_event_dispatched says what it costs).  Not seen by anybody is what the kernel does of its
+ * own: a madvise that it was given by io_uring (IORING_OP_MADVISE), pages of a file that is cut
+ * short or has a hole punched.  Mappings of the runtime itself never make events, but for the heap
+ * that it serves malloc from: see below.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL where the
  * runtime is not there.  Ask once, e.g. `if (rtc_event_set_handler)`.  (With clang a program has to be
@@ -59,8 +60,9 @@ extern "C" {
  * Ranges are whole pages, rounded as the kernel rounds them; an empty one, or one that the kernel
  * refuses by its numbers alone (unaligned, size 0), is not announced.  The range of VM_MAPPED is the
  * result and the size that the caller gave, also where a handler changed the size.
- * MAP_FIXED_NOREPLACE replaces nothing.  A call that would map over memory that the runtime uses is not made: it fails
- * with ENOMEM, what was announced is cancelled, and its native event is not told.
+ * MAP_FIXED_NOREPLACE replaces nothing.  A call that would map over memory that the runtime uses is
+ * not made: it fails with ENOMEM, what was announced is cancelled, and its native event is not
+ * told.
  *
  * When the call then fails, VM_CANCELLED tells what of an announced range is still mapped as it was.
  * (ucm leaves its users to believe that it is gone.)  A kernel may fail MAP_FIXED and
@@ -72,8 +74,9 @@ extern "C" {
  * The heap.  Memory that malloc gives and free takes stays where and what it is, and nothing is told of
  * it.  But VM_UNMAPPED tells of pages of free memory before they go back to the system, in a free or realloc,
  * and VM_MAPPED of what the heap has grown by, or uses again of that, before the malloc that made it do so
- * returns; both without a native event.  (Of many pieces at once it may tell with what lies between.)  So what is registered somewhere by its address is either the same memory
- * as ever or was told to be gone.  (A heap in the run file, heap=file, gives nothing back.)
+ * returns; both without a native event.  (Of many pieces at once it may tell with what lies
+ * between.)  So what is registered somewhere by its address is either the same memory as ever or
+ * was told to be gone.  (A heap in the run file, heap=file, gives nothing back.)
  */
 enum rtc_event_type {
     RTC_EVENT_NONE = 0,
@@ -211,7 +214,7 @@ typedef union rtc_event rtc_event_t;
 /* `event` is valid for the time of the call only. */
 typedef void (*rtc_event_callback)(unsigned type, union rtc_event *event, void *arg);
 
-/* ---- options -------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /*
  * What of ucm's configuration means something here, and what does not:
@@ -232,8 +235,9 @@ typedef void (*rtc_event_callback)(unsigned type, union rtc_event *event, void *
  *   ucm_global_opts,
  *   ucm_set_global_opts         rtc_event_init, once; what it has set cannot be read
  *
- * ucm looks at each registration whether somebody has overwritten what it has patched, and patches it again.  There
- * is nothing of the kind here, because nothing is patched: rtc_event_test says who stands in front.
+ * ucm looks at each registration whether somebody has overwritten what it has patched, and patches
+ * it again.  There is nothing of the kind here, because nothing is patched: rtc_event_test says who
+ * stands in front.
  */
 struct rtc_event_options {
     size_t size; /* sizeof(struct rtc_event_options), for later ones to grow */
@@ -246,7 +250,7 @@ struct rtc_event_options {
  */
 RTC_API int rtc_event_init(const struct rtc_event_options *options);
 
-/* ---- handlers ------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /*
  * From now on `callback` is told of `events`, lowest priority first, those of equal priority in the
@@ -285,12 +289,13 @@ RTC_API int rtc_event_unset_external(unsigned events);
 /*
  * Makes each call as the program would, and looks which events it leads to; of those that were asked
  * for and are installed, all have to come: 0.  -ENOTSUP: `*missing`, when it is not NULL, has those
- * that did not.  As the program would: by the word of its own (in its global offset table) that its calls of the
- * function go through, so that who has changed that is found, too; of what the program itself never calls, by
- * the name.  Words of its libraries are not looked at.
- * mmap and the like are really performed, on memory of the test's own; brk and sbrk only ask, mlockall is asked
- * for nothing and fails, munlockall unlocks nothing: the test's handler says that it was performed, and where it
- * may not come to that it is tried only if nothing is locked.  Other handlers see these calls.
+ * that did not.  As the program would: by the word of its own (in its global offset table) that its
+ * calls of the function go through, so that who has changed that is found, too; of what the program
+ * itself never calls, by the name.  Words of its libraries are not looked at.
+ * mmap and the like are really performed, on memory of the test's own; brk and sbrk only ask,
+ * mlockall is asked for nothing and fails, munlockall unlocks nothing: the test's handler says that
+ * it was performed, and where it may not come to that it is tried only if nothing is locked.  Other
+ * handlers see these calls.
  * -EDEADLK, -ENOMEM as above.
  */
 RTC_API int rtc_event_test(unsigned events, unsigned *missing);
@@ -313,14 +318,15 @@ RTC_API int rtc_event_test_external(unsigned events, unsigned *missing);
 RTC_API long rtc_event_compare(void);
 
 /*
- * With the option events=all, every system call of every thread is looked at (by syscall user dispatch): those
- * that change the address space and came by none of these functions lead to the same events.  libc's and the loader's
- * own are among them, made while they hold locks: a callback must not load a library or begin a thread.  Such
- * callbacks run in a signal handler.  What code of libc's or the loader's maps by itself is no finding (biu-map) of
- * the program's; what a copy of libc does that was linked into the program or a library cannot be told from it.
- * io_setup and io_destroy make VM_MAPPED and VM_UNMAPPED of their ring, and no native event.  Not told are brk(NULL),
- * map_shadow_stack and what arch_prctl or PR_SET_MM move; who unmaps the stack that he stands on is told of by
- * VM_UNMAPPED alone.
+ * With the option events=all, every system call of every thread is looked at (by syscall user
+ * dispatch): those that change the address space and came by none of these functions lead to the
+ * same events.  libc's and the loader's own are among them, made while they hold locks: a callback
+ * must not load a library or begin a thread.  Such callbacks run in a signal handler.  What code of
+ * libc's or the loader's maps by itself is no finding (biu-map) of the program's; what a copy of
+ * libc does that was linked into the program or a library cannot be told from it.  io_setup and
+ * io_destroy make VM_MAPPED and VM_UNMAPPED of their ring, and no native event.  Not told are
+ * brk(NULL), map_shadow_stack and what arch_prctl or PR_SET_MM move; who unmaps the stack that he
+ * stands on is told of by VM_UNMAPPED alone.
  */
 struct rtc_event_dispatched {
     size_t size;      /* sizeof(struct rtc_event_dispatched), for later ones to grow */
@@ -340,7 +346,7 @@ RTC_API int rtc_event_dispatched(struct rtc_event_dispatched *out);
 /* The name of one event, as in the enumeration ("VM_MAPPED"); NULL: it is none.  Signal-safe. */
 RTC_API const char *rtc_event_name(unsigned event);
 
-/* ---- calls without events --------------------------------------------------------------------- */
+/* ---- calls without events -------------------------------------------------------------------- */
 
 /*
  * libc's functions, or what stands between us and libc; semantics and errno are theirs, and so is
@@ -355,7 +361,7 @@ RTC_API void *rtc_orig_sbrk(intptr_t increment);
 RTC_API int rtc_orig_brk(void *addr);
 RTC_API int rtc_orig_madvise(void *addr, size_t length, int advice);
 
-/* ---- calls with events ------------------------------------------------------------------------ */
+/* ---- calls with events ----------------------------------------------------------------------- */
 
 /*
  * The call and all handlers of its events, installed or not; otherwise as libc's.  In signal handlers
@@ -372,7 +378,7 @@ RTC_API int rtc_brk(void *addr);
 RTC_API int rtc_madvise(void *addr, size_t length, int advice);
 RTC_API void *rtc_dlopen(const char *file, int flags);
 
-/* ---- events without calls --------------------------------------------------------------------- */
+/* ---- events without calls -------------------------------------------------------------------- */
 
 /* Tell the handlers of VM_MAPPED and VM_UNMAPPED: that and before it is done, the range as given. */
 RTC_API void rtc_vm_mmap(void *address, size_t size);
@@ -382,8 +388,8 @@ RTC_API void rtc_vm_munmap(void *address, size_t size);
  * Memory of a kind of its own has been made, is about to be freed.  Numbers are the caller's own;
  * they come back in the events, those of an allocation also at its free.  A free of what was not
  * announced is told with the address alone, and size 0.  An allocation that there is no memory to
- * remember is told now, and not replayed.  One at an address that was announced and not freed does not replace the
- * first: both are remembered and replayed, and the next free ends the younger one.
+ * remember is told now, and not replayed.  One at an address that was announced and not freed does
+ * not replace the first: both are remembered and replayed, and the next free ends the younger one.
  */
 RTC_API void rtc_mem_type_alloc(void *address, size_t size, int mem_type, int sys_dev,
                                 unsigned mem_flags);

@@ -1,7 +1,8 @@
 /*
  * event_names.h - the names of counters.def: which event each is.
  *
- * A cache's event has the cache's name with the operation's behind it: LLC-load-misses.  Thread- and signal-safe.
+ * A cache's event has the cache's name with the operation's behind it: LLC-load-misses.  Thread-
+ * and signal-safe.
  */
 #ifndef RTCHECK_EVENT_NAMES_H
 #define RTCHECK_EVENT_NAMES_H

@@ -14,8 +14,9 @@
  * Inside an area segments follow each other without a gap, each with a 64-byte header that says
  * what it is and how long; area_head.used_bytes says where the last one ends.  Records are named
  * by (image, segment): nothing in the file is a pointer, everything is little-endian and of fixed
- * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).  What the launcher
- * alone knows of a run (records.h, told_record) it writes behind the tables before it keeps the file.
+ * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).
+ * What the launcher alone knows of a run (records.h, told_record) it writes behind the tables
+ * before it keeps the file.
  *
  * How things become visible.  Every append is published by one release store (used_bytes, count,
  * or the state word of a record), so a process killed at any instruction loses at most what it
@@ -59,7 +60,7 @@
     (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
      RTC_LEASE_COUNT * sizeof(struct lease))
 
-/* ---- area 0: the run -------------------------------------------------------------------- */
+/* ---- area 0: the run ------------------------------------------------------------------------- */
 
 enum run_mode { RUN_BY_LAUNCHER = 1, RUN_BY_HAND = 2 };
 
@@ -149,7 +150,7 @@ struct lease {
     uint32_t reserved;
 };
 
-/* ---- areas ------------------------------------------------------------------------------ */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 #define RTC_AREA_HEAD_BYTES 4096u
 
@@ -268,7 +269,7 @@ struct image_header {
     char name[64]; /* prctl name of the main thread at start */
 };
 
-/* ---- segments --------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 #define RTC_SEGMENT_ALIGN 64u
 

@@ -2,8 +2,8 @@
  * records.h - what the segments of a run file hold: one kind of item for each kind of segment (format.h).
  *
  * A struct keeps its size within a major version: a later minor one takes its fields from what is reserved,
- * which is 0 in files of earlier ones.  What is atomic may change while others read; what is published last says
- * that the rest of its item is there.
+ * which is 0 in files of earlier ones.  What is atomic may change while others read; what is
+ * published last says that the rest of its item is there.
  */
 #ifndef RTCHECK_RECORDS_H
 #define RTCHECK_RECORDS_H
@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* ---- block records ---------------------------------------------------------------------- */
+/* ---- block records --------------------------------------------------------------------------- */
 
 /*
  * state:3 | family:3 | flags:2 | mark:8 | generation:6 | thread:18 | size:24   (low to high)
@@ -83,7 +83,7 @@ struct recorded_block {
     _Atomic uint64_t bytes;
 };
 
-/* ---- the other items -------------------------------------------------------------------- */
+/* ---- the other items ------------------------------------------------------------------------- */
 
 /* Stack id = chunk << DEPOT_CHUNK_SHIFT | place + 1 within the chunk. */
 #define DEPOT_CHUNK_SHIFT 10
@@ -128,7 +128,10 @@ struct thread_record {
     _Atomic uint64_t alloc_bytes;
     _Atomic uint64_t free_bytes;
     uint64_t control_block; /* lies in, or just above, the thread's stack; 0: main's; minor version 2 */
-    /* of a forked child's first one: what its process had in use then, which no thread of it allocated; minor version 6 */
+    /*
+     * of a forked child's first one: what its process had in use then, which no thread of it
+     * allocated; minor version 6
+     */
     uint64_t inherited_blocks, inherited_bytes;
     _Atomic uint64_t reallocs; /* resizes, each of which is one of allocs and of frees; minor version 6 */
     uint64_t reserved[4];
@@ -147,7 +150,7 @@ struct module_record {
     uint32_t pad;
 };
 
-/* ---- errors ----------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum error_kind {
     ERROR_NONE = 0, /* being written */
@@ -234,7 +237,7 @@ struct error_record {
     uint64_t reserved[9];
 };
 
-/* ---- leaks ------------------------------------------------------------------------------ */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 /* Was it asked, at the end, which blocks the program can still get at? */
 enum leak_check {
@@ -330,7 +333,10 @@ struct root_record {
 struct leak_check_record {
     _Atomic uint32_t number; /* from 1 in each image; published last, 0 = being made */
     uint32_t result;         /* enum leak_check */
-    /* By who tells it: 1 and how many of the leaks rules have hidden; AT_END: and how many nobody hides.  0: not yet. */
+    /*
+     * By who tells it: 1 and how many of the leaks rules have hidden; AT_END: and how many nobody
+     * hides.  0: not yet.
+     */
     _Atomic uint32_t told;
     uint32_t flags;          /* LEAK_CHECK_* */
     uint32_t thread;         /* that asked */
@@ -341,7 +347,7 @@ struct leak_check_record {
     uint64_t reserved[4];
 };
 
-/* ---- mappings ---------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 enum map_origin {
     MAP_UNTOLD = 0,  /* not by the runtime */
@@ -414,7 +420,7 @@ struct mark_record {
     uint64_t mapped_bytes; /* by calls */
 };
 
-/* ---- our own share of the costs ------------------------------------------------------------ */
+/* ---- our own share of the costs -------------------------------------------------------------- */
 
 /* What the runtime was doing. */
 enum cost_work {
@@ -432,8 +438,8 @@ enum cost_work {
 
 /*
  * Some operations - of the first four - are timed and stand for others: ticks of the processor's clock,
- * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.  Of scan and start
- * all faults are counted (0: by a runtime that did not yet).
+ * faults and operations are estimates of all.  ns are of a CPU clock, of what is timed each time.
+ * Of scan and start all faults are counted (0: by a runtime that did not yet).
  */
 struct cost_done {
     _Atomic uint64_t timed;
@@ -461,7 +467,7 @@ struct cost_record {
     uint64_t reserved[7];
 };
 
-/* ---- what there is to say in the program's own words -------------------------------------- */
+/* ---- what there is to say in the program's own words ----------------------------------------- */
 
 enum text_kind {
     TEXT_NONE = 0,
@@ -479,7 +485,7 @@ struct text_record {
     char text[120]; /* NUL-terminated; cut at the end */
 };
 
-/* ---- what the launcher has found out ------------------------------------------------------ */
+/* ---- what the launcher has found out --------------------------------------------------------- */
 
 /* What it costs with the runtime and without, of so many pairs of runs. */
 enum measured_what {

@@ -1,6 +1,7 @@
 /*
- * terms.h - where the bits of a PMU's attribute go, for all who read /sys/bus/event_source/devices/PMU/format:
- * "config:0-7,32-35" takes the lowest 8 bits of the value, and then the next 4.
+ * terms.h - where the bits of a PMU's attribute go, for all who read
+ * /sys/bus/event_source/devices/PMU/format: "config:0-7,32-35" takes the lowest 8 bits of the
+ * value, and then the next 4.
  */
 #ifndef RTCHECK_TERMS_H
 #define RTCHECK_TERMS_H

@@ -35,7 +35,7 @@ struct object {
     const void *handle;   /* the loader's: what it frees when it has unloaded the object */
 };
 
-/* ---- the per-thread struct ---------------------------------------------------------------- */
+/* ---- the per-thread struct ------------------------------------------------------------------- */
 
 #define SIZE_CLASSES 44u
 #define CACHE_SLOTS 32u       /* blocks a thread keeps at hand per size class */
@@ -195,8 +195,8 @@ ALWAYS_INLINE bool heard_later(struct thread *t, enum heard_event event)
 }
 
 /*
- * Of a counter that one thread alone writes: one instruction, for a handler may come in between and count, too.
- * (Nobody else's processor is kept from anything: it is not atomic for others.)
+ * Of a counter that one thread alone writes: one instruction, for a handler may come in between and
+ * count, too.  (Nobody else's processor is kept from anything: it is not atomic for others.)
  */
 ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
 {
@@ -208,7 +208,7 @@ extern HIDDEN __thread struct thread *self; /* NULL: not registered yet, or past
 enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_LIMBO = 4 };
 extern HIDDEN __thread uint32_t self_state;
 
-/* ---- locks -------------------------------------------------------------------------------- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 /*
  * A futex mutex.  Locks are taken in the order of their rank, lowest first, never two of one rank;
@@ -253,7 +253,10 @@ ALWAYS_INLINE uint32_t lock_name(const struct thread *t)
 
 void lock_take(struct lock *l);
 bool lock_try(struct lock *l); /* false: somebody has it */
-/* false: nobody has dropped it for `ns` (below a second): a handler of the program's may keep its holder from that. */
+/*
+ * false: nobody has dropped it for `ns` (below a second): a handler of the program's may keep its
+ * holder from that.
+ */
 bool lock_take_within(struct lock *l, uint32_t ns);
 void lock_drop(struct lock *l);
 void lock_wake(struct lock *l); /* who waits for it, in the kernel */
@@ -264,8 +267,8 @@ void locks_abandon(void);
 bool lock_is_mine(const struct lock *l); /* of a thread that has a struct */
 
 /*
- * The same two in line, for the only lock that a thread holds.  false: it is not free, or not the only one, and
- * lock_take is to be asked.
+ * The same two in line, for the only lock that a thread holds.  false: it is not free, or not the
+ * only one, and lock_take is to be asked.
  */
 ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
 {
@@ -297,7 +300,7 @@ ALWAYS_INLINE void lock_drop_only(struct lock *l)
     t->locks = 0;
 }
 
-/* ---- text --------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* A bounded line; overflow cuts, never fails. */
 struct text {

@@ -2,10 +2,11 @@
  * lock.c - a futex mutex that knows its holder.  Contended takers spin briefly (critical sections are
  * a few hundred instructions), then sleep.
  *
- * A thread that is led out of its section by siglongjmp holds nothing behind it, whichever instruction was the
- * last: it notes a lock before it takes it and forgets it when it has dropped it and woken who waits, and of those
- * that it has noted drops those that say that they are its.  Of the others it may have been about to wake
- * somebody, or have been woken itself: so it wakes the next one.
+ * A thread that is led out of its section by siglongjmp holds nothing behind it, whichever
+ * instruction was the last: it notes a lock before it takes it and forgets it when it has dropped
+ * it and woken who waits, and of those that it has noted drops those that say that they are its.
+ * Of the others it may have been about to wake somebody, or have been woken itself: so it wakes
+ * the next one.
  */
 #include "base.h"
 

@@ -1,5 +1,6 @@
 /*
- * mutant.h - runtimes that lack one check, built to prove that the tests would notice (tests/crimes, counters).
+ * mutant.h - runtimes that lack one check, built to prove that the tests would notice
+ * (tests/crimes, counters).
  *
  * cmake -DRTC_MUTANT=NO_DUF makes one; MUTANT(NO_DUF) is true in it, and false everywhere else.
  */

@@ -54,7 +54,7 @@ struct options {
  */
 void options_read(struct options *o, const char *text);
 
-/* ---- start.c ---------------------------------------------------------------------------------- */
+/* ---- start.c --------------------------------------------------------------------------------- */
 
 /* Sealed after start-up. */
 struct runtime {
@@ -88,7 +88,7 @@ bool core_start(void);
 void core_constructed(char **envp);
 bool core_is_started(void);
 
-/* ---- environment.c ------------------------------------------------------------------------------ */
+/* ---- environment.c --------------------------------------------------------------------------- */
 
 /* Remembers our entries and, when a launcher made them, hides them from the program. */
 void environment_take(char **envp);
@@ -100,14 +100,14 @@ size_t environment_room(char *const *envp);
  */
 char *const *environment_put_back(char *const *envp, void *room);
 
-/* ---- thread.c ------------------------------------------------------------------------------------ */
+/* ---- thread.c -------------------------------------------------------------------------------- */
 
 void thread_keys_ready(void); /* from the constructor */
 struct thread *thread_register(void);
 /* Each registered thread calls it near its end, in no section; once, from the constructor. */
 void thread_when_ending(void (*tell)(void));
 
-/* ---- loader.c ----------------------------------------------------------------------------------------- */
+/* ---- loader.c -------------------------------------------------------------------------------- */
 
 struct loader_range {
     uintptr_t start;
@@ -132,7 +132,7 @@ ALWAYS_INLINE bool loader_called(const struct entry *at)
 void loader_allocates(void);
 void loader_frees(const void *p);
 
-/* ---- fatal.c: signals whose default is the end --------------------------------------------------------- */
+/* ---- fatal.c: signals whose default is the end ----------------------------------------------- */
 
 struct fatal_hooks {
     void (*killed)(const void *context); /* one has come; the ucontext of what it interrupted */
@@ -149,7 +149,7 @@ void fatal_go_on(void);
 /* The default that ours stands in for, with the flags and the mask that the program gave it. */
 const struct os_action *fatal_instead_of(int signal);
 
-/* ---- leave (finish.c), handed down by the composition root ------------------------------------------- */
+/* ---- leave (finish.c), handed down by the composition root ----------------------------------- */
 
 /* A call that is to replace the program. */
 struct exec_call {

@@ -9,7 +9,7 @@
 #define MIN_ALIGN 16u
 #define BALANCE_MAX 32768 /* the peak is exact for one thread, else to so much for each */
 
-/* ---- counting ------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static inline void add(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -37,7 +37,7 @@ static inline void count_free(struct thread *t, uint64_t bytes)
         threads_tell_balance(t);
 }
 
-/* ---- what takes long by itself ----------------------------------------------------------------- */
+/* ---- what takes long by itself --------------------------------------------------------------- */
 
 #define LONG_BYTES (256u << 10) /* cleared or copied in one go: timed each time */
 
@@ -48,7 +48,7 @@ ALWAYS_INLINE void cost_skip(int32_t count)
         self->cost_left += count;
 }
 
-/* ---- a free or a resize under way ----------------------------------------------------------- */
+/* ---- a free or a resize under way ------------------------------------------------------------ */
 
 struct release {
     void *p;

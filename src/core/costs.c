@@ -11,29 +11,34 @@
  *                                                track_alloc     stack_put and free see `timed`, and look at
  *                                                cost_end        the clock where another work begins
  *
- * Even so the first one takes twice its time: the processor has never come there by this way, guesses wrong at
- * each branch, and a system call before makes it worse.  So operations come in rows, and only the last ones of
- * a row count.  The first is looked at for its page faults, which takes two system calls.
+ * Even so the first one takes twice its time: the processor has never come there by this way,
+ * guesses wrong at each branch, and a system call before makes it worse.  So operations come in
+ * rows, and only the last ones of a row count.  The first is looked at for its page faults, which
+ * takes two system calls.
  *
  * What the clock itself takes is measured once, and taken out of every interval.  It goes on while the
  * thread has no processor, or a virtual machine has none: what takes suspiciously long does not count, when
  * the thread was switched away, or when nothing explains it.  What has reason to take long - copying and
- * clearing of a lot, the call frame information of huge functions - is timed each time, by the thread's own clock,
- * and stands for itself alone: it comes in heaps, of which a row would meet all or nothing.
+ * clearing of a lot, the call frame information of huge functions - is timed each time, by the
+ * thread's own clock, and stands for itself alone: it comes in heaps, of which a row would meet all
+ * or nothing.
  *
  * So the time is that of our own code, of libc's functions that it calls, of our system calls and of page
- * faults, but not of those of huge pages: such a one takes a thousand times as long as an operation, and comes too
- * rarely to be met.  Whoever touches memory first has them, and that would be the program without us.
+ * faults, but not of those of huge pages: such a one takes a thousand times as long as an
+ * operation, and comes too rarely to be met.  Whoever touches memory first has them, and that would
+ * be the program without us.
  *
- * What an operation waits for from memory is its time, also where the program would have gone on meanwhile: with a
- * million blocks in no order, which is little else, this makes 1.4 times as much of it as there is.
+ * What an operation waits for from memory is its time, also where the program would have gone on
+ * meanwhile: with a million blocks in no order, which is little else, this makes 1.4 times as much
+ * of it as there is.
  *
- * What is noted of a call that maps or unmaps, before it or behind it, and telling those who want to hear of it,
- * are operations like others; the call itself and what the handlers do are none of their time.
+ * What is noted of a call that maps or unmaps, before it or behind it, and telling those who want
+ * to hear of it, are operations like others; the call itself and what the handlers do are none of
+ * their time.
  *
- * realloc calls the others, as parts of it.  But what a handler does that comes in the midst of an operation is
- * none of its time.  An operation that a handler leaves by siglongjmp is noticed by the many that seem to go
- * on within it.
+ * realloc calls the others, as parts of it.  But what a handler does that comes in the midst of an
+ * operation is none of its time.  An operation that a handler leaves by siglongjmp is noticed by
+ * the many that seem to go on within it.
  *
  * The sums are in the run file at once.  In a sandbox the clock may be forbidden: nothing is timed there.
  */
@@ -69,7 +74,7 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* ---- the record --------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 static struct cost_record *record_make(void)
 {
@@ -122,7 +127,7 @@ static void learn_rate(struct cost_record *r, bool last)
     atomic_store_explicit(&r->rate, costs.rate, memory_order_relaxed);
 }
 
-/* ---- which ones are timed ----------------------------------------------------------------------- */
+/* ---- which ones are timed -------------------------------------------------------------------- */
 
 /* How many operations each one that is timed stands for, from here on. */
 static uint32_t weight_now(void)
@@ -176,7 +181,7 @@ static bool row_begins(struct thread *t)
     return true;
 }
 
-/* ---- timing ------------------------------------------------------------------------------------- */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 static struct cost_usage usage_now(void)
 {
@@ -343,7 +348,7 @@ void cost_end(enum cost_call call)
         end_counted(t, r);
 }
 
-/* ---- what is not an operation -------------------------------------------------------------------- */
+/* ---- what is not an operation ---------------------------------------------------------------- */
 
 uint64_t cost_phase_begin(void)
 {
@@ -390,7 +395,7 @@ void cost_part_end(enum cost_work work, struct cost_part since)
         costs.start_faults += faults;
 }
 
-/* ---- beginnings ---------------------------------------------------------------------------------- */
+/* ---- beginnings ------------------------------------------------------------------------------ */
 
 static uint32_t fence_ticks(void)
 {

@@ -55,8 +55,9 @@ void cost_end_apart(struct thread *t);
 #define COST_APART_MOST 1000 /* so many operations, and it has gone by siglongjmp */
 
 /*
- * Around the program's own code that an operation calls, timed or not: its operations are none of those among which
- * some are chosen, for in the midst of one that is timed none can be; others stand for them.
+ * Around the program's own code that an operation calls, timed or not: its operations are none of
+ * those among which some are chosen, for in the midst of one that is timed none can be; others
+ * stand for them.
  */
 ALWAYS_INLINE int32_t cost_leave(void)
 {

@@ -1,10 +1,10 @@
 /*
  * dispatched.c - what came of events=all, in the run file.
  *
- * Counted in memory of the process, where a handler may write whatever state we are in; written down now and then,
- * and at the end.  The page is wiped at a fork, so a child counts from its first call on; where the kernel does not
- * do that, from when it is seen to be one.  One that does nothing with memory has no image, and what it did is not
- * written down.
+ * Counted in memory of the process, where a handler may write whatever state we are in; written
+ * down now and then, and at the end.  The page is wiped at a fork, so a child counts from its first
+ * call on; where the kernel does not do that, from when it is seen to be one.  One that does
+ * nothing with memory has no image, and what it did is not written down.
  */
 #include "core.h"
 

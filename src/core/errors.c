@@ -28,7 +28,7 @@ static struct {
 
 static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX, "there is always a free one");
 
-/* ---- places ------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static uint32_t place_of(const struct error_record *e)
 {
@@ -132,7 +132,7 @@ void errors_after_fork(void)
     atomic_store(&errors.no_memory, 0);
 }
 
-/* ---- what is told of all of them ------------------------------------------------------------------- */
+/* ---- what is told of all of them ------------------------------------------------------------- */
 
 static struct error_record draft(const struct error_call *call, enum error_kind kind)
 {
@@ -184,7 +184,7 @@ static void record(const struct error_call *call, struct error_record *e)
         call->t->after |= AFTER_ERROR;
 }
 
-/* ---- frees ----------------------------------------------------------------------------------------- */
+/* ---- frees ----------------------------------------------------------------------------------- */
 
 /* The record of the slot or block that an address belongs to; false: there never was a block. */
 static bool tell_found(struct error_record *e, const struct found *f, const void *p, uint32_t go)
@@ -273,7 +273,7 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
     record(call, &e);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 void error_damage(const struct error_call *call, const struct damage *d)
 {
@@ -289,7 +289,7 @@ void error_damage(const struct error_call *call, const struct damage *d)
     record(call, &e);
 }
 
-/* ---- memory that there is not ------------------------------------------------------------------------ */
+/* ---- memory that there is not ---------------------------------------------------------------- */
 
 void error_no_memory(const struct error_call *call, uint64_t bytes)
 {
@@ -305,7 +305,7 @@ uint64_t errors_no_memory(void)
     return atomic_load_explicit(&errors.no_memory, memory_order_relaxed);
 }
 
-/* ---- memory that is unmapped ------------------------------------------------------------------------- */
+/* ---- memory that is unmapped ----------------------------------------------------------------- */
 
 void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes, const struct found *f,
                  const struct error_record *region)
@@ -324,7 +324,7 @@ void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
     record(call, &e);
 }
 
-/* ---- --on-error ---------------------------------------------------------------------------------------- */
+/* ---- --on-error ------------------------------------------------------------------------------ */
 
 /* Outside of all sections: whatever the program's handlers do is right. */
 void errors_act(void)
@@ -343,7 +343,7 @@ void errors_act(void)
     }
 }
 
-/* ---- the sweep ----------------------------------------------------------------------------------------- */
+/* ---- the sweep ------------------------------------------------------------------------------- */
 
 static void swept(const struct damage *d)
 {

@@ -20,7 +20,7 @@ const uint8_t frees_families[FAMILY_COUNT + 1] = {
     [FAMILY_COUNT] = 0xff, /* OP_ANY */
 };
 
-/* ---- what is wrong with it ------------------------------------------------------------------ */
+/* ---- what is wrong with it ------------------------------------------------------------------- */
 
 static struct error_call call_of(const struct section *s, const struct release *r)
 {
@@ -49,7 +49,7 @@ COLD void complain(const struct section *s, struct release r, uint64_t was, uint
         error_damage(&call, &d);
 }
 
-/* ---- handlers ------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /* A handler frees what a handler got: no list, no lock.  false: it has to wait. */
 static bool free_in_handler(struct release r, const struct entry *at)
@@ -89,7 +89,7 @@ static COLD void free_outside(const struct section *s, struct release r, const s
     atomic_store_explicit(&d->count, n + 1, memory_order_release);
 }
 
-/* ---- freeing -------------------------------------------------------------------------------- */
+/* ---- freeing --------------------------------------------------------------------------------- */
 
 /* Handlers have few blocks: no quarantine, no redzones. */
 static COLD bool free_of_reserve(struct section *s, struct release r)

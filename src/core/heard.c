@@ -85,7 +85,7 @@ void callback_leave(const struct jump *j)
         go_on(t);
 }
 
-/* ---- searches for leaks --------------------------------------------------------------------------------- */
+/* ---- searches for leaks ---------------------------------------------------------------------- */
 
 static struct {
     _Atomic uint32_t changes; /* odd while it is written */

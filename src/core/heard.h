@@ -46,7 +46,10 @@ ALWAYS_INLINE bool heard_in_callback(void)
     return self && self->after & AFTER_CALLBACK;
 }
 
-/* A search has been made, one at a time.  scan_last, false: none was, by this image, or one is being noted. */
+/*
+ * A search has been made, one at a time.  scan_last, false: none was, by this image, or one is
+ * being noted.
+ */
 void scan_note(const struct scan_sum *sum);
 bool scan_last(struct scan_sum *out);
 /* How many of the leaks that one found rules have hidden, when it was told. */

@@ -22,7 +22,7 @@ struct regions {
 static struct lock lock = LOCK_INIT(RANK_HINTS);
 static struct regions roots, hidden;
 
-/* ---- marks -------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 uint32_t hints_next_mark(void)
 {
@@ -34,7 +34,7 @@ uint32_t hints_next_mark(void)
     return mark + 1;
 }
 
-/* ---- blocks that are no leaks ------------------------------------------------------------------- */
+/* ---- blocks that are no leaks ---------------------------------------------------------------- */
 
 static struct thread *this_thread(void)
 {
@@ -107,7 +107,7 @@ void hints_ignore_moved(const void *from, const void *to)
         hints_ignore(to);
 }
 
-/* ---- regions ------------------------------------------------------------------------------------ */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 static bool has_room(struct regions *all)
 {

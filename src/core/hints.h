@@ -48,7 +48,7 @@ const struct root_region *hints_hidden(uint32_t *count);
 void hints_lists(uintptr_t start[2], uintptr_t end[2]);
 void hints_after_fork(void);
 
-/* ---- marks.c -------------------------------------------------------------------------------------------- */
+/* ---- marks.c --------------------------------------------------------------------------------- */
 
 /* hints_next_mark, and how much there is is written down.  false: there are no more, or not here. */
 bool marks_next(void);

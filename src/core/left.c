@@ -1,9 +1,10 @@
 /*
  * left.c - what a longjmp leaves.
  *
- * A signal handler that interrupted us may leave what it interrupted by siglongjmp, and it may have interrupted a
- * callback: then ends are missing of a section, of callbacks, of visits to tables, of a call that changes what is
- * mapped.  Each is known by where on the stack it began.  What lies below the place that is jumped to is over:
+ * A signal handler that interrupted us may leave what it interrupted by siglongjmp, and it may have
+ * interrupted a callback: then ends are missing of a section, of callbacks, of visits to tables, of
+ * a call that changes what is mapped.  Each is known by where on the stack it began.  What lies
+ * below the place that is jumped to is over:
  *
  *      target                   the same, when both are on the alternate stack; else what lies on that
  *        |  visit     over      is over whatever its address, and nothing else is when the jump stays there
@@ -12,8 +13,9 @@
  *
  * All is over of a thread that ends: though they may not, callbacks do that, too.
  *
- * It is not over when it is on a stack of its own: threads of the program's own making switch between theirs by
- * longjmp, too, and come back.  So no hole, and no page without rights, may be in between.
+ * It is not over when it is on a stack of its own: threads of the program's own making switch
+ * between theirs by longjmp, too, and come back.  So no hole, and no page without rights, may be in
+ * between.
  */
 #include "core.h"
 

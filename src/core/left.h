@@ -6,7 +6,10 @@
 
 #include "base.h"
 
-/* To a frame whose stack pointer is `target` (JUMP_ENDS: the thread ends); its alternate stack, if it has one. */
+/*
+ * To a frame whose stack pointer is `target` (JUMP_ENDS: the thread ends); its alternate stack, if
+ * it has one.
+ */
 struct jump {
     uintptr_t target;
     uintptr_t alternate, alternate_end;

@@ -85,7 +85,7 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
     }
 }
 
-/* ---- the list of objects, as debuggers find it --------------------------------------------------- */
+/* ---- the list of objects, as debuggers find it ----------------------------------------------- */
 
 static struct object extent_of(const ElfW(Phdr) *ph, size_t n, uintptr_t bias)
 {
@@ -159,7 +159,7 @@ const void *loader_dynamic(uintptr_t *bias)
     return loader.dynamic;
 }
 
-/* ---- its objects ------------------------------------------------------------------------------- */
+/* ---- its objects ----------------------------------------------------------------------------- */
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -221,7 +221,7 @@ bool loader_find(uintptr_t pc, struct object *out)
     return true;
 }
 
-/* ---- its calls ----------------------------------------------------------------------------------- */
+/* ---- its calls ------------------------------------------------------------------------------- */
 
 /* For a thread, too: what its thread-local storage is found by, unless it gets that of one that has ended. */
 void loader_allocates(void)

@@ -10,8 +10,9 @@
  * comes back.  It is kept with the call, which may fail (then it is put back) or move it.
  *
  * The kernel's calls never wait for another thread of the program's, and collectors count on that: they stop
- * threads wherever they are, in a handler, and map while those stand.  So nobody waits here for long, either: a
- * call that cannot have the map in time goes unseen, as one does that a handler makes in the midst of ours.
+ * threads wherever they are, in a handler, and map while those stand.  So nobody waits here for
+ * long, either: a call that cannot have the map in time goes unseen, as one does that a handler
+ * makes in the midst of ours.
  *
  * A process that makes none of these calls has no map, and pays nothing for it.  The copy is written leaf
  * by leaf, behind each change; a forked child has its parent's map in its memory, and copies it anew when it
@@ -25,7 +26,7 @@
 
 struct map map = {.lock = LOCK_INIT(RANK_MAPS)};
 
-/* ---- ranges ------------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 bool map_clip(struct map_region *r, uint64_t start, uint64_t end)
 {
@@ -90,7 +91,7 @@ void map_put(const struct map_region *r)
         map.sum->flags |= MAP_SUM_FULL;
 }
 
-/* ---- the lock ------------------------------------------------------------------------------------ */
+/* ---- the lock -------------------------------------------------------------------------------- */
 
 static bool take_lock(void)
 {
@@ -151,7 +152,7 @@ void map_leave(struct section *s)
     section_end(s);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Of one in the midst of another - a handler's - only the other is noted, which goes on behind it. */
 static COLD void begin_inside(struct thread *t)

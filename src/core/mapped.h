@@ -8,7 +8,7 @@
 #include "pool.h"
 #include "unwinder.h"
 
-/* ---- mapped*.c: what is mapped, and by whom -------------------------------------------------------------- */
+/* ---- mapped*.c: what is mapped, and by whom -------------------------------------------------- */
 
 #define MAPPED_KEPT 8u
 
@@ -49,8 +49,8 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
 void mapped_begin_slowly(struct mapped_call *c);
 
 /*
- * Before the kernel does anything.  Who only counts for himself needs no section; and where a thread has begun
- * one before there is a map.
+ * Before the kernel does anything.  Who only counts for himself needs no section; and where a
+ * thread has begun one before there is a map.
  */
 ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
 {
@@ -112,9 +112,12 @@ uint64_t mapped_bytes(void); /* by calls, that are mapped still */
 void mapped_leave(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
 bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
 
-/* ---- unmap.c: what is not to be unmapped ------------------------------------------------------------------ */
+/* ---- unmap.c: what is not to be unmapped ----------------------------------------------------- */
 
-/* Tells it, when [start, end), which c has taken, is about to be.  true: some of it is ours, and is to stay. */
+/*
+ * Tells it, when [start, end), which c has taken, is about to be.  true: some of it is ours, and is
+ * to stay.
+ */
 bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end);
 
 ALWAYS_INLINE bool unmap_is_heap(uintptr_t start, uintptr_t end)
@@ -135,13 +138,16 @@ ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, 
 
 bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end);
 
-/* The same of [start, end), which is about to be mapped anew or moved by this call.  true: that is not to be made. */
+/*
+ * The same of [start, end), which is about to be mapped anew or moved by this call.  true: that is
+ * not to be made.
+ */
 ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end)
 {
     return start < end && unlikely(!c->t || !c->whole || unmap_is_heap(start, end)) && unmap_refuse(c, op, start, end);
 }
 
-/* ---- notice.c --------------------------------------------------------------------------------------- */
+/* ---- notice.c -------------------------------------------------------------------------------- */
 
 /* Of the heap: these pages are about to go back to the kernel, and: these have come. */
 struct notice_to {
@@ -151,12 +157,15 @@ struct notice_to {
     int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
 void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
-/* What there is of the heap, in bytes from its beginning: who listens already is told of all that comes later. */
+/*
+ * What there is of the heap, in bytes from its beginning: who listens already is told of all that
+ * comes later.
+ */
 uint64_t notice_existing(void);
 /* Behind a section: tells of what is due, and does it. */
 void notice_give(void);
 
-/* ---- dispatched.c: what came of events=all ----------------------------------------------------------------- */
+/* ---- dispatched.c: what came of events=all --------------------------------------------------- */
 
 struct dispatched {
     _Atomic uint64_t calls;     /* of this process, or its thread's parent before the fork was seen */

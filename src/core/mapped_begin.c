@@ -1,15 +1,15 @@
 /*
- * mapped_begin.c - where the map of what is mapped comes from: at first from the kernel, in a forked child from its
- * parent; and from its own copy, when a handler's siglongjmp has left it half changed.
+ * mapped_begin.c - where the map of what is mapped comes from: at first from the kernel, in a
+ * forked child from its parent; and from its own copy, when a handler's siglongjmp has left it half
+ * changed.
  *
- * The copy is written leaf by leaf, behind each change, and it is noted while that goes on.  So if it does not, the
- * copy is what was known before the change that was left, and becomes a new map; and if it does, that change was
- * through, and the map is good.  What the call that was left has mapped, or not yet unmapped, is found
- * later, by a comparison with the kernel's, and is nobody's.  Where some of the copy had no room the map comes
- * from the kernel again.
+ * The copy is written leaf by leaf, behind each change, and it is noted while that goes on.  So if
+ * it does not, the copy is what was known before the change that was left, and becomes a new map;
+ * and if it does, that change was through, and the map is good.  What the call that was left has
+ * mapped, or not yet unmapped, is found later, by a comparison with the kernel's, and is nobody's.
+ * Where some of the copy had no room the map comes from the kernel again.
  */
 #include "mapped_young.h"
-
 
 #define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
 #define REGIONS_LEAST 1024u

@@ -21,9 +21,9 @@ struct comparison {
 };
 
 /*
- * How many calls have begun, + 1; 0: one is being made, and the kernel may have what the map has not.  Who is seen
- * outside of one and has begun none since is outside still.  (What a call did to the kernel's list was done
- * behind its beginning: who sees it there sees that it has begun.)
+ * How many calls have begun, + 1; 0: one is being made, and the kernel may have what the map has
+ * not.  Who is seen outside of one and has begun none since is outside still.  (What a call did to
+ * the kernel's list was done behind its beginning: who sees it there sees that it has begun.)
  */
 static uint64_t look_for_calls(void)
 {
@@ -203,7 +203,7 @@ void map_ask(uint64_t start, uint64_t end)
     compare(&c);
 }
 
-/* ---- on request --------------------------------------------------------------------------------- */
+/* ---- on request ------------------------------------------------------------------------------ */
 
 long mapped_compare(void)
 {

@@ -56,12 +56,12 @@ void map_take_out(uint64_t start, uint64_t end);
 bool map_enter(struct section *s);
 void map_leave(struct section *s);
 
-/* ---- mapped_begin.c ----------------------------------------------------------------------------- */
+/* ---- mapped_begin.c -------------------------------------------------------------------------- */
 
 void map_begin(void);       /* it is not ready: made, or made anew */
 void map_begin_again(void); /* in a forked child: the copy was its parent's */
 
-/* ---- mapped_copy.c ------------------------------------------------------------------------------ */
+/* ---- mapped_copy.c --------------------------------------------------------------------------- */
 
 /* Odd while it is changed: for a reader who looks meanwhile. */
 ALWAYS_INLINE uint32_t copy_begin(struct segment *s)
@@ -93,7 +93,7 @@ void map_copy_anew(void); /* into the segments that there are */
 /* A new one, in this image's part of the run file. */
 void map_take_sum(uint32_t flags);
 
-/* ---- mapped_kernel.c ---------------------------------------------------------------------------- */
+/* ---- mapped_kernel.c ------------------------------------------------------------------------- */
 
 /* At first: the map becomes what the kernel says.  0 or -errno. */
 int map_read_all(void);

@@ -1,13 +1,15 @@
 /*
  * mapped_young.h - what was mapped last: the part of it that calls make in line.
  *
- * Much of what is mapped is unmapped soon: then it never goes into the map.  The few last ones lie side by side, and
- * have a segment of their own in the run file, a place for each; they go on into the map together, when there
- * is one too many, or when somebody wants to know more than whether one of them is just this range.
+ * Much of what is mapped is unmapped soon: then it never goes into the map.  The few last ones lie
+ * side by side, and have a segment of their own in the run file, a place for each; they go on into
+ * the map together, when there is one too many, or when somebody wants to know more than whether
+ * one of them is just this range.
  *
  * Each lies where nothing else does, neither in the map nor among them, so the order in which they go on
- * does not matter, and nothing of the map comes to light when one is unmapped.  (What the map has there has gone, and
- * nobody knew: of several mappings that mremap was to move, say, and did not all.)
+ * does not matter, and nothing of the map comes to light when one is unmapped.  (What the map has
+ * there has gone, and nobody knew: of several mappings that mremap was to move, say, and did not
+ * all.)
  */
 #ifndef MAPPED_YOUNG_H
 #define MAPPED_YOUNG_H

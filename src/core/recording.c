@@ -76,7 +76,7 @@ uint64_t recording_free_all(const void *start, uint64_t bytes, const struct entr
     return count;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static enum known_as find_in_heap(const struct section *s, uintptr_t at, struct known_block *out)
 {

@@ -88,7 +88,7 @@ void region_of(uintptr_t at, struct error_record *e)
         mapped_region(at, e);
 }
 
-/* ---- libc's own blocks -------------------------------------------------------------------------- */
+/* ---- libc's own blocks ----------------------------------------------------------------------- */
 
 /*
  * A chunk of glibc's malloc begins two words before the block; the second word is its size with three

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- allocating ----------------------------------------------------------------------------- */
+/* ---- allocating ------------------------------------------------------------------------------ */
 
 struct order {
     size_t request;
@@ -192,7 +192,7 @@ void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
     return p;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static size_t usable_of(const struct found *f, uint32_t go)
 {

@@ -8,7 +8,7 @@
 #include "pool.h"
 #include "unwinder.h"
 
-/* ---- stack.c ------------------------------------------------------------------------------------------- */
+/* ---- stack.c --------------------------------------------------------------------------------- */
 
 void stack_start(void);
 uint32_t stack_put_trace(struct traces *all, struct trace *t);
@@ -49,7 +49,7 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  */
 #define CALLER ((const struct entry *)__builtin_frame_address(0))
 
-/* ---- track.c: the front desk ------------------------------------------------------------------------ */
+/* ---- track.c: the front desk ----------------------------------------------------------------- */
 
 /*
  * All preserve errno except where they say ENOMEM; `at` is the program's call, whose interceptor
@@ -78,7 +78,7 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
-/* ---- recording.c: blocks that the program makes itself ------------------------------------------------- */
+/* ---- recording.c: blocks that the program makes itself --------------------------------------- */
 
 /* false: see recorded_put; or in a handler that interrupted us, as all of these. */
 bool recording_malloc(const void *p, uint64_t bytes, const struct entry *at);

@@ -3,10 +3,10 @@
  *
  * A table never changes: who registers publishes a new one.  Whoever tells somebody holds no lock
  * meanwhile, and makes no atomic change: he notes the present *turn* in his own thread's struct, and takes
- * it back when he is through.  Whoever unregisters publishes the new table, begins the next turn, makes a barrier
- * in all threads - who has noted no turn by then will find the new table - and waits until nobody's
- * note is of the last turn or before.  So a stream of events keeps nobody waiting for ever, and a visitor
- * never waits at all.
+ * it back when he is through.  Whoever unregisters publishes the new table, begins the next turn,
+ * makes a barrier in all threads - who has noted no turn by then will find the new table - and
+ * waits until nobody's note is of the last turn or before.  So a stream of events keeps nobody
+ * waiting for ever, and a visitor never waits at all.
  *
  *      turn 6: notes 6 6 - 6     new table, turn := 7, barrier     - 6 7 -  ...  - - 7 7: the old table is free
  *
@@ -42,7 +42,7 @@ static struct {
 struct turn_now turn_now;
 __thread struct turn *turn_inner;
 
-/* ---- the page ------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static inline struct gate *gate(void)
 {
@@ -82,7 +82,7 @@ void turns_unlock(void)
     os_unlock(&gate()->other);
 }
 
-/* ---- visits --------------------------------------------------------------------------------- */
+/* ---- visits ---------------------------------------------------------------------------------- */
 
 static void leave(struct gate *g, uint32_t side)
 {
@@ -127,8 +127,9 @@ static bool is_counted(const struct turn *t)
 }
 
 /*
- * A thread that has no struct yet: a section makes one, unless it is too late for that.  And the turn of a handler
- * that has interrupted another turn, which stands for it only when it has come so far as to be noted or counted.
+ * A thread that has no struct yet: a section makes one, unless it is too late for that.  And the
+ * turn of a handler that has interrupted another turn, which stands for it only when it has come so
+ * far as to be noted or counted.
  */
 COLD void turn_begin_slowly(struct turn *t)
 {
@@ -161,8 +162,8 @@ COLD void turn_end_slowly(const struct turn *t)
 }
 
 /*
- * Out of visits that nobody ends.  A note that is there without a visit was about to be taken back; who waits for
- * it is woken in any case.
+ * Out of visits that nobody ends.  A note that is there without a visit was about to be taken back;
+ * who waits for it is woken in any case.
  */
 void turns_leave(const struct jump *j)
 {
@@ -181,7 +182,7 @@ bool turns_inside(void)
     return turn_inner != NULL;
 }
 
-/* ---- changes -------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 int turns_begin_change(void)
 {

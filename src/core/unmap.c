@@ -8,12 +8,12 @@
  * The map of what is mapped is asked first, for that costs little; the kernel has the last word, since what
  * it mapped unseen is not in the map.
  *
- * What is ours stays, the heap and all else: the kernel may have put some of it into a hole of the range, which
- * the program has made there, and without it we would be the ones who crash.
+ * What is ours stays, the heap and all else: the kernel may have put some of it into a hole of the
+ * range, which the program has made there, and without it we would be the ones who crash.
  *
- * For the same reason nothing is mapped over what we use: such a call fails for want of memory.  What we have only
- * reserved (it has no rights) may be replaced: a program that knows where it wants its memory gets it there.  And so
- * may what lies in a block: that is the program's own.
+ * For the same reason nothing is mapped over what we use: such a call fails for want of memory.
+ * What we have only reserved (it has no rights) may be replaced: a program that knows where it
+ * wants its memory gets it there.  And so may what lies in a block: that is the program's own.
  */
 #include "core.h"
 
@@ -22,7 +22,10 @@
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 #define UNKNOWN_LOOKED_AT 16u /* threads that have never called us */
 
-/* Threads that have never called us: the kernel knows a list of theirs, which libc keeps in the control block. */
+/*
+ * Threads that have never called us: the kernel knows a list of theirs, which libc keeps in the
+ * control block.
+ */
 struct unknown {
     uintptr_t above, end;
     bool found;

@@ -74,7 +74,7 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
     return a;
 }
 
-/* ---- clocks instead ----------------------------------------------------------------------------- */
+/* ---- clocks instead -------------------------------------------------------------------------- */
 
 static bool is_denied(int err)
 {
@@ -116,7 +116,7 @@ static int check_clock(struct opening *o, const struct request *r)
     return why ? -ENOTSUP : 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_event(const struct opening *o, const struct request *r, int group)
 {
@@ -234,7 +234,7 @@ static int open_set(struct opening *o)
     return -ENOTSUP;
 }
 
-/* ---- going and stopping --------------------------------------------------------------------------- */
+/* ---- going and stopping ---------------------------------------------------------------------- */
 
 static int go(rtc_cpc_set_t *set)
 {
@@ -369,7 +369,7 @@ EXPORT int rtc_cpc_unbind(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
     return call_end(&c, 0);
 }
 
-/* ---- restart, enable, disable --------------------------------------------------------------------- */
+/* ---- restart, enable, disable ---------------------------------------------------------------- */
 
 static bool has_notifier(const rtc_cpc_set_t *set)
 {

@@ -31,7 +31,7 @@ EXPORT int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
     return call_end(&c, 0);
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* NULL, with errno: there is none. */
 static struct reading *reading_at(const rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index)
@@ -92,7 +92,7 @@ EXPORT uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
     return is_handle(cpc) && is_buf_of(buf, cpc) ? buf->ticks : 0;
 }
 
-/* ---- of two ------------------------------------------------------------------------------------- */
+/* ---- of two ---------------------------------------------------------------------------------- */
 
 static bool are_of_one_set(const rtc_cpc_t *cpc, const rtc_cpc_buf_t *a, const rtc_cpc_buf_t *b)
 {

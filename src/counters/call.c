@@ -43,7 +43,7 @@ void room_unlock(const struct os_signals *s)
     os_restore_signals(s);
 }
 
-/* ---- forks ------------------------------------------------------------------------------------ */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 static struct {
     bool locked; /* somebody uses counters */
@@ -79,7 +79,7 @@ static void after_fork_in_child(void)
     after_fork_in_parent();
 }
 
-/* ---- the end of a thread ---------------------------------------------------------------------- */
+/* ---- the end of a thread --------------------------------------------------------------------- */
 
 static bool is_told; /* core tells of threads that it knows */
 
@@ -107,7 +107,7 @@ void counters_constructed(void)
     NEXT(register_atfork)(before_fork, after_fork_in_parent, after_fork_in_child, NULL);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 bool call_begin(struct call *c, const char *function, rtc_cpc_t *cpc)
 {

@@ -27,7 +27,7 @@
 
 #include <errno.h>
 
-/* ---- what is counted ---------------------------------------------------------------------------- */
+/* ---- what is counted ------------------------------------------------------------------------- */
 
 struct counts {
     uint64_t value, enabled, running;
@@ -48,7 +48,7 @@ struct reading {
     struct window window;
 };
 
-/* ---- objects ------------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 enum cell_kind { CELL_FREE, CELL_HANDLE, CELL_SET, CELL_BUF };
 
@@ -129,7 +129,7 @@ struct rtc_cpc {
     char name[64], reference[160];
 };
 
-/* ---- call.c --------------------------------------------------------------------------------------- */
+/* ---- call.c ---------------------------------------------------------------------------------- */
 
 /*
  * A call from the program.  Between begin and end signals are blocked and the room is locked; what is to be
@@ -162,7 +162,7 @@ uint64_t thread_number(void);
 /* What the calling thread binds to itself from now on hears of its end; not locked. */
 void thread_will_tell(void);
 
-/* ---- handle.c ------------------------------------------------------------------------------------- */
+/* ---- handle.c -------------------------------------------------------------------------------- */
 
 bool is_handle(const rtc_cpc_t *cpc);
 /* The error of a probe, made again where the last one found no descriptor; 0: there is a PMU.  Locked. */
@@ -190,7 +190,7 @@ void counters_forked(bool rebind);
 /* Locked: the calling thread ends. */
 void counters_thread_ends(void);
 
-/* ---- names.c -------------------------------------------------------------------------------------- */
+/* ---- names.c --------------------------------------------------------------------------------- */
 
 /* 0, or -errno with words. */
 int event_of(struct call *c, const char *name, struct event *e);
@@ -200,7 +200,7 @@ int event_is_unknown(struct call *c, const char *name, const char *why);
 /* The next name of the tables, from *at = 0 on, perhaps made in `room`; NULL: there is none. */
 const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic);
 
-/* ---- pmu.c ---------------------------------------------------------------------------------------- */
+/* ---- pmu.c ----------------------------------------------------------------------------------- */
 
 /* "PMU/TERM,.../" and "SYSTEM:NAME". */
 int pmu_event(struct call *c, const char *name, struct event *e);
@@ -222,7 +222,7 @@ void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *nam
               int *lacks);
 bool pmu_has(const char *pmu, const char *folder, const char *name, int *lacks);
 
-/* ---- bind.c --------------------------------------------------------------------------------------- */
+/* ---- bind.c ---------------------------------------------------------------------------------- */
 
 /* All of these with the lock. */
 /* 0, or -EINVAL: no set, an empty one, or flags beyond the valid ones. */
@@ -253,7 +253,7 @@ ALWAYS_INLINE bool is_bound_here(const rtc_cpc_set_t *set)
     return set->bound && set->target.thread == thread_number();
 }
 
-/* ---- sample.c ------------------------------------------------------------------------------------- */
+/* ---- sample.c -------------------------------------------------------------------------------- */
 
 /* What each request has counted until now. */
 struct snapshot {
@@ -273,7 +273,7 @@ void clocks_end(rtc_cpc_set_t *set);
 /* Has its event stopped by itself?  Of a set of the calling thread that has not been stopped. */
 bool has_overflown(const struct request *r);
 
-/* ---- reading.c ------------------------------------------------------------------------------------ */
+/* ---- reading.c ------------------------------------------------------------------------------- */
 
 /* The reading with .known and .why of its window. */
 struct reading reading_known(struct reading r);
@@ -284,7 +284,7 @@ bool reading_is_scaled(const struct reading *r);
 struct reading reading_sum(const struct reading *l, const struct reading *r);
 struct reading reading_difference(const struct reading *l, const struct reading *r);
 
-/* ---- words.c -------------------------------------------------------------------------------------- */
+/* ---- words.c --------------------------------------------------------------------------------- */
 
 /* Tells why the kernel refused to open a counter; the -errno that the program gets. */
 int refused(struct call *c, const struct request *r, int err);

@@ -1,8 +1,9 @@
 /*
  * handle.c - open and close, and the memory of what belongs to a handle.
  *
- * Handles, sets and buffers are not blocks of the program's heap: they would be leaks of its own.  They lie in
- * chunks of the handle, which go when it is closed; the handle itself stays for the next one.
+ * Handles, sets and buffers are not blocks of the program's heap: they would be leaks of its own.
+ * They lie in chunks of the handle, which go when it is closed; the handle itself stays for the
+ * next one.
  */
 #include "counters_priv.h"
 
@@ -25,7 +26,7 @@ bool is_handle(const rtc_cpc_t *cpc)
     return cpc && cpc->cell.kind == CELL_HANDLE;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t cell_bytes(enum cell_kind kind)
 {
@@ -87,7 +88,7 @@ void cell_give(struct cell *o)
 static_assert(sizeof(rtc_cpc_set_t) < CHUNK_BYTES - 128, "cells fit");
 static_assert(sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 128, "cells fit");
 
-/* ---- what the machine has --------------------------------------------------------------------- */
+/* ---- what the machine has -------------------------------------------------------------------- */
 
 /* Can such an event be opened at all?  0, or why not. */
 static int probe(uint32_t type, uint64_t config)
@@ -156,7 +157,7 @@ unsigned handle_counters(rtc_cpc_t *cpc)
     return counters_of(cpc);
 }
 
-/* ---- open and close --------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static rtc_cpc_t *handle_room(void)
 {
@@ -273,7 +274,7 @@ void counters_thread_ends(void)
                 clocks_end((rtc_cpc_set_t *)(void *)o);
 }
 
-/* ---- questions -------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 /* A handle whose machine was looked at. */
 static bool is_looked_at(rtc_cpc_t *cpc)

@@ -42,7 +42,7 @@ int event_of(struct call *c, const char *name, struct event *e)
     return event_is_unknown(c, name, "there is no event of this name: ");
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic)
 {
@@ -51,7 +51,7 @@ const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e,
     return name;
 }
 
-/* ---- attributes ----------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 int attribute_is_unknown(struct call *c, const char *name)
 {

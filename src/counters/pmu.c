@@ -63,7 +63,7 @@ static bool parse_number(const char *s, uint64_t *out)
     return (hex ? text_parse_hex(&s, out) : text_parse_decimal(&s, out)) && !*s;
 }
 
-/* ---- attributes: config:0-7,32-35 ------------------------------------------------------------------- */
+/* ---- attributes: config:0-7,32-35 ------------------------------------------------------------ */
 
 static uint64_t *field_of(struct event *e, const char **format)
 {
@@ -106,7 +106,7 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
     return 0;
 }
 
-/* ---- terms: event=0x2e,umask=0x41 ------------------------------------------------------------------- */
+/* ---- terms: event=0x2e,umask=0x41 ------------------------------------------------------------ */
 
 static int take_terms(struct call *c, const char *pmu, char *terms, struct event *e, bool aliases);
 
@@ -184,7 +184,7 @@ int pmu_event(struct call *c, const char *name, struct event *e)
     return take_terms(c, pmu, terms, e, true);
 }
 
-/* ---- tracepoints ------------------------------------------------------------------------------------ */
+/* ---- tracepoints ----------------------------------------------------------------------------- */
 
 static int no_tracepoint(struct call *c, const char *name)
 {
@@ -218,7 +218,7 @@ int tracepoint_event(struct call *c, const char *name, struct event *e)
     return no_tracepoint(c, name);
 }
 
-/* ---- what there is ---------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static void note_pmu(const char *name, void *about)
 {

@@ -22,7 +22,7 @@ struct chunk {
 
 static _Atomic(struct chunk *) chunks;
 
-/* ---- cells ---------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 bool profile_is_open(const rtc_profile_t *p)
 {
@@ -62,7 +62,7 @@ static rtc_profile_t *cell_take_any(void)
     return p;
 }
 
-/* ---- profiles ------------------------------------------------------------------------------------- */
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 /* Whom it is of; -EINVAL, -ENOSYS, -ESRCH. */
 static int find_object(enum rtc_profile_domain domain, uint64_t id, struct thread_record **thread)
@@ -129,7 +129,7 @@ EXPORT uint64_t rtc_profile_site_of(const void *p)
     return p ? track_stack(p) : 0;
 }
 
-/* ---- what is known -------------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 /* A forked child counts errors and the like from 0. */
 static void adopt(rtc_profile_t *p)
@@ -174,7 +174,7 @@ EXPORT int rtc_profile_reset(rtc_profile_t *profile, uint64_t flags)
     return err;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 EXPORT ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
 {

@@ -1,8 +1,9 @@
 /*
  * profile_events.c - what the program is told of as it happens.
  *
- * Callbacks are a table that is only replaced (core/turns.c); what happens comes from core/heard.c, in the thread that
- * it happened to and with no lock held.  A callback's reads are its own: the profile's owner may be in the midst of his.
+ * Callbacks are a table that is only replaced (core/turns.c); what happens comes from core/heard.c,
+ * in the thread that it happened to and with no lock held.  A callback's reads are its own: the
+ * profile's owner may be in the midst of his.
  */
 #include "profile_priv.h"
 
@@ -36,7 +37,7 @@ struct told {
 
 static __thread struct told *telling; /* the innermost */
 
-/* ---- what there is to hear of ------------------------------------------------------------------------ */
+/* ---- what there is to hear of ---------------------------------------------------------------- */
 
 #define EVENT(id, where, kind, bytes, text, words) \
     [HEARD_##id] = {{HEARD_##id + 1, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_##kind}, 0, bytes, text, words}, where}
@@ -82,7 +83,7 @@ EXPORT ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profi
     return (ssize_t)(room < there ? room : there);
 }
 
-/* ---- data -------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 union data {
     struct rtc_profile_alloc_error alloc_error;
@@ -144,7 +145,7 @@ static void put_data(union data *to, const struct heard *h)
         to->parent = image()->ppid;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 bool events_are_told(void)
 {
@@ -212,7 +213,7 @@ static void tell_child(void)
     heard_tell(&(struct heard){.event = HEARD_FORK_CHILD});
 }
 
-/* ---- changes ----------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* Behind all handlers that there are, as what they do in a child is done then. */
 static void listen(uint32_t id)

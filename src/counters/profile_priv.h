@@ -48,7 +48,7 @@ enum variable {
     VARIABLES
 };
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Never a number of what was not read: cleared, it is not known. */
 struct value {
@@ -107,7 +107,7 @@ bool profile_is_open(const rtc_profile_t *p);
 /* These groups, and others where that costs nothing; -EAGAIN, -ESRCH.  Of one moment. */
 int values_take(const rtc_profile_t *p, uint32_t groups, struct values *v);
 
-/* ---- profile_sites.c --------------------------------------------------------------------------- */
+/* ---- profile_sites.c ------------------------------------------------------------------------- */
 
 /* All while nobody writes; false: no memory for it. */
 struct site_sums {
@@ -122,7 +122,7 @@ void sites_drop(struct site_sums *all);
 uint32_t sites_top(const struct site_sums *all, struct rtc_profile_site top[RTC_PROFILE_TOP_SITES]);
 struct site_sum site_add_up(uint32_t stack);
 
-/* ---- profile_events.c -------------------------------------------------------------------------- */
+/* ---- profile_events.c ------------------------------------------------------------------------ */
 
 /* What a callback that runs in this thread reads of this profile; NULL: none does. */
 struct reads *events_reads(const rtc_profile_t *p);

@@ -1,9 +1,9 @@
 /*
  * profile_vars.c - what there is to read, and where it comes from.
  *
- * Nothing is counted for a profile: the counters of every thread are there for the report, and so is nearly all
- * else.  What threads count is of one moment of all of them (pool/threads.c), and so are sites, for which
- * everybody waits; the others are looked at just then.
+ * Nothing is counted for a profile: the counters of every thread are there for the report, and so
+ * is nearly all else.  What threads count is of one moment of all of them (pool/threads.c), and so
+ * are sites, for which everybody waits; the others are looked at just then.
  */
 #include "profile_priv.h"
 
@@ -61,7 +61,7 @@ const struct variable_facts *variable_of(const rtc_profile_t *p, uint32_t id)
     return f && f->domains >> p->domain & 1 ? f : NULL;
 }
 
-/* ---- where they come from ----------------------------------------------------------------------------- */
+/* ---- where they come from -------------------------------------------------------------------- */
 
 static void set(struct values *v, enum variable id, uint64_t value)
 {
@@ -158,7 +158,7 @@ static void put_perf(struct values *v)
     set(v, PERF_CTX, (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
 }
 
-/* ---- taking them -------------------------------------------------------------------------------------- */
+/* ---- taking them ----------------------------------------------------------------------------- */
 
 static int take_thread(const rtc_profile_t *p, struct values *v)
 {

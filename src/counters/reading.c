@@ -2,13 +2,14 @@
  * reading.c - what a number means that was read.
  *
  * The kernel counts an event while its group is on the counters (running), and says how long it wanted to be
- * (enabled): where other groups had them part of the time what was counted is scaled to the whole, and where they
- * had them all the time nothing is known.
+ * (enabled): where other groups had them part of the time what was counted is scaled to the whole,
+ * and where they had them all the time nothing is known.
  *
- * Such estimates need not grow: 100 counted in 10 of the first 100 ns are 1000, and 110 in 100 of 200 ns are 220.
- * So a reading is no number but a window, from one moment of a counter to another, and the two are subtracted
- * before anything is scaled: between those moments it counted 10 in 90 of 100 ns, which are 11.  A sample is the
- * window since the counter's start.  Windows that meet make one:
+ * Such estimates need not grow: 100 counted in 10 of the first 100 ns are 1000, and 110 in 100 of
+ * 200 ns are 220.  So a reading is no number but a window, from one moment of a counter to another,
+ * and the two are subtracted before anything is scaled: between those moments it counted 10 in 90
+ * of 100 ns, which are 11.  A sample is the window since the counter's start.  Windows that meet
+ * make one:
  *
  *     start ------ before ------ after          after - before = before..after
  *       [0 ....... before]                      before + (after - before) = 0..after
@@ -38,7 +39,7 @@ static bool are_equal(const struct counts *a, const struct counts *b)
     return a->value == b->value && a->enabled == b->enabled && a->running == b->running;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static struct window reversed(const struct window *w)
 {
@@ -88,7 +89,7 @@ static bool join(const struct window *a, const struct window *b, struct window *
     return true;
 }
 
-/* ---- readings ----------------------------------------------------------------------------------- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
 struct reading reading_known(struct reading r)
 {

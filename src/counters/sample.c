@@ -9,7 +9,7 @@
 
 #define GROUP_HEADER 3 /* words: how many, enabled, running */
 
-/* ---- clocks ------------------------------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static uint64_t ns_of(struct timeval t)
 {
@@ -111,7 +111,7 @@ void clocks_go(rtc_cpc_set_t *set)
         set->cpu_at += now - set->cpu_held;
 }
 
-/* ---- perf events -------------------------------------------------------------------------------- */
+/* ---- perf events ----------------------------------------------------------------------------- */
 
 static int gone(struct call *c, const struct request *r, const char *why)
 {
@@ -231,7 +231,7 @@ int set_start(struct call *c, rtc_cpc_set_t *set)
     return 0;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------ */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static struct reading reading_of(const rtc_cpc_set_t *set, uint32_t i, const struct snapshot *now)
 {

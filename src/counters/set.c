@@ -45,7 +45,7 @@ EXPORT int rtc_cpc_set_destroy(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
     return call_end(&c, 0);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static int bad_flags(struct call *c, const char *subject, const char *why)
 {

@@ -2,7 +2,8 @@
  * walk.c - what there is: names of events and attributes, each told once.
  *
  * An event of the tables is there when it can be opened.  Of those that the kernel names in /sys it is
- * believed.  Where no descriptor is left to look with, what there is is not known: the handler is told behind it.
+ * believed.  Where no descriptor is left to look with, what there is is not known: the handler is
+ * told behind it.
  */
 #include "counters_priv.h"
 
@@ -145,7 +146,7 @@ EXPORT void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void
     walk_end(cpc, __func__, w.lacks);
 }
 
-/* ---- attributes --------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 struct attr_walk {
     void *arg;

@@ -27,7 +27,7 @@ bool change_discards(int advice)
            advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
 }
 
-/* ---- the calls themselves --------------------------------------------------------------------- */
+/* ---- the calls themselves -------------------------------------------------------------------- */
 
 static int call(struct origin o, const union rtc_event *e)
 {
@@ -64,7 +64,7 @@ static int call_of_ours(struct origin o, const union rtc_event *e, const struct 
     return MAKING(RTC_EVENT_MADVISE, one.pidfd, one.range, call_of_process(o, &one)) < 0 ? -1 : 0;
 }
 
-/* ---- told ------------------------------------------------------------------------------------- */
+/* ---- told ------------------------------------------------------------------------------------ */
 
 /* Pages of several mappings, or in front of a hole, are discarded although the call fails. */
 static bool is_one_mapping(struct range r)
@@ -131,7 +131,7 @@ ssize_t change_advice_to_oneself(struct origin o, const struct advice *a)
     return (ssize_t)done;
 }
 
-/* ---- doorways --------------------------------------------------------------------------------- */
+/* ---- doorways -------------------------------------------------------------------------------- */
 
 EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 {

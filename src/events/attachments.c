@@ -1,8 +1,8 @@
 /*
  * attachments.c - how much shmdt unmaps: all pieces of the segment that lie where they would if the
- * whole of it were attached there, as the kernel does it.  What was attached through us, and is in one piece by the
- * map, is known from then, as far as there is room.  Else the kernel is asked, whose list may be long, and where
- * that cannot be (a sandbox) it is what was attached.
+ * whole of it were attached there, as the kernel does it.  What was attached through us, and is in
+ * one piece by the map, is known from then, as far as there is room.  Else the kernel is asked,
+ * whose list may be long, and where that cannot be (a sandbox) it is what was attached.
  */
 #include "events_priv.h"
 

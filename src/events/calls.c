@@ -1,7 +1,7 @@
 /*
  * calls.c - the functions that change the address space, in front of libc's: doorways.  A call that
- * maps, unmaps or protects goes into the map of what is mapped; of one that does not, and that no handler wants
- * to hear of, one word is looked at.
+ * maps, unmaps or protects goes into the map of what is mapped; of one that does not, and that no
+ * handler wants to hear of, one word is looked at.
  *
  * On to the next definition, not to the kernel: others may stand between us and libc, or have patched
  * it, and live on these calls as well.
@@ -14,7 +14,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-/* ---- mappings ------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
@@ -111,7 +111,7 @@ EXPORT int rtc_brk(void *addr)
     return change_break(ORIGIN_TOLD, addr);
 }
 
-/* ---- what stays mapped ------------------------------------------------------------------------ */
+/* ---- what stays mapped ----------------------------------------------------------------------- */
 
 #define RIGHTS_EVENT(address, size, prot, pkey)                                              \
     &(union rtc_event){.mprotect = {-1, address, size, prot, pkey}}
@@ -172,7 +172,7 @@ EXPORT int msync(void *address, size_t size, int flags)
     return change_nothing_or_be_cancelled(RTC_EVENT_MSYNC, &e);
 }
 
-/* ---- without events --------------------------------------------------------------------------- */
+/* ---- without events -------------------------------------------------------------------------- */
 
 EXPORT void *rtc_orig_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
@@ -204,7 +204,7 @@ EXPORT int rtc_orig_brk(void *addr)
     return change_break(ORIGIN_SILENT, addr);
 }
 
-/* ---- events without calls -------------------------------------------------------------------------- */
+/* ---- events without calls -------------------------------------------------------------------- */
 
 static struct range as_given(void *address, size_t size)
 {

@@ -52,14 +52,14 @@ ALWAYS_INLINE void change_going(struct change *c, struct range r)
     mapped_take(&c->map, r.start, r.end);
 }
 
-/* ---- pieces.c --------------------------------------------------------------------------------- */
+/* ---- pieces.c -------------------------------------------------------------------------------- */
 
 void change_cancelled(struct change *c, struct range r);
 /* A call has failed: what of the announced range is mapped is what it was. */
 void change_stayed(struct change *c, struct range r);
 /*
- * Some of what is about to be replaced, or moved, is the runtime's (unmap.c): the call is over, and has failed as if
- * there was no room.
+ * Some of what is about to be replaced, or moved, is the runtime's (unmap.c): the call is over, and
+ * has failed as if there was no room.
  */
 bool change_refused(struct change *c, uint32_t op, struct range over, struct range from);
 
@@ -75,7 +75,7 @@ bool pieces_find(struct range r, struct pieces *p);
 /* The next pieces of r, which is shortened by them; false: there are none. */
 bool pieces_next(struct range *r, struct pieces *p);
 
-/* ---- the call ------------------------------------------------------------------------------------ */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 /* Of a type that the compiler knows. */
 ALWAYS_INLINE void change_call(struct change *c, uint32_t type, union rtc_event *e)

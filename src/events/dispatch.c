@@ -11,8 +11,8 @@
  *   munmap of the stack it stands on there is no room for a handler afterwards
  *   too many places that fork        there are tables of them
  *
- * The program may use SIGSYS: what is not ours is handed on to its handler (dispatch_signal.c).  It may not use
- * syscall user dispatch itself: it finds a kernel without.
+ * The program may use SIGSYS: what is not ours is handed on to its handler (dispatch_signal.c).  It
+ * may not use syscall user dispatch itself: it finds a kernel without.
  */
 #include "events_priv.h"
 #include "dispatch_priv.h"
@@ -81,7 +81,7 @@ static void on_call(int signal, void *info, void *context)
         look_away(context);
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------ */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static uint64_t time_of(bool through)
 {

@@ -3,18 +3,19 @@
  *
  * The functions in front of libc (calls.c) have told of theirs already when they come here: `making` says so.
  * It is given up by the first call of its kind, and does not hold for a call from further out on the stack:
- * then the function was left by siglongjmp.  Nor for one of a handler that comes in between: that has the frame of a
- * signal above it, where only the very same call is taken for ours, of somebody who stands between us and libc.
+ * then the function was left by siglongjmp.  Nor for one of a handler that comes in between: that
+ * has the frame of a signal above it, where only the very same call is taken for ours, of somebody
+ * who stands between us and libc.
  *
  * The stack of such a call begins behind the instruction that made it.  For the unwinder, which knows frames
- * by the return address and the frame pointer that their callee has pushed, these two words are put where it would
- * look, below the stack pointer, and what lay there is put back.
+ * by the return address and the frame pointer that their callee has pushed, these two words are put
+ * where it would look, below the stack pointer, and what lay there is put back.
  *
- * By that instruction libc's own calls are known, and the loader's: they are told, but what they map is nobody's
- * to unmap.  A copy of libc that was linked into the program is the program.
+ * By that instruction libc's own calls are known, and the loader's: they are told, but what they
+ * map is nobody's to unmap.  A copy of libc that was linked into the program is the program.
  *
- * What discards memory that we stand on - below the stack pointer a program may do that, or at its end - is told
- * of and not made here.
+ * What discards memory that we stand on - below the stack pointer a program may do that, or at its
+ * end - is told of and not made here.
  */
 #include "dispatch_priv.h"
 
@@ -61,7 +62,7 @@ static bool is_itself(void)
     return !self || fork_is_child() || self->tid == os_tid();
 }
 
-/* ---- the calls, without libc ------------------------------------------------------------------------- */
+/* ---- the calls, without libc ----------------------------------------------------------------- */
 
 static uint32_t type_of(long number)
 {
@@ -155,7 +156,7 @@ uintptr_t raw_break(void)
     return (uintptr_t)os_pass(SYS_brk, 0, 0, 0, 0, 0, 0);
 }
 
-/* ---- what each means ------------------------------------------------------------------------------------ */
+/* ---- what each means ------------------------------------------------------------------------- */
 
 static long of_pointer(const void *result)
 {
@@ -235,7 +236,7 @@ static long feed(struct origin o, uint32_t type, long number, const long a[6])
     }
 }
 
-/* ---- here ------------------------------------------------------------------------------------------------- */
+/* ---- here ------------------------------------------------------------------------------------ */
 
 static bool takes_away(long number, const long a[6])
 {
@@ -269,8 +270,8 @@ static void tell_unmapped(const long a[6])
 }
 
 /*
- * libc's function `syscall` has no frame, and ours stands in front of it: neither is where the program made the
- * call, but who called ours.
+ * libc's function `syscall` has no frame, and ours stands in front of it: neither is where the
+ * program made the call, but who called ours.
  */
 static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
 {

@@ -6,13 +6,13 @@
 
 #include "events_priv.h"
 
-/* ---- dispatch.c ----------------------------------------------------------------------------------- */
+/* ---- dispatch.c ------------------------------------------------------------------------------ */
 
 /* Code of the runtime's; of libc's, or the loader's. */
 bool dispatch_is_ours(uintptr_t pc);
 bool dispatch_is_libcs(uintptr_t pc);
 
-/* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
+/* ---- dispatch_feed.c ------------------------------------------------------------------------- */
 
 enum fed {
     FEED_PASS, /* it is to be made as it is */
@@ -23,12 +23,12 @@ enum fed {
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result);
 
-/* ---- dispatch_ring.c ------------------------------------------------------------------------------ */
+/* ---- dispatch_ring.c ------------------------------------------------------------------------- */
 
 long dispatch_ring_setup(struct origin o, const long a[6]);
 long dispatch_ring_destroy(struct origin o, const long a[6]);
 
-/* ---- dispatch_signal.c ---------------------------------------------------------------------------- */
+/* ---- dispatch_signal.c ----------------------------------------------------------------------- */
 
 extern HIDDEN struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */
 

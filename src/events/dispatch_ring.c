@@ -1,8 +1,9 @@
 /*
  * dispatch_ring.c - io_setup and io_destroy, which map and unmap a ring: calls that libc has no function for.
  *
- * The ring lies where the number of the context says.  How long it is nobody is told: the kernel's list knows.
- * A child has its parent's rings, and none of their contexts: then io_destroy fails, and the ring stays.
+ * The ring lies where the number of the context says.  How long it is nobody is told: the kernel's
+ * list knows.  A child has its parent's rings, and none of their contexts: then io_destroy fails,
+ * and the ring stays.
  */
 #include "dispatch_priv.h"
 

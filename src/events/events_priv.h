@@ -68,7 +68,7 @@ static inline struct map_region region_of_call(struct range r, int prot, int fla
     };
 }
 
-/* ---- handlers.c ------------------------------------------------------------------------------- */
+/* ---- handlers.c ------------------------------------------------------------------------------ */
 
 /* Those of `events` whose calls are seen, and those that the program sees to. */
 uint32_t handlers_installed(uint32_t events);
@@ -76,7 +76,7 @@ uint32_t handlers_external(uint32_t events);
 /* Sets dispatch_is_on. */
 void handlers_dispatch(bool on);
 
-/* ---- change.c ----------------------------------------------------------------------------------- */
+/* ---- change.c -------------------------------------------------------------------------------- */
 
 /* Of a call: where the program made it, and whether handlers are to hear of it. */
 struct origin {
@@ -110,7 +110,7 @@ int change_rights(struct origin o, union rtc_event *e);
 int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 
-/* ---- advice.c ----------------------------------------------------------------------------------- */
+/* ---- advice.c -------------------------------------------------------------------------------- */
 
 /* As process_madvise has it. */
 struct advice {
@@ -128,7 +128,7 @@ bool advice_is_to_oneself(const struct advice *a);
 bool advice_range(const struct advice *a, size_t n, struct iovec *range); /* false: there is no such */
 ssize_t change_advice_to_oneself(struct origin o, const struct advice *a);
 
-/* ---- dispatch_feed.c ------------------------------------------------------------------------------ */
+/* ---- dispatch_feed.c ------------------------------------------------------------------------- */
 
 extern HIDDEN bool dispatch_is_on;
 
@@ -173,23 +173,23 @@ ALWAYS_INLINE void *next_sbrk(intptr_t increment)
 long raw_call(uint32_t type, const union rtc_event *e);
 uintptr_t raw_break(void);
 
-/* ---- attachments.c ------------------------------------------------------------------------------ */
+/* ---- attachments.c --------------------------------------------------------------------------- */
 
 /* Shared memory has been attached there. */
 void attachment_note(uintptr_t at, uint64_t bytes, int segment);
 /* From the first to the last piece that shmdt(at) would unmap; none: nothing, as far as is known. */
 struct range attachment_of(uintptr_t at);
 
-/* ---- heap.c ------------------------------------------------------------------------------------- */
+/* ---- heap.c ---------------------------------------------------------------------------------- */
 
 void heap_constructed(void);
 
-/* ---- references.c ------------------------------------------------------------------------------- */
+/* ---- references.c ---------------------------------------------------------------------------- */
 
 /* NULL: there is no such function. */
 void *reference_to(const char *name);
 
-/* ---- existing.c ------------------------------------------------------------------------------- */
+/* ---- existing.c ------------------------------------------------------------------------------ */
 
 /*
  * The next piece of r that is not the runtime's own; *at, 0 at first, says how far that is.  false: there is

@@ -108,7 +108,7 @@ EXPORT void rtc_mem_type_free(void *address)
     tell_all(RTC_EVENT_MEM_TYPE_FREE, &e);
 }
 
-/* ---- replay ----------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 static void tell_announced(struct visit *v, const struct handler *h)
 {

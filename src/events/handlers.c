@@ -31,7 +31,7 @@ static inline const struct handlers *present(void)
     return t ? t : &nobody;
 }
 
-/* ---- visits --------------------------------------------------------------------------------- */
+/* ---- visits ---------------------------------------------------------------------------------- */
 
 void visit_begin(struct visit *v)
 {
@@ -190,7 +190,7 @@ void visit_with_range(uint32_t type, struct range r)
     turn_end_outermost(&v.turn);
 }
 
-/* ---- changes -------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* The native events that lead to these. */
 static uint32_t natives_of(uint32_t set)

@@ -55,8 +55,8 @@ static void all_stayed(struct change *c, struct range r)
 }
 
 /*
- * Programs try mremap before they move themselves, and the list of what is mapped can be long: it is only read
- * where there is a hole.
+ * Programs try mremap before they move themselves, and the list of what is mapped can be long: it
+ * is only read where there is a hole.
  */
 void change_stayed(struct change *c, struct range r)
 {

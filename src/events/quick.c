@@ -1,8 +1,9 @@
 /*
  * quick.c - mmap and munmap, which are called most: where no handler wants the call itself, but the range at
- * most, all is done in the doorway's own frame.  Behind a system call nothing is at hand any more, neither what
- * is on the stack nor where its frames return to, and each frame more was found to take as long as a hundred
- * instructions.  So what there is to tell has a visit of its own, which does not last for the call.
+ * most, all is done in the doorway's own frame.  Behind a system call nothing is at hand any more,
+ * neither what is on the stack nor where its frames return to, and each frame more was found to
+ * take as long as a hundred instructions.  So what there is to tell has a visit of its own, which
+ * does not last for the call.
  */
 #include "events_priv.h"
 

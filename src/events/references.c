@@ -1,9 +1,10 @@
 /*
  * references.c - where a call of the program by a function's name leads to.
  *
- * The program calls through words that the loader has filled in, and others may have put their own function there
- * since: that is how they override a function behind us.  Such a word tells more than the name does.  Until
- * a word is first called through it may lead to the loader, which is where the name leads, too.
+ * The program calls through words that the loader has filled in, and others may have put their own
+ * function there since: that is how they override a function behind us.  Such a word tells more
+ * than the name does.  Until a word is first called through it may lead to the loader, which is
+ * where the name leads, too.
  */
 #include "events_priv.h"
 

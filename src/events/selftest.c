@@ -1,9 +1,9 @@
 /*
  * selftest.c - do the calls of this program reach us?
  *
- * Each function is called where the program's own calls of it lead to, on memory made for the purpose; a handler
- * notes what comes of it.  Failures of the calls do not matter: a call that fails makes its native event, too.
- * What a step calls beside its own function is not looked at.
+ * Each function is called where the program's own calls of it lead to, on memory made for the
+ * purpose; a handler notes what comes of it.  Failures of the calls do not matter: a call that
+ * fails makes its native event, too.  What a step calls beside its own function is not looked at.
  */
 #include "events_priv.h"
 

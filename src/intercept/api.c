@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- rtcheck/check.h ---------------------------------------------------------------------------- */
+/* ---- rtcheck/check.h ------------------------------------------------------------------------- */
 
 EXPORT int __rtc_disable(void);
 EXPORT int __rtc_disable(void)
@@ -91,7 +91,7 @@ EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room)
     return as == KNOWN_RECORDED ? RTC_BLOCK_RECORDED : as == KNOWN_IN_HEAP ? RTC_BLOCK_HEAP : RTC_BLOCK_NONE;
 }
 
-/* ---- <sanitizer/lsan_interface.h> ----------------------------------------------------------------- */
+/* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------ */
 
 EXPORT void __lsan_disable(void);
 EXPORT void __lsan_disable(void)

@@ -123,7 +123,7 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
     return stayed(said, (int)syscall(SYS_execveat, dir, path, argv, WITH_OURS(envp), flags));
 }
 
-/* ---- arguments as a list -------------------------------------------------------------------- */
+/* ---- arguments as a list --------------------------------------------------------------------- */
 
 /* Counts the arguments from `first` up to the NULL; the list may be walked again. */
 static size_t count_arguments(const char *first, va_list ap)
@@ -179,7 +179,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
     return exec_at(LISTED(path, argv, envp));
 }
 
-/* ---- spawning ------------------------------------------------------------------------------- */
+/* ---- spawning -------------------------------------------------------------------------------- */
 
 EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawn_file_actions_t *restrict actions,

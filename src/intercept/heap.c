@@ -141,7 +141,7 @@ EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
     track_free_sized(p, bytes, OP(FREE_ALIGNED_SIZED, ALIGNED), CALLER);
 }
 
-/* ---- glibc's own names ---------------------------------------------------------------------- */
+/* ---- glibc's own names ----------------------------------------------------------------------- */
 
 EXPORT void *__libc_malloc(size_t bytes);
 EXPORT void *__libc_malloc(size_t bytes)

@@ -53,7 +53,7 @@ static bool ask_handler(void)
     return handler != NULL;
 }
 
-/* ---- programs with operators of their own --------------------------------------------------- */
+/* ---- programs with operators of their own ---------------------------------------------------- */
 
 static bool replaced; /* the program brings one of the basic forms, or of those for arrays */
 
@@ -207,7 +207,7 @@ DEFINE_DELETE_SIZED_2(_ZdaPvmSt11align_val_t, ARRAY_ALIGNED, size_t)
 DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, ONE_ALIGNED, size_t, const void *)
 DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, ARRAY_ALIGNED, size_t, const void *)
 
-/* ---- start ---------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 void cxx_look_for_replacements(void)
 {

@@ -1,8 +1,9 @@
 /*
  * jump.c - longjmp out of a signal handler that interrupted us.
  *
- * Nothing else tells what it leaves (core/left.c): frames may stay intact on the stack below.  The stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for
- * x86-64: rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
+ * Nothing else tells what it leaves (core/left.c): frames may stay intact on the stack below.  The
+ * stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for x86-64:
+ * rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
  */
 #include "intercept.h"
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *dso);
@@ -129,7 +129,7 @@ EXPORT int prctl(int option, ...)
     return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static _Noreturn void end_now(int status)
 {
@@ -148,7 +148,7 @@ EXPORT _Noreturn void _Exit(int status)
     end_now(status);
 }
 
-/* ---- libraries ------------------------------------------------------------------------------ */
+/* ---- libraries ------------------------------------------------------------------------------- */
 
 /*
  * RTLD_DEEPBIND would give a library libc's malloc and our free.  The flag is cleared and libc's

@@ -15,7 +15,7 @@
 #define TELL_NS 10000000000ull
 #define LOOK_NS 50000000ull
 
-/* ---- telling ------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void wait_for_launcher(const struct leaks_now *now)
 {
@@ -71,7 +71,7 @@ bool leaks_any_left(void)
     return told != 1;
 }
 
-/* ---- checking ------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* The program's frame that has called us. */
 static bool find_caller(struct caller *out)
@@ -124,7 +124,7 @@ bool leaks_on_demand(struct leaks_now *now)
     return true;
 }
 
-/* ---- rtcheck/check.h ------------------------------------------------------------------------------- */
+/* ---- rtcheck/check.h ------------------------------------------------------------------------- */
 
 static struct rtc_leak_sum sum_of(const struct leaks_now *now, enum reach first, enum reach last)
 {

@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-/* ---- leaks ---------------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 #define END_BYTES 64u /* of libc's exit and quick_exit, which only call on */
 
@@ -155,13 +155,13 @@ int leave_finish(enum image_end how, int status)
     return asked ? asked : status;
 }
 
-/* ---- exec ----------------------------------------------------------------------------------- */
+/* ---- exec ------------------------------------------------------------------------------------ */
 
 /*
- * The other threads stand still until exec has ended them.  The stop has ended their pause or poll by EINTR: they
- * would go on with that, out of main perhaps, while this one is on its way.  And who looks for leaks
- * would send this thread a signal, which the next program would find.  For a second at most: a handler of this
- * thread may wait for one of them.
+ * The other threads stand still until exec has ended them.  The stop has ended their pause or poll
+ * by EINTR: they would go on with that, out of main perhaps, while this one is on its way.  And who
+ * looks for leaks would send this thread a signal, which the next program would find.  For a second
+ * at most: a handler of this thread may wait for one of them.
  *
  * By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
 bool leave_replaced(const struct exec_call *call)

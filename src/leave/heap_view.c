@@ -3,7 +3,7 @@
  */
 #include "leave_priv.h"
 
-/* ---- its description -------------------------------------------------------------------------------- */
+/* ---- its description ------------------------------------------------------------------------- */
 
 static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
 {
@@ -67,7 +67,7 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
     return true;
 }
 
-/* ---- is there anything to look for? -------------------------------------------------------------------- */
+/* ---- is there anything to look for? ---------------------------------------------------------- */
 
 static bool is_not_own(void *about, const struct found *f, const struct block_record *b)
 {

@@ -26,7 +26,7 @@
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
 
-/* ---- one at a time --------------------------------------------------------------------------------- */
+/* ---- one at a time --------------------------------------------------------------------------- */
 
 static struct {
     _Atomic uint64_t checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
@@ -68,7 +68,7 @@ void leaks_let_go(void)
     }
 }
 
-/* ---- marking ------------------------------------------------------------------------------------------ */
+/* ---- marking --------------------------------------------------------------------------------- */
 
 /* A virtual table is read-only data of the program or a library. */
 static bool is_table(void *about, uint64_t word)
@@ -149,7 +149,7 @@ static bool mark(struct check *c)
     return true;
 }
 
-/* ---- the check --------------------------------------------------------------------------------------------- */
+/* ---- the check ------------------------------------------------------------------------------- */
 
 /* What a forked child has not allocated itself is its parent's to lose: heap_view_has_own_blocks. */
 static bool has_allocated(void)
@@ -312,8 +312,9 @@ static bool check_all(struct check *c, const struct caller *caller, const struct
 }
 
 /*
- * Of all vector registers there are, the processor knows a first state: what is said to be in none of an xsave
- * area is put into that.  (libc copies with those that AVX-512 has, too, and those of SSE alone would be too few.)
+ * Of all vector registers there are, the processor knows a first state: what is said to be in none
+ * of an xsave area is put into that.  (libc copies with those that AVX-512 has, too, and those of
+ * SSE alone would be too few.)
  */
 static void wipe_vectors(void)
 {
@@ -369,7 +370,7 @@ void leaks_forget(void)
     section_end(&s);
 }
 
-/* ---- in mid-run -------------------------------------------------------------------------------------------- */
+/* ---- in mid-run ------------------------------------------------------------------------------ */
 
 void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT])
 {

@@ -26,7 +26,7 @@ static inline void range_give_back(const struct range *r)
         os_unmap((void *)r->start, r->end - r->start);
 }
 
-/* ---- world.c: the other threads ---------------------------------------------------------------- */
+/* ---- world.c: the other threads -------------------------------------------------------------- */
 
 /* A thread that stands still, or that would not. */
 struct standing {
@@ -66,7 +66,7 @@ int world_of_the_dead(struct world *w);
 #define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
 #define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */
 
-/* ---- roots.c: the memory that pointers are looked for in ------------------------------------------ */
+/* ---- roots.c: the memory that pointers are looked for in ------------------------------------- */
 
 /* A piece of the heap that the program has made unreadable: a guard in a block of its own. */
 struct closed {
@@ -102,7 +102,7 @@ uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
 
-/* ---- touched.c: pages that hold anything ----------------------------------------------------------- */
+/* ---- touched.c: pages that hold anything ----------------------------------------------------- */
 
 /* Around a search. */
 void touched_begin(void);
@@ -116,26 +116,26 @@ enum touched {
 /* The next piece of [*at, end) whose pages were touched; *at becomes its start. */
 enum touched touched_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
 
-/* ---- witness.c: what a witness lies in ------------------------------------------------------------ */
+/* ---- witness.c: what a witness lies in ------------------------------------------------------- */
 
 /* Fills in whose it is, and the frame around it, of a group whose witness is in this root. */
 void witness_tell(const struct world *w, const struct root_record *root, struct leak_group *g);
 
-/* ---- heap_view.c: the heap, as the marking sees it -------------------------------------------------- */
+/* ---- heap_view.c: the heap, as the marking sees it ------------------------------------------- */
 
 /* Fills in `view`, whose lists lie in memory that is taken for them.  false: there is none. */
 bool heap_view_make(struct reach_heap *view, struct range *lists);
 /* Has this image a block that is not its parent's?  Many a child only makes ready for an exec. */
 bool heap_view_has_own_blocks(void);
 
-/* ---- apart_view.c: what lies elsewhere ---------------------------------------------------------------- */
+/* ---- apart_view.c: what lies elsewhere ------------------------------------------------------- */
 
 /* Room that it needs behind the view's slabs. */
 uint64_t apart_view_bytes(void);
 /* Blocks that the program has recorded, and memory that it hides.  `roots`: all that is mapped. */
 void apart_view_add(struct reach_heap *view, const struct roots *roots);
 
-/* ---- leaks.c: the check ---------------------------------------------------------------------------- */
+/* ---- leaks.c: the check ---------------------------------------------------------------------- */
 
 /*
  * Finds out which blocks the program can still get at, and writes that down in place of what was written
@@ -207,7 +207,7 @@ struct check {
     struct written *to;    /* what it fills */
 };
 
-/* ---- written.c: what was found, in the run file ------------------------------------------------------ */
+/* ---- written.c: what was found, in the run file ---------------------------------------------- */
 
 /* Roots and groups; c->lost is known then.  false: there is no room. */
 bool written_put(struct check *c);
@@ -218,7 +218,7 @@ void written_vacate(struct written *w);
 extern HIDDEN struct written written_at_end;
 void written_void(void);
 
-/* ---- demand.c, vigil.c ------------------------------------------------------------------------------- */
+/* ---- demand.c, vigil.c ----------------------------------------------------------------------- */
 
 /* Looks, and has it told if that is asked for.  false: it may not, or not here. */
 bool leaks_on_demand(struct leaks_now *now);
@@ -230,7 +230,7 @@ void leaks_hear(bool at_end);
 /* The image says goodbye itself. */
 void vigil_end(void);
 
-/* ---- reporter.c --------------------------------------------------------------------------------------- */
+/* ---- reporter.c ------------------------------------------------------------------------------ */
 
 /* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
 int report_by_hand(void); /* the status that findings have the program end with; 0: its own */
@@ -238,7 +238,7 @@ void reporter_look(void);
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);
 
-/* ---- finish.c ----------------------------------------------------------------------------------------- */
+/* ---- finish.c -------------------------------------------------------------------------------- */
 
 /* The check at the end is made now, and not again; true: some are lost.  false also when it was made. */
 bool leave_check_early(void);

@@ -4,12 +4,12 @@
  *
  * A program may define three functions that the checker calls.  They are found where the program shows
  * them to libraries - defined in one, or linked with -rdynamic - as they are in a program that was built
- * without a sanitizer.  Options that have a meaning here are taken; of the others the report says that they are
- * not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime is in the process all of this
- * is its business.
+ * without a sanitizer.  Options that have a meaning here are taken; of the others the report says
+ * that they are not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime
+ * is in the process all of this is its business.
  *
- * __lsan_do_leak_check ends a program that has lost something, unless all of it is suppressed: who reads the rules
- * is asked for that, and where nobody answers it ends.
+ * __lsan_do_leak_check ends a program that has lost something, unless all of it is suppressed: who
+ * reads the rules is asked for that, and where nobody answers it ends.
  */
 #include "leave_priv.h"
 
@@ -24,7 +24,7 @@ extern const char *__lsan_default_suppressions(void) __attribute__((weak));
 
 static int exit_status = EXIT_STATUS; /* 0: with leaks it goes on */
 
-/* ---- the program's own options ------------------------------------------------------------------- */
+/* ---- the program's own options --------------------------------------------------------------- */
 
 struct setting {
     const char *key, *value;
@@ -112,7 +112,7 @@ static void note_text(enum text_kind kind, uint32_t piece, const char *at, size_
     section_end(&section);
 }
 
-/* ---- and its suppressions ---------------------------------------------------------------------------- */
+/* ---- and its suppressions -------------------------------------------------------------------- */
 
 /* In pieces; the last one is not full, so that a reader knows whether it has them all. */
 static void note_suppressions(const char *text)
@@ -130,7 +130,7 @@ static void note_suppressions(const char *text)
     }
 }
 
-/* ---- start ------------------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 void leave_start(void)
 {
@@ -149,7 +149,7 @@ void leave_start(void)
         image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
 }
 
-/* ---- checks ---------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 EXPORT void __lsan_do_leak_check(void);
 EXPORT void __lsan_do_leak_check(void)

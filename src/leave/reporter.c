@@ -31,7 +31,7 @@ struct start {
     bool failed;
 };
 
-/* ---- the reporter's process ----------------------------------------------------------------- */
+/* ---- the reporter's process ------------------------------------------------------------------ */
 
 static int become_reporter(void *argument)
 {
@@ -126,7 +126,7 @@ static bool start_reporter(struct start *s)
     return pid > 0 && !s->failed;
 }
 
-/* ---- by hand -------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static struct stat stderr_at_start;
 static bool stderr_known;

@@ -31,7 +31,7 @@ struct search {
     bool full;
 };
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void add(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
                 enum root_kind kind, uint32_t thread)
@@ -68,7 +68,7 @@ static void add_without_ours(struct search *s, const struct mapping *m, uintptr_
     add(s, m, start, end, kind, thread);
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* The living thread whose control block is the lowest in [start, end); NULL: none has it there. */
 static const struct standing *lowest(const struct world *w, uintptr_t start, uintptr_t end)
@@ -144,7 +144,7 @@ static void add_main_stack(struct search *s, const struct mapping *m)
     add_without_ours(s, m, from, m->end, ROOT_STACK, number);
 }
 
-/* ---- regions that the program has named ------------------------------------------------------------ */
+/* ---- regions that the program has named ------------------------------------------------------ */
 
 static bool is_named(const struct search *s, uint32_t region, const struct mapping *m)
 {
@@ -161,7 +161,7 @@ static void add_named(struct search *s, const struct mapping *m)
     }
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool is_device(const struct mapping *m)
 {
@@ -304,7 +304,7 @@ void roots_close_blocks(const struct roots *all)
                    all->closed[i].protection);
 }
 
-/* ---- what they hold --------------------------------------------------------------------------------- */
+/* ---- what they hold -------------------------------------------------------------------------- */
 
 struct reading {
     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at);
@@ -318,7 +318,10 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
         r->scan(r->about, (const uint64_t *)start, (end - start) / sizeof(uint64_t), start);
 }
 
-/* Of pages that were never touched nothing is read.  A file may have been cut short: what is unknown of it, neither. */
+/*
+ * Of pages that were never touched nothing is read.  A file may have been cut short: what is
+ * unknown of it, neither.
+ */
 static uint64_t read_touched(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
 {
     uint64_t skipped = end - start;

@@ -46,7 +46,7 @@ static struct {
 
 static _Alignas(64) char stack[STACK_BYTES], stack_between[BETWEEN_BYTES];
 
-/* ---- in the witness ----------------------------------------------------------------------------- */
+/* ---- in the witness -------------------------------------------------------------------------- */
 
 /* What has to be known of a program that ended without a word. */
 static void bear_witness(void)
@@ -92,9 +92,12 @@ static int be_witness(void *unused)
     os_exit_now(0);
 }
 
-/* ---- in between ----------------------------------------------------------------------------------- */
+/* ---- in between ------------------------------------------------------------------------------ */
 
-/* It stands apart before the program goes on: no lock, pipe or file of the program's is open in the witness. */
+/*
+ * It stands apart before the program goes on: no lock, pipe or file of the program's is open in the
+ * witness.
+ */
 static int between(void *unused)
 {
     (void)unused;
@@ -112,7 +115,7 @@ static int between(void *unused)
     os_exit_now(0);
 }
 
-/* ---- in the program --------------------------------------------------------------------------------- */
+/* ---- in the program -------------------------------------------------------------------------- */
 
 /* Room for the thread-local variables that the witness may touch: ours, and errno. */
 static bool make_storage(void)

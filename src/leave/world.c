@@ -59,7 +59,7 @@ static void on_signal(int signal, void *information, void *context)
     stand_still(round);
 }
 
-/* ---- who there is ------------------------------------------------------------------------------- */
+/* ---- who there is ---------------------------------------------------------------------------- */
 
 static void count_one(uint32_t tid, void *about)
 {
@@ -103,7 +103,7 @@ static int list_threads(struct world *w, const struct caller *caller)
     return os_each_thread(add_one, &f);
 }
 
-/* ---- stopping ----------------------------------------------------------------------------------- */
+/* ---- stopping -------------------------------------------------------------------------------- */
 
 static uint32_t unheard_of(const struct world *w)
 {

@@ -80,8 +80,8 @@ enum os_vigil os_keep_vigil(int signals, unsigned ms)
 #define FLAG_EXITING 4u /* the kernel's PF_EXITING */
 
 /*
- * "pid (name) state number ..": of a main thread that is over the kernel knows no memory, nor of one that is on
- * its way - which may take long, for it closes all files behind that.
+ * "pid (name) state number ..": of a main thread that is over the kernel knows no memory, nor of
+ * one that is on its way - which may take long, for it closes all files behind that.
  */
 static bool main_is_over(uint32_t pid)
 {

@@ -1,20 +1,22 @@
 /*
  * dispatch.c - every system call of a thread becomes a signal: Linux's syscall user dispatch.
  *
- * The kernel lets calls pass whose instruction lies in one range of addresses, and that is our library's code.
- * Every other call it undoes, and sends SIGSYS.  The handler does not make the call in the program's place: as
- * a handler it would make it with another mask, on another stack, and what the kernel gives back at its end is
- * lost.  It lets the thread go on at one of a few lines of ours, which make the call where the kernel lets it pass
- * and go on behind the program's own instruction:
+ * The kernel lets calls pass whose instruction lies in one range of addresses, and that is our
+ * library's code.  Every other call it undoes, and sends SIGSYS.  The handler does not make the
+ * call in the program's place: as a handler it would make it with another mask, on another stack,
+ * and what the kernel gives back at its end is lost.  It lets the thread go on at one of a few
+ * lines of ours, which make the call where the kernel lets it pass and go on behind the program's
+ * own instruction:
  *
  *      program             handler                 ours
  *      mov $0, %eax        rip = dispatch_call     syscall         <- the program's registers, stack, mask
  *      syscall             rsp = where rip and     mov (%rsp), %rcx   (rcx and r11 are the kernel's to spoil)
  *      ...  <----------    rsp are kept            mov 8(%rsp), %rsp; jmp *%rcx
  *
- * They are kept below the program's red zone.  What lies there is the frame of our own signal, which the kernel
- * reads when the handler returns: registers and, next to the red zone, those of vectors.  Of it siginfo alone is not
- * read, so that is where they are kept; on the program's stack itself when the frame is on an alternate one.
+ * They are kept below the program's red zone.  What lies there is the frame of our own signal,
+ * which the kernel reads when the handler returns: registers and, next to the red zone, those of
+ * vectors.  Of it siginfo alone is not read, so that is where they are kept; on the program's stack
+ * itself when the frame is on an alternate one.
  *
  * So calls that wait, are interrupted and begun anew, that change the mask or the stacks of signals, or that
  * never return are the kernel's business as ever.  What differs is where rip is kept for
@@ -23,11 +25,13 @@
  *      fork                         as above, in both; the child arms itself before it goes on
  *      rt_sigreturn                 rsp has to be what it is: nowhere, it goes on elsewhere
  *
- * A thread or process that begins has no dispatch, nor has one after an exec.  Who shares its parent's memory for
- * the time until an exec (vfork, posix_spawn) stays so; all others arm themselves.
+ * A thread or process that begins has no dispatch, nor has one after an exec.  Who shares its
+ * parent's memory for the time until an exec (vfork, posix_spawn) stays so; all others arm
+ * themselves.
  *
- * No selector is used (a byte by which a thread may switch this off for a moment, prctl(2)): it would be one more
- * thing to be right after siglongjmp, vfork and in threads without thread-local storage of their own.
+ * No selector is used (a byte by which a thread may switch this off for a moment, prctl(2)): it
+ * would be one more thing to be right after siglongjmp, vfork and in threads without thread-local
+ * storage of their own.
  */
 #include "os.h"
 #include "os_dispatch.h"
@@ -55,7 +59,7 @@ struct siginfo_of_call {
     uint32_t arch;
 };
 
-/* ---- the calls themselves ----------------------------------------------------------------------- */
+/* ---- the calls themselves -------------------------------------------------------------------- */
 
 /* What a child arms itself with. */
 __attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
@@ -174,7 +178,7 @@ __asm__(".type dispatch_call, @function\n"
 static_assert(DISPATCH_PLACES == 64, "as many lines");
 static_assert(offsetof(struct dispatch_kept, argument) == 16, "as the lines above have it");
 
-/* ---- arming --------------------------------------------------------------------------------------- */
+/* ---- arming ---------------------------------------------------------------------------------- */
 
 static int switch_dispatch(long how, uint64_t start, uint64_t bytes)
 {
@@ -244,7 +248,7 @@ bool os_is_dispatched(const void *info, bool *foreign)
     return i->code == SYS_USER_DISPATCH;
 }
 
-/* ---- in the handler ------------------------------------------------------------------------------- */
+/* ---- in the handler -------------------------------------------------------------------------- */
 
 void os_dispatch_call(const void *context, long *number, long argument[6])
 {

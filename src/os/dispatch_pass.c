@@ -1,9 +1,9 @@
 /*
  * dispatch_pass.c - how each dispatched call is made: where a thread goes on, and how its child does.
  *
- * Nobody may block SIGSYS in an armed thread: the kernel ends a process that cannot be told of a dispatched call.
- * So it is taken out of every mask on its way to the kernel.  The program's own memory stays as it is; it finds
- * out when it asks what is blocked.
+ * Nobody may block SIGSYS in an armed thread: the kernel ends a process that cannot be told of a
+ * dispatched call.  So it is taken out of every mask on its way to the kernel.  The program's own
+ * memory stays as it is; it finds out when it asks what is blocked.
  */
 #include "os_dispatch.h"
 #include "os_priv.h"
@@ -22,7 +22,7 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-/* ---- going on --------------------------------------------------------------------------------------- */
+/* ---- going on -------------------------------------------------------------------------------- */
 
 static greg_t *registers(void *context)
 {
@@ -100,7 +100,7 @@ bool os_dispatch_pass_apart(void *context)
     return go_on_in_table(context, false);
 }
 
-/* ---- forks and threads -------------------------------------------------------------------------------- */
+/* ---- forks and threads ----------------------------------------------------------------------- */
 
 bool os_dispatch_look(long at, void *out, size_t bytes)
 {
@@ -129,7 +129,7 @@ static bool pass_clone3(void *context, long arguments)
                                                      : go_on_at(context, dispatch_call);
 }
 
-/* ---- masks ------------------------------------------------------------------------------------------------ */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 void os_dispatch_let_in(void *context)
 {
@@ -184,7 +184,7 @@ static bool pass_action(void *context, long at)
     return true;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 bool os_dispatch_pass(void *context)
 {

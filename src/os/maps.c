@@ -137,7 +137,7 @@ uint64_t os_shared_segment_bytes(int id)
     return align_up(segment.shm_segsz, PAGE_BYTES);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_SWAPPED (1ull << 62)

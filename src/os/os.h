@@ -18,7 +18,7 @@
 
 #include "base.h"
 
-/* ---- features: what a kernel or libc may lack --------------------------------------------- */
+/* ---- features: what a kernel or libc may lack ------------------------------------------------ */
 
 enum os_feature {
 #define FEATURE(id, name) OS_##id,
@@ -41,7 +41,7 @@ bool os_sandboxed(void);
 /* Of a process that is not in it: the program's was, and is gone. */
 void os_leave_sandbox(void);
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 bool os_failed(const void *p); /* is what os_reserve and os_map returned an error? */
 
@@ -93,7 +93,7 @@ ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *place, void *instead)
 }
 
 
-/* ---- processes, time, waiting --------------------------------------------------------------- */
+/* ---- processes, time, waiting ---------------------------------------------------------------- */
 
 uint32_t os_pid(void);
 uint32_t os_ppid(void);
@@ -120,7 +120,10 @@ bool os_on_alternate_stack(void);
 /* Sleeps while *word == value, at most ns (0 = for ever); shared = across processes. */
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared);
 void os_wake(_Atomic uint32_t *word, bool shared);
-/* A mutex of one word, 0 at first: where base's locks are not for, as what it guards is told by no section. */
+/*
+ * A mutex of one word, 0 at first: where base's locks are not for, as what it guards is told by no
+ * section.
+ */
 void os_lock(_Atomic uint32_t *word);
 void os_unlock(_Atomic uint32_t *word);
 /* A full barrier in every thread of this process; false: not available, fence on each entry. */
@@ -135,7 +138,7 @@ uint32_t os_pid_namespace(void);    /* 0 = not known */
 void os_pids_are_foreign(bool foreign);
 _Noreturn void os_exit_now(int status);
 
-/* ---- files (start-up and the very end) ------------------------------------------------------ */
+/* ---- files (start-up and the very end) ------------------------------------------------------- */
 
 int os_open(const char *path, int flags, unsigned mode);
 int os_close(int fd);
@@ -194,8 +197,8 @@ uintptr_t os_break_start(void);
 uint64_t os_shared_segment_bytes(int id);
 
 /*
- * All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing.  Small, for it lies on the
- * stack, perhaps a handler's of 8 KiB.
+ * All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing.  Small, for
+ * it lies on the stack, perhaps a handler's of 8 KiB.
  */
 struct mappings {
     int fd;
@@ -226,7 +229,7 @@ long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 
-/* ---- a process beside the program (apart.c; start-up, and its own life) ------------------------ */
+/* ---- a process beside the program (apart.c; start-up, and its own life) ---------------------- */
 
 int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
 bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
@@ -244,7 +247,7 @@ enum os_vigil { OS_VIGIL_NOTHING, OS_VIGIL_GONE, OS_VIGIL_CALLED };
 enum os_vigil os_keep_vigil(int signals, unsigned ms);
 bool os_has_memory_of(uint32_t pid); /* false: it went on in a memory of its own, by exec */
 
-/* ---- counters (perf.c; when the program asks for some, and is in no sandbox) ------------------------- */
+/* ---- counters (perf.c; when the program asks for some, and is in no sandbox) ----------------- */
 
 struct perf_event_attr;
 
@@ -272,7 +275,7 @@ uint32_t os_processor_counters(void);
 /* Its name; false: it cannot be asked. */
 bool os_processor_name(char *buffer, size_t room);
 
-/* ---- threads and signals (the very end) ------------------------------------------------------- */
+/* ---- threads and signals (the very end) ------------------------------------------------------ */
 
 /* Calls visit with each name in a folder but those that begin with a dot; -errno: it cannot be read. */
 int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
@@ -312,12 +315,13 @@ bool os_is_default(const struct os_action *action);
 /* Sends a signal to one thread; `value` arrives in its siginfo, with SI_QUEUE. */
 int os_signal_thread(uint32_t tid, int signal, void *value);
 
-/* ---- every system call of a thread (dispatch.c) --------------------------------------------------------- */
+/* ---- every system call of a thread (dispatch.c) ---------------------------------------------- */
 
 /*
  * From now on each system call that the calling thread makes by an instruction outside of [start, start +
- * bytes) becomes a SIGSYS, whose handler gets it undone; so do those of its children that share what it stands
- * on (os_dispatch_pass).  `before`: what SIGSYS led to.  -errno: there is no such thing here; nothing has changed.
+ * bytes) becomes a SIGSYS, whose handler gets it undone; so do those of its children that share
+ * what it stands on (os_dispatch_pass).  `before`: what SIGSYS led to.  -errno: there is no such
+ * thing here; nothing has changed.
  */
 int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before);
 int os_dispatch_arm(void);    /* the calling thread, too */
@@ -335,7 +339,10 @@ bool os_is_dispatched(const void *info, bool *foreign);
 bool os_dispatch_pass(void *context);
 /* The same, without anything kept on the stack. */
 bool os_dispatch_pass_apart(void *context);
-/* The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it points to. */
+/*
+ * The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it
+ * points to.
+ */
 #define OS_DISPATCH_DATA 32u
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
 /* It has been made: its result. */

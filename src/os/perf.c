@@ -73,14 +73,14 @@ bool os_perf_paranoid(int64_t *level)
     return true;
 }
 
-/* ---- a word to another process ------------------------------------------------------------------ */
+/* ---- a word to another process --------------------------------------------------------------- */
 
 int os_pair(int ends[2])
 {
     return (int)CALL4(SYS_socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET: no SIGPIPE */ | O_CLOEXEC, 0, ends);
 }
 
-/* ---- clocks ----------------------------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns)
 {
@@ -113,7 +113,7 @@ int os_thread_wait_ns(uint32_t tid, uint64_t *ns)
     return text_parse_decimal(&s, &ran) && *s++ == ' ' && text_parse_decimal(&s, ns) ? 0 : -EINVAL;
 }
 
-/* ---- the processor ---------------------------------------------------------------------------- */
+/* ---- the processor --------------------------------------------------------------------------- */
 
 uint32_t os_processor_counters(void)
 {

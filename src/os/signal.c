@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct entry_of_folder {
     uint64_t inode, offset;
@@ -134,7 +134,7 @@ enum os_thread_state os_thread_state(uint32_t tid)
     return got <= 0 && !os_sandboxed() ? OS_THREAD_OVER : OS_THREAD_WAITS;
 }
 
-/* ---- signals ---------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 #define SA_RESTORER 0x04000000
 

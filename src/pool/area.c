@@ -19,7 +19,7 @@ static struct {
     uint32_t area_count;
 } mine;
 
-/* ---- claiming ------------------------------------------------------------------------------- */
+/* ---- claiming -------------------------------------------------------------------------------- */
 
 static bool try_claim(uint32_t index)
 {
@@ -69,7 +69,7 @@ static uint32_t area_claim_hard(void)
     return index;
 }
 
-/* ---- filling -------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 /* Makes the front of the current area, up to `bytes`, usable. */
 static bool ready_to(uint64_t bytes)
@@ -162,7 +162,7 @@ void area_room(uint64_t *bytes, uint64_t *used)
     *used = each ? *bytes - each + mine.used : 0; /* what those before have left is used by nobody */
 }
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 void areas_after_fork(void)
 {

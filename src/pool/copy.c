@@ -33,7 +33,7 @@ static struct {
     uint32_t retired_count;
 } copies = {.copying = LOCK_INIT(RANK_COPY), .retiring = LOCK_INIT(RANK_RETIRE)};
 
-/* ---- who sees what -------------------------------------------------------------------------- */
+/* ---- who sees what --------------------------------------------------------------------------- */
 
 static bool granted_is_live(const struct granted *g)
 {
@@ -82,7 +82,7 @@ struct lease *lease_grant(void)
     return NULL;
 }
 
-/* ---- superseded records --------------------------------------------------------------------- */
+/* ---- superseded records ---------------------------------------------------------------------- */
 
 static void let_go(const struct retired *r)
 {
@@ -135,7 +135,7 @@ void copies_sweep(void)
     sweep_retired();
 }
 
-/* ---- copying -------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 /* What the old segment says of itself may be of another slab by now: of one whose parent keeps nothing. */
 static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool inherited)
@@ -216,7 +216,7 @@ void fork_own(struct unit *head, uint32_t go)
     lock_drop(&copies.copying);
 }
 
-/* ---- beginnings ----------------------------------------------------------------------------- */
+/* ---- beginnings ------------------------------------------------------------------------------ */
 
 void copies_begin(uint32_t epoch)
 {

@@ -50,7 +50,7 @@ static struct depot_node *node_of(uint32_t id)
     return (struct depot_node *)segment_items(s) + depot_place_of(id);
 }
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static bool is_outer(uint32_t parent, uint64_t hash)
 {
@@ -87,7 +87,7 @@ static uint32_t find(const struct wanted *w)
     return 0;
 }
 
-/* ---- growing, under the lock ---------------------------------------------------------------------- */
+/* ---- growing, under the lock ----------------------------------------------------------------- */
 
 static void chunk_make(uint32_t number)
 {
@@ -148,7 +148,7 @@ static void grow(void)
     lock_drop(&depot.lock);
 }
 
-/* ---- adding --------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* A place for a node; 0: there is none. */
 static uint32_t place_take(void)
@@ -211,7 +211,7 @@ static uint32_t find_or_add(const struct wanted *w, uint32_t parent, bool may_gr
     return id ? id : add(w, parent, may_grow);
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static bool is_nearly_full(void)
 {

@@ -10,8 +10,8 @@
  * due: so each remembers in whose callback it came (prev of its note: its list has one direction), and
  * is taken out of the midst of a callback only by who left it there.
  *
- * What has become ready is told as one range.  What was told to be gone and is used again is told to the unit;
- * of too many such ranges together, with what lies between.
+ * What has become ready is told as one range.  What was told to be gone and is used again is told
+ * to the unit; of too many such ranges together, with what lies between.
  */
 #include "pool_priv.h"
 
@@ -31,7 +31,7 @@ static struct {
     struct heap_part again[AGAIN_MAX];
 } due = {.lock = LOCK_INIT(RANK_DUE)};
 
-/* ---- what goes ------------------------------------------------------------------------------------- */
+/* ---- what goes ------------------------------------------------------------------------------- */
 
 /* The thread that is in a callback, if this is one. */
 static uint32_t due_called_back(void)
@@ -93,7 +93,7 @@ void heap_due_put(const struct heap_due *d, bool released)
         units_put_back(d->head, d->units, released);
 }
 
-/* ---- what comes ------------------------------------------------------------------------------------ */
+/* ---- what comes ------------------------------------------------------------------------------ */
 
 void due_ready(uint64_t bytes)
 {

@@ -72,7 +72,7 @@ uint32_t fork_epoch(void)
     return forks.epoch;
 }
 
-/* ---- the parent's side ------------------------------------------------------------------------ */
+/* ---- the parent's side ----------------------------------------------------------------------- */
 
 bool fork_is_mine(void)
 {
@@ -229,7 +229,7 @@ void fork_pid(int32_t pid)
         wait_for_copy(l, (uint32_t)pid);
 }
 
-/* ---- the child's side ------------------------------------------------------------------------- */
+/* ---- the child's side ------------------------------------------------------------------------ */
 
 static void take_heap_along(void)
 {

@@ -1,5 +1,6 @@
 /*
- * fork.h - what is a parent's and what a child's (fork.c, copy.c, quiet.c), and who goes on alone (outlive.c).
+ * fork.h - what is a parent's and what a child's (fork.c, copy.c, quiet.c), and who goes on alone
+ * (outlive.c).
  *
  * Called as pool.h says.
  */

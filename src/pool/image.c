@@ -60,7 +60,7 @@ static uint32_t previous_image(void)
     return found;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------ */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static void read_command(struct image_header *h)
 {
@@ -169,7 +169,7 @@ void image_start(const struct image_request *request)
     run_ring();
 }
 
-/* ---- ending --------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void note_costs(struct image_header *h)
 {

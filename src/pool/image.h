@@ -10,7 +10,7 @@
 #include "os.h"
 #include "shadow.h"
 
-/* ---- the run file (run_file.c), our image in it (image.c, segment.c) --------------------------- */
+/* ---- the run file (run_file.c), our image in it (image.c, segment.c) ------------------------- */
 
 enum run_source { RUN_NONE, RUN_INHERITED, RUN_MADE };
 
@@ -75,7 +75,7 @@ void segment_vacate(struct segment *s);
 /* How much of the run file is this image's, and how much of that is in use; both 0 without one. */
 void segment_room(uint64_t *bytes, uint64_t *used);
 
-/* ---- stacks by number (depot.c), modules (modules.c) ------------------------------------------------ */
+/* ---- stacks by number (depot.c), modules (modules.c) ----------------------------------------- */
 
 /*
  * The id of a stack; 0: none, there was no room.  Frames are words as in depot_node.pc, innermost

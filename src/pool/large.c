@@ -32,7 +32,7 @@ static struct {
     uint64_t held_bytes; /* resident */
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
 
-/* ---- records -------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static bool more_records(void)
 {
@@ -95,7 +95,7 @@ struct large_record *large_record_copy(const struct unit *head, const struct lar
     return to;
 }
 
-/* ---- taking --------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 static void set_units(struct unit *head, uint64_t from, uint64_t to)
 {
@@ -138,7 +138,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     return (void *)unit_address(head);
 }
 
-/* ---- giving back ---------------------------------------------------------------------------- */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 static uint64_t resident_bytes(uint64_t units)
 {
@@ -246,7 +246,7 @@ bool large_resize(const struct found *f, uint64_t request)
     return true;
 }
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 void large_after_fork(bool trusted)
 {

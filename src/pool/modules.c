@@ -39,7 +39,7 @@ static struct {
     struct known known[MODULES_MAX];
 } modules = {.lock = LOCK_INIT(RANK_MODULES)};
 
-/* ---- the build-id ------------------------------------------------------------------------------- */
+/* ---- the build-id ---------------------------------------------------------------------------- */
 
 /* Walks one note segment for the GNU build-id. */
 static void read_notes(const char *at, size_t bytes, struct module_record *m)
@@ -74,7 +74,7 @@ static void read_build_id(uintptr_t bias, uintptr_t start, uintptr_t end, struct
             read_notes((const char *)(bias + ph[i].p_vaddr), ph[i].p_memsz, m);
 }
 
-/* ---- records -------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *s)
 {
@@ -134,7 +134,7 @@ static struct module_record *record_own(struct known *k)
     return k->record = m;
 }
 
-/* ---- loads and unloads ----------------------------------------------------------------------------- */
+/* ---- loads and unloads ----------------------------------------------------------------------- */
 
 static uint32_t find_loaded(const struct object *o)
 {

@@ -25,7 +25,7 @@
 #include "shadow.h"
 #include "thread_list.h"
 
-/* ---- geometry (size_class.c) ---------------------------------------------------------------- */
+/* ---- geometry (size_class.c) ----------------------------------------------------------------- */
 
 #define UNIT_BYTES (1ull << RTC_UNIT_SHIFT)
 #define HANDLER_CLASSES 4u /* slabs kept for allocations in signal handlers that interrupted us */
@@ -57,7 +57,7 @@ ALWAYS_INLINE uint32_t class_of(size_t request)
 /* The same for slots that are all aligned to `align` (a power of two). */
 uint32_t class_of_aligned(size_t request, size_t align);
 
-/* ---- the heap (space.c) --------------------------------------------------------------------- */
+/* ---- the heap (space.c) ---------------------------------------------------------------------- */
 
 /* unit.owner: kind in the top 16 bits, below it a pointer or a length. */
 enum unit_kind {
@@ -103,7 +103,7 @@ ALWAYS_INLINE uintptr_t unit_address(const struct unit *u)
     return heap.base + ((uintptr_t)(u - heap.unit) << RTC_UNIT_SHIFT);
 }
 
-/* ---- the critical section's word (quiet.c) -------------------------------------------------- */
+/* ---- the critical section's word (quiet.c) --------------------------------------------------- */
 
 /*
  * `epoch` is the current epoch, or 0 while nobody may write records: before start-up, while a fork
@@ -194,16 +194,17 @@ bool large_let_go(void);
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);
 
-/* ---- all blocks (each.c) ------------------------------------------------------------------------ */
+/* ---- all blocks (each.c) --------------------------------------------------------------------- */
 
 /*
- * Calls visit with each block's record, whatever its state, while nobody writes; `inherited`: also with those that
- * are an ancestor's.  Recorded ones are not among them.  false: visit said so, of the last one that it got.
+ * Calls visit with each block's record, whatever its state, while nobody writes; `inherited`: also
+ * with those that are an ancestor's.  Recorded ones are not among them.  false: visit said so, of
+ * the last one that it got.
  */
 bool each_block(bool inherited, bool (*visit)(void *about, const struct found *f, const struct block_record *b),
                 void *about);
 
-/* ---- blocks that the program makes itself (recorded.c) ----------------------------------------- */
+/* ---- blocks that the program makes itself (recorded.c) --------------------------------------- */
 
 struct recorded {
     struct block_record block; /* its size field is 0 */
@@ -225,8 +226,8 @@ ALWAYS_INLINE uint64_t recorded_start(const struct recorded *n)
 }
 
 /*
- * false: it lies in or around one that is in use, not within one block of the heap nor outside of it, or there
- * is no memory to note it.
+ * false: it lies in or around one that is in use, not within one block of the heap nor outside of
+ * it, or there is no memory to note it.
  */
 bool recorded_put(uint64_t start, uint64_t bytes, const struct block_birth *birth, uint32_t go);
 /* What is at an address, as it was before: PTR_START with a word that says LIVE: it is freed now. */
@@ -245,19 +246,22 @@ bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life);
 /* At most, of all; and is one live that this image has recorded?  Takes no lock. */
 uint32_t recorded_count(void);
 bool recorded_has_own(void);
-/* Those that are live, by address, while nobody writes; others that were end where the heap's block has gone. */
+/*
+ * Those that are live, by address, while nobody writes; others that were end where the heap's block
+ * has gone.
+ */
 void recorded_visit(void (*visit)(void *about, const struct recorded *n), void *about);
 bool recorded_is_inherited(const struct recorded *n);
 void recorded_after_fork(bool trusted);
 
-/* ---- redzones and fills (redzone.h) ----------------------------------------------------------- */
+/* ---- redzones and fills (redzone.h) ---------------------------------------------------------- */
 
 struct damage;
 
 /* Who is told of damage that is found when nobody asked: at eviction.  Once, before the heap is used. */
 void quarantine_tell(void (*visit)(const struct damage *));
 
-/* ---- quarantine (quarantine.c) ---------------------------------------------------------------- */
+/* ---- quarantine (quarantine.c) --------------------------------------------------------------- */
 
 /* The block's record has just become FREED by this thread; fills it and keeps it for a while. */
 void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request, uint32_t go);
@@ -267,7 +271,7 @@ void quarantine_drain(struct thread *t, uint32_t go);
 /* Bytes that wait, of some recent moment; takes no lock. */
 uint64_t quarantine_waiting(void);
 
-/* ---- address space (space.c) ------------------------------------------------------------------- */
+/* ---- address space (space.c) ----------------------------------------------------------------- */
 
 struct heap_setup {
     bool in_file;
@@ -283,7 +287,7 @@ void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
 bool heap_in_file(void);
 
-/* ---- units (units.c) --------------------------------------------------------------------------- */
+/* ---- units (units.c) ------------------------------------------------------------------------- */
 
 /* n units in a row, the first a multiple of align units; NULL: no memory.  *clean: all zero. */
 struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
@@ -295,13 +299,13 @@ uint64_t heap_ready(void); /* bytes from its beginning that are usable memory */
 /* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
-/* ---- what somebody has to be told of (due.c) ----------------------------------------------- */
+/* ---- what somebody has to be told of (due.c) ------------------------------------------------- */
 
 /*
  * Somebody wants to hear before pages go back to the kernel: handlers of ours (heap_watched), or others
- * who have changed code of heap_code (filled by core/notice.c).  Then they are kept out of use; the thread that
- * left them has AFTER_NOTICE, and behind its section it takes one after the other, tells of it, and
- * releases it.  Between taking and putting it back nobody else has it.
+ * who have changed code of heap_code (filled by core/notice.c).  Then they are kept out of use; the
+ * thread that left them has AFTER_NOTICE, and behind its section it takes one after the other,
+ * tells of it, and releases it.  Between taking and putting it back nobody else has it.
  */
 extern HIDDEN _Atomic bool heap_watched;
 struct heap_code {
@@ -326,7 +330,7 @@ struct heap_part {
 bool heap_grown(struct heap_part *part);
 void due_after_fork(bool trusted);
 
-/* ---- before start-up (bootstrap.c) ----------------------------------------------------------------- */
+/* ---- before start-up (bootstrap.c) ----------------------------------------------------------- */
 
 void *bootstrap_take(size_t request, size_t align);
 bool bootstrap_owns(const void *p);
@@ -334,7 +338,7 @@ bool bootstrap_owns(const void *p);
 void bootstrap_range(uintptr_t *start, uintptr_t *end);
 size_t bootstrap_request(const void *p);
 
-/* ---- knobs, written once before the heap is used ------------------------------------------------------ */
+/* ---- knobs, written once before the heap is used --------------------------------------------- */
 
 struct pool_knobs {
     uint64_t quarantine_bytes; /* per thread */
@@ -344,7 +348,7 @@ struct pool_knobs {
 
 extern HIDDEN struct pool_knobs pool_knobs;
 
-/* ---- the hot path ----------------------------------------------------------------------------------------- */
+/* ---- the hot path ---------------------------------------------------------------------------- */
 
 ALWAYS_INLINE struct found pool_find_hot(const void *p)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- slab.c and units.c: the private table ---------------------------------------------------- */
+/* ---- slab.c and units.c: the private table --------------------------------------------------- */
 
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -39,7 +39,7 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
     return unit_note + (u - heap.unit);
 }
 
-/* ---- units.c: free runs ------------------------------------------------------------------------- */
+/* ---- units.c: free runs ---------------------------------------------------------------------- */
 
 /* Of the free run whose first or last unit this is; 0: of none. */
 ALWAYS_INLINE uint64_t run_length(const struct unit *u)
@@ -48,13 +48,16 @@ ALWAYS_INLINE uint64_t run_length(const struct unit *u)
     return owner_kind(owner) == UNIT_FREE ? (uint64_t)(uintptr_t)owner_pointer(owner) : 0;
 }
 
-/* ---- space.c: called under units.c's lock, or where nobody else can be ------------------------- */
+/* ---- space.c: called under units.c's lock, or where nobody else can be ----------------------- */
 
-/* Makes the heap's first `units` memory that can be written, with their entries in the tables; false: cannot be. */
+/*
+ * Makes the heap's first `units` memory that can be written, with their entries in the tables;
+ * false: cannot be.
+ */
 bool space_make_ready(uint64_t units);
 uint64_t space_ready_bytes(void);
 
-/* ---- due.c: what somebody has to be told of (pool.h) ------------------------------------------- */
+/* ---- due.c: what somebody has to be told of (pool.h) ----------------------------------------- */
 
 ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
 {
@@ -88,12 +91,12 @@ void due_again(uint64_t from, uint64_t to);
 void large_keep(struct unit *head, bool released);
 void units_put_back(struct unit *first, uint64_t n, bool released);
 
-/* ---- image.c ------------------------------------------------------------------------------------ */
+/* ---- image.c --------------------------------------------------------------------------------- */
 
 uint32_t image_number(void);
 uint32_t image_pid(void); /* as others of the run may use it; 0: it means nothing to them */
 
-/* ---- area.c: called under segment.c's lock, or where nobody else can be ------------------------ */
+/* ---- area.c: called under segment.c's lock, or where nobody else can be ---------------------- */
 
 /* Claims the image's first area; returns the `bytes` behind its head.  NULL: none to be had. */
 void *area_begin(uint32_t bytes);
@@ -112,24 +115,24 @@ void areas_after_fork(void);
  * the parent's areas, so they are replaced by private copies. */
 void areas_privatise(void);
 
-/* ---- reclaim.c ---------------------------------------------------------------------------------- */
+/* ---- reclaim.c ------------------------------------------------------------------------------- */
 
 /* Takes areas back where images that are over crowd the table; with a launcher: waits for it. */
 void reclaim_if_crowded(void);
 void reclaim_all(void);
 
-/* ---- segment.c ---------------------------------------------------------------------------------- */
+/* ---- segment.c ------------------------------------------------------------------------------- */
 
 void segments_after_fork(void);
 
-/* ---- for outlive.c -------------------------------------------------------------------------------- */
+/* ---- for outlive.c --------------------------------------------------------------------------- */
 
 bool threads_outlive(void); /* true: none was in a critical section */
 void modules_outlive(void);
 void fork_outlive(void);
 bool area_renew(void); /* what is appended from now on goes into a new area; false: there is none */
 
-/* ---- quarantine.c ------------------------------------------------------------------------------- */
+/* ---- quarantine.c ---------------------------------------------------------------------------- */
 
 /* A large block leaves, with its pages as they are. */
 void quarantine_judge_large(struct unit *head, struct large_record *r);
@@ -139,7 +142,7 @@ bool large_is_filled(const struct unit *head);
 bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
                   struct damage *out);
 
-/* ---- lease.c ------------------------------------------------------------------------------------ */
+/* ---- lease.c --------------------------------------------------------------------------------- */
 
 /* Does the holder, or anybody who depends on it, still read its parent's records? */
 bool lease_needed(struct lease *l);
@@ -150,7 +153,7 @@ void leases_drop_unneeded(void);
 void leases_leave(uint32_t pid);
 
 
-/* ---- copy.c: for fork.c, find.c ----------------------------------------------------------------- */
+/* ---- copy.c: for fork.c, find.c -------------------------------------------------------------- */
 
 /* Are the head's records an ancestor's, who may have changed them since the fork? */
 bool fork_is_unsure(const struct unit *head);
@@ -162,12 +165,12 @@ struct lease *lease_grant(void);
 void copies_sweep(void);
 void copies_after_fork(void);
 
-/* ---- slab.c: for copy.c ------------------------------------------------------------------------- */
+/* ---- slab.c: for copy.c ---------------------------------------------------------------------- */
 
 /* A segment for the records of a slab, still to be published; NULL: no memory. */
 struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t epoch);
 
-/* ---- quiet.c: for fork.c ------------------------------------------------------------------------ */
+/* ---- quiet.c: for fork.c --------------------------------------------------------------------- */
 
 void quiet_start(uint32_t epoch);
 /* Stops writers; true when none was left inside. */
@@ -175,7 +178,7 @@ bool quiet_stop(void);
 void quiet_resume(uint32_t epoch);
 void quiet_after_fork(void);
 
-/* ---- fork.c: for the two above ------------------------------------------------------------------ */
+/* ---- fork.c: for the two above --------------------------------------------------------------- */
 
 bool fork_is_mine(void); /* does the calling thread make the fork that is under way? */
 /* Tells the child of that fork not to believe what it inherits; false: it is too late for that. */

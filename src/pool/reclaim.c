@@ -13,7 +13,7 @@
 #define CROWDED 28u         /* dead images in the table before a process takes back by itself */
 #define DEAD_MAX 256u
 
-/* ---- one area ------------------------------------------------------------------------------- */
+/* ---- one area -------------------------------------------------------------------------------- */
 
 /* Its own blocks in use; what it inherited is its parent's. */
 static void tally_block(uint64_t word, uint64_t bytes, struct run_tally *sum)
@@ -85,7 +85,7 @@ static void take_back(const struct dead *d)
     area_free(e);
 }
 
-/* ---- who is over ---------------------------------------------------------------------------- */
+/* ---- who is over ----------------------------------------------------------------------------- */
 
 /* Areas of images that are over, up to DEAD_MAX; returns how many. */
 static uint32_t find_dead(struct dead dead[DEAD_MAX])

@@ -2,13 +2,15 @@
  * recorded.c - blocks that the program makes itself, and has told us of.
  *
  * They lie anywhere: in blocks of the heap, in mappings, in data.  A tree by address (a treap: of a node and
- * those below it none has a higher priority, which is a hash of its address, so it is nowhere deep) leads from
- * any address to its block.  It lies in private memory, which the kernel copies at a fork; readers of the
- * run file get a copy of each block that this image has recorded, written with it.
+ * those below it none has a higher priority, which is a hash of its address, so it is nowhere deep)
+ * leads from any address to its block.  It lies in private memory, which the kernel copies at a
+ * fork; readers of the run file get a copy of each block that this image has recorded, written with
+ * it.
  *
- * One that was freed stays until its memory is recorded again, or FREED_MAX others were freed: so who frees it
- * again is told so.  A block of the heap in which there are some may be freed, and its memory be given out
- * anew, without a word about them; each knows in which life of it it began, and has ended when that has.
+ * One that was freed stays until its memory is recorded again, or FREED_MAX others were freed: so
+ * who frees it again is told so.  A block of the heap in which there are some may be freed, and its
+ * memory be given out anew, without a word about them; each knows in which life of it it began, and
+ * has ended when that has.
  */
 #include "pool_priv.h"
 
@@ -98,7 +100,7 @@ static struct recorded *at_address(uint64_t address)
     return n && address < end_of(n) ? n : NULL;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool is_live(const struct recorded *n)
 {
@@ -177,7 +179,7 @@ static void copy_put(struct recorded *n, const struct block_birth *birth)
     block_publish(&n->copy->block, birth);
 }
 
-/* ---- recording --------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 /* Nothing that is in use lies in these bytes; what is known of what was there is forgotten. */
 static bool make_room(uint64_t start, uint64_t end, uint32_t go)
@@ -220,7 +222,7 @@ bool recorded_put(uint64_t start, uint64_t bytes, const struct block_birth *birt
     return done;
 }
 
-/* ---- freeing ----------------------------------------------------------------------------------- */
+/* ---- freeing --------------------------------------------------------------------------------- */
 
 static void retire(struct recorded *n, uint32_t thread, uint32_t stack)
 {
@@ -278,7 +280,7 @@ uint64_t recorded_retire_all(uint64_t start, uint64_t end, uint32_t thread, uint
     return count;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life)
 {
@@ -366,7 +368,7 @@ bool recorded_is_inherited(const struct recorded *n)
     return !is_own(n);
 }
 
-/* ---- forks ------------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 void recorded_after_fork(bool trusted)
 {

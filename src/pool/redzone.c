@@ -48,7 +48,7 @@ static void tell_again(const void *block)
     atomic_store_explicit(told_place(block), 0, memory_order_relaxed);
 }
 
-/* ---- patterns ------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 /* How many bytes from the beginning are as they should be, in whole steps of 16. */
 static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
@@ -163,7 +163,7 @@ void redzone_move(void *slot, uint32_t class, uint64_t request)
     slack_repair(slot, size_class[class].slot_bytes, request);
 }
 
-/* ---- neighbours ----------------------------------------------------------------------------- */
+/* ---- neighbours ------------------------------------------------------------------------------ */
 
 struct neighbour {
     bool there;
@@ -205,7 +205,7 @@ static void tell_of(struct damage *out, enum error_damage where, const struct ne
     memcpy(out->found, span.first, bytes < sizeof out->found ? bytes : sizeof out->found);
 }
 
-/* ---- slabs ---------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
 /* Something in the slack of `mine` is changed; was it meant for the block to the right? */
 static void judge_slack(const struct found *f, const struct neighbour *mine, struct span span,
@@ -304,7 +304,7 @@ COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t requ
     return any;
 }
 
-/* ---- freed blocks --------------------------------------------------------------------------- */
+/* ---- freed blocks ---------------------------------------------------------------------------- */
 
 void fill_put(void *block, uint64_t request)
 {
@@ -375,7 +375,7 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
            fill_damage(block, request, word, stacks, out);
 }
 
-/* ---- the sweep ------------------------------------------------------------------------------ */
+/* ---- the sweep ------------------------------------------------------------------------------- */
 
 #define SETTLE_NS 100000000ull
 

@@ -79,7 +79,7 @@ void run_ring(void)
         os_wake(&run.header->doorbell, true);
 }
 
-/* ---- mapping -------------------------------------------------------------------------------- */
+/* ---- mapping --------------------------------------------------------------------------------- */
 
 static uint64_t window_for(uint64_t bytes)
 {
@@ -164,7 +164,7 @@ static int map_run(int fd)
     return err;
 }
 
-/* ---- handed down ---------------------------------------------------------------------------- */
+/* ---- handed down ----------------------------------------------------------------------------- */
 
 struct handed {
     uint64_t fd; /* UINT64_MAX: none */
@@ -209,7 +209,7 @@ static int open_handed(const char *env)
     return fd;
 }
 
-/* ---- made by hand --------------------------------------------------------------------------- */
+/* ---- made by hand ---------------------------------------------------------------------------- */
 
 static const char *variable(char *const *envp, const char *name)
 {

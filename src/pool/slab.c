@@ -26,7 +26,7 @@ struct central {
 static struct central central[SIZE_CLASSES];
 static struct unit *handler_slab[HANDLER_CLASSES];
 
-/* ---- slabs ---------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
 static void list_add(struct central *c, struct unit *head)
 {
@@ -167,7 +167,7 @@ static void slab_return(struct central *c, uint32_t class, void *slot)
     }
 }
 
-/* ---- bins ----------------------------------------------------------------------------------- */
+/* ---- bins ------------------------------------------------------------------------------------ */
 
 static uint32_t bin_limit(uint32_t class)
 {
@@ -259,7 +259,7 @@ void slab_drain(struct thread *t)
             flush(&t->bin[class], class, t->bin[class].count);
 }
 
-/* ---- handlers ------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /* A free one of 64 slots of a slab that handlers share; NULL: all are taken. */
 static void *take_of_word(uint32_t k, uint32_t w)
@@ -323,7 +323,7 @@ void slab_give_in_handler(uint32_t class, void *slot)
     __atomic_fetch_or(&note_of(head)->free[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
 }
 
-/* ---- start and forks ------------------------------------------------------------------------ */
+/* ---- start and forks ------------------------------------------------------------------------- */
 
 void slab_start(void)
 {

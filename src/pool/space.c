@@ -35,7 +35,7 @@ static struct {
     uint64_t tables_ready; /* units whose table entries are */
 } space;
 
-/* ---- start ---------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static int reserve_tables(uint64_t units)
 {
@@ -118,7 +118,7 @@ bool heap_in_file(void)
     return space.in_file;
 }
 
-/* ---- growth --------------------------------------------------------------------------------- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 static bool ready_tables(uint64_t units)
 {
@@ -202,7 +202,7 @@ uint64_t space_ready_bytes(void)
     return space.ready_bytes;
 }
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 /* The units that hold something; free runs are left out, clean or dirty. */
 static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)

@@ -29,7 +29,7 @@ static struct {
     uint64_t gone;          /* units, of those */
 } runs = {.lock = LOCK_INIT(RANK_UNITS)};
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static uint32_t list_of(uint64_t units)
 {
@@ -75,7 +75,7 @@ static void run_unlink(struct unit *first, uint64_t n)
         runs.dirty_bytes -= n << RTC_UNIT_SHIFT;
 }
 
-/* ---- taking --------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* From the beginning of a run to the first multiple of `align`. */
 ALWAYS_INLINE uint64_t skip_in(const struct unit *run, uint64_t align)
@@ -196,7 +196,7 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     return fits;
 }
 
-/* ---- giving --------------------------------------------------------------------------------- */
+/* ---- giving ---------------------------------------------------------------------------------- */
 
 /* Gives the pages back; the file's are kept, for it has a fixed size and they are paid for. */
 static bool clean_run(struct unit *first, uint64_t n)
@@ -248,7 +248,10 @@ ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, stru
     return CLEAN;
 }
 
-/* The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it - later. */
+/*
+ * The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it
+ * - later.
+ */
 ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool may_clean)
 {
     if (may_clean && dirty && runs.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
@@ -301,7 +304,7 @@ void units_put_back(struct unit *first, uint64_t n, bool released)
     lock_drop(&runs.lock);
 }
 
-/* ---- how much there is ---------------------------------------------------------------------- */
+/* ---- how much there is ----------------------------------------------------------------------- */
 
 uint64_t heap_ready(void)
 {
@@ -317,7 +320,7 @@ void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes)
     *free_bytes = atomic_load_explicit(&runs.units, memory_order_relaxed) << RTC_UNIT_SHIFT;
 }
 
-/* ---- forks ---------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 void units_after_fork(bool trusted)
 {

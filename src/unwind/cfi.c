@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct bytes {
     const uint8_t *at;
@@ -100,7 +100,7 @@ static uintptr_t take_pointer(struct bytes *b, uint8_t encoding, uintptr_t data)
     return (uintptr_t)v;
 }
 
-/* ---- entries ------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool is_inside(const struct object *o, const uint8_t *at)
 {
@@ -192,7 +192,7 @@ static bool read_fde(const uint8_t *at, const struct object *o, struct cfi *f)
     return !b.bad;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 #define TABLE_ENCODING (PE_DATAREL | 0x0b) /* what every linker writes: pairs of 32-bit offsets */
 
@@ -261,7 +261,7 @@ bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out)
     return is_inside(o, entry) && read_fde(entry, o, out) && holds(out, pc);
 }
 
-/* ---- the machine --------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 #define REMEMBER_MAX 3u /* compilers nest one deep; a handler's stack is small */
 

@@ -144,7 +144,7 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
     out->end = STACK_CUT;
 }
 
-/* ---- callers, and other threads' frames ---------------------------------------------------------- */
+/* ---- callers, and other threads' frames ------------------------------------------------------ */
 
 #define STEPS_MAX 4096u
 

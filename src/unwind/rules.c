@@ -160,7 +160,7 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer)
     return *restorer || (found && cfi_row(&f, place_of(key), row));
 }
 
-/* ---- keeping it -------------------------------------------------------------------------------- */
+/* ---- keeping it ------------------------------------------------------------------------------ */
 
 /* The same for a dropped key: it stays where it is. */
 static uint64_t hash(uint64_t key)
@@ -351,7 +351,7 @@ const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)
     return n ? &rules[n] : spare;
 }
 
-/* ---- beginning, dropping -------------------------------------------------------------------------- */
+/* ---- beginning, dropping --------------------------------------------------------------------- */
 
 static uint32_t rules_affordable(void)
 {

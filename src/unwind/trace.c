@@ -108,7 +108,7 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
     return s == STEP_COMPLEX || r->kind == RULE_SIGNAL ? NOT_SO : ARRIVED;
 }
 
-/* ---- 2. the rest, word by word ------------------------------------------------------------------ */
+/* ---- 2. the rest, word by word --------------------------------------------------------------- */
 
 ALWAYS_INLINE uint64_t slot_differs(const struct trace_frame *f)
 {
@@ -206,7 +206,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
     return f == OUTERMOST(t, u->old) ? &t->frame[1] : f;
 }
 
-/* ---- 3. frames that stand, though what is outside of them does not -------------------------------- */
+/* ---- 3. frames that stand, though what is outside of them does not --------------------------- */
 
 /*
  * Goes on from `last`, the outermost one: the frames from u.old to it become fresh ones.  They
@@ -238,7 +238,7 @@ ALWAYS_INLINE enum progress meet(struct update *u)
     return last > u->old ? ANEW : go_on_from(u, last);
 }
 
-/* ---- keeping it --------------------------------------------------------------------------------- */
+/* ---- keeping it ------------------------------------------------------------------------------ */
 
 /* The words, beside its return address, that a frame is left by. */
 static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f)
@@ -306,7 +306,7 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
     return ARRIVED;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /*
  * The innermost of the last stack's frames that may still stand.  How many have returned cannot be
@@ -388,7 +388,7 @@ static inline bool try_all(struct traces *all, struct trace *t, const struct ent
     return likely(try(all, t, at, may_grow) == ARRIVED) || try_anew(all, t, at, may_grow);
 }
 
-/* ---- the commonest case -------------------------------------------------------------------------- */
+/* ---- the commonest case ---------------------------------------------------------------------- */
 
 /* Do all words hold, seen from frame `f`, if it saves no rbp but as it did? */
 ALWAYS_INLINE bool all_hold(const struct trace *t, const struct trace_frame *f)
@@ -435,7 +435,7 @@ ALWAYS_INLINE bool bring_up(struct traces *all, struct trace *t, const struct en
     return true;
 }
 
-/* ---- which one --------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------- */
 
 #define STRANGERS 16u /* one of so many begins from another trace than the last */
 

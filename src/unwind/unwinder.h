@@ -12,8 +12,8 @@
  *
  * Nothing here allocates, waits or asks the kernel while a stack is taken, except that making a
  * new rule may let its table grow, and behind a signal that came on a stack of unknown end.  What
- * takes no `may_grow`, or takes it as false, is signal-safe.  Stack pointers and slots are addresses of this process; nothing is kept beyond the
- * rules and the traces.
+ * takes no `may_grow`, or takes it as false, is signal-safe.  Stack pointers and slots are
+ * addresses of this process; nothing is kept beyond the rules and the traces.
  */
 #ifndef UNWINDER_H
 #define UNWINDER_H
@@ -44,7 +44,7 @@ void unwind_forget(uint32_t number);
 /* In a forked child, before its first stack; `fresh`: numbers of objects mean nothing any more. */
 void unwind_after_fork(bool fresh);
 
-/* ---- stacks ------------------------------------------------------------------------------------ */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /*
  * One of this thread's traces, brought up to the call at `at`.  NULL: this stack cannot be kept (a
@@ -64,7 +64,7 @@ struct walk {
 /* The same stack without a trace. */
 void unwind_walk(const struct entry *at, struct walk *out, bool may_grow);
 
-/* ---- other threads, and callers further out ------------------------------------------------------ */
+/* ---- other threads, and callers further out -------------------------------------------------- */
 
 /* A frame as it will go on: its registers by DWARF's numbers (16: the pc). */
 #define CALLER_REGISTERS 17u

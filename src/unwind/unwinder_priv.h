@@ -5,7 +5,7 @@
 #include "regs_x86_64.h"
 #include "unwinder.h"
 
-/* ---- cfi.c ------------------------------------------------------------------------------------ */
+/* ---- cfi.c ----------------------------------------------------------------------------------- */
 
 /* One FDE with what it needs of its CIE. */
 struct cfi {
@@ -58,7 +58,7 @@ bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row);
  */
 #define BELOW_SP_BYTES 1024u
 
-/* ---- expression.c ------------------------------------------------------------------------------ */
+/* ---- expression.c ---------------------------------------------------------------------------- */
 
 /*
  * Evaluates a DWARF expression over the registers of a frame; `initial` (the CFA) is on its stack
@@ -67,7 +67,7 @@ bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row);
 bool expression_value(const struct column *c, const struct regs *r, uintptr_t initial,
                       uintptr_t high, uintptr_t *out);
 
-/* ---- rules.c ----------------------------------------------------------------------------------- */
+/* ---- rules.c --------------------------------------------------------------------------------- */
 
 /*
  * By address: the return address of a call, or with KEY_EXACT the address of an interrupted
@@ -137,7 +137,7 @@ ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
  * return of a signal handler? */
 bool rule_row(uint64_t key, struct row *row, bool *restorer);
 
-/* ---- stack.c: where stacks end ------------------------------------------------------------------- */
+/* ---- stack.c: where stacks end --------------------------------------------------------------- */
 
 struct stacks {
     uintptr_t main_high;
@@ -172,7 +172,7 @@ static inline bool stack_interrupted(uintptr_t sp, uintptr_t *high, bool *known)
     return *known || os_is_readable(sp);
 }
 
-/* ---- walk.c: one frame ------------------------------------------------------------------------------ */
+/* ---- walk.c: one frame ----------------------------------------------------------------------- */
 
 /* A frame: where its code goes on, its stack pointer, and where its rbp has been saved. */
 struct cursor {
@@ -261,7 +261,7 @@ static inline void walk_add(struct walk *out, uint64_t word, uintptr_t sp)
     out->word[out->count++] = word;
 }
 
-/* ---- registers.c ------------------------------------------------------------------------------------- */
+/* ---- registers.c ----------------------------------------------------------------------------- */
 
 /* The same stack with all registers, from our own frames on. */
 void walk_with_registers(const struct entry *at, struct walk *out);
