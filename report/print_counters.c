@@ -12,7 +12,8 @@
 void report_set_counters(struct report *r, const struct counter_row *rows, uint32_t count)
 {
     r->counters = must_have(calloc((size_t)count + 1, sizeof *rows));
-    memcpy(r->counters, rows, count * sizeof *rows);
+    if (count > 0)
+        memcpy(r->counters, rows, count * sizeof *rows);
     r->counter_count = count;
 }
 
