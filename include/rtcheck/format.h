@@ -1,7 +1,7 @@
 /*
  * format.h - THE contract between the checked process and everybody who reads what it left.
  *
- * A run file is one sparse file.  It holds a run: every process image (the root, forked children,
+ * A run file is one sparse file.  A copy that is kept ends behind its last data (run_header.kept_bytes).  It holds a run: every process image (the root, forked children,
  * exec'd programs) is numbered and owns whole areas of it, claimed one atomic step at a time.
  *
  *   offset 0                area_bytes            2*area_bytes
@@ -9,6 +9,7 @@
  *   | run_header            | area_head (4 KiB)   | area_head           |
  *   | area table            | image_header        | segment, segment .. |
  *   | lease table           | segment, segment .. |                     |
+ *   | unchecked table       |                     |                     |
  *                             first area of image    a further area of an image
  *
  * Inside an area segments follow each other without a gap, each with a 64-byte header that says
@@ -44,21 +45,23 @@
  * fields where this one has zeros, or segment kinds, which an older reader skips.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 6u
+#define RTC_VERSION_MINOR 7u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
 #define RTC_AREA_COUNT_MAX 16384u
 #define RTC_LEASE_COUNT 4096u
+#define RTC_UNCHECKED_COUNT 64u
 #define RTC_UNIT_SHIFT 16 /* slabs are made of units of 64 KiB; slab number = unit number */
 #define RTC_FILE_BYTES_MAX (1ull << 42)
 /*
- * Header and tables of every file that is read lie within these first 392 KiB, whatever the header
+ * Header and tables of every file that is read lie within these first 408 KiB, whatever the header
  * says: a reader can have them in memory before it knows whether to believe it.
  */
 #define RTC_RUN_HEAD_BYTES                                                    \
     (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
-     RTC_LEASE_COUNT * sizeof(struct lease))
+     RTC_LEASE_COUNT * sizeof(struct lease) +                                 \
+     RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record))
 
 /* ---- area 0: the run ------------------------------------------------------------------------- */
 
@@ -105,7 +108,11 @@ struct run_header {
     _Atomic uint32_t adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
     _Atomic uint32_t status_asked; /* by hand, from the reporter: what findings have the program end with; 0: its own */
     uint64_t told_offset; /* of a told_record, in area 0: when the run is over; 0 = none; minor version 6 */
-    uint64_t reserved[22];
+    uint64_t unchecked_offset; /* of unchecked_records, in area 0; 0 = none; minor version 7 */
+    uint32_t pool_dir_error; /* by hand: why (errno) no run file could be made in pool_dir or RTCHECK_POOL_DIR; 0; minor version 7 */
+    uint32_t pad1;
+    uint64_t kept_bytes; /* of a kept copy: the rest of the file, zeros, is not stored; 0 = all is stored; minor version 7 */
+    uint64_t reserved[19];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
 };
@@ -150,6 +157,28 @@ struct lease {
     uint32_t reserved;
 };
 
+/* Why a program that one of the run's started is not checked. */
+enum unchecked_reason {
+    UNCHECKED_NONE = 0,
+#define UNCHECKED(id, code, text) UNCHECKED_##id,
+#include "unchecked.def"
+#undef UNCHECKED
+    UNCHECKED_COUNT
+};
+
+#define UNCHECKED_WRITING UINT32_MAX /* unchecked_record.reason: the record is being written */
+
+/* unchecked_record.flags */
+#define UNCHECKED_INTERPRETER 1u /* the program is a script: the reason is its interpreter's */
+
+/* One program of which processes of the run started some that are not checked.  Records are never removed. */
+struct unchecked_record {
+    _Atomic uint32_t reason; /* enum unchecked_reason; published last; 0: free */
+    uint32_t flags;          /* UNCHECKED_* */
+    _Atomic uint64_t count;  /* how often; 0: each time the exec failed */
+    char path[240];          /* NUL-terminated; its end when it is longer */
+};
+
 /* ---- areas ----------------------------------------------------------------------------------- */
 
 #define RTC_AREA_HEAD_BYTES 4096u
@@ -185,7 +214,8 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define IMAGE_BY_HAND 0x80u
 #define IMAGE_WITNESSED 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
 #define IMAGE_HANDLER_STARVED 0x200u /* what is kept for handlers that interrupt us was used up; minor version 6 */
-#define IMAGE_NO_POINTER 0x400u /* the signal that ended it was sent, or its stack was full: nothing was read or written by a pointer */
+/* 0x400u: minor version 6, of no use to readers any more */
+#define IMAGE_OF_FREED 0x800u /* the address of the access that killed it was read from freed memory, as its fill shows; minor version 7 */
 
 /* image_header.checks: minor version 2; before it none was made */
 #define CHECK_MADE 0x01u     /* the field is there */
@@ -222,7 +252,7 @@ struct image_header {
     _Atomic uint64_t heap_bytes; /* how far the heap has grown */
     uint32_t first_thread; /* records of lower thread numbers were inherited */
     uint32_t first_depot_chunk; /* lower chunks are the parent's */
-    _Atomic uint64_t private_segments; /* segments that had to live outside the file */
+    _Atomic uint64_t private_segments; /* segments that the file had no room for */
     _Atomic uint64_t fork_count;
     _Atomic uint64_t slab_copies;      /* slabs copied because of a fork */
     _Atomic uint64_t handler_allocs;   /* served in a signal handler that interrupted us */
@@ -257,11 +287,14 @@ struct image_header {
     uint64_t leak_ns;         /* that it took; minor version 3 */
     uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
     uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
-    uint32_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4, as what follows */
+    uint16_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4, as what follows */
+    uint16_t threads_waiting; /* of those unheard, in a system call; minor version 7 */
     _Atomic uint32_t marks;       /* that this image has made: new_blocks of leaks are those since the last */
     _Atomic uint32_t leak_checks; /* that it made in mid-run */
     _Atomic uint32_t watcher;     /* pid of who will tell of this process when it is killed; 0, or WATCHER_DONE */
-    uint64_t reserved[1];
+    _Atomic uint32_t private_kinds; /* of private_segments: bit n = SEGMENT_*; minor version 7 */
+    _Atomic uint32_t
+        errors_unwritten; /* places with errors that the file had no room for; minor version 7 */
     char exe[1024];   /* path, NUL-terminated */
     char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
@@ -322,6 +355,7 @@ struct segment {
 static_assert(sizeof(struct run_header) <= RTC_AREA_TABLE_OFFSET, "on-file layout");
 static_assert(sizeof(struct area_entry) == 16, "on-file layout");
 static_assert(sizeof(struct lease) == 32, "on-file layout");
+static_assert(sizeof(struct unchecked_record) == 256, "on-file layout");
 static_assert(sizeof(struct area_head) == 32, "on-file layout");
 static_assert(sizeof(struct image_header) == 3520, "on-file layout");
 static_assert(sizeof(struct segment) == 64, "on-file layout");

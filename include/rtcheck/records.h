@@ -14,7 +14,9 @@
 /* ---- block records --------------------------------------------------------------------------- */
 
 /*
- * state:3 | family:3 | flags:2 | mark:8 | generation:6 | thread:18 | size:24   (low to high)
+ * state:3 | family:3 | flags:2 | mark:8 | generation:6 | thread:18 | size:18 | align:6   (low to high)
+ *
+ * align is 1 + the binary logarithm of the alignment that was asked for; 0 = none, or not known; minor version 7.
  *
  * malloc: word = (NEVER, gen); release fence; stacks; store-release word = (LIVE, gen+1, ...)
  * free:   compare-and-swap word LIVE -> FREED: the winner frees, a loser is the duplicate free
@@ -45,13 +47,15 @@ enum block_family {
 #define BLOCK_GEN_SHIFT 16
 #define BLOCK_THREAD_SHIFT 22
 #define BLOCK_SIZE_SHIFT 40
+#define BLOCK_ALIGN_SHIFT 58
 #define BLOCK_STATE_MASK 0x7u
 #define BLOCK_FAMILY_MASK 0x7u
 #define BLOCK_FLAGS_MASK 0x3u
 #define BLOCK_MARK_MASK 0xffu
 #define BLOCK_GEN_MASK 0x3fu
 #define BLOCK_THREAD_MASK 0x3ffffu
-#define BLOCK_SIZE_MASK 0xffffffu
+#define BLOCK_SIZE_MASK 0x3ffffu
+#define BLOCK_ALIGN_MASK 0x3fu
 
 #define BLOCK_FLAG_IN_HANDLER 1u /* allocated by a handler that interrupted us */
 #define BLOCK_FLAG_ROOT 2u /* no leak, whoever points to it: the loader's, or ignored by request */
@@ -73,7 +77,7 @@ struct large_record {
     uint64_t units;           /* how many it occupies */
     uint64_t epoch;           /* of two items for one unit the higher epoch counts */
     _Atomic uint64_t superseded; /* not 0: a newer copy exists; kept for a child that may read it */
-    uint64_t reserved;
+    uint64_t lead; /* bytes before the block in its first unit: the left redzone ends there; minor version 7 */
 };
 
 /* A block that the program has made itself, wherever.  word's size field is 0. */
@@ -118,8 +122,9 @@ enum stack_end {
 #define THREAD_CHUNK 64u
 
 struct thread_record {
-    _Atomic uint32_t tid; /* 0 while the place is unused */
-    uint32_t number;      /* as in block words */
+    _Atomic uint32_t
+        tid; /* 0: the place is unused, or holds the sum of threads whose records were used again */
+    uint32_t number; /* as in block words, where no other thread has it; 0: numbers ran out */
     _Atomic uint32_t gone;
     uint32_t pad;
     char name[16];
@@ -154,14 +159,16 @@ struct module_record {
 
 enum error_kind {
     ERROR_NONE = 0, /* being written */
-    ERROR_BAF = 1,  /* free of what no allocation gave */
-    ERROR_DUF = 2,  /* free of a block that is free */
-    ERROR_MAF = 3,  /* free of an address inside a block */
+    ERROR_BAF = 1,  /* free, or query, of what no allocation gave */
+    ERROR_DUF = 2,  /* free, or query, of a block that is free */
+    ERROR_MAF = 3,  /* free, or query, of an address inside a block */
     ERROR_MIS = 4,  /* freed by another family than made it, or with another size */
     ERROR_WUA = 5,  /* written where nothing is allocated; found afterwards */
     ERROR_OOM = 6,  /* more asked for than there is: a warning */
     ERROR_FOREIGN = 7, /* freed through us, and libc's: a note */
     ERROR_BUM = 8,  /* unmapped what is not mapped, or is in use by others: a warning; minor version 5 */
+    ERROR_RZE = 9,  /* realloc of a block with size 0: a warning; minor version 7, as what follows */
+    ERROR_BAL = 10, /* an alignment that is no power of two: a warning */
     ERROR_KIND_COUNT
 };
 
@@ -234,7 +241,9 @@ struct error_record {
     uint8_t found[ERROR_BYTES_FOUND]; /* wua: what is there, from the first damaged byte on */
     char region_path[104]; /* of the mapping, NUL-terminated; its end when it is longer */
     uint64_t region_bias;  /* module: address - bias = its offset */
-    uint64_t reserved[9];
+    uint64_t align;        /* bal, mis: the alignment that was given, 0 = none; minor version 7, as what follows */
+    uint64_t block_align;  /* that the block was asked for with, 0 = none, or not known */
+    uint64_t reserved[7];
 };
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
@@ -242,13 +251,20 @@ struct error_record {
 /* Was it asked, at the end, which blocks the program can still get at? */
 enum leak_check {
     LEAKS_NOT_ASKED = 0,
-    LEAKS_FOUND = 1,       /* yes: the groups are all there are */
-    LEAKS_NO_MEMORY = 2,   /* no: there was none for it */
-    LEAKS_SANDBOX = 3,     /* no: the process may not ask what it has mapped */
-    LEAKS_BUSY = 4,        /* no: a thread would not leave the allocator */
-    LEAKS_NO_PROC = 5,     /* no: no file of /proc could be opened */
+    LEAKS_FOUND = 1,     /* yes: the groups are all there are */
+    LEAKS_NO_MEMORY = 2, /* no: there was none for it */
+    LEAKS_SANDBOX = 3,   /* no: the process may not ask what it has mapped */
+    LEAKS_BUSY = 4,      /* no: a thread would not leave the allocator */
+    LEAKS_NO_PROC = 5,   /* no: no file of /proc could be opened */
+    LEAKS_CUT = 6,       /* yes, but the file had no room for all of the groups; minor version 7 */
     LEAKS_CHECK_COUNT
 };
+
+/* Was the search done?  What it found may be cut. */
+static inline int leaks_were_sought(uint32_t check)
+{
+    return check == LEAKS_FOUND || check == LEAKS_CUT;
+}
 
 /* How the program can still get at a block. */
 enum reach {
@@ -344,7 +360,9 @@ struct leak_check_record {
     uint64_t ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;
-    uint64_t reserved[4];
+    uint32_t threads_waiting; /* of those unheard, in a system call; minor version 7 */
+    uint32_t reserved0;
+    uint64_t reserved[3];
 };
 
 /* ---- mappings -------------------------------------------------------------------------------- */
@@ -556,6 +574,6 @@ static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
 static_assert(sizeof(struct cost_record) == 2368, "on-file layout");
 static_assert(sizeof(struct told_counter) == 416, "on-file layout");
 static_assert(sizeof(struct told_record) == 13568, "on-file layout");
-static_assert(BLOCK_SIZE_SHIFT + 24 == 64, "the word's fields fill it");
+static_assert(BLOCK_SIZE_SHIFT + 18 == BLOCK_ALIGN_SHIFT && BLOCK_ALIGN_SHIFT + 6 == 64, "the word's fields fill it");
 
 #endif
