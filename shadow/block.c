@@ -50,7 +50,7 @@ static void write_life(struct block_record *b, uint64_t generation, const struct
     uint64_t word = (uint64_t)BLOCK_LIVE | SHIFTED(birth->family, FAMILY) |
                     SHIFTED(birth->flags, FLAGS) | SHIFTED(birth->mark, MARK) |
                     SHIFTED(generation + 1, GEN) | SHIFTED(birth->thread, THREAD) |
-                    SHIFTED(birth->size, SIZE);
+                    (uint64_t)birth->size << BLOCK_SIZE_SHIFT;
     atomic_store_explicit(&b->word, word, memory_order_release); /* pairs with block_read */
 }
 

@@ -8,8 +8,10 @@
 
 static bool shape_is_sane(const struct run_shape *shape)
 {
-    uint64_t tables = RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry) +
-                      (uint64_t)RTC_LEASE_COUNT * sizeof(struct lease);
+    uint64_t tables = RTC_AREA_TABLE_OFFSET +
+                      (uint64_t)shape->area_count * sizeof(struct area_entry) +
+                      (uint64_t)RTC_LEASE_COUNT * sizeof(struct lease) +
+                      (uint64_t)RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record);
     return is_pow2(shape->area_bytes) && shape->area_bytes <= RTC_FILE_BYTES_MAX &&
            shape->heap_bytes <= RTC_FILE_BYTES_MAX && shape->area_count >= 2 &&
            shape->area_count <= RTC_AREA_COUNT_MAX && tables <= shape->area_bytes &&
@@ -46,6 +48,7 @@ int run_header_init(struct run_header *run, const struct run_shape *shape)
     run->area_table_offset = RTC_AREA_TABLE_OFFSET;
     run->lease_table_offset =
         RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry);
+    run->unchecked_offset = run_leases_end(run);
     run->heap_bytes = align_up(shape->heap_bytes, 4096);
     run->heap_offset = shape->heap_bytes ? shape->area_bytes * shape->area_count : 0;
     run->start_ns = shape->start_ns;

@@ -191,6 +191,8 @@ bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct r
     if (!number)
         return false;
     const struct reach_slab *slab = h->slab + (number - 1);
+    if (address < slab->start) /* the left redzone of a large block */
+        return false;
     uint64_t in_slab = address - slab->start;
     uint64_t slot = slab->slot_bytes ? (in_slab >> 4) * slab->magic >> 32 : 0;
     if (slot >= slab->slots)
@@ -295,6 +297,14 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
         reach_read(r, words, count, where);
     else
         reach_apart_read(r, words, count, where);
+    reach_locate_all(r);
+    reach_flood(r);
+}
+
+void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread)
+{
+    r->root = thread;
+    reach_enter(r, value, (uint64_t)number << 3 | WITNESS_REGISTER);
     reach_locate_all(r);
     reach_flood(r);
 }

@@ -32,12 +32,26 @@ struct run_shape {
 /* Fills *run (zeroed memory at the start of a new file), the magic last.  -EINVAL: shape is off. */
 int run_header_init(struct run_header *run, const struct run_shape *shape);
 
-/* Where the tables of a good run end, in area 0: what lies behind is the launcher's. */
-static inline uint64_t run_tables_end(const struct run_header *run)
+/* Where the area and lease tables of a good run end, in area 0. */
+static inline uint64_t run_leases_end(const struct run_header *run)
 {
     uint64_t areas = run->area_table_offset + run->area_count * sizeof(struct area_entry);
     uint64_t leases = run->lease_table_offset + run->lease_count * sizeof(struct lease);
     return areas > leases ? areas : leases;
+}
+
+/* Where all tables of a good run end, in area 0: what lies behind is the launcher's. */
+static inline uint64_t run_tables_end(const struct run_header *run)
+{
+    return run->unchecked_offset
+               ? run->unchecked_offset + RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record)
+               : run_leases_end(run);
+}
+
+/* RTC_UNCHECKED_COUNT of them; not in a run without (unchecked_offset is 0). */
+static inline struct unchecked_record *run_unchecked(const struct run_header *run)
+{
+    return (struct unchecked_record *)(uintptr_t)((const char *)run + run->unchecked_offset);
 }
 
 /* The place of an operation that took so many ticks in cost_record's tables, and the least that is there. */
@@ -131,7 +145,23 @@ static inline uint32_t word_thread(uint64_t word)
 
 static inline uint32_t word_size(uint64_t word)
 {
-    return (uint32_t)(word >> BLOCK_SIZE_SHIFT);
+    return (uint32_t)(word >> BLOCK_SIZE_SHIFT) & BLOCK_SIZE_MASK;
+}
+
+/* 1 + the binary logarithm of an alignment; 0: none was asked for. */
+static inline uint32_t word_align(uint64_t word)
+{
+    return (uint32_t)(word >> BLOCK_ALIGN_SHIFT);
+}
+
+static inline uint32_t align_code(uint64_t align)
+{
+    return is_pow2(align) ? log2_floor(align) + 1 : 0;
+}
+
+static inline uint64_t align_of_code(uint32_t code)
+{
+    return code ? 1ull << (code - 1) : 0;
 }
 
 /* What a new block is, for block_publish. */
@@ -141,6 +171,7 @@ struct block_birth {
     uint32_t mark;
     uint32_t thread;
     uint32_t size;  /* bytes asked for; 0 for large blocks, which keep it in their record */
+                    /* | align_code of the alignment << BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT */
     uint32_t stack; /* depot id */
 };
 
@@ -322,6 +353,8 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
  * read where the blocks are.
  */
 void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at, uint32_t root);
+/* The same of a register of a thread that is in use; DWARF's numbers and WITNESS_VECTOR, as below. */
+void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);
 /* Behind the last root, in this order: pointers to the inside; registers; what is left. */
 void reach_inside(struct reach_scan *r);
 void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);

@@ -47,6 +47,11 @@ static bool verify_tables(const struct run_header *run, struct verify_error *err
     if (!tables_apart(run))
         return fail(err, "area and lease table overlap",
                     offsetof(struct run_header, lease_table_offset));
+    if (run->unchecked_offset != 0 && (run->unchecked_offset < run_leases_end(run) ||
+                                       !table_fits(run->unchecked_offset, RTC_UNCHECKED_COUNT,
+                                                   sizeof(struct unchecked_record), limit)))
+        return fail(err, "unchecked table outside its place",
+                    offsetof(struct run_header, unchecked_offset));
     return true;
 }
 
@@ -88,6 +93,10 @@ static bool verify_entries(const struct run_header *run, struct verify_error *er
         if (atomic_load_explicit(&leases[i].state, memory_order_relaxed) > LEASE_LEFT)
             return fail(err, "lease in an unknown state",
                         run->lease_table_offset + i * sizeof leases[0]);
+    for (uint32_t i = 0; run->unchecked_offset && i < RTC_UNCHECKED_COUNT; i++)
+        if (run_unchecked(run)[i].path[sizeof run_unchecked(run)[i].path - 1])
+            return fail(err, "path of an unchecked program has no end",
+                        run->unchecked_offset + i * sizeof run_unchecked(run)[i]);
     return true;
 }
 
@@ -113,6 +122,8 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "areas do not fit the file", offsetof(struct run_header, area_bytes));
     if (run->mode != RUN_BY_LAUNCHER && run->mode != RUN_BY_HAND)
         return fail(err, "unknown mode", offsetof(struct run_header, mode));
+    if (run->kept_bytes > run->file_bytes)
+        return fail(err, "more kept than there was", offsetof(struct run_header, kept_bytes));
     if (!is_text(run->host, sizeof run->host))
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))

@@ -58,10 +58,10 @@ static bool block_is_good(const struct look *l, const struct segment *s, uint32_
 static bool large_fits(const struct large_record *r)
 {
     uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed);
-    uint64_t end;
+    uint64_t end, bytes;
 
     return checked_add(r->unit, r->units, &end) && end <= UNIT_LIMIT &&
-           request < r->units << RTC_UNIT_SHIFT;
+           checked_add(r->lead, request, &bytes) && bytes < r->units << RTC_UNIT_SHIFT;
 }
 
 static bool large_is_good(const struct look *l, const struct segment *s, uint32_t i)
