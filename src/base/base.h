@@ -112,6 +112,21 @@ struct cost_watch {
     struct cost_usage before;
 };
 
+#define HELPER_STACK_BYTES 65536u
+
+/* Of a thread that has left the program's stack for its helper stack; lies on the former. */
+struct helper_use {
+    uintptr_t sp;  /* to which it will come back */
+    uint64_t mask; /* of signals that were blocked */
+    bool blocks;   /* more are, now */
+};
+
+/* Rare work is done here, with signals blocked (os/helper_stack.c). */
+struct helper_stack {
+    alignas(16) char room[HELPER_STACK_BYTES];
+    struct helper_use *use; /* NULL: it is free */
+};
+
 #define LOCKS_HELD_MAX 8u
 struct lock;
 
@@ -123,6 +138,8 @@ struct thread {
      */
     _Atomic uintptr_t crit;
     struct thread_record *record; /* its counters, in the run file */
+    uint32_t record_place;        /* thread_records.c */
+    bool keep_record;             /* an error or the program refers to it: it is not used again */
     int32_t cost_left;      /* operations until one is timed; below 0: this one is to be */
     uint32_t cost_weight;   /* for how many that stands; 0: the thread is new */
     bool timed;             /* an operation is being timed */
@@ -135,6 +152,7 @@ struct thread {
     uint32_t locks;         /* how many it holds */
     struct lock *held[LOCKS_HELD_MAX];
     uint32_t lease_plus_1;  /* of the fork this thread is making */
+    uint32_t lease_epoch;
     bool limbo;             /* the struct shared by threads past their end: locked by the user */
     uint8_t after;          /* AFTER_*: what is to be done behind the section */
     uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
@@ -152,6 +170,8 @@ struct thread {
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
     struct traces traces;
+    struct helper_stack
+        helper; /* below it lie hints: what overflows it overwrites nothing that counts */
 };
 
 /* maps_inside of the struct of threads past their end: not where, but how many there are. */
@@ -250,6 +270,12 @@ ALWAYS_INLINE uint32_t lock_name(const struct thread *t)
 }
 
 #define LOCK_INIT(r) {0, (r)}
+
+/*
+ * Calls wait(about), which may sleep, with the stack and the signal mask that the program's
+ * handlers may run with; NULL before start-up.
+ */
+extern HIDDEN bool (*lock_waits_by)(bool (*wait)(void *), void *about);
 
 void lock_take(struct lock *l);
 bool lock_try(struct lock *l); /* false: somebody has it */

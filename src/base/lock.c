@@ -91,15 +91,30 @@ static bool try(struct lock *l, uint32_t name)
                                                    memory_order_relaxed); /* pairs with the exchange in lock_drop */
 }
 
+struct sleep {
+    struct lock *l;
+    uint32_t seen;
+    const struct timespec *most;
+};
+
+static bool sleep(void *about)
+{
+    const struct sleep *s = about;
+    return futex(&s->l->word, FUTEX_WAIT_PRIVATE, s->seen, s->most) != -ETIMEDOUT;
+}
+
+bool (*lock_waits_by)(bool (*wait)(void *), void *about);
+
 /* Once more, or sleeps until that is worth it; false: it slept as long as it may. */
-static bool try_later(struct lock *l, const struct timespec *most)
+static COLD bool try_later(struct lock *l, const struct timespec *most)
 {
     uint32_t seen = atomic_load_explicit(&l->word, memory_order_relaxed);
     if (!seen || (!(seen & LOCK_AWAITED) &&
                   !atomic_compare_exchange_strong_explicit(&l->word, &seen, seen | LOCK_AWAITED, memory_order_relaxed,
                                                            memory_order_relaxed)))
         return true;
-    return futex(&l->word, FUTEX_WAIT_PRIVATE, seen | LOCK_AWAITED, most) != -ETIMEDOUT;
+    struct sleep s = {l, seen | LOCK_AWAITED, most};
+    return lock_waits_by ? lock_waits_by(sleep, &s) : sleep(&s);
 }
 
 /* most: NULL, or how long one wait may be; false: it was as long, and somebody has it still. */

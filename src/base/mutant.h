@@ -20,6 +20,7 @@ enum mutant {
     MUTANT_NO_SWEEP,   /* the look at all blocks at the end */
     MUTANT_NO_OOM,     /* no memory */
     MUTANT_NO_REGION,  /* what an address is that is no block's */
+    MUTANT_NO_DOUBT, /* in a forked child: did its parent trust what it inherited? (tests/stress) */
     MUTANT_NO_RECHECK, /* of a moment of all counters: was anybody counting meanwhile? (tests/counters) */
 };
 #define MUTANT_NAMED_(name) MUTANT_##name

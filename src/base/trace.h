@@ -90,6 +90,7 @@ struct traces {
     uint32_t recent_mask;
     uint32_t recent_lost; /* ids that the depot had and `recent` no more, since that grew */
     uint32_t recent_next; /* whose way is taken */
+    bool lacks_rule;      /* why trace_update returned none */
     uint16_t mark[TRACES];        /* of the call that came to each of them last */
     uint8_t by_mark[TRACE_MARKS]; /* the trace that it came to; < TRACES */
     struct trace trace[TRACES];

@@ -71,6 +71,11 @@ uint32_t os_uid(void)
     return (uint32_t)CALL0(SYS_geteuid);
 }
 
+uint32_t os_gid(void)
+{
+    return (uint32_t)CALL0(SYS_getegid);
+}
+
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts = {0, 0};
@@ -242,6 +247,20 @@ int os_open(const char *path, int flags, unsigned mode)
     return (int)CALL4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
 }
 
+int os_open_at(int folder, const char *path, int flags)
+{
+    return (int)CALL4(SYS_openat, folder, path, flags | O_CLOEXEC, 0);
+}
+
+/* Opened: access(2) goes by the real ids, and faccessat2 is newer than the kernels that we run on. */
+bool os_can_read(const char *path)
+{
+    int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
+    if (fd >= 0)
+        os_close(fd);
+    return fd >= 0;
+}
+
 int os_close(int fd)
 {
     return (int)CALL1(SYS_close, fd);
@@ -275,6 +294,16 @@ int os_rename(const char *from, const char *to)
 long os_read(int fd, void *buffer, size_t bytes)
 {
     return CALL3(SYS_read, fd, buffer, bytes);
+}
+
+long os_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset)
+{
+    return CALL4(SYS_pwrite64, fd, buffer, bytes, offset);
+}
+
+long os_read_at(int fd, void *buffer, size_t bytes, uint64_t at)
+{
+    return CALL4(SYS_pread64, fd, buffer, bytes, at);
 }
 
 long os_write(int fd, const void *buffer, size_t bytes)

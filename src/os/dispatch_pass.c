@@ -104,12 +104,7 @@ bool os_dispatch_pass_apart(void *context)
 
 bool os_dispatch_look(long at, void *out, size_t bytes)
 {
-    if (!at)
-        return false;
-    long got = os_read_memory((uintptr_t)at, out, bytes);
-    if (got < 0 && got != -EFAULT) /* nobody may look so: where the kernel fails the call we fault */
-        memcpy(out, (const void *)at, bytes);
-    return got != -EFAULT && (got < 0 || got == (long)bytes);
+    return at && os_copy(out, (const void *)at, bytes) == bytes;
 }
 
 static bool pass_clone(void *context, uint64_t flags, bool has_stack)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -91,7 +92,7 @@ void os_mappings_close(struct mappings *all)
     os_close(all->fd);
 }
 
-int os_mapping_of(uintptr_t at, struct mapping *m)
+static int mapping_of(uintptr_t at, struct mapping *m)
 {
     struct mappings all;
     int found = os_mappings_open(&all);
@@ -101,6 +102,72 @@ int os_mapping_of(uintptr_t at, struct mapping *m)
         found = at < m->end;
     os_mappings_close(&all);
     return found;
+}
+
+struct question {
+    uintptr_t at;
+    struct mapping *m;
+    int found;
+};
+
+static void answer(void *about)
+{
+    struct question *q = about;
+    q->found = mapping_of(q->at, q->m);
+}
+
+int os_mapping_of(uintptr_t at, struct mapping *m)
+{
+    struct question q = {.at = at, .m = m};
+    helper_call(answer, &q);
+    return q.found;
+}
+
+static bool ends_with(const char *s, size_t bytes, const char *end)
+{
+    size_t n = text_length(end);
+    return bytes >= n && memcmp(s + bytes - n, end, n) == 0;
+}
+
+/* The kernel's name for one mapping: unlike a line of maps it is neither escaped nor cut. */
+static size_t read_map_file(const struct mapping *m, char *path, size_t room)
+{
+    char link[64];
+    struct text t = text_begin(link, sizeof link);
+    text_put(&t, "/proc/self/map_files/");
+    text_hex(&t, m->start);
+    text_put(&t, "-");
+    text_hex(&t, m->end);
+    text_end(&t);
+    long n = os_read_link(link, path, room - 1);
+    return n > 0 && (size_t)n < room - 1 ? (size_t)n : 0;
+}
+
+static size_t copy_path(const struct mapping *m, char *path, size_t room)
+{
+    size_t n = text_length(m->path);
+    if (n >= sizeof m->path - 1 || n >= room) /* only its end may be known */
+        return 0;
+    memcpy(path, m->path, n);
+    return n;
+}
+
+#define DELETED " (deleted)" /* the kernel appends it where the directory entry is gone */
+
+size_t os_mapped_file(uintptr_t at, char *path, size_t room)
+{
+    struct mapping m;
+    if (os_mapping_of(at, &m) != 1)
+        return 0;
+    size_t n = read_map_file(&m, path, room);
+    if (n == 0)
+        n = copy_path(&m, path, room);
+    if (n == 0 || path[0] != '/')
+        return 0;
+    if (ends_with(path, n, DELETED))
+        n -= sizeof DELETED - 1;
+    path[n] = '\0';
+    return n;
 }
 
 /* Of memory that is not mapped it speaks first, and does nothing else that one could notice. */

@@ -9,6 +9,7 @@
 #include "os_priv.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -121,12 +122,29 @@ int os_populate(void *at, size_t bytes)
     return err;
 }
 
+/*
+ * FUTEX_WAIT reads the word before it does anything else, and returns EFAULT if it cannot.  The value is compared with
+ * one that a word hardly ever has; where it has, the wait ends at once.  The call is one that a sandbox for an
+ * allocator allows.
+ */
 bool os_is_readable(uintptr_t at)
 {
-    if (at >> 47) /* not a program's */
-        return false;
-    return !os_has(OS_POPULATE) || /* from the same kernel on */
-           advise((void *)align_down(at, PAGE_BYTES), PAGE_BYTES, MADV_POPULATE_READ) == 0;
+    static const struct timespec no_time = {0, 0};
+    return CALL4(SYS_futex, align_down(at, sizeof(uint32_t)), FUTEX_WAIT_PRIVATE, 0x5ec7104eu,
+                 &no_time) != -EFAULT;
+}
+
+size_t os_copy(void *to, const void *from, size_t bytes)
+{
+    uintptr_t at = (uintptr_t)from;
+    size_t done = 0;
+    while (done < bytes && os_is_readable(at + done)) {
+        size_t page = PAGE_BYTES - (at + done) % PAGE_BYTES,
+               n = bytes - done < page ? bytes - done : page;
+        memcpy((char *)to + done, (const char *)from + done, n);
+        done += n;
+    }
+    return done;
 }
 
 int os_release(void *at, size_t bytes)
@@ -155,6 +173,12 @@ void os_huge(void *at, size_t bytes)
 {
     if (os_has(OS_HUGEPAGE) && advise(at, bytes, MADV_HUGEPAGE) == -EINVAL)
         os_lack(OS_HUGEPAGE);
+}
+
+void os_no_huge(void *at, size_t bytes)
+{
+    if (os_has(OS_HUGEPAGE))
+        advise(at, bytes, MADV_NOHUGEPAGE); /* EINVAL: the kernel has none */
 }
 
 void os_dont_dump(void *at, size_t bytes)

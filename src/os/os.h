@@ -71,13 +71,20 @@ int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
  * program.  The range must be writable.
  */
 int os_populate(void *at, size_t bytes);
-/* Can the page around an address be read?  Kernels before 5.14 do not say: yes. */
+/* Is the page around an address readable?  Also for addresses that no page can have. */
 bool os_is_readable(uintptr_t at);
+/*
+ * Copies memory of the program that may not be readable; returns how many bytes, fewer at the first page that is not.
+ * `to` may not overlap.
+ */
+size_t os_copy(void *to, const void *from, size_t bytes);
 int os_release(void *at, size_t bytes);      /* private memory: back to zero pages */
 /* Is this function of libc's code just this system call, as it was built? */
 bool os_is_plain_call(const void *function, uint32_t number);
 int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
+/* The kernel may, or must not, back private memory with huge pages. */
 void os_huge(void *at, size_t bytes);
+void os_no_huge(void *at, size_t bytes);
 void os_dont_dump(void *at, size_t bytes);
 int os_wipe_on_fork(void *at, size_t bytes);
 /*
@@ -92,13 +99,33 @@ ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *place, void *instead)
     return likely(page) ? page : os_make_wiped_page(place, instead);
 }
 
+/* ---- a stack of our own (helper_stack.c) ----------------------------------------------------- */
+
+/*
+ * Calls f(about) on this thread's helper stack, with signals blocked; on the caller's where there
+ * is none to be had.  f must not call the program, nor enter or leave a critical section.
+ */
+void helper_call(void (*f)(void *), void *about);
+/*
+ * Does this thread run on its helper stack?  Of the program that can be a handler of a fault only.
+ */
+bool helper_is_here(void);
+/* The stack pointer of this thread on the program's stack. */
+uintptr_t helper_program_sp(void);
+/*
+ * What was going on there was left by siglongjmp; `intact`: just now, so the frames that led there
+ * are intact, and signals that they have blocked are not any more.
+ */
+void helper_abandon(bool intact);
+void helper_start(void);
 
 /* ---- processes, time, waiting ---------------------------------------------------------------- */
 
 uint32_t os_pid(void);
 uint32_t os_ppid(void);
 uint32_t os_tid(void);
-uint32_t os_uid(void);
+uint32_t os_uid(void); /* effective */
+uint32_t os_gid(void);
 uint64_t os_clock_ns(void);     /* monotonic */
 uint64_t os_wall_clock_ns(void);
 void os_yield(void);
@@ -141,14 +168,18 @@ _Noreturn void os_exit_now(int status);
 /* ---- files (start-up and the very end) ------------------------------------------------------- */
 
 int os_open(const char *path, int flags, unsigned mode);
+int os_open_at(int folder, const char *path, int flags);
 int os_close(int fd);
+bool os_can_read(const char *path); /* may this process open it, by its effective ids? */
 int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
 int os_truncate(int fd, uint64_t bytes);
 int os_unlink(const char *path);
 int os_rename(const char *from, const char *to);
 long os_read(int fd, void *buffer, size_t bytes);
+long os_read_at(int fd, void *buffer, size_t bytes, uint64_t at);
 long os_write(int fd, const void *buffer, size_t bytes);
+long os_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset);
 long os_read_link(const char *path, char *buffer, size_t bytes);
 uint64_t os_limit(int resource); /* soft limit; UINT64_MAX = none */
 uint64_t os_data_bytes(void);    /* writable private memory of this process; 0 = not known */
@@ -187,6 +218,12 @@ struct mapping {
 
 /* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
 int os_mapping_of(uintptr_t at, struct mapping *m);
+
+/*
+ * The absolute path of the file that is mapped at an address, also where it was unlinked since;
+ * `room` bytes with the NUL.  Its length; 0: none is, it does not fit, or it cannot be asked.
+ */
+size_t os_mapped_file(uintptr_t at, char *path, size_t room);
 
 /* Is something mapped at each page there?  true also when it cannot be asked. */
 bool os_all_mapped(uintptr_t at, size_t bytes);
@@ -282,12 +319,19 @@ int os_each_name(const char *folder, void (*visit)(const char *name, void *about
 /* Calls visit with the tid of each thread of this process; -errno: they cannot be asked for. */
 int os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
 uint32_t os_threads(void); /* how many there are; 0: it cannot be asked */
-/*
- * The stack pointer of a thread that waits in the kernel; 0: it runs, or is gone.  And: does it keep
- * `signal` out?
- */
-uintptr_t os_waiting_sp(uint32_t tid);
-bool os_thread_blocks(uint32_t tid, int signal);
+#define OS_CALL_ARGUMENTS 6u
+
+/* A thread that sleeps in the kernel. */
+struct os_waiting {
+    bool in_call; /* in a system call, whose number and arguments are set; else in a page fault */
+    uint64_t number, argument[OS_CALL_ARGUMENTS];
+    uintptr_t futex;  /* the word that it waits on; 0: another call */
+    bool is_repeated; /* the kernel repeats the call after a handler with SA_RESTART, unnoticed */
+    uintptr_t sp;
+};
+/* false: the thread runs or is gone, or the kernel does not report it. */
+bool os_thread_waits(uint32_t tid, struct os_waiting *w);
+bool os_thread_blocks(uint32_t tid, int signal); /* does the thread have `signal` in its mask? */
 uintptr_t os_thread_list(uint32_t tid); /* where its list of robust mutexes is; 0: nobody knows */
 enum os_thread_state {
     OS_THREAD_WAITS, /* in the kernel; or nobody may ask */
@@ -314,6 +358,20 @@ os_handler os_handler_of(const struct os_action *action); /* NULL: default, or i
 bool os_is_default(const struct os_action *action);
 /* Sends a signal to one thread; `value` arrives in its siginfo, with SI_QUEUE. */
 int os_signal_thread(uint32_t tid, int signal, void *value);
+/*
+ * In a handler: has the signal, or one just before it, made a system call fail with EINTR?  The kernel
+ * does not keep the call's number: the call can be repeated if the instruction that loads the number
+ * stands right before the system call, and if a call of that number has done nothing when it fails
+ * so.  A time limit relative to the call's begin then counts from the repetition.
+ */
+enum os_interrupted {
+    OS_NO_CALL,
+    OS_CALL_REPEATABLE,
+    OS_CALL_ENDED, /* it will return EINTR */
+};
+enum os_interrupted os_interrupted_call(const void *context);
+void os_repeat_call(
+    void *context); /* of a REPEATABLE one: the handler's return makes the call again */
 
 /* ---- every system call of a thread (dispatch.c) ---------------------------------------------- */
 

@@ -91,6 +91,7 @@ void os_start(char *const *envp)
                 os_fail_call(n);
         }
     }
+    helper_start();
     if (os_has(OS_MEMBARRIER) && CALL3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) < 0)
         os_lack(OS_MEMBARRIER);
 }

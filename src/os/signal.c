@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -83,21 +86,36 @@ static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t 
     return got;
 }
 
-/* "number argument*6 sp pc", or "running" */
-uintptr_t os_waiting_sp(uint32_t tid)
+/* A wait without a time limit: that of mutexes, condition variables, semaphores and joins. */
+static void note_futex(struct os_waiting *w)
+{
+    unsigned operation = w->argument[1] & FUTEX_CMD_MASK;
+    bool waits =
+        operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
+    bool is_futex = w->in_call && w->number == SYS_futex && waits;
+    w->futex = is_futex ? w->argument[0] : 0;
+    w->is_repeated = is_futex && !w->argument[3];
+}
+
+/* "number argument*6 sp pc"; "-1 sp pc": it waits outside of a call; or "running" */
+bool os_thread_waits(uint32_t tid, struct os_waiting *w)
 {
     char line[256];
     read_of_thread(tid, "/syscall", line, sizeof line);
-    const char *s = line;
-    uint64_t sp = 0;
-    if (*s == '-')
-        s++; /* it waits outside of a call: "-1 sp pc" */
-    if (!text_parse_decimal(&s, &sp))
-        return 0;
-    for (unsigned i = 0; i < (line[0] == '-' ? 1 : 7); i++)
-        if (!text_starts(s, " 0x") || (s += 3, !text_parse_hex(&s, &sp)))
-            return 0;
-    return sp;
+    const char *s = line + (line[0] == '-');
+    uint64_t word[7]; /* arguments, if there are any, and the stack pointer */
+    w->in_call = line[0] != '-';
+    unsigned words = w->in_call ? OS_CALL_ARGUMENTS + 1 : 1;
+    if (!text_parse_decimal(&s, &w->number))
+        return false;
+    for (unsigned i = 0; i < words; i++)
+        if (!text_starts(s, " 0x") || (s += 3, !text_parse_hex(&s, &word[i])))
+            return false;
+    for (unsigned i = 0; i < OS_CALL_ARGUMENTS; i++)
+        w->argument[i] = w->in_call ? word[i] : 0;
+    w->sp = word[words - 1];
+    note_futex(w);
+    return true;
 }
 
 bool os_thread_blocks(uint32_t tid, int signal)
@@ -184,4 +202,58 @@ int os_signal_thread(uint32_t tid, int signal, void *value)
     info.si_uid = os_uid();
     info.si_value.sival_ptr = value;
     return (int)CALL4(SYS_rt_tgsigqueueinfo, os_pid(), tid, signal, &info);
+}
+
+/* ---- calls that a signal has interrupted ----------------------------------------------------- */
+
+#define MOV_EAX 0xb8 /* with a REX prefix before it, another register */
+#define IS_REX(byte) (((byte)&0xf0) == 0x40)
+#define CALL_BYTES 7 /* mov $number, %eax; syscall */
+
+/*
+ * Calls that fail with EINTR although the handler has SA_RESTART (signal(7)), and that have done
+ * nothing then.  Sockets with a time limit are among the last line's.
+ */
+static const uint16_t interruptible[] = {
+    SYS_poll,         SYS_ppoll,         SYS_select,
+    SYS_pselect6,     SYS_epoll_wait,    SYS_epoll_pwait,
+    SYS_epoll_pwait2, SYS_nanosleep,     SYS_clock_nanosleep,
+    SYS_pause,        SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+    SYS_msgrcv,       SYS_msgsnd,        SYS_semop,
+    SYS_semtimedop,   SYS_futex,         SYS_io_getevents,
+    SYS_read,         SYS_readv,         SYS_recvfrom,
+    SYS_recvmsg,      SYS_write,         SYS_writev,
+    SYS_sendto,       SYS_sendmsg,       SYS_accept,
+    SYS_accept4,
+};
+
+static bool is_interruptible(uint32_t number)
+{
+    for (unsigned i = 0; i < sizeof interruptible / sizeof interruptible[0]; i++)
+        if (interruptible[i] == number)
+            return true;
+    return false;
+}
+
+enum os_interrupted os_interrupted_call(const void *context)
+{
+    const ucontext_t *u = context;
+    uint8_t code[CALL_BYTES + 1]; /* and one byte before it */
+    uint32_t number;
+    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
+        return OS_NO_CALL;
+    if (os_read_memory((uintptr_t)u->uc_mcontext.gregs[REG_RIP] - sizeof code, code, sizeof code) !=
+        sizeof code)
+        return OS_CALL_ENDED; /* it cannot be known */
+    if (code[CALL_BYTES - 1] != 0x0f || code[CALL_BYTES] != 0x05)
+        return OS_NO_CALL;
+    memcpy(&number, code + 2, sizeof number);
+    return code[1] == MOV_EAX && !IS_REX(code[0]) && is_interruptible(number) ? OS_CALL_REPEATABLE
+                                                                              : OS_CALL_ENDED;
+}
+
+void os_repeat_call(void *context)
+{
+    ucontext_t *u = context;
+    u->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }
