@@ -123,13 +123,17 @@ static bool leave_ours(struct frame *f, const struct entry *at)
     return f->regs.value[REG_RSP] == (uintptr_t)(at + 1) && f->key == (at->pc & KEY_PC);
 }
 
-__attribute__((noinline)) void walk_with_registers(const struct entry *at, struct walk *out)
+static struct frame frame_of(const struct kept_regs *here)
 {
-    struct frame f = {.key = 0};
+    struct frame f = {.regs = regs_of(here), .key = (here->rip & KEY_PC) | KEY_EXACT};
+    f.high = stack_high(here->rsp, &f.known);
+    return f;
+}
+
+void walk_with_registers(const struct entry *at, const struct kept_regs *here, struct walk *out)
+{
+    struct frame f = frame_of(here);
     struct rule spare;
-    regs_capture(&f.regs);
-    f.key = (f.regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
-    f.high = stack_high(f.regs.value[REG_RSP], &f.known);
     if (!leave_ours(&f, at))
         return; /* what the other walk found must do */
     out->count = 0;
@@ -148,13 +152,6 @@ __attribute__((noinline)) void walk_with_registers(const struct entry *at, struc
 
 #define STEPS_MAX 4096u
 
-static struct frame frame_of(const struct regs *regs)
-{
-    struct frame f = {.regs = *regs, .key = (regs->value[REG_RA] & KEY_PC) | KEY_EXACT};
-    f.high = stack_high(regs->value[REG_RSP], &f.known);
-    return f;
-}
-
 static void tell(const struct frame *f, struct caller *out)
 {
     memcpy(out->value, f->regs.value, sizeof out->value);
@@ -171,7 +168,7 @@ static bool is_in(const struct frame *f, uintptr_t start, uint64_t bytes)
 
 __attribute__((noinline)) bool unwind_caller_of(uintptr_t start, uint64_t bytes, struct caller *out)
 {
-    struct regs here;
+    struct kept_regs here;
     regs_capture(&here);
     struct frame f = frame_of(&here);
     bool met = false;
@@ -191,7 +188,7 @@ __attribute__((noinline)) bool unwind_caller_of(uintptr_t start, uint64_t bytes,
 
 __attribute__((noinline)) bool unwind_to(uintptr_t sp, struct caller *out)
 {
-    struct regs here;
+    struct kept_regs here;
     regs_capture(&here);
     struct frame f = frame_of(&here);
     for (unsigned i = 0; i < STEPS_MAX && f.regs.value[REG_RSP] < sp; i++)
@@ -210,12 +207,27 @@ void unwind_interrupted(const void *context, struct caller *out)
     out->context = context;
 }
 
-uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room)
+static struct frame frame_of_other(const struct caller *from, uintptr_t high)
 {
     struct frame f = {.regs.known = from->known, .high = high, .known = true};
-    struct rule spare;
     memcpy(f.regs.value, from->value, sizeof f.regs.value);
     f.key = (f.regs.value[REG_RA] & KEY_PC) | (from->context ? KEY_EXACT : 0);
+    return f;
+}
+
+bool unwind_out(const struct caller *from, uintptr_t high, struct caller *out)
+{
+    struct frame f = frame_of_other(from, high);
+    if (step_with_registers(&f) != STEP_ON)
+        return false;
+    tell(&f, out);
+    return true;
+}
+
+uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room)
+{
+    struct frame f = frame_of_other(from, high);
+    struct rule spare;
     for (uint32_t count = 0; count < room;) {
         out[count++] = (struct framed){word_of(f.key, rule_of(f.key, &spare, false)),
                                        f.regs.value[REG_RSP]};

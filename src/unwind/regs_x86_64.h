@@ -30,23 +30,31 @@ static inline bool regs_know(const struct regs *r, unsigned reg)
     return reg < REG_COUNT && r->known >> reg & 1;
 }
 
-/* Those that a call preserves, here and now; the rest is not known. */
-static inline __attribute__((always_inline)) void regs_capture(struct regs *r)
-{
+/* Those that a call preserves, of a function that goes on at `rip`. */
+struct kept_regs {
     uintptr_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
+};
+
+static inline __attribute__((always_inline)) void regs_capture(struct kept_regs *k)
+{
     __asm__ volatile("mov %%rbx,%0; mov %%rbp,%1; mov %%rsp,%2; lea 0f(%%rip),%3; 0:"
-                     : "=m"(rbx), "=m"(rbp), "=m"(rsp), "=&r"(rip));
+                     : "=m"(k->rbx), "=m"(k->rbp), "=m"(k->rsp), "=&r"(k->rip));
     __asm__ volatile("mov %%r12,%0; mov %%r13,%1; mov %%r14,%2; mov %%r15,%3"
-                     : "=m"(r12), "=m"(r13), "=m"(r14), "=m"(r15));
-    r->known = 0;
-    regs_set(r, REG_RBX, rbx);
-    regs_set(r, REG_RBP, rbp);
-    regs_set(r, REG_RSP, rsp);
-    regs_set(r, 12, r12);
-    regs_set(r, 13, r13);
-    regs_set(r, 14, r14);
-    regs_set(r, 15, r15);
-    regs_set(r, REG_RA, rip);
+                     : "=m"(k->r12), "=m"(k->r13), "=m"(k->r14), "=m"(k->r15));
+}
+
+static inline struct regs regs_of(const struct kept_regs *k)
+{
+    struct regs r = {.known = 0};
+    regs_set(&r, REG_RBX, k->rbx);
+    regs_set(&r, REG_RBP, k->rbp);
+    regs_set(&r, REG_RSP, k->rsp);
+    regs_set(&r, 12, k->r12);
+    regs_set(&r, 13, k->r13);
+    regs_set(&r, 14, k->r14);
+    regs_set(&r, 15, k->r15);
+    regs_set(&r, REG_RA, k->rip);
+    return r;
 }
 
 /* Does a call end at pc, in code that begins at `start`? */

@@ -148,6 +148,16 @@ static bool make(uint64_t key, struct rule *r, bool may_grow)
     return r->module != 0;
 }
 
+bool object_of(uintptr_t pc, struct object *o)
+{
+    return table.setup.find && table.setup.find(pc, o);
+}
+
+uint32_t object_number(const struct object *o)
+{
+    return table.setup.number(o, false);
+}
+
 bool rule_row(uint64_t key, struct row *row, bool *restorer)
 {
     struct object o;
@@ -329,18 +339,43 @@ static uint32_t add(const struct rule *r, bool may_grow)
 
 #define NEAR_BYTES (1ull << 32) /* so close together lies what one compiler at run time makes */
 
-bool rule_may_return(const struct rule *r, uintptr_t to)
+static bool may_return(const struct rule *r, uintptr_t to)
 {
     uintptr_t from = atomic_load_explicit(&r->key, memory_order_relaxed) & KEY_PC;
     struct object o;
     struct cfi f;
+    if (!table.setup.find || !table.setup.find(to - 1, &o))
+        return r->module ? r->offset : (from < to ? to - from : from - to) < NEAR_BYTES;
+    return !o.index || !cfi_find(&o, to - 1, &f) || follows_call(to, f.start);
+}
+
+struct rule *rule_known(uint64_t key)
+{
+    uint32_t n = find(key);
+    return n ? &rules[n] : NULL;
+}
+
+struct returning {
+    const struct rule *r;
+    uintptr_t to;
+    bool may;
+};
+
+static void may_return_there(void *about)
+{
+    struct returning *n = about;
+    n->may = may_return(n->r, n->to);
+}
+
+bool rule_may_return(const struct rule *r, uintptr_t to)
+{
+    struct returning n = {.r = r, .to = to};
     if (to < 65536 || to > KEY_PC)
         return false;
     if (find(to))
         return true;
-    if (!table.setup.find || !table.setup.find(to - 1, &o))
-        return r->module ? r->offset : (from < to ? to - from : from - to) < NEAR_BYTES;
-    return !o.index || !cfi_find(&o, to - 1, &f) || follows_call(to, f.start);
+    helper_call(may_return_there, &n);
+    return n.may;
 }
 
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)

@@ -30,11 +30,13 @@ enum progress {
     ARRIVED, /* the rest stands, or there is none */
     ANEW,    /* too deep, or too little of a stack that was cut: all of it must be walked */
     NOT_SO,  /* a stack that cannot be kept */
+    NO_RULE, /* not without making a rule, which this caller has no stack for */
 };
 
 /*
  * What a walk is in the midst of.  The functions of the hot path are inlined so that it lives in
- * registers; the others take it and give it back by value.
+ * registers; the others take the members that they need, in registers too: copies would lie on a
+ * stack that may be small.
  */
 struct update {
     struct traces *all;
@@ -44,7 +46,7 @@ struct update {
     const struct trace_frame *old; /* innermost of the last stack that may still stand, or the wall */
     struct trace_fresh *fresh;     /* behind the last of the frames found inside of it */
     const struct trace_fresh *most; /* how far that may go */
-    bool may_grow;
+    bool make;                      /* rules that are missing */
     uint32_t end;
 };
 
@@ -65,21 +67,28 @@ ALWAYS_INLINE uint32_t place_of(uint64_t key)
     return (uint32_t)(key ^ key >> 12) % RULES_AT_HAND;
 }
 
-static struct rule *find_rule(struct traces *all, uint64_t key, bool may_grow)
+static COLD struct rule *make_rule(uint64_t key)
 {
     struct rule spare;
-    const struct rule *r = rule_of(key, &spare, may_grow);
-    if (r == &spare)
-        return NULL;
-    all->rule_at[place_of(key)] = rule_place(r);
-    return rule_at(rule_place(r));
+    const struct rule *r = rule_of(key, &spare, true);
+    return r == &spare ? NULL : rule_at(rule_place(r));
+}
+
+static struct rule *find_rule(struct traces *all, uint64_t key, bool make)
+{
+    struct rule *r = rule_known(key);
+    if (!r && make)
+        r = make_rule(key);
+    if (r)
+        all->rule_at[place_of(key)] = rule_place(r);
+    return r;
 }
 
 /* What this pc was last time: a hint.  (Whom a frame's caller was last time is a worse one.) */
-ALWAYS_INLINE struct rule *rule_here(struct traces *all, uint64_t key, bool may_grow)
+ALWAYS_INLINE struct rule *rule_here(struct traces *all, uint64_t key, bool make)
 {
     struct rule *r = rule_at(all->rule_at[place_of(key)]);
-    return likely(rule_is(r, key)) ? r : find_rule(all, key, may_grow);
+    return likely(rule_is(r, key)) ? r : find_rule(all, key, make);
 }
 
 ALWAYS_INLINE enum step add_and_step(struct update *u, struct rule *r)
@@ -97,9 +106,9 @@ static uint32_t end_reason(enum step s)
 /* One frame further out. */
 ALWAYS_INLINE enum progress walk_on(struct update *u)
 {
-    struct rule *r = rule_here(u->all, u->c.key, u->may_grow);
+    struct rule *r = rule_here(u->all, u->c.key, u->make);
     if (unlikely(!r))
-        return NOT_SO;
+        return u->make ? NOT_SO : NO_RULE;
     enum step s = add_and_step(u, r);
     if (likely(s == STEP_ON && u->fresh < u->most))
         return GO_ON;
@@ -151,23 +160,33 @@ ALWAYS_INLINE const struct trace_frame *verify_slots(const struct trace *t,
 }
 
 /*
- * The place, in the trace to be, of the frame that saved rbp as it was in a fresh frame (or, `f`
- * behind them, as it is now): the fresh frames follow `old`, the innermost last.
+ * How many of the fresh frames are inside of the one, before `f`, that saved rbp at `bp`; 0: our
+ * caller's rbp.
  */
-static uint16_t saver_of(const struct update *u, const struct trace_fresh *f)
+static uint32_t inside_saver(const struct trace_fresh *first, const struct trace_fresh *f,
+                             const uintptr_t *bp)
 {
-    const uintptr_t *bp = f == u->fresh ? u->c.bp : f->bp;
-    while (f > u->all->fresh && f[-1].bp == bp)
+    while (f > first && f[-1].bp == bp)
         f--;
-    uint32_t inner = (uint32_t)(f - u->all->fresh); /* 0: none of them, our caller's rbp */
-    return (uint16_t)(index_of(u->t, u->old) + fresh_count(u) + 1 - inner);
+    return (uint32_t)(f - first);
+}
+
+/*
+ * The place, in the trace to be, of the frame that saved rbp, as it was in a fresh frame, at `bp`
+ * (or, `f` behind them, as it is now): the fresh frames follow `old`, the innermost last.
+ */
+ALWAYS_INLINE uint16_t saver_of(const struct update *u, const struct trace_fresh *f,
+                                const uintptr_t *bp)
+{
+    return (uint16_t)(index_of(u->t, u->old) + fresh_count(u) + 1 -
+                      inside_saver(u->all->fresh, f, bp));
 }
 
 /* What rbp is found by from here on may have moved: its value was compared by is_old. */
-static void move_check(struct update u, struct trace_check *check)
+ALWAYS_INLINE void move_check(const struct update *u, struct trace_check *check)
 {
-    check->slot = u.c.bp;
-    check->saver = saver_of(&u, u.fresh);
+    check->slot = u->c.bp;
+    check->saver = saver_of(u, u->fresh, u->c.bp);
 }
 
 #ifdef RTC_MUTATE_STOP /* what the tests of stacks must notice */
@@ -198,7 +217,7 @@ ALWAYS_INLINE const struct trace_frame *verify(const struct update *u)
         if (f > stop)
             return f;
         if (check->saver > old)
-            move_check(*u, check);
+            move_check(u, check);
         else if (*check->slot != check->value)
             return f + 1;
     }
@@ -241,20 +260,20 @@ ALWAYS_INLINE enum progress meet(struct update *u)
 /* ---- keeping it ------------------------------------------------------------------------------ */
 
 /* The words, beside its return address, that a frame is left by. */
-static void add_checks(struct update u, uint32_t i, const struct trace_fresh *f)
+static COLD void add_checks(struct trace *t, uint32_t i, const struct trace_fresh *f,
+                            uint16_t saver, uintptr_t high, bool known)
 {
-    struct trace *t = u.t;
     if (f->rule->kind == RULE_DRAP) { /* first, for the list is read backwards */
-        const uintptr_t *slot = drap_slot(*f->bp, f->sp, u.c.high, f->rule->offset);
+        const uintptr_t *slot = drap_slot(*f->bp, f->sp, high, f->rule->offset);
         if (slot) /* else this frame could not be left: its rbp, below, says so */
             t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
     }
     if (f->rule->kind == RULE_CHAIN && i == 1) { /* it may be what this word is that ends the stack */
-        const uintptr_t *slot = chain_slot(*f->bp, &u.c, f->sp);
+        const uintptr_t *slot = chain_slot(*f->bp, f->sp, high, known);
         if (slot)
             t->check[t->checks++] = (struct trace_check){slot, *slot, (uint16_t)i, 0};
     }
-    t->check[t->checks++] = (struct trace_check){f->bp, *f->bp, (uint16_t)i, saver_of(&u, f)};
+    t->check[t->checks++] = (struct trace_check){f->bp, *f->bp, (uint16_t)i, saver};
 }
 
 ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct trace_fresh *f)
@@ -272,21 +291,21 @@ ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct t
         return;
     m->bp = *f->bp;
     if (rule_uses_bp(r))
-        add_checks(*u, i, f);
+        add_checks(t, i, f, saver_of(u, f, f->bp), u->c.high, u->c.known);
 }
 
 /*
  * No frame stands.  Where a return address of 0 said that there are no more - a coroutine's first
  * frame - that word counts, too.
  */
-static void begin_anew(struct update u)
+ALWAYS_INLINE void begin_anew(const struct update *u)
 {
-    const uintptr_t *slot = (const uintptr_t *)u.c.sp - 1;
-    u.t->end = u.end;
-    u.t->known = u.c.known;
-    u.t->more[0].hash = depot_root(u.end);
-    u.t->checks = u.rule->kind != RULE_END;
-    u.t->check[0] = (struct trace_check){slot, *slot, 1, 0};
+    const uintptr_t *slot = (const uintptr_t *)u->c.sp - 1;
+    u->t->end = u->end;
+    u->t->known = u->c.known;
+    u->t->more[0].hash = depot_root(u->end);
+    u->t->checks = u->rule->kind != RULE_END;
+    u->t->check[0] = (struct trace_check){slot, *slot, 1, 0};
 }
 
 ALWAYS_INLINE enum progress keep(const struct update *u)
@@ -296,7 +315,7 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
     t->count = 0; /* until it is whole: this thread may leave us by siglongjmp */
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(!old))
-        begin_anew(*u);
+        begin_anew(u);
     if (unlikely(count > TRACE_FRAMES || (t->end == STACK_CUT && count < frames_wanted)))
         return ANEW;
     for (const struct trace_fresh *f = u->fresh; f > u->all->fresh;)
@@ -324,7 +343,7 @@ ALWAYS_INLINE const struct trace_frame *first_standing(const struct trace *t, ui
     return f;
 }
 
-static enum progress try(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
+static enum progress try(struct traces *all, struct trace *t, const struct entry *at, bool make)
 {
     struct update u; /* member by member: as a whole it would be cleared first */
     enum progress p;
@@ -336,7 +355,7 @@ static enum progress try(struct traces *all, struct trace *t, const struct entry
     u.old = first_standing(t, u.c.sp);
     u.fresh = all->fresh;
     u.most = all->fresh + frames_wanted + TRACE_MORE;
-    u.may_grow = may_grow;
+    u.make = make;
     u.end = 0;
     do {
         while (u.old->sp < u.c.sp)
@@ -346,12 +365,19 @@ static enum progress try(struct traces *all, struct trace *t, const struct entry
     return likely(p == ARRIVED) ? keep(&u) : p;
 }
 
-static COLD bool try_anew(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
+/* The first attempt did not arrive. */
+static COLD bool try_anew(struct traces *all, struct trace *t, const struct entry *at, bool make,
+                          enum progress first)
 {
-    t->count = 0;
-    if (try(all, t, at, may_grow) == ARRIVED)
-        return true;
-    t->count = 0;
+    enum progress p = first;
+    if (first != NO_RULE) {
+        t->count = 0;
+        p = try(all, t, at, make);
+        if (p == ARRIVED)
+            return true;
+        t->count = 0;
+    }
+    all->lacks_rule = p == NO_RULE;
     return false;
 }
 
@@ -368,12 +394,14 @@ ALWAYS_INLINE void replace(struct trace_frame *f, struct trace_more *m, struct r
 }
 
 /* One frame is wanted: nothing is walked. */
-static bool only_caller(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
+static bool only_caller(struct traces *all, struct trace *t, const struct entry *at, bool make)
 {
     uint64_t key = at->pc & KEY_PC;
-    struct rule *r = rule_here(all, key, may_grow);
-    if (!r)
+    struct rule *r = rule_here(all, key, make);
+    if (!r) {
+        all->lacks_rule = !make;
         return false;
+    }
     t->end = STACK_CUT;
     t->more[0].hash = depot_root(STACK_CUT);
     replace(&t->frame[1], &t->more[1], r, key);
@@ -381,11 +409,12 @@ static bool only_caller(struct traces *all, struct trace *t, const struct entry 
     return true;
 }
 
-static inline bool try_all(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
+static inline bool try_all(struct traces *all, struct trace *t, const struct entry *at, bool make)
 {
     if (unlikely(frames_wanted == 1))
-        return only_caller(all, t, at, may_grow);
-    return likely(try(all, t, at, may_grow) == ARRIVED) || try_anew(all, t, at, may_grow);
+        return only_caller(all, t, at, make);
+    enum progress p = try(all, t, at, make);
+    return likely(p == ARRIVED) || try_anew(all, t, at, make, p);
 }
 
 /* ---- the commonest case ---------------------------------------------------------------------- */
@@ -419,18 +448,18 @@ ALWAYS_INLINE bool is_same_caller(const struct trace_frame *f, const struct trac
  * Most calls are made by the function activation that made the last one, from the same place or
  * from another in it: then the innermost frame is all that can differ, if all words hold.
  */
-ALWAYS_INLINE bool bring_up(struct traces *all, struct trace *t, const struct entry *at, bool may_grow)
+ALWAYS_INLINE bool bring_up(struct traces *all, struct trace *t, const struct entry *at, bool make)
 {
     uint64_t key = at->pc & KEY_PC;
     struct trace_frame *f = &t->frame[t->count];
     if (unlikely(t->count < 2) || f->sp != (uintptr_t)(at + 1))
-        return try_all(all, t, at, may_grow);
+        return try_all(all, t, at, make);
     struct trace_more *m = &t->more[t->count];
     if (f->pc == key && likely(!m->needs_bp))
-        return likely(all_hold(t, f)) || try_all(all, t, at, may_grow);
+        return likely(all_hold(t, f)) || try_all(all, t, at, make);
     struct rule *r = rule_at(all->rule_at[place_of(key)]);
     if (!rule_is(r, key) || !is_same_caller(f, m, r) || unlikely(!all_hold(t, f)))
-        return try_all(all, t, at, may_grow);
+        return try_all(all, t, at, make);
     replace(f, m, r, key);
     return true;
 }
@@ -482,11 +511,11 @@ static COLD void begin_epoch(struct traces *all, uint32_t epoch)
     all->epoch = epoch;
 }
 
-struct trace *trace_update(struct traces *all, const struct entry *at, bool may_grow)
+struct trace *trace_update(struct traces *all, const struct entry *at, bool make)
 {
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
     if (unlikely(all->epoch != epoch))
         begin_epoch(all, epoch);
     struct trace *t = choose(all, at);
-    return likely(bring_up(all, t, at, may_grow)) ? t : NULL;
+    return likely(bring_up(all, t, at, make)) ? t : NULL;
 }

@@ -9,9 +9,11 @@
  *   cfi.c         .eh_frame -> the row of a pc            walk.c    a stack, frame by frame
  *   expression.c  DWARF expressions                        trace.c   the same, from the last one
  *   rules.c       pc -> rule, kept                         stack.c   where stacks end
+ *   callee.c      tail calls, which leave no frame
  *
  * Nothing here allocates, waits or asks the kernel while a stack is taken, except that making a
- * new rule may let its table grow, and behind a signal that came on a stack of unknown end.  What
+ * new rule may let its table grow, behind a signal that came on a stack of unknown end, and where
+ * the helper stack is needed: for a new rule, and to walk a stack that cannot be kept.  What
  * takes no `may_grow`, or takes it as false, is signal-safe.  Stack pointers and slots are
  * addresses of this process; nothing is kept beyond the rules and the traces.
  */
@@ -48,9 +50,11 @@ void unwind_after_fork(bool fresh);
 
 /*
  * One of this thread's traces, brought up to the call at `at`.  NULL: this stack cannot be kept (a
- * signal handler's, or one with frames that need all registers): walk it.
+ * signal handler's, or one with frames that need all registers) and must be walked; or, without
+ * `make`, all->lacks_rule is set, for a return address is new.  Making its rule takes more stack
+ * than a program may have.
  */
-struct trace *trace_update(struct traces *all, const struct entry *at, bool may_grow);
+struct trace *trace_update(struct traces *all, const struct entry *at, bool make);
 
 struct walk {
     uint32_t count;
@@ -61,8 +65,9 @@ struct walk {
 #endif
 };
 
-/* The same stack without a trace. */
-void unwind_walk(const struct entry *at, struct walk *out, bool may_grow);
+/* Takes the same stack without a trace, and calls use(it, about), both on the helper stack. */
+void unwind_walk(const struct entry *at, bool may_grow,
+                 void (*use)(const struct walk *w, void *about), void *about);
 
 /* ---- other threads, and callers further out -------------------------------------------------- */
 
@@ -87,6 +92,9 @@ bool unwind_to(uintptr_t sp, struct caller *out);
 /* What a signal interrupted; `context`: its ucontext. */
 void unwind_interrupted(const void *context, struct caller *out);
 
+/* The caller of a frame of another thread, which is stopped; its own ends below `high`.  false: not known. */
+bool unwind_out(const struct caller *from, uintptr_t high, struct caller *out);
+
 /* A frame, for who asks what a place on a stack belongs to. */
 struct framed {
     uint64_t word; /* as in depot_node.pc */
@@ -95,6 +103,23 @@ struct framed {
 
 /* The frames of a thread that stands still, innermost first, on a stack that ends at `high`. */
 uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room);
+
+/* ---- callee.c: functions that left no frame --------------------------------------------------- */
+
+enum reached {
+    REACHED_UNKNOWN,
+    REACHED_DIRECTLY,  /* the frame's function called ours, or one that does more than to jump to ours */
+    REACHED_BY_THUNK,  /* a function that does nothing but jump to ours lies between them */
+    REACHED_VIRTUALLY, /* a virtual function of the block lies between them, which is not known */
+};
+
+/*
+ * How the call of `word`, the innermost frame of a stack (as in depot_node.pc), came to us.  `table`: the first
+ * word of the block that the call was given, or 0.  Slow; signal-safe.
+ */
+enum reached unwind_reached(uint64_t word, uintptr_t table);
+/* Is that frame's function an operator new, by what its code does? */
+bool unwind_is_new(uint64_t word);
 
 struct unwind_totals {
     uint64_t rules, bytes;

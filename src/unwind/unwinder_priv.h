@@ -102,6 +102,8 @@ extern HIDDEN uint32_t frames_wanted; /* of a stack; sealed after the start */
 extern HIDDEN struct rule *rules;
 extern HIDDEN _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
 
+/* The rule of a key that has one; NULL: it is to be made. */
+struct rule *rule_known(uint64_t key);
 /* The rule of a key, made if need be; `*spare` is filled and returned if it could not be kept. */
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
 
@@ -132,6 +134,10 @@ ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
 {
     return key | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
 }
+
+/* The object around an address, and its number in the run file; 0 = it has none (yet). */
+bool object_of(uintptr_t pc, struct object *o);
+uint32_t object_number(const struct object *o);
 
 /* The row of a key, for those who have all registers; false: there is none.  *restorer: is it the
  * return of a signal handler? */
@@ -218,9 +224,9 @@ static inline const uintptr_t *drap_slot(uintptr_t bp, uintptr_t sp, uintptr_t h
 
 /* Where a frame without information has its return address, if rbp is a frame pointer; NULL: it is
  * none. */
-static inline const uintptr_t *chain_slot(uintptr_t bp, const struct cursor *c, uintptr_t sp)
+static inline const uintptr_t *chain_slot(uintptr_t bp, uintptr_t sp, uintptr_t high, bool known)
 {
-    uintptr_t high = c->known ? c->high : align_down(sp, PAGE_BYTES) + PAGE_BYTES;
+    high = known ? high : align_down(sp, PAGE_BYTES) + PAGE_BYTES;
     if (bp < sp || bp % sizeof bp != 0 || bp > high || high - bp < 2 * sizeof bp)
         return NULL;
     return (const uintptr_t *)bp + 1;
@@ -263,7 +269,9 @@ static inline void walk_add(struct walk *out, uint64_t word, uintptr_t sp)
 
 /* ---- registers.c ----------------------------------------------------------------------------- */
 
-/* The same stack with all registers, from our own frames on. */
-void walk_with_registers(const struct entry *at, struct walk *out);
+/*
+ * The same stack with all registers, from `here` on: those of a function that has not returned yet.
+ */
+void walk_with_registers(const struct entry *at, const struct kept_regs *here, struct walk *out);
 
 #endif

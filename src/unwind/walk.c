@@ -10,13 +10,33 @@ static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
     return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_ASTRAY;
 }
 
+#define SWITCH_CFA_BYTES 16u /* from the stack pointer that helper_switch keeps */
+
+/*
+ * A handler of a trap interrupts work on the helper stack.  The frame of helper_switch leads back to the
+ * program's stack, which may lie anywhere.
+ */
+static bool leaves_helper(const struct cursor *c, uintptr_t cfa)
+{
+    return self && self->helper.use && cfa == self->helper.use->sp + SWITCH_CFA_BYTES &&
+           c->sp - (uintptr_t)self->helper.room <= sizeof self->helper.room; /* at its top in helper_switch */
+}
+
+static enum step step_by_frame_pointer(struct cursor *c, const struct rule *r)
+{
+    uintptr_t cfa = *c->bp + (uintptr_t)(intptr_t)r->offset;
+    if (likely(!leaves_helper(c, cfa)))
+        return step_far(c, cfa, r->saved_bp);
+    return stack_interrupted(cfa, &c->high, &c->known) ? step_to(c, cfa, r->saved_bp) : STEP_ASTRAY;
+}
+
 /* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
 static enum step step_by_chain(struct cursor *c, const struct rule *r)
 {
     uintptr_t bp = *c->bp;
     if (bp == 0 && r->offset)
         return STEP_END; /* the ABI's mark of the outermost frame: the loader's */
-    const uintptr_t *slot = chain_slot(bp, c, c->sp);
+    const uintptr_t *slot = chain_slot(bp, c->sp, c->high, c->known);
     if (!slot || (*slot >= c->sp && *slot < c->high) || !rule_may_return(r, *slot))
         return STEP_NO_INFO;
     return step_to(c, bp + 2 * sizeof bp, 2 * sizeof bp);
@@ -50,8 +70,7 @@ static enum step step_by_signal(struct cursor *c)
 static enum step step_by_kind(struct cursor *c, const struct rule *r)
 {
     switch ((enum rule_kind)r->kind) {
-    case RULE_BP:
-        return step_far(c, *c->bp + (uintptr_t)(intptr_t)r->offset, r->saved_bp);
+    case RULE_BP: return step_by_frame_pointer(c, r);
     case RULE_CHAIN: return step_by_chain(c, r);
     case RULE_DRAP: return step_by_drap(c, r);
     case RULE_SIGNAL: return step_by_signal(c);
@@ -68,7 +87,8 @@ struct stepped step_slow(struct cursor c, const struct rule *r)
     return s;
 }
 
-void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
+static void walk(const struct entry *at, const struct kept_regs *here, struct walk *out,
+                 bool may_grow)
 {
     struct rule spare = {.key = 0};
     struct cursor c = cursor_at(at);
@@ -80,8 +100,33 @@ void unwind_walk(const struct entry *at, struct walk *out, bool may_grow)
             continue;
         out->end = end_of(s);
         if (s == STEP_COMPLEX)
-            walk_with_registers(at, out);
+            walk_with_registers(at, here, out);
         return;
     }
     out->end = STACK_CUT;
+}
+
+struct walking {
+    const struct entry *at;
+    struct kept_regs here; /* of a function on the program's stack, whose caller is next */
+    bool may_grow;
+    void (*use)(const struct walk *w, void *about);
+    void *about;
+};
+
+static void walk_there(void *about)
+{
+    const struct walking *w = about;
+    struct walk out;
+    walk(w->at, &w->here, &out, w->may_grow);
+    w->use(&out, w->about);
+}
+
+__attribute__((noinline)) void unwind_walk(const struct entry *at, bool may_grow,
+                                           void (*use)(const struct walk *w, void *about),
+                                           void *about)
+{
+    struct walking w = {.at = at, .may_grow = may_grow, .use = use, .about = about};
+    regs_capture(&w.here);
+    helper_call(walk_there, &w);
 }
