@@ -15,6 +15,7 @@ static struct {
     uint32_t area; /* current, 0 = none */
     char *base;    /* of it */
     uint64_t used, ready;
+    uint64_t reserved;                  /* of `ready`, kept for findings: segment.c */
     uint32_t areas[RTC_AREA_COUNT_MAX]; /* all of ours, for a child to close */
     uint32_t area_count;
 } mine;
@@ -71,31 +72,41 @@ static uint32_t area_claim_hard(void)
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* Makes the front of the current area, up to `bytes`, usable. */
+static bool populate_to(uint64_t end)
+{
+    _Atomic uint32_t *populated = &run_areas()[mine.area].populated_bytes;
+    char *at = mine.base + mine.ready;
+    /*
+     * Published before the pages exist: a process that takes the area back must not overlook one.  A
+     * failed attempt may have left pages behind the end of a later, shorter one.
+     */
+    if (end > atomic_load_explicit(populated, memory_order_relaxed))
+        atomic_store_explicit(populated, (uint32_t)end, memory_order_release);
+    if (os_allow(at, end - mine.ready) || os_populate(at, end - mine.ready))
+        return false;
+    mine.ready = end;
+    return true;
+}
+
+/* Makes the front of the current area, up to `bytes`, usable: ahead of need, or just what is needed. */
 static bool ready_to(uint64_t bytes)
 {
     if (bytes <= mine.ready)
         return true;
-    uint64_t step = mine.ready / 4 > READY_STEP ? align_up(mine.ready / 4, READY_STEP) : READY_STEP;
+    uint64_t grown = (mine.ready - mine.reserved) / 4;
+    uint64_t step = grown > READY_STEP ? align_up(grown, READY_STEP) : READY_STEP;
     uint64_t want = align_up(bytes, READY_STEP);
     want = mine.ready ? want + step - READY_STEP : want;
     if (want > run_header()->area_bytes)
         want = run_header()->area_bytes;
-    char *at = mine.base + mine.ready;
-    /* Said before it is done: whoever takes the area back must not overlook a page. */
-    atomic_store_explicit(&run_areas()[mine.area].populated_bytes, (uint32_t)want,
-                          memory_order_release);
-    if (os_allow(at, want - mine.ready) || os_populate(at, want - mine.ready))
-        return false;
-    mine.ready = want;
-    return true;
+    return populate_to(want) || populate_to(align_up(bytes, PAGE_BYTES));
 }
 
 static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
 {
     mine.area = index;
     mine.base = run_area(index);
-    mine.ready = 0;
+    mine.ready = mine.reserved = 0;
     mine.used = RTC_AREA_HEAD_BYTES;
     if (!ready_to(RTC_AREA_HEAD_BYTES + (ordinal ? 0 : sizeof(struct image_header)))) {
         area_free(&run_areas()[index]);
@@ -147,6 +158,11 @@ void area_publish(uint32_t bytes)
     mine.used += bytes;
     struct area_head *head = (struct area_head *)(void *)mine.base;
     atomic_store_explicit(&head->used_bytes, mine.used, memory_order_release);
+}
+
+void area_reserved(uint32_t bytes)
+{
+    mine.reserved = bytes;
 }
 
 bool area_renew(void)

@@ -5,10 +5,12 @@
  * copies only while somebody can see the old records: a lease in the run's table stands for each
  * child.  When the child is gone - and all who depend on it - what was superseded is used again.
  */
+#include "mutant.h"
 #include "pool_priv.h"
 
 #define LEASES_MINE_MAX 1024u
 #define RETIRED_MAX 8192u
+#define DOUBTS_MAX 16u
 
 /* A lease on our records, as the parent sees it. */
 struct granted {
@@ -23,8 +25,21 @@ struct retired {
     bool large;
 };
 
+/*
+ * A fork in our ancestry whose lease may still become torn, or is.  Records of epochs before `first_epoch`
+ * came through it.  Epochs grow from parent to child, so one number says how far back that reaches.
+ */
+struct doubt {
+    uint32_t first_epoch;
+    uint32_t parent, epoch; /* what the lease says as long as it is the lease of that fork */
+    struct lease *lease;
+};
+
 static struct {
-    uint32_t first_epoch; /* records of older epochs are an ancestor's */
+    uint32_t first_epoch;           /* records of older epochs are an ancestor's */
+    uint32_t untrusted_until;       /* those of epochs before this one came through a torn fork */
+    struct doubt doubt[DOUBTS_MAX]; /* oldest first */
+    uint32_t doubts;
     struct lock copying;
     struct lock retiring;
     struct granted granted[LEASES_MINE_MAX];
@@ -135,6 +150,82 @@ void copies_sweep(void)
     sweep_retired();
 }
 
+/* ---- what an ancestor's records are worth ---------------------------------------------------- */
+
+bool lease_is_torn(const struct lease *l)
+{
+    _Atomic uint32_t *torn = &((struct lease *)(uintptr_t)l)->torn; /* C17 atomics load non-const */
+    return atomic_load_explicit(torn, memory_order_acquire) ==
+           TORN_YES; /* pairs with tear() in the parent */
+}
+
+bool lease_is_of(const struct lease *l, uint32_t parent, uint32_t epoch)
+{
+    return l->parent == parent && l->epoch == epoch;
+}
+
+static enum lease_torn doubt_now(const struct doubt *d)
+{
+    if (!lease_is_of(d->lease, d->parent, d->epoch))
+        return TORN_YES; /* it is another fork's by now: the answer is lost */
+    return (enum lease_torn)atomic_load_explicit(&d->lease->torn, memory_order_acquire);
+}
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Moves what is decided from the list to the number. */
+static void settle_doubts(void)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < copies.doubts; i++) {
+        struct doubt *d = &copies.doubt[i];
+        enum lease_torn torn = doubt_now(d);
+        if (torn == TORN_YES)
+            copies.untrusted_until = later(copies.untrusted_until, d->first_epoch);
+        else if (torn == TORN_OPEN)
+            copies.doubt[kept++] = *d;
+    }
+    copies.doubts = kept;
+}
+
+void copies_inherit(uint32_t epoch, struct lease *lease)
+{
+    copies.first_epoch = epoch;
+    if (!run_header())
+        return; /* all records are private: the kernel copied them with the rest */
+    settle_doubts();
+    if (MUTANT(NO_DOUBT))
+        copies.doubts = copies.untrusted_until = 0;
+    if (lease && copies.doubts < DOUBTS_MAX) {
+        copies.doubt[copies.doubts++] = (struct doubt){epoch, lease->parent, lease->epoch, lease};
+    } else {
+        copies.untrusted_until = epoch;
+        copies.doubts = 0;
+    }
+    if (copies_are_unsure(0))
+        image_flag(IMAGE_INHERITED_UNSURE);
+}
+
+bool copies_are_unsure(uint32_t born)
+{
+    for (uint32_t i = 0; i < copies.doubts; i++)
+        if (born < copies.doubt[i].first_epoch && doubt_now(&copies.doubt[i]) == TORN_YES)
+            return true;
+    return born < copies.untrusted_until;
+}
+
+/* Of records that were read before: asked afterwards, for their writer may have torn them meanwhile. */
+static bool are_trusted(bool inherited, uint32_t born)
+{
+    if (!inherited || !copies_are_unsure(born))
+        return true;
+    image_flag(IMAGE_INHERITED_UNSURE);
+    return false;
+}
+
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /* What the old segment says of itself may be of another slab by now: of one whose parent keeps nothing. */
@@ -146,8 +237,7 @@ static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool 
     if (!new)
         return; /* not a page to be had: the records of this slab stay with the parent's */
     block_copy(segment_items(new), segment_items(old), slots, RECORD_BYTES, inherited);
-    /* Asked after the copy: the parent may have torn it. */
-    if (inherited && !fork_believes_parent())
+    if (!are_trusted(inherited, atomic_load_explicit(&head->epoch, memory_order_relaxed)))
         block_distrust(segment_items(new), slots, RECORD_BYTES);
     segment_publish(new);
     atomic_store_explicit(&head->owner, owner_of(kind, (uintptr_t)new), memory_order_release);
@@ -157,9 +247,11 @@ static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool 
 
 static void copy_large(struct unit *head, struct large_record *old, bool inherited)
 {
-    struct large_record *new = large_record_copy(head, old, !inherited || fork_believes_parent());
+    struct large_record *new = large_record_copy(head, old);
     if (!new)
         return;
+    if (!are_trusted(inherited, atomic_load_explicit(&head->epoch, memory_order_relaxed)))
+        large_record_distrust(new);
     if (inherited) /* an inherited block is older than every mark of ours */
         atomic_fetch_and_explicit(&new->block.word,
                                   ~((uint64_t)BLOCK_MARK_MASK << BLOCK_MARK_SHIFT),
@@ -191,10 +283,11 @@ bool fork_is_inherited(const struct unit *head)
 
 bool fork_is_unsure(const struct unit *head)
 {
-    return fork_is_inherited(head) && !fork_believes_parent();
+    return fork_is_inherited(head) &&
+           copies_are_unsure(atomic_load_explicit(&head->epoch, memory_order_relaxed));
 }
 
-void fork_own(struct unit *head, uint32_t go)
+static void own(struct unit *head, uint32_t go)
 {
     lock_take(&copies.copying);
     uint32_t born = atomic_load_explicit(&head->epoch, memory_order_acquire);
@@ -214,6 +307,23 @@ void fork_own(struct unit *head, uint32_t go)
         restamp(head, owner, go);
     }
     lock_drop(&copies.copying);
+}
+
+struct owning {
+    struct unit *head;
+    uint32_t go;
+};
+
+static void own_there(void *about)
+{
+    const struct owning *o = about;
+    own(o->head, o->go);
+}
+
+void fork_own(struct unit *head, uint32_t go)
+{
+    struct owning o = {head, go};
+    helper_call(own_there, &o);
 }
 
 /* ---- beginnings ------------------------------------------------------------------------------ */

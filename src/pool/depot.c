@@ -138,14 +138,20 @@ static bool needs_growth(void)
            !is_ready((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
 }
 
-static void grow(void)
+static void grow_there(void *unused)
 {
+    (void)unused;
     uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
     lock_take(&depot.lock);
     chunk_make(next / DEPOT_CHUNK_NODES);
     chunk_make((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
     index_grow();
     lock_drop(&depot.lock);
+}
+
+static void grow(void)
+{
+    helper_call(grow_there, NULL);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */

@@ -18,8 +18,10 @@ struct found pool_find(const void *p)
         struct place place = classify_in_slab(inside, c->slot_bytes, c->slots);
         return (struct found){place.verdict, head, kind, place.slot, place.offset};
     }
-    if (kind == UNIT_LARGE)
+    if (kind == UNIT_LARGE && (uintptr_t)p >= large_start_of(head)) {
+        inside = (uintptr_t)p - large_start_of(head);
         return (struct found){inside ? PTR_INSIDE : PTR_START, head, kind, 0, (uint32_t)inside};
+    }
     return (struct found){.verdict = PTR_UNUSED};
 }
 
@@ -27,7 +29,7 @@ uint64_t pool_inside(const struct found *f, uintptr_t at)
 {
     if (f->verdict != PTR_INSIDE)
         return 0;
-    return is_slab(f->kind) ? f->offset : at - unit_address(f->head);
+    return is_slab(f->kind) ? f->offset : at - large_start_of(f->head);
 }
 
 /* Stands for a record that is not there any more: it never says that there is a block. */
@@ -64,7 +66,7 @@ uint64_t pool_room(const struct found *f)
 {
     if (is_slab(f->kind))
         return size_class[f->kind - 1].slot_bytes - 1;
-    return ((uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT) - 1;
+    return ((uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT) - note_of(f->head)->lead - 1;
 }
 
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word)

@@ -11,9 +11,15 @@
  *     forked and however (vfork and posix_spawn leave it alone, rightly: they share the memory).
  *     It becomes an image of its own then, and copies every inherited slab before it writes one.
  *
- * A thread that stays inside makes the lease torn; so does one that was made to wait too long.  A
- * child with a torn lease, or with none (a fork that libc did not see), believes nothing about
- * inherited blocks: the first free of each is right.
+ * Waiting is bounded on both sides, so a snapshot may hold records and data that do not agree.  Both cases
+ * make it *torn*: a thread stays inside longer than the fork waits, or a thread waits for the fork longer than
+ * it may and enters nevertheless (fork_enter_anyway).  forks.torn is the word that decides; it is open before
+ * the first thread can be stopped, hence no thread enters unnoticed, however long the forking thread was kept
+ * from its processor.  The lease carries the answer to the child.
+ *
+ * A child with a torn lease, or with none (a fork that libc did not see), trusts no record that it inherited:
+ * the first free of each such block is right.  Its own children inherit the same doubt with those records
+ * (copies_inherit).
  */
 #include "pool_priv.h"
 
@@ -28,14 +34,15 @@ static struct {
     uint32_t epoch; /* current; go_page has it unless a fork is under way */
     struct lock forking; /* held from prepare to parent/child */
     _Atomic uint32_t forker; /* tid of the thread that holds it */
-    struct lease *pending;  /* of the fork under way; in a new child: ours */
-    struct lease *mine;     /* by which we read our parent's records */
+    _Atomic uint32_t torn;   /* enum lease_torn of the stop under way, or of the last one */
+    struct lease *_Atomic pending; /* of the fork under way; in a new child: ours */
+    bool seen;              /* in a new child: fork_child was called, so `pending` is its own */
     bool nested;            /* a handler forks while its thread is forking */
     struct thread *blocker; /* whose signals are blocked from prepare to parent/child */
     struct os_signals signals;
     struct thread *survivor; /* in a new child: the thread that forked, if it was seen */
     _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
-} forks = {.forking = LOCK_INIT(0)};
+} forks = {.forking = LOCK_INIT(0), .torn = TORN_CLOSED};
 
 void fork_start(void (*child)(bool fresh))
 {
@@ -79,11 +86,38 @@ bool fork_is_mine(void)
     return forks.epoch && atomic_load(&forks.forker) == os_tid();
 }
 
-bool fork_tear(void)
+/*
+ * The snapshot of the stop under way is torn from here on; false: it is too late, that stop is over.  First
+ * forks.torn, then `pending`: pairs with prepare_lease, which does the opposite.  The caller writes records
+ * only behind this, so a child that sees such a record sees the lease torn (lease_is_torn).
+ */
+static bool tear(void)
 {
-    struct lease *l = forks.pending;
-    uint32_t open = TORN_OPEN; /* pairs with fork_parent, and fork_believes_parent in the child */
-    return !l || atomic_compare_exchange_strong(&l->torn, &open, TORN_YES) || open == TORN_YES;
+    uint32_t open = TORN_OPEN;
+    if (!atomic_compare_exchange_strong(&forks.torn, &open, TORN_YES) && open != TORN_YES)
+        return false;
+    struct lease *l = atomic_load(&forks.pending);
+    if (l)
+        atomic_store(&l->torn, TORN_YES);
+    return true;
+}
+
+bool fork_enter_anyway(void)
+{
+    return fork_is_mine() || tear();
+}
+
+/* Before the first thread is stopped: from here on tear() has a word that it can change. */
+static void begin_stop(void)
+{
+    atomic_store(&forks.torn, TORN_OPEN);
+}
+
+/* false: the stop was torn, and is over. */
+static bool end_stop(void)
+{
+    uint32_t open = TORN_OPEN; /* pairs with tear */
+    return atomic_compare_exchange_strong(&forks.torn, &open, TORN_CLOSED);
 }
 
 /* Does this fork interrupt a critical section of its own thread? */
@@ -104,6 +138,17 @@ static struct os_signals block_signals(void)
     return signals;
 }
 
+static void prepare_lease(bool quiet)
+{
+    bool torn_heap =
+        heap_in_file() && threads_alive() > 1; /* they go on while the child copies it */
+    if (quiet)
+        copies_sweep(); /* else a thread inside may be looking at the same tables */
+    atomic_store(&forks.pending, lease_grant());
+    if (!quiet || torn_heap || atomic_load(&forks.torn) == TORN_YES)
+        tear();
+}
+
 void fork_prepare(void)
 {
     if (!forks.epoch || fork_shares_memory())
@@ -122,13 +167,10 @@ void fork_prepare(void)
     forks.signals = signals;
     forks.blocker = self;
     atomic_store(&forks.forker, os_tid());
+    begin_stop();
     bool quiet = quiet_stop();
     threads_note_totals();
-    copies_sweep();
-    forks.pending = lease_grant();
-    bool torn_heap = heap_in_file() && threads_alive() > 1; /* they go on while the child copies it */
-    if (forks.pending && (!quiet || torn_heap))
-        atomic_store(&forks.pending->torn, TORN_YES);
+    prepare_lease(quiet);
     image_count(&image()->fork_count);
 }
 
@@ -138,16 +180,22 @@ void fork_parent(void)
         forks.nested = false;
         return;
     }
-    if (self)
-        self->lease_plus_1 = forks.pending ? (uint32_t)(forks.pending - run_leases()) + 1 : 0;
+    struct lease *l = atomic_load(&forks.pending);
+    if (self) {
+        self->lease_plus_1 = l ? (uint32_t)(l - run_leases()) + 1 : 0;
+        self->lease_epoch = forks.epoch;
+    }
     /*
      * A child that believes nothing needs no copies; and a thread that is still inside may be
      * about to write a record that a new epoch would have others copy away from it.
      */
     uint32_t open = TORN_OPEN;
-    if (forks.pending && atomic_compare_exchange_strong(&forks.pending->torn, &open, TORN_CLOSED))
+    if (end_stop() && l) {
+        if (lease_is_of(l, image()->image, forks.epoch))
+            atomic_compare_exchange_strong(&l->torn, &open, TORN_CLOSED);
         forks.epoch++;
-    forks.pending = NULL;
+    }
+    atomic_store(&forks.pending, NULL);
     quiet_resume(forks.epoch);
     struct os_signals signals = forks.signals;
     forks.blocker = NULL;
@@ -179,6 +227,7 @@ bool fork_stop_writers(void)
     }
     forks.signals = signals;
     atomic_store(&forks.forker, os_tid());
+    begin_stop();
     if (quiet_stop())
         return true;
     fork_let_go();
@@ -188,6 +237,7 @@ bool fork_stop_writers(void)
 void fork_let_go(void)
 {
     struct os_signals signals = forks.signals;
+    end_stop();
     quiet_resume(forks.epoch);
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
@@ -218,6 +268,8 @@ void fork_pid(int32_t pid)
         return;
     struct lease *l = &run_leases()[self->lease_plus_1 - 1];
     self->lease_plus_1 = 0;
+    if (!lease_is_of(l, image()->image, self->lease_epoch))
+        return; /* the child is over */
     if (pid <= 0) {
         atomic_store(&l->state, LEASE_FREE);
         return;
@@ -234,17 +286,20 @@ void fork_pid(int32_t pid)
 static void take_heap_along(void)
 {
     _Atomic uint32_t nobody_waits = 0;
-    _Atomic uint32_t *copied = forks.pending ? &forks.pending->copied : &nobody_waits;
+    struct lease *l = atomic_load(&forks.pending);
+    _Atomic uint32_t *copied = l ? &l->copied : &nobody_waits;
     void *copy = heap_copy_out(copied);
     atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
     os_wake(copied, true);
     heap_put_back(copy);
+    slab_forget_never(); /* other threads wrote while it was copied: tables and memory may differ */
 }
 
 static void meet_parent(void)
 {
-    if (forks.nested || is_inside())
-        forks.pending = NULL;
+    struct lease *l = forks.nested || is_inside() ? NULL : atomic_load(&forks.pending);
+    atomic_store(&forks.pending, l);
+    forks.seen = true;
     forks.survivor = self;
     atomic_store(&go_page->epoch, 0);
     atomic_store(&go_page->alive, 0);
@@ -252,10 +307,10 @@ static void meet_parent(void)
         areas_privatise();
     if (heap_in_file())
         take_heap_along();
-    if (!forks.pending)
+    if (!l)
         return;
-    atomic_store(&forks.pending->pid, os_pid());
-    atomic_store(&forks.pending->state, LEASE_HELD);
+    atomic_store(&l->pid, os_pid());
+    atomic_store(&l->state, LEASE_HELD);
 }
 
 void fork_child(void)
@@ -273,11 +328,12 @@ void fork_outlive(void)
     quiet_resume(forks.epoch);
 }
 
-bool fork_believes_parent(void)
+/* Does a child believe what it inherits by this lease (NULL: by none)? */
+static bool is_believed(const struct lease *l)
 {
     if (!run_header())
         return true; /* all records are private: the kernel copied them with the rest */
-    return forks.mine && atomic_load_explicit(&forks.mine->torn, memory_order_acquire) != TORN_YES;
+    return l && !lease_is_torn(l);
 }
 
 static void forget_parent(void)
@@ -286,8 +342,9 @@ static void forget_parent(void)
     copies_after_fork();
     quiet_after_fork();
     atomic_store(&forks.forker, 0);
-    forks.pending = NULL;
-    forks.nested = false;
+    atomic_store(&forks.torn, TORN_CLOSED);
+    atomic_store(&forks.pending, NULL);
+    forks.nested = forks.seen = false;
     forks.pid = os_pid();
 }
 
@@ -315,10 +372,10 @@ static struct image_request child_request(const struct lease *lease)
     };
 }
 
-/* Everything that a child has inherited; `fresh`: it cannot read what its parent wrote. */
-static void rooms_after_fork(bool fresh)
+/* Everything that a child has inherited; lease NULL: it cannot read what its parent wrote. */
+static void rooms_after_fork(const struct lease *lease)
 {
-    bool whole = fork_believes_parent() || threads_alive() <= (self ? 1u : 0u);
+    bool fresh = !lease, whole = is_believed(lease) || threads_is_alone();
     forget_parent();
     if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
         take_heap_along();
@@ -336,21 +393,20 @@ static void rooms_after_fork(bool fresh)
 
 static void begin_child(void)
 {
-    struct lease *lease = forks.mine = forks.pending;
+    /* A fork that we did not see may come in the midst of another thread's, whose lease is not ours. */
+    struct lease *lease = forks.seen ? atomic_load(&forks.pending) : NULL;
     struct image_request request = child_request(lease);
-    rooms_after_fork(!lease);
+    rooms_after_fork(lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
     if (!run_header())
         large_start(); /* private records: there may be no memory for them later */
-    if (!fork_believes_parent())
-        image_flag(IMAGE_INHERITED_UNSURE);
     if (lease)
         atomic_store(&lease->child, image()->image);
     for (struct thread *t = threads_first(); t; t = t->next)
         threads_renew(t);
     forks.survivor = NULL;
-    copies_begin(++forks.epoch);
+    copies_inherit(++forks.epoch, lease);
     atomic_store(&go_page->epoch, forks.epoch);
 }
 

@@ -21,9 +21,10 @@ void fork_retire_segment(struct segment *s, uint32_t born);
 void fork_retire_large(struct large_record *r, uint32_t born);
 /* Puts a large record back on its list (large.c). */
 void large_record_vacate(struct large_record *r);
-/* `from` is the head's record; what is not trusted is taken from private tables alone. */
-struct large_record *large_record_copy(const struct unit *head, const struct large_record *from,
-                                       bool trusted);
+/* `from` is the head's record. */
+struct large_record *large_record_copy(const struct unit *head, const struct large_record *from);
+/* The record of an inherited block keeps only what private tables hold. */
+void large_record_distrust(struct large_record *r);
 
 /* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
 void fork_start(void (*child)(bool fresh));
@@ -41,10 +42,16 @@ bool fork_is_child(void); /* the page was wiped: nothing of ours has run since a
 bool fork_is_beginning(void); /* a handler interrupted fork_begin_child */
 bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
 /*
- * Waits while a fork by another thread is under way.  false: it took too long (or the fork is our
- * own): go on with fork_epoch(); the child has been told not to believe what it inherits.
+ * Waits while a fork by another thread is under way.  false: it took too long, or the fork is our own: enter a
+ * section and call fork_enter_anyway().
  */
 bool fork_wait(void);
+/*
+ * Inside a section that found the epoch word 0.  true: it may write records of fork_epoch(); the child of the
+ * fork under way, if it is not our own, does not trust what it inherits.  false: that fork is over: leave and
+ * enter again.
+ */
+bool fork_enter_anyway(void);
 /*
  * Stops writers of records as for a fork, until fork_let_go; the caller may still enter sections.
  * false: one stayed inside, or a fork is under way; then nothing is stopped.

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <string.h>
 
+#define ROOM_OF_RUN (1u << 20)    /* for findings: of its first image, */
+#define ROOM_OF_IMAGE (64u << 10) /* and of each other */
+
 static struct {
     struct image_header *header;
     bool foreign; /* our pids mean nothing to the others of the run */
@@ -36,6 +39,12 @@ void image_flag(uint32_t flag)
 void image_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void image_lacks(enum segment_kind kind)
+{
+    atomic_fetch_or_explicit(&own.header->private_kinds, 1u << kind, memory_order_relaxed);
+    image_flag(IMAGE_METADATA_PRIVATE);
 }
 
 /*
@@ -166,6 +175,8 @@ void image_start(const struct image_request *request)
     own.header = h;
     image_note_losses();
     area_publish(0);
+    if (run_holds(h))
+        segments_reserve(own.number == 1 ? ROOM_OF_RUN : ROOM_OF_IMAGE);
     run_ring();
 }
 

@@ -56,8 +56,18 @@ void image_start(const struct image_request *request);
 struct image_header *image(void); /* never NULL after image_start */
 void image_flag(uint32_t flag);
 void image_count(_Atomic uint64_t *counter);
+/* The file has no room for what segments of this kind hold. */
+void image_lacks(enum segment_kind kind);
 /* Some of what the machine lacks is found out when the image has begun: says it in its header. */
 void image_note_losses(void);
+/*
+ * A program is about to be executed that will not be checked: counted in this image, and in the run's table by its
+ * path (unchecked.c).  Signal-safe; also in vfork children and in a child that is no image yet, whose image is their
+ * parent's.  NULL: the table is full, or there is none.
+ */
+struct unchecked_record *unchecked_note(const char *path, enum unchecked_reason why,
+                                        uint32_t flags);
+void unchecked_withdraw(struct unchecked_record *record); /* the exec failed; NULL is allowed */
 /* Says goodbye; the first caller wins. */
 void image_end(enum image_end how, int status);
 /* An exec failed: it goes on. */
@@ -69,6 +79,9 @@ void image_reopen(void);
  */
 struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
                              uint64_t index);
+/* The same, but in the run file or not at all; without a run file private. */
+struct segment *segment_take_in_file(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
+                                     uint64_t index);
 void segment_publish(struct segment *s);
 /* Nobody alive needs it: its bytes may be used again. */
 void segment_vacate(struct segment *s);

@@ -6,6 +6,16 @@
  * their fill, larger ones with their pages already given back, only their address kept from
  * reuse, so that a late free still finds whose it was.  When the program wants to hear before pages
  * are given back, those are *due* before they come into the FIFO (core/notice.c).
+ *
+ *
+ *    first unit | lead: left redzone at its end | asked for ............ | right redzone   |  last unit
+ *               0                             lead                 lead + request
+ *
+ * The lead is as small as the alignment allows, so that the left redzone shares its page with the block's
+ * first bytes.  A block that the program never writes has two resident pages, those of its redzones; in
+ * glibc's it is one, that of the header.  Huge pages are
+ * advised only inside blocks of HUGE_FROM_BYTES, from the first huge page that holds no redzone to the
+ * last; and only in HUGE_BLOCKS_MAX blocks at a time, for each splits the mapping of the heap in three.
  */
 #include "pool_priv.h"
 
@@ -15,6 +25,9 @@
 #define HELD_MAX 64u              /* blocks in the FIFO */
 #define HELD_BYTES_MAX (4ull << 20) /* resident bytes in it */
 #define RESIDENT_MAX (1ull << 20)
+#define LEAD_BYTES 64u /* a cache line: blocks begin at one, as those of slabs do */
+#define HUGE_FROM_BYTES (4ull << 20)
+#define HUGE_BLOCKS_MAX 512u
 
 enum { RELEASED = 1, TOLD = 2 };
 
@@ -30,6 +43,7 @@ static struct {
     } held[HELD_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
     uint64_t held_bytes; /* resident */
+    _Atomic uint32_t huge_blocks;
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -76,23 +90,24 @@ void large_record_vacate(struct large_record *r)
     lock_drop(&large.records_lock);
 }
 
-struct large_record *large_record_copy(const struct unit *head, const struct large_record *from,
-                                       bool trusted)
+struct large_record *large_record_copy(const struct unit *head, const struct large_record *from)
 {
     struct large_record *to = record_take();
     if (!to)
         return NULL;
     to->unit = unit_number(head);
     to->units = note_of(head)->units;
+    to->lead = note_of(head)->lead;
     to->epoch = fork_epoch();
-    if (trusted) {
-        to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
-        block_copy(&to->block, &from->block, 1, sizeof *to, false);
-    } else {
-        to->request = (to->units << RTC_UNIT_SHIFT) - 1;
-        block_distrust(&to->block, 1, sizeof *to);
-    }
+    to->request = atomic_load((_Atomic uint64_t *)(uintptr_t)&from->request);
+    block_copy(&to->block, &from->block, 1, sizeof *to, false);
     return to;
+}
+
+void large_record_distrust(struct large_record *r)
+{
+    r->request = (r->units << RTC_UNIT_SHIFT) - r->lead - 1;
+    block_distrust(&r->block, 1, sizeof *r);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -105,17 +120,76 @@ static void set_units(struct unit *head, uint64_t from, uint64_t to)
     }
 }
 
-static uint64_t units_for(uint64_t request)
+static uint64_t lead_for(size_t align)
 {
-    return (request >> RTC_UNIT_SHIFT) + 1; /* a redzone byte behind the last */
+    uint64_t lead = align < UNIT_BYTES ? align : UNIT_BYTES; /* of more the units in front are given back */
+    uint64_t least = align_up(pool_knobs.redzone_bytes, LEAD_BYTES);
+    return align_up(least, lead < LEAD_BYTES ? LEAD_BYTES : lead);
+}
+
+static uint64_t units_for(uint64_t request, uint64_t lead)
+{
+    return ((lead + request + pool_knobs.redzone_bytes - 1) >> RTC_UNIT_SHIFT) + 1;
+}
+
+uintptr_t large_start_of(const struct unit *head)
+{
+    return unit_address(head) + note_of(head)->lead;
+}
+
+/* n units, of which the second begins at a multiple of `align` units. */
+static struct unit *take_with_lead(uint64_t n, uint64_t align, bool *clean)
+{
+    uint64_t most;
+    struct unit *run = checked_add(n, align, &most) ? units_take(most, 1, clean) : NULL;
+    if (!run)
+        return NULL;
+    uintptr_t second = unit_address(run) + UNIT_BYTES;
+    uint64_t front = (align_up(second, align * UNIT_BYTES) - second) >> RTC_UNIT_SHIFT;
+    if (front)
+        units_give(run, front, !*clean);
+    units_give(run + front + n, align - front, !*clean);
+    return run + front;
+}
+
+static struct unit *take_units(uint64_t n, size_t align, bool *clean)
+{
+    if (likely(align <= UNIT_BYTES))
+        return units_take(n, 1, clean);
+    return take_with_lead(n, align >> RTC_UNIT_SHIFT, clean);
+}
+
+static void huge_begin(struct unit *head, uint64_t request)
+{
+    uintptr_t start = large_start_of(head), from = align_up(start, HUGE_PAGE_BYTES);
+    uintptr_t to = align_down(start + request, HUGE_PAGE_BYTES);
+    struct unit_note *note = note_of(head);
+    if (likely(request < HUGE_FROM_BYTES) || from >= to || note->huge || !space_has_huge())
+        return;
+    if (atomic_fetch_add_explicit(&large.huge_blocks, 1, memory_order_relaxed) < HUGE_BLOCKS_MAX) {
+        os_huge((void *)from, to - from);
+        note->advised = true;
+        return;
+    }
+    atomic_fetch_sub_explicit(&large.huge_blocks, 1, memory_order_relaxed);
+}
+
+static void huge_end(struct unit *head, uint64_t units)
+{
+    struct unit_note *note = note_of(head);
+    if (likely(!note->advised))
+        return;
+    os_no_huge((void *)unit_address(head), units << RTC_UNIT_SHIFT);
+    note->advised = false;
+    atomic_fetch_sub_explicit(&large.huge_blocks, 1, memory_order_relaxed);
 }
 
 void *large_take(size_t request, size_t align, bool *clean, struct found *f)
 {
-    uint64_t n = units_for(request), alignment = align > UNIT_BYTES ? align >> RTC_UNIT_SHIFT : 1;
-    struct unit *head = units_take(n, alignment, clean);
+    uint64_t lead = lead_for(align), n = units_for(request, lead);
+    struct unit *head = take_units(n, align, clean);
     if (!head && large_let_go())
-        head = units_take(n, alignment, clean);
+        head = take_units(n, align, clean);
     if (!head)
         return NULL;
     struct large_record *r = record_take();
@@ -125,17 +199,22 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     }
     r->unit = unit_number(head);
     r->units = n;
+    r->lead = lead;
     r->epoch = fork_epoch();
     atomic_store_explicit(&r->request, request, memory_order_relaxed);
     set_units(head, 1, n);
     head->back = 0;
     note_of(head)->units = (uint32_t)n;
+    note_of(head)->lead = (uint32_t)lead;
+    huge_begin(head, request);
     atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
     atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
                           memory_order_release); /* pairs with pool_find */
     *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
-    redzone_put_large(f, (void *)unit_address(head), request);
-    return (void *)unit_address(head);
+    void *block = (void *)large_start_of(head);
+    redzone_put_before_large(head);
+    redzone_put_large(f, block, request);
+    return block;
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */
@@ -156,6 +235,7 @@ static void leave(void)
     uint64_t n = note_of(head)->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
     large.held_bytes -= resident_bytes(n);
+    huge_end(head, n);
     if (!(held->pages & RELEASED))
         quarantine_judge_large(head, r);
     /* The record may be another block's at once: nobody must come to it by these units. */
@@ -231,15 +311,17 @@ bool large_resize(const struct found *f, uint64_t request)
 {
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    uint64_t have = note_of(f->head)->units, want = units_for(request);
+    uint64_t have = note_of(f->head)->units, lead = note_of(f->head)->lead, want = units_for(request, lead);
     bool clean;
     if (want > have) {
         if (!units_take_at(f->head + have, want - have, &clean))
             return false;
         set_units(f->head, have, want);
     }
+    huge_end(f->head, have);
+    huge_begin(f->head, request);
     note_of(f->head)->units = (uint32_t)want;
-    redzone_put_large(f, (void *)unit_address(f->head), request); /* before a sweep can look for it */
+    redzone_put_large(f, (void *)large_start_of(f->head), request); /* before a sweep can look for it */
     record_resize(r, request, want);
     if (want < have)
         units_give(f->head + want, have - want, true);

@@ -1,8 +1,8 @@
 /*
  * modules.c - which object was mapped where, and when.
  *
- * An object is recorded when its first return address is seen, with the path that the loader
- * knows and the build-id from its own program headers in memory.  Its number goes into every
+ * An object is recorded when its first return address is seen, with its absolute path and the
+ * build-id from its own program headers in memory.  Its number goes into every
  * frame, so a frame keeps its module also when that has been unloaded and its addresses are
  * another's.  An object that comes back as it was - path, place, build-id - gets its number back.
  *
@@ -105,15 +105,27 @@ static void record_publish(void)
     atomic_fetch_add_explicit(&modules.chunk->count, 1, memory_order_release);
 }
 
+/*
+ * The loader keeps a path as it was given: relative to the working directory of that moment, which
+ * may be another one now, and is another one for the reporter.  The kernel has the whole of it.
+ */
+static void fill_path(struct module_record *m, const struct object *o)
+{
+    const char *path = o->path && o->path[0] ? o->path : image()->exe;
+    if (path[0] != '/' && os_mapped_file(o->start, m->path, sizeof m->path) > 0)
+        return;
+    struct text t = text_begin(m->path, sizeof m->path);
+    text_put(&t, path);
+    text_end(&t);
+}
+
 static void fill(struct module_record *m, const struct object *o)
 {
     memset(m, 0, sizeof *m); /* of one that was not published */
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
-    struct text t = text_begin(m->path, sizeof m->path);
-    text_put(&t, o->path && o->path[0] ? o->path : image()->exe);
-    text_end(&t);
+    fill_path(m, o);
     read_build_id(o->bias, o->start, o->end, m);
 }
 

@@ -42,10 +42,27 @@ struct size_class {
 
 extern HIDDEN const struct size_class size_class[ALL_CLASSES];
 
-/* Smallest class for `request` bytes and a redzone byte; >= SIZE_CLASSES: it is a large block. */
+/* Written once, before the heap is used. */
+struct pool_knobs {
+    uint64_t quarantine_bytes; /* per thread */
+    int malloc_fill;           /* 0..255, -1 = no */
+    int free_fill;
+    uint32_t redzone_bytes; /* behind each block at least, and before it */
+    uint32_t redzone_reach; /* of more slack so much is compared, and the last redzone_tail of a slot */
+    uint32_t redzone_tail;
+};
+
+extern HIDDEN struct pool_knobs pool_knobs;
+
+#define REDZONE_BYTES_MIN 16u /* of the option; without it one byte is enough */
+#define REDZONE_BYTES_MAX 4096u
+
+void redzone_width(uint32_t bytes);
+
+/* Smallest class for `request` bytes and a redzone; >= SIZE_CLASSES: it is a large block. */
 ALWAYS_INLINE uint32_t class_of(size_t request)
 {
-    size_t last = request; /* need - 1, where need = request + 1 */
+    size_t last = request + pool_knobs.redzone_bytes - 1; /* the slot has one byte more at least */
     if (likely(last < 256))
         return (uint32_t)(last >> 4);
     if (last >= SLOT_BYTES_MAX)
@@ -168,6 +185,8 @@ ALWAYS_INLINE struct block_record *segment_record(struct segment *s, uint32_t sl
 
 /* A slot for a block, its record NEVER or FREE; NULL: no memory. */
 void *slab_take(struct thread *t, uint32_t class);
+/* Its record is 0: it has never been given out.  It is examined and cleared. */
+void slab_first_use(void *slot, struct block_record *b);
 /* Slots whose records say FREE go back to the thread's cache, or through it to their slab. */
 void slab_give(struct thread *t, uint32_t class, void *slot);
 /* Everything in the thread's caches goes back; the thread ends. */
@@ -184,6 +203,8 @@ void slab_start(void);
 void slab_after_fork(bool trusted, struct thread *orphans);
 
 void large_start(void);
+/* Where the block of these units begins: behind its left redzone. */
+uintptr_t large_start_of(const struct unit *head);
 /* Pages for one block; *clean: they read as zero. */
 void *large_take(size_t request, size_t align, bool *clean, struct found *f);
 /* The block's record says FREED: its pages leave, sooner or later. */
@@ -292,6 +313,9 @@ bool heap_in_file(void);
 /* n units in a row, the first a multiple of align units; NULL: no memory.  *clean: all zero. */
 struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
 void units_give(struct unit *first, uint64_t n, bool dirty);
+/* The same for slabs of which every page is written soon: once there are many, on huge pages. */
+struct unit *units_take_dense(uint64_t n, bool *clean);
+void units_give_dense(struct unit *first, uint64_t n, bool dirty);
 /* Takes the n units at `first` if they are free. */
 bool units_take_at(struct unit *first, uint64_t n, bool *clean);
 void units_after_fork(bool trusted);
@@ -337,16 +361,6 @@ bool bootstrap_owns(const void *p);
 /* Where all of them lie. */
 void bootstrap_range(uintptr_t *start, uintptr_t *end);
 size_t bootstrap_request(const void *p);
-
-/* ---- knobs, written once before the heap is used --------------------------------------------- */
-
-struct pool_knobs {
-    uint64_t quarantine_bytes; /* per thread */
-    int malloc_fill;           /* 0..255, -1 = no */
-    int free_fill;
-};
-
-extern HIDDEN struct pool_knobs pool_knobs;
 
 /* ---- the hot path ---------------------------------------------------------------------------- */
 

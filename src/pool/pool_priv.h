@@ -12,22 +12,34 @@
 
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
+#define NEVER_FORGOTTEN UINT32_MAX
+
 /* Private table beside heap.unit, indexed the same way; meaning depends on the head's kind. */
 struct unit_note {
     uint32_t next, prev; /* list of partly free slabs, or of free runs; unit numbers, 0 = end */
-    uint16_t free_slots; /* slab: bits set below */
+    uint16_t free_slots; /* slab: bits set in its slab_bits */
     uint8_t listed;      /* slab: is it in the list of its class? */
     uint8_t dirty;       /* free run: may hold other than zeros */
     union {
         uint32_t hint;  /* slab: first word that may have a bit */
         uint32_t units; /* large block: its length; the record's belongs to readers of the file */
     };
-    uint32_t fresh;            /* slab: this slot and those above it were never taken */
-    bool gone;                 /* free, and told to be so: of each unit */
-    uint64_t free[SLOT_WORDS]; /* slab: free slots */
+    uint32_t fresh; /* slab: this slot and those above it were never taken */
+    _Atomic uint32_t filled; /* slab: bytes from its start in which slots never given out are redzone */
+    bool gone;      /* free, and told to be so: of each unit */
+    bool huge;      /* of each unit: it lies where huge pages are wanted; never cleared */
+    bool advised;   /* large block: huge pages are wanted inside */
+    uint32_t lead;  /* large block: bytes before it in its first unit */
 };
 
 extern HIDDEN struct unit_note *unit_note;
+
+/* A table of its own: only the pages of units that are slabs are ever written. */
+struct slab_bits {
+    uint64_t free[SLOT_WORDS];
+};
+
+extern HIDDEN struct slab_bits *slab_bits;
 
 ALWAYS_INLINE uint32_t unit_number(const struct unit *u)
 {
@@ -39,7 +51,15 @@ ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
     return unit_note + (u - heap.unit);
 }
 
+ALWAYS_INLINE uint64_t *bits_of(const struct unit *u)
+{
+    return slab_bits[u - heap.unit].free;
+}
+
 /* ---- units.c: free runs ---------------------------------------------------------------------- */
+
+#define HUGE_PAGE_BYTES (2ull << 20)
+#define HUGE_UNITS (HUGE_PAGE_BYTES >> RTC_UNIT_SHIFT)
 
 /* Of the free run whose first or last unit this is; 0: of none. */
 ALWAYS_INLINE uint64_t run_length(const struct unit *u)
@@ -56,6 +76,8 @@ ALWAYS_INLINE uint64_t run_length(const struct unit *u)
  */
 bool space_make_ready(uint64_t units);
 uint64_t space_ready_bytes(void);
+/* May parts of the heap be backed by huge pages?  Not in the file, nor under a limit, where address space is scarce. */
+bool space_has_huge(void);
 
 /* ---- due.c: what somebody has to be told of (pool.h) ----------------------------------------- */
 
@@ -104,6 +126,8 @@ void *area_begin(uint32_t bytes);
 void *area_append(uint32_t bytes);
 /* So many bytes that were appended are taken, and readers see them. */
 void area_publish(uint32_t bytes);
+/* So many of the bytes that were published are kept for findings: they are no sign of a program that grows. */
+void area_reserved(uint32_t bytes);
 void area_room(uint64_t *bytes, uint64_t *used); /* segment_room; the caller holds its lock */
 uint64_t threads_quarantined(void); /* quarantine_waiting, but for large blocks */
 uint64_t large_quarantined(void);
@@ -124,6 +148,8 @@ void reclaim_all(void);
 /* ---- segment.c ------------------------------------------------------------------------------- */
 
 void segments_after_fork(void);
+/* Keeps room in the file for what is found: up to `bytes`, less where there is less.  Before any other segment. */
+void segments_reserve(uint32_t bytes);
 
 /* ---- for outlive.c --------------------------------------------------------------------------- */
 
@@ -138,9 +164,26 @@ bool area_renew(void); /* what is appended from now on goes into a new area; fal
 void quarantine_judge_large(struct unit *head, struct large_record *r);
 /* Once it is freed: do its pages keep the fill? */
 bool large_is_filled(const struct unit *head);
+/* Was a slot that was never given out written to, not yet reported, and is there a block to its left? */
+bool never_damage(const struct found *f, const void *slot, struct damage *out);
+/* Reports damage that was found when no call of the program is at fault. */
+void quarantine_report(const struct damage *d);
 /* Behind a large block, live or freed and filled, or inside a freed one. */
 bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
                   struct damage *out);
+
+/* ---- thread_records.c: called under threads.c's lock, or where nobody else can be -------------- */
+
+/* A record for a new thread, still to be published, and its place; without memory one that all share. */
+struct thread_record *thread_record_take(uint32_t *place);
+/* It is complete, and the calling thread's: readers see it. */
+void thread_record_publish(struct thread_record *r, uint32_t place);
+/* Its thread has ended: sooner or later it is another thread's. */
+void thread_record_end(uint32_t place);
+/* Is it not the one that is shared, and in no file? */
+bool thread_record_counts(const struct thread_record *r);
+struct thread_record *thread_record_of_all(void); /* that one */
+void thread_records_after_fork(void);
 
 /* ---- lease.c --------------------------------------------------------------------------------- */
 
@@ -159,6 +202,13 @@ void leases_leave(uint32_t pid);
 bool fork_is_unsure(const struct unit *head);
 /* From here on records are ours that were written in `epoch` or later. */
 void copies_begin(uint32_t epoch);
+/* The same in a forked child, which came to the older ones by `lease` (NULL: by none). */
+void copies_inherit(uint32_t epoch, struct lease *lease);
+/* May inherited records of epoch `born` disagree with the data that was inherited with them? */
+bool copies_are_unsure(uint32_t born);
+bool lease_is_torn(const struct lease *l);
+/* A lease is granted again when its child is over, which may be before its parent runs again. */
+bool lease_is_of(const struct lease *l, uint32_t parent, uint32_t epoch);
 /* A lease for the child that is about to be made, on what is current now; NULL: none left. */
 struct lease *lease_grant(void);
 /* Forgets leases that are over, and uses again what no child can see any more. */
@@ -167,6 +217,8 @@ void copies_after_fork(void);
 
 /* ---- slab.c: for copy.c ---------------------------------------------------------------------- */
 
+/* Slots that were never given out are no redzones any more. */
+void slab_forget_never(void);
 /* A segment for the records of a slab, still to be published; NULL: no memory. */
 struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t epoch);
 
@@ -181,9 +233,5 @@ void quiet_after_fork(void);
 /* ---- fork.c: for the two above --------------------------------------------------------------- */
 
 bool fork_is_mine(void); /* does the calling thread make the fork that is under way? */
-/* Tells the child of that fork not to believe what it inherits; false: it is too late for that. */
-bool fork_tear(void);
-/* Asked by a child: is what it inherited as it was at the fork? */
-bool fork_believes_parent(void);
 
 #endif

@@ -13,7 +13,12 @@
 #define NEAR 4u /* how many are left before it when one is brought near */
 #define THREADS_AT_FULL_SHARE 63u /* with the default budget all of them fit */
 
-struct pool_knobs pool_knobs = {256u << 10, -1, 0xfd};
+struct pool_knobs pool_knobs = {.quarantine_bytes = 256u << 10,
+                                .malloc_fill = -1,
+                                .free_fill = 0xfd,
+                                .redzone_bytes = 1,
+                                .redzone_reach = REDZONE_REACH,
+                                .redzone_tail = REDZONE_TAIL};
 
 static uint64_t budget(void)
 {
@@ -28,6 +33,12 @@ void quarantine_tell(void (*visit)(const struct damage *))
     tell = visit;
 }
 
+void quarantine_report(const struct damage *d)
+{
+    if (tell)
+        tell(d);
+}
+
 static COLD void judge(void *block, uint64_t word, uint32_t go)
 {
     struct found f = pool_find(block);
@@ -37,8 +48,7 @@ static COLD void judge(void *block, uint64_t word, uint32_t go)
         (!block_read(pool_look(&f, go), &now, &stacks) ||
          !fill_damage(block, request, word, stacks, &d)))
         return;
-    if (tell)
-        tell(&d);
+    quarantine_report(&d);
 }
 
 void quarantine_judge_large(struct unit *head, struct large_record *r)
@@ -46,8 +56,8 @@ void quarantine_judge_large(struct unit *head, struct large_record *r)
     uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed), word, stacks;
     struct damage d;
     if (block_read(&r->block, &word, &stacks) && word_state(word) == BLOCK_FREED &&
-        large_damage(head, request, word, stacks, &d) && tell)
-        tell(&d);
+        large_damage(head, request, word, stacks, &d))
+        quarantine_report(&d);
 }
 
 /* The block and its record are looked at soon. */
@@ -98,7 +108,8 @@ void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t req
 
 void quarantine_push_large(const struct found *f, void *block, uint64_t request)
 {
-    fill_put(block, request);
+    if (large_is_filled(f->head))
+        fill_put(block, request);
     large_give(f);
 }
 

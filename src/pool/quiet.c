@@ -75,7 +75,7 @@ bool fork_wait(void)
     while (atomic_load_explicit(&go_page->epoch, memory_order_acquire) == 0) {
         if (fork_is_mine())
             return false; /* a prepare handler of somebody else's, after ours */
-        if (os_clock_ns() - begin > ESCAPE_NS && fork_tear())
+        if (os_clock_ns() - begin > ESCAPE_NS)
             return false;
         atomic_fetch_add(&quiet.waiting, 1);
         os_wait(&quiet.stopped, 1, ESCAPE_NS, false);

@@ -114,7 +114,7 @@ static struct span join(struct span a, struct span b)
 static uint64_t more_bytes(uint32_t slot_bytes, uint64_t request)
 {
     uint64_t slack = slot_bytes - request;
-    return slack <= REDZONE_TAIL ? 0 : least(slack - REDZONE_TAIL, REDZONE_REACH);
+    return slack <= REDZONE_TAIL ? 0 : least(slack - REDZONE_TAIL, pool_knobs.redzone_reach);
 }
 
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
@@ -127,10 +127,10 @@ bool redzone_is_whole_wide(const void *slot, uint32_t slot_bytes, uint64_t reque
 {
     const char *p = slot;
     uint64_t slack = slot_bytes - request;
-    if (slack > REDZONE_REACH &&
+    if (slack > pool_knobs.redzone_reach &&
         !are_all(p + slot_bytes - REDZONE_TAIL, REDZONE_TAIL, redzone_pattern()))
         return false;
-    return are_all(p + request, least(slack, REDZONE_REACH), redzone_pattern());
+    return are_all(p + request, least(slack, pool_knobs.redzone_reach), redzone_pattern());
 }
 
 static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
@@ -147,10 +147,50 @@ static void slack_repair(char *slot, uint32_t slot_bytes, uint64_t request)
     memset(slot + slot_bytes - tail, REDZONE_BYTE, tail);
 }
 
+void redzone_width(uint32_t bytes)
+{
+    pool_knobs.redzone_bytes = bytes;
+    pool_knobs.redzone_reach = SLOT_BYTES_MAX;
+    pool_knobs.redzone_tail = bytes > REDZONE_TAIL ? bytes : REDZONE_TAIL;
+}
+
+void redzone_put_border(void *slot)
+{
+    memset((char *)slot - pool_knobs.redzone_tail, REDZONE_BYTE, pool_knobs.redzone_tail);
+}
+
+static struct span border_damage(const char *slot)
+{
+    return differ(slot - pool_knobs.redzone_tail, slot, REDZONE_BYTE);
+}
+
+bool redzone_border_is_whole(const void *slot)
+{
+    return !border_damage(slot).first;
+}
+
+/* ---- large blocks ---------------------------------------------------------------------------- */
+
+static uint64_t large_width(void)
+{
+    return pool_knobs.redzone_bytes > LARGE_REACH ? pool_knobs.redzone_bytes : LARGE_REACH;
+}
+
 static uint64_t large_reach(const struct found *f, uint64_t request)
 {
     uint64_t room = (uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT;
-    return least(room - request, LARGE_REACH);
+    return least(room - note_of(f->head)->lead - request, large_width());
+}
+
+static uint64_t before_large_bytes(const struct unit *head)
+{
+    return least(note_of(head)->lead, large_width());
+}
+
+void redzone_put_before_large(const struct unit *head)
+{
+    uint64_t bytes = before_large_bytes(head);
+    memset((char *)large_start_of(head) - bytes, REDZONE_BYTE, bytes);
 }
 
 void redzone_put_large(const struct found *f, void *block, uint64_t request)
@@ -229,6 +269,12 @@ static bool judge_left(const struct found *f, const struct neighbour *mine, uint
                        bool repair, struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    if (f->slot == 1) {
+        struct span span = border_damage(mine->block);
+        tell_of(out, DAMAGE_BEFORE, mine, span);
+        redzone_put_border(mine->block);
+        return true;
+    }
     struct neighbour left = neighbour_of(f, mine->block, -1, go);
     if (!left.there || word_state(left.word) == BLOCK_INHERITED)
         return false;
@@ -267,8 +313,9 @@ static bool look(const struct found *f, const struct neighbour *mine, uint32_t g
     }
     if (fresh)
         return true;
-    return f->slot && (uint8_t)mine->block[-1] != REDZONE_BYTE && !MUTANT(NO_BEFORE) &&
-           judge_left(f, mine, go, repair, out);
+    bool left_is_whole = f->slot == 1 ? redzone_border_is_whole(mine->block)
+                                      : (uint8_t)mine->block[-1] == REDZONE_BYTE;
+    return !left_is_whole && !MUTANT(NO_BEFORE) && judge_left(f, mine, go, repair, out);
 }
 
 COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
@@ -295,13 +342,31 @@ static bool behind_large(const struct found *f, void *block, uint64_t request, u
     return true;
 }
 
+static bool before_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                         struct damage *out)
+{
+    const char *start = block;
+    struct span span = differ(start - before_large_bytes(f->head), start, REDZONE_BYTE);
+    struct neighbour mine = {true, block, request, was, 0};
+    uint64_t now;
+    if (!span.first || MUTANT(NO_BEFORE))
+        return false;
+    block_read(pool_look(f, 0), &now, &mine.stacks);
+    tell_of(out, DAMAGE_BEFORE, &mine, span);
+    return true;
+}
+
 COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
                                struct damage *out)
 {
-    bool any = behind_large(f, block, request, was, out);
-    if (any)
+    if (behind_large(f, block, request, was, out)) {
         redzone_put_large(f, block, request);
-    return any;
+        return true;
+    }
+    if (!before_large(f, block, request, was, out))
+        return false;
+    redzone_put_before_large(f->head);
+    return true;
 }
 
 /* ---- freed blocks ---------------------------------------------------------------------------- */
@@ -368,11 +433,42 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
                        struct damage *out)
 {
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
-    void *block = (void *)unit_address(head);
-    if (behind_large(&f, block, request, word, out))
+    void *block = (void *)large_start_of(head);
+    if (behind_large(&f, block, request, word, out) || before_large(&f, block, request, word, out))
         return true;
     return word_state(word) == BLOCK_FREED && !fill_is_whole(block, request) &&
            fill_damage(block, request, word, stacks, out);
+}
+
+/* ---- slots that were never given out ---------------------------------------------------------- */
+
+/* The nearest block to the left is the one whose end was passed, as far as can be known. */
+static bool blame_left(const struct found *f, const char *slot, struct span span, struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    for (struct found g = *f; g.slot-- > 1;) {
+        slot -= slot_bytes;
+        struct neighbour left = {.block = (char *)(uintptr_t)slot};
+        left.there = block_read(pool_look(&g, 0), &left.word, &left.stacks);
+        if (!left.there || !is_known(left.word))
+            continue;
+        left.request = word_size(left.word);
+        tell_of(out, DAMAGE_BEHIND, &left, span);
+        return !MUTANT(NO_BEHIND) && tell_once(left.block, left.word);
+    }
+    return false;
+}
+
+bool never_damage(const struct found *f, const void *slot, struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes, from = f->slot * slot_bytes;
+    uint32_t filled = atomic_load_explicit(&note_of(f->head)->filled, memory_order_acquire);
+    if (filled < from + 16 || filled == NEVER_FORGOTTEN)
+        return false;
+    uint64_t bytes = least(filled - from, slot_bytes);
+    if (likely(are_all(slot, bytes, redzone_pattern())))
+        return false;
+    return blame_left(f, slot, differ(slot, (const char *)slot + bytes, REDZONE_BYTE), out);
 }
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
@@ -397,18 +493,36 @@ static bool is_filled_by_now(struct sweep *s, const void *block, uint64_t reques
     return true;
 }
 
+static uint64_t word_now(const struct block_record *b)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_relaxed);
+}
+
+static void visit_never(const struct found *f, struct segment *s, const char *block,
+                        const struct block_record *b, void (*visit)(const struct damage *))
+{
+    struct damage d;
+    if (is_reserve(f->kind) || !never_damage(f, block, &d))
+        return;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the release fence of slab_first_use */
+    if (!word_now(b) && owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)) == s)
+        visit(&d);
+}
+
 static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, uint32_t go,
                        void (*visit)(const struct damage *))
 {
     const struct size_class *c = &size_class[kind - 1];
-    char *block = (void *)unit_address(head);
+    char *block = (char *)unit_address(head) + c->slot_bytes; /* slot 0 is never given out */
     struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire));
-    for (uint32_t slot = 0; slot < c->slots; slot++, block += c->slot_bytes) {
+    for (uint32_t slot = 1; slot < c->slots; slot++, block += c->slot_bytes) {
         struct found f = {PTR_START, head, kind, slot, 0};
         struct neighbour mine = {.block = block};
         struct damage d;
         struct block_record *b = segment_record(s, slot);
-        uint64_t seen = word_state(atomic_load_explicit(&b->word, memory_order_relaxed));
+        uint64_t now = word_now(b), seen = word_state(now);
+        if (!now)
+            visit_never(&f, s, block, b, visit);
         if ((seen != BLOCK_LIVE && seen != BLOCK_FREED) || !block_read(b, &mine.word, &mine.stacks))
             continue;
         bool live = word_state(mine.word) == BLOCK_LIVE;
@@ -437,7 +551,7 @@ static void visit_large(struct sweep *sweep, struct unit *head, void (*visit)(co
     if (!block_read(b, &first, &stacks) || !is_known(first))
         return;
     if (word_state(first) == BLOCK_FREED &&
-        (!large_is_filled(head) || !is_filled_by_now(sweep, (void *)unit_address(head),
+        (!large_is_filled(head) || !is_filled_by_now(sweep, (void *)large_start_of(head),
                                                      pool_request(&f, b, first), word_thread(first))))
         return;
     if (!block_read(b, &word, &stacks) || word != first)

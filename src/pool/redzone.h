@@ -9,7 +9,9 @@
  * the block is given out: all of it up to REDZONE_REACH bytes, and always the last REDZONE_TAIL.
  * (Behind a large block it is up to LARGE_REACH bytes, see redzone.c.)
  * The last byte of every slot that was ever at hand holds it whatever became of the slot, so it is
- * at the same time what lies before its right neighbour.  Freed blocks hold the free-fill byte
+ * at the same time what lies before its right neighbour.  Slot 0 of a slab is never given out: its last bytes
+ * are the redzone before slot 1.  A large block has one of its own before it, in its first unit.
+ * --redzone-size makes the class larger: then all slack is redzone.  Freed blocks hold the free-fill byte
  * until they leave the quarantine.
  *
  * The test when a block is freed is one comparison of 16 bytes and one of the byte before it; when
@@ -61,11 +63,16 @@ ALWAYS_INLINE bool redzone_is_whole_behind(const void *slot, uint32_t slot_bytes
     return (changed & 0xffff) << slack <= 0xffff; /* those of the block itself may be anything */
 }
 
-/* ..., and not the byte before it?  What lies before a first slot belongs to another slab. */
+/* Before the first slot that is given out, slot 1. */
+void redzone_put_border(void *slot);
+bool redzone_border_is_whole(const void *slot);
+
+/* ..., and not the byte before it? */
 ALWAYS_INLINE bool redzone_is_whole(const void *slot, uint32_t number, uint32_t class,
                                     uint64_t request)
 {
-    if (number != 0 && ((const uint8_t *)slot)[-1] != REDZONE_BYTE)
+    if (((const uint8_t *)slot)[-1] != REDZONE_BYTE ||
+        (unlikely(number == 1) && !redzone_border_is_whole(slot)))
         return false;
     return redzone_is_whole_behind(slot, size_class[class].slot_bytes, request);
 }
@@ -90,10 +97,11 @@ struct damage {
 bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was, uint32_t go,
                     struct damage *out);
 
-/* The same of a large block, which has no neighbours. */
+/* The same of a large block, which has no neighbours: behind it first, if called again before it. */
 bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
                           struct damage *out);
 void redzone_put_large(const struct found *f, void *block, uint64_t request);
+void redzone_put_before_large(const struct unit *head);
 
 /* Another size in the same slot: before the record says so, or a sweep would miss it. */
 void redzone_move(void *slot, uint32_t class, uint64_t request);

@@ -89,8 +89,7 @@ static uint64_t window_for(uint64_t bytes)
 
 static uint64_t table_bytes(const struct run_header *h)
 {
-    return align_up(h->lease_table_offset + (uint64_t)h->lease_count * sizeof(struct lease),
-                    PAGE_BYTES);
+    return align_up(run_tables_end(h), PAGE_BYTES);
 }
 
 /* Is what the file says of itself something that this runtime can live with? */
@@ -103,6 +102,7 @@ static int check_header(const struct run_header *h, uint64_t file_bytes)
         h->lease_count != RTC_LEASE_COUNT || h->area_table_offset != RTC_AREA_TABLE_OFFSET ||
         h->lease_table_offset !=
             RTC_AREA_TABLE_OFFSET + (uint64_t)h->area_count * sizeof(struct area_entry) ||
+        (h->unchecked_offset && h->unchecked_offset != run_leases_end(h)) ||
         table_bytes(h) > h->area_bytes || !checked_mul(h->area_count, h->area_bytes, &areas) ||
         areas > file_bytes)
         return -EBADMSG;
@@ -245,6 +245,9 @@ static const char *own_name(char room[256])
     for (char *p = room; *p; p++)
         if (*p == '/')
             base = p + 1;
+    for (char *p = base; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f || (unsigned char)*p == 0xe2) /* U+2028, U+202E and the like */
+            *p = '_';
     return base;
 }
 
@@ -273,7 +276,7 @@ void run_step_aside(bool aside)
 static int create_in(const char *dir, const char *exe)
 {
     if (!dir || dir[0] != '/')
-        return -ENOENT;
+        return dir && dir[0] ? -EINVAL : -ENOENT; /* not relative: the program may change its folder */
     aside_name(run.aside, dir);
     os_unlink(run.aside);
     run.maker = os_pid();
@@ -289,11 +292,11 @@ static int create_in(const char *dir, const char *exe)
 static int write_front(int fd, const struct run_header *header)
 {
     static const char zeros[32768];
-    if (os_write(fd, header, sizeof *header) != (long)sizeof *header)
+    if (os_write_at(fd, header, sizeof *header, 0) != (long)sizeof *header)
         return -ENOSPC;
     for (uint64_t at = sizeof *header, end = table_bytes(header); at < end;) {
         uint64_t n = end - at < sizeof zeros ? end - at : sizeof zeros;
-        if (os_write(fd, zeros, n) != (long)n)
+        if (os_write_at(fd, zeros, n, at) != (long)n)
             return -ENOSPC;
         at += n;
     }
@@ -315,12 +318,15 @@ static int format(int fd, const struct run_request *request)
                               .host = host,
                               .options = request->options};
     for (shape.area_count = RTC_AREA_COUNT_MAX; shape.area_count >= 2; shape.area_count /= 2) {
-        if (run_file_bytes(&shape) > file_limit || os_truncate(fd, run_file_bytes(&shape)))
+        if (run_file_bytes(&shape) > file_limit || os_truncate(fd, 0) ||
+            os_truncate(fd, run_file_bytes(&shape)))
             continue;
+        memset(&header, 0, sizeof header);
         int err = run_header_init(&header, &shape);
-        if (err)
+        if (!err)
+            err = write_front(fd, &header); /* fewer areas have a shorter table */
+        if (err != -ENOSPC)
             return err;
-        return write_front(fd, &header);
     }
     return -EFBIG;
 }
@@ -351,14 +357,16 @@ static int make_by_hand(const struct run_request *request)
     const char *dirs[] = {request->pool_dir, variable(request->envp, "RTCHECK_POOL_DIR"),
                           variable(request->envp, "XDG_RUNTIME_DIR"), "/dev/shm",
                           variable(request->envp, "TMPDIR"), "/tmp"};
-    int err = -ENOENT;
+    int err = -ENOENT, wanted_err = 0; /* of the folder that the option or RTCHECK_POOL_DIR names */
     for (size_t i = 0; i < countof(dirs); i++) {
         int fd = create_in(dirs[i], exe);
-        if (fd < 0)
-            continue;
-        err = make_of(fd, request);
-        if (!err)
+        err = fd < 0 ? fd : make_of(fd, request);
+        if (!err) {
+            run.header->pool_dir_error = (uint32_t)-wanted_err;
             return 0;
+        }
+        if (i < 2 && dirs[i] && dirs[i][0] && !wanted_err)
+            wanted_err = err;
     }
     run.path[0] = '\0';
     return err;

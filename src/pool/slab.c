@@ -9,6 +9,10 @@
  * one of its class with free slots.  Slots in bins and in quarantine are not free in this sense,
  * so a slab that leaves holds no record that anybody is still to write.
  *
+ * Slots up to a page: before one is first taken into a bin, the pages that it reaches into are filled as a
+ * redzone.  So a write that jumps over the redzone past a block's end is found in a slot that was never given
+ * out (its record is 0): when it first is, or by a sweep.  Then it reads as zero, as it would natively.
+ *
  * Handler slabs.  A signal handler that interrupted us must not touch bins, lists or locks.  One
  * slab for each of four sizes is made at start-up; its bits are taken and given by single atomic
  * steps, by handlers only, so that the same slot never has two owners.
@@ -51,16 +55,27 @@ static void list_remove(struct central *c, struct unit *head)
         unit_note[note->next].prev = note->prev;
 }
 
-static void note_all_free(struct unit_note *note, uint32_t slots)
+/* The first slot that is given out.  Slot 0 is the redzone before slot 1; handlers' blocks have none. */
+static uint32_t first_slot(uint32_t class)
 {
-    memset(note->free, 0, sizeof note->free);
+    return class < SIZE_CLASSES;
+}
+
+static void note_all_free(const struct unit *head, uint32_t class)
+{
+    uint32_t slots = size_class[class].slots, first = first_slot(class);
+    struct unit_note *note = note_of(head);
+    uint64_t *free = bits_of(head);
+    memset(free, 0, SLOT_WORDS * sizeof *free);
     for (uint32_t i = 0; i < slots / 64; i++)
-        note->free[i] = ~0ull;
+        free[i] = ~0ull;
     if (slots % 64)
-        note->free[slots / 64] = (1ull << slots % 64) - 1;
-    note->free_slots = (uint16_t)slots;
+        free[slots / 64] = (1ull << slots % 64) - 1;
+    free[0] &= ~(uint64_t)first;
+    note->free_slots = (uint16_t)(slots - first);
     note->hint = 0;
-    note->fresh = 0;
+    note->fresh = first;
+    note->filled = 0;
     note->listed = 0;
 }
 
@@ -77,23 +92,41 @@ struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t e
     return s;
 }
 
-/* Makes a slab of the class; NULL: no memory for it or for its records. */
-static struct unit *slab_make(uint32_t class)
+/* Of slots no larger than a page all pages are written soon. */
+static bool is_dense(uint32_t class)
+{
+    return size_class[class].slot_bytes <= PAGE_BYTES;
+}
+
+static struct unit *units_for_slab(uint32_t class, bool *clean)
+{
+    uint32_t n = size_class[class].units;
+    return is_dense(class) ? units_take_dense(n, clean) : units_take(n, 1, clean);
+}
+
+static void give_units(struct unit *head, uint32_t class, bool dirty)
+{
+    (is_dense(class) ? units_give_dense : units_give)(head, size_class[class].units, dirty);
+}
+
+static struct unit *make(uint32_t class)
 {
     const struct size_class *c = &size_class[class];
     bool clean;
-    struct unit *head = units_take(c->units, 1, &clean);
+    struct unit *head = units_for_slab(class, &clean);
     if (!head && large_let_go())
-        head = units_take(c->units, 1, &clean);
+        head = units_for_slab(class, &clean);
     if (!head)
         return NULL;
     uint32_t epoch = fork_epoch();
     struct segment *s = slab_segment(head, class, epoch);
     if (!s) {
-        units_give(head, c->units, !clean);
+        give_units(head, class, !clean);
         return NULL;
     }
-    note_all_free(note_of(head), c->slots);
+    note_all_free(head, class);
+    if (first_slot(class))
+        redzone_put_border((char *)unit_address(head) + c->slot_bytes);
     for (uint32_t i = 1; i < c->units; i++) {
         head[i].back = i;
         atomic_store_explicit(&head[i].owner, 0, memory_order_relaxed);
@@ -106,41 +139,96 @@ static struct unit *slab_make(uint32_t class)
     return head;
 }
 
+struct making {
+    uint32_t class;
+    struct unit *head;
+};
+
+static void make_there(void *about)
+{
+    struct making *m = about;
+    m->head = make(m->class);
+}
+
+/* Makes a slab of the class; NULL: no memory for it or for its records. */
+static struct unit *slab_make(uint32_t class)
+{
+    struct making m = {.class = class};
+    helper_call(make_there, &m);
+    return m.head;
+}
+
 /* All slots are free: nobody will write a record of it any more. */
 static void slab_unmake(struct unit *head, uint32_t class)
 {
     struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
     fork_retire_segment(s, atomic_load_explicit(&head->epoch, memory_order_relaxed));
-    units_give(head, size_class[class].units, true);
+    give_units(head, class, true);
 }
 
-static void *slot_address(const struct unit *head, uint32_t class, uint32_t slot)
+static char *slot_address(const struct unit *head, uint32_t class, uint32_t slot)
 {
-    return (void *)(unit_address(head) + (uintptr_t)slot * size_class[class].slot_bytes);
+    return (char *)unit_address(head) + (uintptr_t)slot * size_class[class].slot_bytes;
 }
 
 /* Lowest come first, so all below a slot have been here: the left neighbour's last byte is set. */
 static void *slot_taken(const struct unit *head, uint32_t class, uint32_t slot)
 {
     struct unit_note *note = note_of(head);
+    const struct size_class *c = &size_class[class];
     char *p = slot_address(head, class, slot);
-    if (slot >= note->fresh) {
-        note->fresh = slot + 1;
-        p[size_class[class].slot_bytes - 1] = (char)REDZONE_BYTE;
-    }
+    if (slot < note->fresh)
+        return p;
+    note->fresh = slot + 1;
+    p[c->slot_bytes - 1] = (char)REDZONE_BYTE;
+    uint32_t filled = atomic_load_explicit(&note->filled, memory_order_relaxed);
+    uint32_t from = slot * c->slot_bytes, to = (uint32_t)align_up(from + c->slot_bytes, PAGE_BYTES);
+    if (!is_dense(class) || to <= filled)
+        return p;
+    from = from > filled ? from : filled;
+    to = to < c->slots * c->slot_bytes ? to : c->slots * c->slot_bytes;
+    memset(slot_address(head, class, 0) + from, REDZONE_BYTE, to - from);
+    atomic_store_explicit(&note->filled, to, memory_order_release); /* pairs with never_damage */
     return p;
+}
+
+void slab_forget_never(void)
+{
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    for (struct unit *u = heap.unit + 1; u < heap.unit + end; u++)
+        if (!u->back && is_slab(owner_kind(atomic_load_explicit(&u->owner, memory_order_relaxed))))
+            atomic_store_explicit(&note_of(u)->filled, NEVER_FORGOTTEN, memory_order_relaxed);
+}
+
+COLD void slab_first_use(void *slot, struct block_record *b)
+{
+    struct found f = pool_find_slot(slot);
+    struct damage d;
+    if (!is_dense(f.kind - 1))
+        return;
+    /*
+     * Before its bytes change: a sweep that sees them changed looks again whose they are.  With a generation,
+     * or the word would be 0 once more while the block is published.
+     */
+    atomic_store_explicit(&b->word, 1ull << BLOCK_GEN_SHIFT | BLOCK_FREE, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the acquire fence of visit_never */
+    if (never_damage(&f, slot, &d))
+        quarantine_report(&d);
+    /* Not its end, which is what lies before the right neighbour at every moment. */
+    memset(slot, 0, size_class[f.kind - 1].slot_bytes - REDZONE_TAIL);
 }
 
 /* Takes up to `want` free slots of one slab, lowest first. */
 static uint32_t slab_pick(struct unit *head, uint32_t class, void **out, uint32_t want)
 {
     struct unit_note *note = note_of(head);
+    uint64_t *free = bits_of(head);
     uint32_t got = 0;
     for (uint32_t w = note->hint; w < SLOT_WORDS && got < want && note->free_slots; w++) {
         note->hint = w;
-        while (note->free[w] && got < want) {
-            uint32_t bit = (uint32_t)__builtin_ctzll(note->free[w]);
-            note->free[w] &= note->free[w] - 1;
+        while (free[w] && got < want) {
+            uint32_t bit = (uint32_t)__builtin_ctzll(free[w]);
+            free[w] &= free[w] - 1;
             note->free_slots--;
             out[got++] = slot_taken(head, class, w * 64 + bit);
         }
@@ -154,14 +242,14 @@ static void slab_return(struct central *c, uint32_t class, void *slot)
     struct unit *head = u - u->back;
     struct unit_note *note = note_of(head);
     uint32_t i = (uint32_t)((uintptr_t)slot - unit_address(head)) / size_class[class].slot_bytes;
-    note->free[i / 64] |= 1ull << i % 64;
+    bits_of(head)[i / 64] |= 1ull << i % 64;
     note->free_slots++;
     if (i / 64 < note->hint)
         note->hint = i / 64;
     if (!note->listed)
         list_add(c, head);
     bool others = note->next || note->prev;
-    if (note->free_slots == size_class[class].slots && others) {
+    if (note->free_slots == size_class[class].slots - first_slot(class) && others) {
         list_remove(c, head);
         slab_unmake(head, class);
     }
@@ -264,7 +352,7 @@ void slab_drain(struct thread *t)
 /* A free one of 64 slots of a slab that handlers share; NULL: all are taken. */
 static void *take_of_word(uint32_t k, uint32_t w)
 {
-    uint64_t *word = &note_of(handler_slab[k])->free[w];
+    uint64_t *word = &bits_of(handler_slab[k])[w];
     uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     while (seen)
         if (__atomic_compare_exchange_n(word, &seen, seen & (seen - 1), true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -296,14 +384,14 @@ void *slab_take_in_handler(size_t request, size_t align)
 
 void slab_note_unrecorded(const struct found *f)
 {
-    __atomic_fetch_or(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64],
+    __atomic_fetch_or(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64],
                       1ull << f->slot % 64, __ATOMIC_RELAXED);
 }
 
 bool slab_is_unrecorded(const struct found *f)
 {
     return is_reserve(f->kind) &&
-           __atomic_load_n(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64],
+           __atomic_load_n(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64],
                            __ATOMIC_RELAXED) >> f->slot % 64 & 1;
 }
 
@@ -311,7 +399,7 @@ bool slab_clear_unrecorded(const struct found *f)
 {
     uint64_t bit = 1ull << f->slot % 64;
     return slab_is_unrecorded(f) &&
-           __atomic_fetch_and(&note_of(f->head)->free[UNRECORDED_WORD + f->slot / 64], ~bit,
+           __atomic_fetch_and(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64], ~bit,
                               __ATOMIC_RELAXED) & bit;
 }
 
@@ -320,7 +408,7 @@ void slab_give_in_handler(uint32_t class, void *slot)
     struct unit *head = handler_slab[class - SIZE_CLASSES];
     uint32_t i = (uint32_t)((uintptr_t)slot - unit_address(head)) / size_class[class].slot_bytes;
     /* Pairs with the acquire above: the next owner sees the record as we left it. */
-    __atomic_fetch_or(&note_of(head)->free[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&bits_of(head)[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
 }
 
 /* ---- start and forks ------------------------------------------------------------------------- */

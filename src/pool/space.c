@@ -7,6 +7,10 @@
  *
  * Units that are ready are memory that can be written; they become ready from the heap's beginning on, in
  * steps, by mprotect.
+ *
+ * The heap begins without huge pages, also where the kernel would use them on its own: one redzone of a
+ * large block that the program never writes would make 2 MiB resident.  units.c advises them for slabs,
+ * large.c inside very large blocks.
  */
 #include "pool_priv.h"
 
@@ -17,7 +21,6 @@
 #define HEAP_BYTES_MAX (1ull << 40)
 #define HEAP_BYTES_MIN (1ull << 26)
 #define HEAP_ALIGN (1ull << 21)     /* huge pages need it */
-#define HUGE_FROM_BYTES (8ull << 20) /* smaller heaps would only grow by huge pages */
 #define STEP_BYTES_MIN (1ull << 20)
 #define STEP_BYTES_MAX (32ull << 20)
 #define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
@@ -25,6 +28,7 @@
 
 struct heap heap;
 struct unit_note *unit_note;
+struct slab_bits *slab_bits;
 
 static struct {
     bool in_file;
@@ -37,19 +41,28 @@ static struct {
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
+enum { TABLES = 3 };
+static const uint64_t entry_bytes[TABLES] = {sizeof *heap.unit, sizeof *unit_note, sizeof *slab_bits};
+
+static uint64_t table_bytes(unsigned table, uint64_t units)
+{
+    return align_up(units * entry_bytes[table], PAGE_BYTES);
+}
+
 static int reserve_tables(uint64_t units)
 {
-    void *entries = os_reserve(NULL, align_up(units * sizeof *heap.unit, PAGE_BYTES), false);
-    void *notes = os_reserve(NULL, align_up(units * sizeof *unit_note, PAGE_BYTES), false);
-    if (os_failed(entries) || os_failed(notes)) {
-        if (!os_failed(entries))
-            os_unmap(entries, align_up(units * sizeof *heap.unit, PAGE_BYTES));
-        if (!os_failed(notes))
-            os_unmap(notes, align_up(units * sizeof *unit_note, PAGE_BYTES));
+    void *at[TABLES];
+    for (unsigned i = 0; i < TABLES; i++) {
+        at[i] = os_reserve(NULL, table_bytes(i, units), false);
+        if (!os_failed(at[i]))
+            continue;
+        while (i-- > 0)
+            os_unmap(at[i], table_bytes(i, units));
         return -ENOMEM;
     }
-    heap.unit = entries;
-    unit_note = notes;
+    heap.unit = at[0];
+    unit_note = at[1];
+    slab_bits = at[2];
     space.max_units = units;
     return 0;
 }
@@ -62,6 +75,7 @@ static int reserve_ladder(void)
             continue;
         if (reserve_tables(bytes >> RTC_UNIT_SHIFT) == 0) {
             heap.base = align_up((uintptr_t)p, HEAP_ALIGN);
+            os_no_huge((void *)heap.base, bytes);
             space.usable_units = bytes >> RTC_UNIT_SHIFT;
             return 0;
         }
@@ -88,6 +102,7 @@ static int reserve_under_limit(uint64_t limit)
         if (os_failed(p))
             continue;
         heap.base = (uintptr_t)p;
+        os_no_huge(p, STEP_BYTES_MIN);
         space.usable_units = STEP_BYTES_MIN >> RTC_UNIT_SHIFT;
         return 0;
     }
@@ -127,9 +142,8 @@ static bool ready_tables(uint64_t units)
     uint64_t want = align_up(units, 256); /* the entries of 16 MiB of heap fill a page */
     if (want > space.max_units)
         want = space.max_units;
-    if (want < units ||
-        os_allow(heap.unit, align_up(want * sizeof *heap.unit, PAGE_BYTES)) ||
-        os_allow(unit_note, align_up(want * sizeof *unit_note, PAGE_BYTES)))
+    if (want < units || os_allow(heap.unit, table_bytes(0, want)) ||
+        os_allow(unit_note, table_bytes(1, want)) || os_allow(slab_bits, table_bytes(2, want)))
         return false;
     space.tables_ready = want;
     return true;
@@ -145,8 +159,14 @@ static bool extend_space(uint64_t units)
     uint64_t more = ((units << RTC_UNIT_SHIFT) - have);
     if (os_failed(os_reserve((void *)(heap.base + have), more, true)))
         return false;
+    os_no_huge((void *)(heap.base + have), more);
     space.usable_units = units;
     return true;
+}
+
+bool space_has_huge(void)
+{
+    return !space.in_file && !space.limited;
 }
 
 /*
@@ -165,12 +185,7 @@ static bool ready_bytes(uint64_t from, uint64_t to)
     char *at = (char *)heap.base + from;
     if (!limits_allow(to - from) || os_allow(at, to - from))
         return false;
-    if (space.in_file)
-        return os_populate(at, to - from) == 0;
-    if (to > HUGE_FROM_BYTES)
-        os_huge((char *)heap.base + align_up(from, HEAP_ALIGN),
-                to > align_up(from, HEAP_ALIGN) ? to - align_up(from, HEAP_ALIGN) : 0);
-    return true;
+    return !space.in_file || os_populate(at, to - from) == 0;
 }
 
 /* Makes [0, bytes) of the heap usable memory, and a step more where that is to be had. */

@@ -50,6 +50,8 @@ struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at
 bool threads_inside(uint32_t number); /* is that thread in a critical section? */
 /* All stand still: what their tables still say of blocks that they gave out is wiped. */
 void threads_wipe_stale(void);
+/* Is there no other thread, nor was there ever one that went on past its end? */
+bool threads_is_alone(void);
 bool threads_all_outside(void); /* is no other thread in a critical section? */
 /* The number of a living thread; 0: it never called us. */
 uint32_t threads_number_of(uint32_t tid);
@@ -60,7 +62,7 @@ struct thread_totals threads_totals(void); /* takes no lock, may be called anywh
  * its section, a fork is under way, or a handler interrupted one of its own thread).  Not in a section.
  */
 bool threads_totals_at_once(struct thread_totals *sum);
-/* The counters of a living thread, which stay when it is over; NULL: it never called us. */
+/* The counters of a living thread, which stay its own when it is over; NULL: it never called us. */
 struct thread_record *threads_record_of(uint32_t tid);
 bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum);
 /* Before a fork: what the child begins with. */

@@ -1,5 +1,5 @@
 /*
- * threads.c - the structs of all threads, and the thread records of the run file.
+ * threads.c - the structs of all threads.  Their records in the run file: thread_records.c.
  *
  * The list only grows at its head, by compare-and-swap, so a fork that waits for quiet walks it
  * without a lock.  Structs of threads that ended stay in the list and are used again.
@@ -23,7 +23,6 @@ static struct {
     uint32_t spare_count;
     _Atomic uint32_t alive, born; /* that there are, that there ever were */
     uint32_t next_number; /* last given out */
-    struct segment *chunk;
     struct thread limbo;
     _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
     struct thread_totals past;    /* of threads that are over, and of what was before a fork */
@@ -32,9 +31,6 @@ static struct {
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
 
 _Atomic uint32_t threads_announced;
-
-/* Counters of threads that have no place in the file. */
-static struct thread_record uncounted;
 
 struct thread *threads_first(void)
 {
@@ -83,32 +79,25 @@ static void note_inherited(struct thread_record *r)
     r->inherited_bytes = was->alloc_bytes - was->free_bytes;
 }
 
-/* Caller holds the lock. */
-static struct thread_record *record_take(uint32_t *number)
+/*
+ * Caller holds the lock.  When numbers run out the thread has none (0): nothing is attributed to a thread that
+ * it is not.
+ */
+static void record_take(struct thread *t)
 {
-    if (threads.next_number >= BLOCK_THREAD_MASK) {
-        *number = 0;
-        return &uncounted;
-    }
-    uint32_t next = threads.next_number + 1;
-    if (!threads.chunk ||
-        atomic_load_explicit(&threads.chunk->count, memory_order_relaxed) == THREAD_CHUNK) {
-        threads.chunk = segment_take(SEGMENT_THREADS, THREAD_CHUNK, sizeof(struct thread_record),
-                                     next / THREAD_CHUNK);
-        if (!threads.chunk)
-            return &uncounted;
-        segment_publish(threads.chunk);
-    }
-    uint32_t place = atomic_load_explicit(&threads.chunk->count, memory_order_relaxed);
-    struct thread_record *r = (struct thread_record *)segment_items(threads.chunk) + place;
-    *number = threads.next_number = next;
-    r->number = next;
+    t->keep_record = false;
+    t->number = 0;
+    if (threads.next_number < BLOCK_THREAD_MASK)
+        t->number = ++threads.next_number;
+    struct thread_record *r = t->record = thread_record_take(&t->record_place);
+    if (!thread_record_counts(r))
+        return;
+    r->number = t->number;
+    memset(r->name, 0, sizeof r->name);
     os_thread_name(r->name);
     r->control_block = control_block();
     note_inherited(r);
-    atomic_store_explicit(&r->tid, os_tid(), memory_order_relaxed);
-    atomic_store_explicit(&threads.chunk->count, place + 1, memory_order_release);
-    return r;
+    thread_record_publish(r, t->record_place);
 }
 
 static void link(struct thread *t)
@@ -144,9 +133,10 @@ struct thread *threads_register(void)
         bool listed = t->record != NULL;
         atomic_store(&t->turn, 0); /* its last thread may have left in the middle */
         atomic_store(&t->maps_inside, 0);
-        t->tid = os_tid();
         t->error = &errno;
-        t->record = record_take(&t->number);
+        t->helper.use = NULL;
+        record_take(t);
+        t->tid = os_tid(); /* its counters are the new thread's from here on */
         if (!listed) /* only now: who walks the list looks at records */
             link(t);
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
@@ -190,9 +180,9 @@ void threads_tell_balance(struct thread *t)
 struct thread_totals threads_totals(void)
 {
     struct thread_totals sum = threads.past;
-    totals_add(&sum, &uncounted); /* once, whoever shares it */
+    totals_add(&sum, thread_record_of_all()); /* once, whoever shares it */
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->tid && t->record != &uncounted)
+        if (t->tid && thread_record_counts(t->record))
             totals_add(&sum, t->record);
     return sum;
 }
@@ -243,8 +233,11 @@ bool threads_totals_at_once(struct thread_totals *sum)
 struct thread_record *threads_record_of(uint32_t tid)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->tid == tid && !t->limbo)
-            return t->record;
+        if (t->tid == tid && !t->limbo) {
+            t->keep_record = true;
+            atomic_thread_fence(memory_order_seq_cst); /* pairs with threads_gone */
+            return t->tid == tid ? t->record : NULL;
+        }
     return NULL;
 }
 
@@ -300,8 +293,32 @@ bool threads_inside(uint32_t number)
     return false;
 }
 
+static bool is_zero(const char *from, size_t bytes)
+{
+    for (const uint64_t *word = (const void *)from; bytes; word++, bytes -= sizeof *word)
+        if (*word)
+            return false;
+    return true;
+}
+
+/*
+ * Rare work leaves pointers to blocks on the helper stack, which is searched like all memory of the
+ * thread's struct.  Parts that it never reached are only read, so they get no pages.
+ */
+static void wipe_helper_stack(struct helper_stack *h)
+{
+    static_assert(sizeof h->room % PAGE_BYTES == 0, "in whole pieces");
+    if (h->use) /* the thread waits for a lock, or a fault has interrupted it there */
+        return;
+    for (size_t at = 0; at < sizeof h->room; at += PAGE_BYTES)
+        if (!is_zero(h->room + at, PAGE_BYTES))
+            memset(h->room + at, 0, PAGE_BYTES);
+}
+
 static void wipe_stale(struct thread *t)
 {
+    wipe_helper_stack(&t->helper);
+
     struct quarantine *q = &t->quarantine;
     uint32_t deferred = atomic_load_explicit(&t->deferred.count, memory_order_relaxed);
     for (uint32_t class = 0; class < SIZE_CLASSES; class++) {
@@ -329,6 +346,11 @@ bool threads_all_outside(void)
     return true;
 }
 
+bool threads_is_alone(void)
+{
+    return threads_alive() <= (self ? 1u : 0u) && !threads.limbo.limbo;
+}
+
 uint32_t threads_number_of(uint32_t tid)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -352,13 +374,16 @@ void threads_gone(struct thread *t)
     threads_tell_balance(t);
     lock_take(&threads.lock);
     atomic_fetch_add(&threads.turnover, 1);
-    if (t->record != &uncounted)
+    if (thread_record_counts(t->record))
         totals_add(&threads.past, t->record);
     atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
     t->ignoring = 0;
     t->birth_flags = 0;
     t->tid = 0;
-    atomic_fetch_add(&threads.turnover, 1);
+    atomic_fetch_add(&threads.turnover,
+                     1); /* before keep_record is read: pairs with threads_record_of */
+    if (thread_record_counts(t->record) && !t->keep_record)
+        thread_record_end(t->record_place);
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
     lock_drop(&threads.lock);
 }
@@ -372,12 +397,11 @@ struct thread *threads_limbo_take(void)
         t->limbo = true;
         atomic_store(&t->maps_inside, MAPS_SHARED);
         t->after = AFTER_LIMBO;
-        t->record = &uncounted;
         lock_take(&threads.lock);
-        struct thread_record *r = record_take(&t->number);
+        record_take(t);
         lock_drop(&threads.lock);
-        atomic_store_explicit(&r->gone, 1, memory_order_relaxed); /* no thread, but what ended ones do yet */
-        t->record = r;
+        atomic_store_explicit(&t->record->gone, 1,
+                              memory_order_relaxed); /* no thread, but what ended ones do yet */
         t->tid = 1; /* never spare */
         link(t);
     }
@@ -407,11 +431,10 @@ struct thread *threads_after_fork(struct thread *t)
 {
     lock_reset(&threads.lock);
     lock_reset(&threads.limbo_lock);
-    threads.chunk = NULL;
+    thread_records_after_fork();
     threads.spare_count = 0;
     threads.past = threads.at_fork;
     threads.heir = true;
-    memset(&uncounted, 0, sizeof uncounted);
     struct thread *others = NULL, *next;
     for (struct thread *each = threads_first(); each; each = next) {
         next = each->next;
@@ -421,7 +444,8 @@ struct thread *threads_after_fork(struct thread *t)
         others = each;
     }
     if (threads.limbo.limbo) /* mostly nobody has been there, and it would take 75 pages to write that */
-        memset(&threads.limbo, 0, sizeof threads.limbo); /* now: the list led through it */
+        memset(&threads.limbo, 0,
+               offsetof(struct thread, helper)); /* now: the list led through it */
     if (t)
         t->next = NULL;
     atomic_store_explicit(&threads.all, t, memory_order_relaxed);
@@ -433,6 +457,6 @@ void threads_renew(struct thread *t)
 {
     lock_take(&threads.lock);
     t->tid = os_tid();
-    t->record = record_take(&t->number);
+    record_take(t);
     lock_drop(&threads.lock);
 }

@@ -7,6 +7,12 @@
  *
  * Unit 0 is never given out (0 ends lists).
  *
+ * Slabs of small slots are dense: all of their pages are written, and gain from huge pages.  A large block
+ * may never be written but for its redzone, which must cost one page.  So when dense slabs have
+ * HUGE_FROM_UNITS, further ones are cut from chunks of whole huge pages that are advised (note.huge), with
+ * free lists of their own.  Chunks grow with the dense slabs: their number, and that of the mappings into
+ * which advice splits the heap, stays small.  A free run never crosses the border of a chunk.
+ *
  * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
  * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
  * is due (due.c).  Then the program takes it for unmapped, unit by unit (gone), and is told when one is
@@ -20,10 +26,13 @@
 #define DIRTY_SHARE 8u
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
+#define HUGE_FROM_UNITS (4 * HUGE_UNITS) /* a small heap would only grow by huge pages */
+#define CHUNK_SHARE 8u /* of all dense slabs */
 
 static struct {
     struct lock lock;
-    uint32_t list[RUN_LISTS];
+    uint32_t list[2][RUN_LISTS]; /* [note.huge] */
+    uint64_t dense_units;         /* in use */
     uint64_t dirty_bytes;
     _Atomic uint64_t units; /* written under the lock */
     uint64_t gone;          /* units, of those */
@@ -49,7 +58,7 @@ static void run_link(struct unit *first, uint64_t n, bool dirty)
     set_owner(first + (n - 1), owner, (uint32_t)(n - 1));
     set_owner(first, owner, 0);
     struct unit_note *note = note_of(first);
-    uint32_t *head = &runs.list[list_of(n)];
+    uint32_t *head = &runs.list[note->huge][list_of(n)];
     note->dirty = dirty;
     note->prev = 0;
     note->next = *head;
@@ -67,7 +76,7 @@ static void run_unlink(struct unit *first, uint64_t n)
     if (note->prev)
         unit_note[note->prev].next = note->next;
     else
-        runs.list[list_of(n)] = note->next;
+        runs.list[note->huge][list_of(n)] = note->next;
     if (note->next)
         unit_note[note->next].prev = note->prev;
     runs.units -= n;
@@ -87,10 +96,10 @@ ALWAYS_INLINE uint64_t skip_in(const struct unit *run, uint64_t align)
 }
 
 /* A free run that holds n units at a multiple of `align`; NULL: none. */
-static struct unit *run_search(uint64_t n, uint64_t align)
+static struct unit *run_search(uint64_t n, uint64_t align, bool huge)
 {
     for (uint32_t l = list_of(n); l < RUN_LISTS; l++) {
-        uint32_t i = runs.list[l];
+        uint32_t i = runs.list[huge][l];
         for (unsigned tries = 0; i && tries < TRIES_PER_LIST; tries++, i = unit_note[i].next) {
             struct unit *run = heap.unit + i;
             if (skip_in(run, align) + n <= run_length(run))
@@ -100,6 +109,12 @@ static struct unit *run_search(uint64_t n, uint64_t align)
     return NULL;
 }
 
+/* Length of the free run that begins or ends at u, if a run of its kind of pages may join it; else 0. */
+ALWAYS_INLINE uint64_t joins(const struct unit *u, bool huge)
+{
+    return note_of(u)->huge == huge ? run_length(u) : 0;
+}
+
 /* Makes the heap end in a free run that holds n units at a multiple of `align`; false: no memory. */
 static bool grow(uint64_t n, uint64_t align)
 {
@@ -107,7 +122,7 @@ static bool grow(uint64_t n, uint64_t align)
     uint64_t first = bytes >> RTC_UNIT_SHIFT;
     if (first == 0)
         first = 1; /* unit 0 stays out */
-    uint64_t before = first > 1 ? run_length(heap.unit + first - 1) : 0;
+    uint64_t before = first > 1 ? joins(heap.unit + first - 1, false) : 0;
     if (align == 1 && before < n)
         n -= before; /* the run that ends here is the beginning of it */
     uint64_t units;
@@ -164,18 +179,71 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
     return run + skip;
 }
 
+static struct unit *take_from(struct unit *run, uint64_t n, uint64_t align, bool *clean)
+{
+    struct unit *taken = run_cut(run, skip_in(run, align), n, clean);
+    if (unlikely(runs.gone))
+        come_back(taken, n);
+    return taken;
+}
+
+static struct unit *find_or_grow(uint64_t n, uint64_t align)
+{
+    struct unit *run = run_search(n, align, false);
+    if (!run && grow(n + align - 1, align))
+        run = run_search(n, align, false);
+    return run;
+}
+
 struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
 {
     lock_take(&runs.lock);
-    struct unit *run = run_search(n, align);
-    if (!run && grow(n + align - 1, align))
-        run = run_search(n, align);
-    struct unit *taken = NULL;
-    if (run) {
-        taken = run_cut(run, skip_in(run, align), n, clean);
-        if (unlikely(runs.gone))
-            come_back(taken, n);
+    struct unit *run = find_or_grow(n, align);
+    if (unlikely(!run))
+        run = run_search(n, align, true); /* better than no memory */
+    struct unit *taken = run ? take_from(run, n, align, clean) : NULL;
+    lock_drop(&runs.lock);
+    return taken;
+}
+
+/* ---- dense slabs ----------------------------------------------------------------------------- */
+
+/* A free run of whole huge pages becomes one for dense slabs alone; NULL: no memory for it. */
+static struct unit *chunk_make(uint64_t n)
+{
+    bool clean;
+    struct unit *run = find_or_grow(n, HUGE_UNITS);
+    if (!run)
+        return NULL;
+    struct unit *chunk = run_cut(run, skip_in(run, HUGE_UNITS), n, &clean);
+    for (uint64_t i = 0; i < n; i++)
+        note_of(chunk + i)->huge = true;
+    os_huge((void *)unit_address(chunk), n << RTC_UNIT_SHIFT);
+    run_link(chunk, n, !clean);
+    return chunk;
+}
+
+static struct unit *chunk_for_dense(void)
+{
+    uint64_t share = align_down(runs.dense_units / CHUNK_SHARE, HUGE_UNITS);
+    struct unit *chunk = share > HUGE_UNITS ? chunk_make(share) : NULL;
+    return chunk ? chunk : chunk_make(HUGE_UNITS);
+}
+
+struct unit *units_take_dense(uint64_t n, bool *clean)
+{
+    lock_take(&runs.lock);
+    struct unit *run = NULL;
+    if (runs.dense_units >= HUGE_FROM_UNITS && space_has_huge()) {
+        run = run_search(n, 1, true);
+        run = run ? run : chunk_for_dense();
     }
+    if (!run)
+        run = find_or_grow(n, 1);
+    if (unlikely(!run))
+        run = run_search(n, 1, true);
+    struct unit *taken = run ? take_from(run, n, 1, clean) : NULL;
+    runs.dense_units += taken ? n : 0;
     lock_drop(&runs.lock);
     return taken;
 }
@@ -184,9 +252,9 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
 {
     lock_take(&runs.lock);
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
-    uint64_t length = unit_number(first) < end ? run_length(first) : 0;
+    uint64_t length = unit_number(first) < end ? joins(first, note_of(first - 1)->huge) : 0;
     if (unit_number(first) + length == end && length < n && grow(n - length, n))
-        length = run_length(first);
+        length = joins(first, note_of(first - 1)->huge);
     bool fits = length >= n && first->back == 0;
     if (fits)
         run_cut(first, 0, n, clean);
@@ -262,8 +330,9 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool
         dirty = clean_run(first, n) ? CLEAN : DIRTY;
     }
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
-    uint64_t after = unit_number(first) + n < end ? run_length(first + n) : 0;
-    uint64_t before = unit_number(first) > 1 ? run_length(first - 1) : 0;
+    bool huge = note_of(first)->huge;
+    uint64_t after = unit_number(first) + n < end ? joins(first + n, huge) : 0;
+    uint64_t before = unit_number(first) > 1 ? joins(first - 1, huge) : 0;
     if (after && unlikely(note_of(first + n)->dirty != dirty))
         dirty = may_clean ? meet(first, n, dirty, first + n, &after) : DIRTY;
     if (dirty == IS_DUE)
@@ -289,6 +358,14 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool
 void units_give(struct unit *first, uint64_t n, bool dirty)
 {
     lock_take(&runs.lock);
+    give(first, n, dirty, true);
+    lock_drop(&runs.lock);
+}
+
+void units_give_dense(struct unit *first, uint64_t n, bool dirty)
+{
+    lock_take(&runs.lock);
+    runs.dense_units -= n;
     give(first, n, dirty, true);
     lock_drop(&runs.lock);
 }
