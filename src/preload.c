@@ -1,17 +1,13 @@
 /*
- * preload.c - the composition root: gives core what rooms above it know, and registers our end.
+ * preload.c - the composition root: gives core what rooms above it know, and starts them.
  *
- * on_exit from a constructor: libraries' destructors and the program's handlers were registered
- * later or run earlier, so ours sees their frees, too.  A program that links our library but whose
- * loader ran other constructors first loses nothing: start-up happened at its first allocation.
+ * A program that links our library but whose loader ran other constructors first loses nothing:
+ * start-up happened at its first allocation.
  */
 #include "counters.h"
 #include "events.h"
 #include "intercept.h"
 #include "leave.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
@@ -25,25 +21,6 @@ static void left(const struct jump *j)
 const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
 
 static const struct fatal_hooks fatal_hooks = {leave_killed, leave_cut};
-
-/*
- * exit once more, for what the program has written to streams is flushed after us: libc's, as the program may
- * have one of its own.
- */
-static void ending(int status, void *unused)
-{
-    (void)unused;
-    int wanted = leave_finish(END_EXIT, status);
-    if (wanted != status)
-        NEXT(exit)(wanted);
-}
-
-static void ending_quickly(void)
-{
-    int wanted = leave_finish(END_QUICK_EXIT, 0);
-    if (wanted)
-        os_exit_now(wanted);
-}
 
 static void __attribute__((constructor)) preload(int argc, char **argv, char **envp)
 {
@@ -61,7 +38,6 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
         fatal_start(&fatal_hooks);
     vigil_start();
     fork_when_begun(vigil_start);
-    on_exit(ending, NULL);
-    at_quick_exit(ending_quickly);
+    lifecycle_constructed();
     events_dispatch();
 }

@@ -92,13 +92,26 @@ bool core_is_started(void);
 
 /* Remembers our entries and, when a launcher made them, hides them from the program. */
 void environment_take(char **envp);
-/* The room that environment_put_back needs for `envp`, in bytes. */
-size_t environment_room(char *const *envp);
-/*
- * envp with our entries, built in `room`.  Signal-safe, no memory: it runs in vfork children.
- * Returns envp itself where nothing is to be added.
- */
-char *const *environment_put_back(char *const *envp, void *room);
+
+/* An environment that the program gives its next image, as far as it concerns us. */
+struct environment {
+    char *const *given; /* NULL: it has no entries */
+    size_t count;
+    const char *preload; /* the value of LD_PRELOAD, NULL: none */
+    size_t preload_bytes;
+    const char *us; /* the word of it that is our library; NULL: there is none */
+    size_t us_bytes;
+    bool readable; /* false: exec fails with what was given, and is to fail with it */
+};
+
+/* These four: signal-safe, without memory or locks, also in vfork children. */
+void environment_read(struct environment *e, char *const *envp);
+/* The room that the following two need, in bytes; for what is readable. */
+size_t environment_room(const struct environment *e);
+/* It with our entries, built in `room`. */
+char *const *environment_with_us(const struct environment *e, void *room);
+/* It without them, where it has them (e->us): other libraries in LD_PRELOAD stay. */
+char *const *environment_without_us(const struct environment *e, void *room);
 
 /* ---- thread.c -------------------------------------------------------------------------------- */
 
@@ -122,6 +135,9 @@ void loader_constructed(void); /* libc works */
 const void *loader_dynamic(uintptr_t *bias);
 /* The object around an address.  Signal-safe. */
 bool loader_find(uintptr_t pc, struct object *out);
+
+/* An object's symbol, by its dynamic table; 0: it has none of this name.  Only of one that stays loaded. */
+uintptr_t loader_symbol(const struct object *o, const char *name);
 
 ALWAYS_INLINE bool loader_called(const struct entry *at)
 {

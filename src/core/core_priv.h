@@ -1,5 +1,5 @@
 /*
- * core_priv.h - what the three files of the front desk (track.c, free.c, resize.c) share.
+ * core_priv.h - what the files of the front desk (track.c, free.c, resize.c, query.c, family.c) share.
  */
 #ifndef CORE_PRIV_H
 #define CORE_PRIV_H
@@ -55,6 +55,7 @@ struct release {
     uint32_t op;
     uint32_t stack;
     uint64_t said; /* size that the caller says it has, or SIZE_NOT_SAID */
+    uint64_t align; /* and alignment; 0: none is said */
 };
 
 /* Which families a freeing function frees: bit n = family n. */
@@ -63,6 +64,21 @@ extern HIDDEN const uint8_t frees_families[FAMILY_COUNT + 1];
 ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
 {
     return frees_families[op_family(r->op)] >> word_family(was) & 1;
+}
+
+/* query.c.  Inside a section: is it the start of a block that is live? */
+bool query_is_block(const struct found *f, uint32_t go);
+
+/*
+ * family.c.  Inside a section, of a block that does not match: was it made or freed through a function that
+ * hides its own family?
+ */
+bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was, uint64_t request);
+
+/* Is it another alignment than the block was asked for with?  Of most blocks that is not known. */
+ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)
+{
+    return r->align && word_align(was) && word_align(was) != align_code(r->align);
 }
 
 /*

@@ -93,6 +93,10 @@ static void hide(char **envp)
 
 void environment_take(char **envp)
 {
+    struct environment e;
+    environment_read(&e, envp);
+    if (!e.readable)
+        return;
     const char *run = find(envp, RUN_FILE), *preload = find(envp, PRELOAD);
     if (!run || !preload)
         return;
@@ -102,61 +106,171 @@ void environment_take(char **envp)
     hide(envp);
 }
 
-static size_t count(char *const *envp)
+/* ---- for the next program -------------------------------------------------------------------- */
+
+#define ENTRIES_MAX (6u << 20 >> 3) /* pointers that the kernel takes */
+#define LIBRARY "librtcheck.so"
+
+/* Memory of the program, which may not be readable: a page is asked for once. */
+struct reading {
+    uintptr_t page;
+};
+
+static bool can_read(struct reading *r, const void *at)
 {
-    size_t entries = 0;
-    while (envp && envp[entries])
-        entries++;
-    return entries;
+    uintptr_t page = align_down((uintptr_t)at, PAGE_BYTES);
+    if (r->page == page)
+        return true;
+    if (!os_is_readable((uintptr_t)at))
+        return false;
+    r->page = page;
+    return true;
 }
 
-size_t environment_room(char *const *envp)
+static bool reads_as(struct reading *r, const char *s, const char *prefix, bool *readable)
 {
-    const char *users = find(envp, PRELOAD);
-    return (count(envp) + 3) * sizeof *envp + sizeof PRELOAD + sizeof rt.preload + 2 +
-           (users ? text_length(users) : 0);
+    for (; *prefix; s++, prefix++)
+        if (!(*readable = can_read(r, s)) || *s != *prefix)
+            return false;
+    return true;
 }
 
-static bool has_us(const char *value)
+static bool read_length(struct reading *r, const char *s, size_t *length)
 {
-    size_t n = text_length(rt.preload);
-    for (const char *word = value;; word++) {
-        if (word_length(word) == n && memcmp(word, rt.preload, n) == 0)
+    for (*length = 0; *length < ENTRY_BYTES_MAX; ++*length) {
+        if (!can_read(r, s + *length))
+            return false;
+        if (!s[*length])
             return true;
-        word += word_length(word);
-        if (!*word)
+    }
+    return false; /* more than the kernel takes */
+}
+
+/* By hand our library is known by its name: the user may have given any path to it. */
+static bool is_us(const char *word, size_t n)
+{
+    size_t name = sizeof LIBRARY - 1;
+    if (rt.by_launcher)
+        return n == text_length(rt.preload) && memcmp(word, rt.preload, n) == 0;
+    return n >= name && memcmp(word + n - name, LIBRARY, name) == 0 &&
+           (n == name || word[n - name - 1] == '/');
+}
+
+/* The next word of a value of LD_PRELOAD; NULL: there are no more.  Begin with *n == 0. */
+static const char *next_word(const char *at, size_t *n)
+{
+    at += *n;
+    while (*at == ':' || *at == ' ')
+        at++;
+    *n = word_length(at);
+    return *n ? at : NULL;
+}
+
+static void read_preload(struct environment *e, const char *value)
+{
+    size_t n = 0;
+    e->preload = value;
+    for (const char *word = next_word(value, &n); word && !e->us; word = next_word(word, &n))
+        if (is_us(word, n)) {
+            e->us = word;
+            e->us_bytes = n;
+        }
+}
+
+static bool read_entry(struct environment *e, struct reading *r, const char *entry)
+{
+    const char *value = entry + sizeof PRELOAD - 1;
+    bool readable;
+    if (!reads_as(r, entry, PRELOAD, &readable))
+        return readable && (reads_as(r, entry, RUN_FILE, &readable) || readable);
+    if (e->preload) /* the loader takes the first */
+        return true;
+    if (!read_length(r, value, &e->preload_bytes))
+        return false;
+    read_preload(e, value);
+    return true;
+}
+
+static bool read_entries(struct environment *e)
+{
+    struct reading array = {UINTPTR_MAX}, strings = {UINTPTR_MAX}; /* no page */
+    for (;; e->count++) {
+        const char *at = (const char *)(e->given + e->count),
+                   *last = at + sizeof *e->given - 1; /* of any alignment */
+        if (!can_read(&array, at) || !can_read(&array, last) || e->count > ENTRIES_MAX)
+            return false;
+        if (!e->given[e->count])
+            return true;
+        if (!read_entry(e, &strings, e->given[e->count]))
             return false;
     }
 }
 
-char *const *environment_put_back(char *const *envp, void *room)
+void environment_read(struct environment *e, char *const *envp)
 {
-    const char *users = find(envp, PRELOAD);
-    if (!rt.by_launcher || !rt.options.trace_children || (users && has_us(users)))
-        return envp;
-    char **out = room, *words = (char *)(out + count(envp) + 3);
-    struct text t = text_begin(words, sizeof PRELOAD + sizeof rt.preload + 2 +
-                                          (users ? text_length(users) : 0));
-    text_put(&t, PRELOAD);
-    text_put(&t, rt.preload);
-    if (users) { /* also the empty one: "us:" */
-        text_put(&t, ":");
-        text_put(&t, users);
-    }
-    text_end(&t);
-    size_t n = 0;
-    bool placed = false;
-    for (; envp && *envp; envp++) {
-        bool preload = text_starts(*envp, PRELOAD);
-        if (preload && !placed)
-            out[n++] = words; /* where the user's stood */
-        else if (!preload && !text_starts(*envp, RUN_FILE))
-            out[n++] = *envp;
-        placed = placed || preload;
+    *e = (struct environment){.given = envp, .readable = true};
+    e->readable = !envp || read_entries(e);
+}
+
+size_t environment_room(const struct environment *e)
+{
+    return (e->count + 3) * sizeof *e->given + sizeof PRELOAD + sizeof rt.preload + 2 +
+           e->preload_bytes;
+}
+
+/* All entries but our own; LD_PRELOAD, where the first one was or at the end, becomes `preload` (NULL: none). */
+static char **put_entries(const struct environment *e, char **out, char *preload)
+{
+    bool placed = !preload;
+    for (size_t i = 0; i < e->count; i++) {
+        if (text_starts(e->given[i], PRELOAD)) {
+            if (!placed)
+                *out++ = preload;
+            placed = true;
+        } else if (!text_starts(e->given[i], RUN_FILE))
+            *out++ = e->given[i];
     }
     if (!placed)
-        out[n++] = words;
-    out[n++] = rt.run_file;
-    out[n] = NULL;
+        *out++ = preload;
+    return out;
+}
+
+static struct text begin_preload(const struct environment *e, void *room)
+{
+    char *words = (char *)((char **)room + e->count + 3);
+    struct text t = text_begin(words, environment_room(e) - (size_t)(words - (char *)room));
+    text_put(&t, PRELOAD);
+    return t;
+}
+
+char *const *environment_with_us(const struct environment *e, void *room)
+{
+    char **out = room, *words = (char *)(out + e->count + 3);
+    struct text t = begin_preload(e, room);
+    text_put(&t, rt.preload);
+    if (e->preload) { /* also the empty one: "us:" */
+        text_put(&t, ":");
+        text_put(&t, e->preload);
+    }
+    text_end(&t);
+    char **end = put_entries(e, out, words);
+    *end++ = rt.run_file;
+    *end = NULL;
+    return out;
+}
+
+char *const *environment_without_us(const struct environment *e, void *room)
+{
+    char **out = room, *words = (char *)(out + e->count + 3);
+    struct text t = begin_preload(e, room);
+    size_t n = 0, kept = 0;
+    for (const char *word = next_word(e->preload, &n); word; word = next_word(word, &n)) {
+        if (is_us(word, n))
+            continue;
+        text_put(&t, kept++ ? ":" : "");
+        text_put_n(&t, word, n);
+    }
+    text_end(&t);
+    *put_entries(e, out, kept ? words : NULL) = NULL;
     return out;
 }

@@ -88,6 +88,8 @@ static void record_publish(struct error_record *to, struct error_record *from)
     struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
     atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
     errors.count++;
+    if (run_header() && !run_holds(s))
+        atomic_fetch_add_explicit(&image()->errors_unwritten, 1, memory_order_relaxed);
 }
 
 /* One more at a place that is known; false: it is new. */
@@ -136,6 +138,8 @@ void errors_after_fork(void)
 
 static struct error_record draft(const struct error_call *call, enum error_kind kind)
 {
+    if (call->t)
+        call->t->keep_record = true;
     return (struct error_record){.kind = kind,
                                  .entry = op_entry(call->op),
                                  .count = 1,
@@ -151,6 +155,7 @@ static void tell_block(struct error_record *e, const void *block, uint64_t reque
     e->block_bytes = request;
     e->block_state = word_state(word);
     e->block_family = word_family(word);
+    e->block_align = align_of_code(word_align(word));
     e->block_thread = word_thread(word);
     e->alloc_stack = (uint32_t)(stacks >> 32);
     e->free_stack = freed ? (uint32_t)stacks : 0;
@@ -165,7 +170,8 @@ static bool is_unknown(enum error_kind kind)
 static bool is_warning(const struct error_record *e)
 {
     uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
-    return kind == ERROR_OOM || kind == ERROR_FOREIGN || kind == ERROR_BUM;
+    return kind == ERROR_OOM || kind == ERROR_FOREIGN || kind == ERROR_BUM || kind == ERROR_RZE ||
+           kind == ERROR_BAL;
 }
 
 static void record(const struct error_call *call, struct error_record *e)
@@ -207,15 +213,38 @@ static void tell_free(const struct error_call *call, const void *p, enum error_k
         call->t->heard.bad_free = (struct heard_free){(uintptr_t)p, kind, call->stack};
 }
 
-bool error_free(const struct error_call *call, const void *p, const struct found *f)
+/* p is not the start of a live block: what is it then?  true: the block that it belongs to is in *e. */
+static bool draft_pointer(struct error_record *e, const struct error_call *call, const void *p,
+                          const struct found *f)
 {
-    struct error_record e = draft(call, ERROR_BAF);
-    e.address = (uintptr_t)p;
-    bool block = tell_found(&e, f, p, call->go);
+    *e = draft(call, ERROR_BAF);
+    e->address = (uintptr_t)p;
+    bool block = tell_found(e, f, p, call->go);
     if (block)
-        e.kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
-    if (e.kind == ERROR_DUF && e.block_state != BLOCK_FREED)
-        e.block_state = BLOCK_FREE; /* by now it may be a later block's record */
+        e->kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
+    if (e->kind == ERROR_DUF && e->block_state != BLOCK_FREED)
+        e->block_state = BLOCK_FREE; /* by now it may be a later block's record */
+    return block;
+}
+
+static bool note_query(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e;
+    bool block = draft_pointer(&e, call, p, f);
+    if (f->verdict == PTR_FOREIGN && region_is_libcs(p))
+        return true;
+    if (count_one(&e))
+        return false;
+    if (!block)
+        region_of((uintptr_t)p, &e);
+    record(call, &e);
+    return false;
+}
+
+static bool note_free(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e;
+    bool block = draft_pointer(&e, call, p, f);
     bool libcs = f->verdict == PTR_FOREIGN && region_is_libcs(p);
     if (libcs)
         e.kind = ERROR_FOREIGN;
@@ -236,7 +265,8 @@ bool error_free(const struct error_call *call, const void *p, const struct found
     return libcs;
 }
 
-void error_recorded(const struct error_call *call, const void *p, enum verdict verdict, const struct recorded *n)
+static void note_recorded(const struct error_call *call, const void *p, enum verdict verdict,
+                          const struct recorded *n)
 {
     static const enum error_kind kinds[] = {
         [PTR_FOREIGN] = ERROR_BAF, [PTR_START] = ERROR_DUF, [PTR_INSIDE] = ERROR_MAF};
@@ -257,8 +287,8 @@ void error_recorded(const struct error_call *call, const void *p, enum verdict v
     record(call, &e);
 }
 
-void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
-                    uint64_t was, uint64_t said)
+static void note_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                          uint64_t was, const struct told_shape *told)
 {
     struct error_record e = draft(call, ERROR_MIS);
     uint64_t now, stacks = 0;
@@ -269,13 +299,14 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
     block_read(b, &now, &stacks);
     e.address = (uintptr_t)p;
     tell_block(&e, p, pool_request(f, b, was), was, stacks);
-    e.bytes = said == SIZE_NOT_SAID ? 0 : said;
+    e.bytes = told->size == SIZE_NOT_SAID ? 0 : told->size;
+    e.align = told->align;
     record(call, &e);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-void error_damage(const struct error_call *call, const struct damage *d)
+static void note_damage(const struct error_call *call, const struct damage *d)
 {
     struct error_record e = draft(call, ERROR_WUA);
     tell_block(&e, d->block, d->request, d->word, d->stacks);
@@ -289,9 +320,29 @@ void error_damage(const struct error_call *call, const struct damage *d)
     record(call, &e);
 }
 
+/* ---- arguments that mean different things to different libraries ------------------------------- */
+
+static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e = draft(call, ERROR_RZE);
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)p;
+    tell_found(&e, f, p, call->go);
+    record(call, &e);
+}
+
+static void note_alignment(const struct error_call *call, uint64_t align)
+{
+    struct error_record e = draft(call, ERROR_BAL);
+    e.align = align;
+    if (!count_one(&e))
+        record(call, &e);
+}
+
 /* ---- memory that there is not ---------------------------------------------------------------- */
 
-void error_no_memory(const struct error_call *call, uint64_t bytes)
+static void note_no_memory(const struct error_call *call, uint64_t bytes)
 {
     struct error_record e = draft(call, ERROR_OOM);
     e.bytes = bytes;
@@ -307,8 +358,8 @@ uint64_t errors_no_memory(void)
 
 /* ---- memory that is unmapped ----------------------------------------------------------------- */
 
-void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes, const struct found *f,
-                 const struct error_record *region)
+static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
+                       const struct found *f, const struct error_record *region)
 {
     struct error_record e = draft(call, ERROR_BUM);
     if (count_one(&e))
@@ -322,6 +373,121 @@ void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
     if (f)
         tell_found(&e, f, (const void *)start, call->go);
     record(call, &e);
+}
+
+/* ---- the doors: a record and what is asked for it take more stack than a program may have ---- */
+
+struct noting {
+    enum {
+        NOTE_FREE,
+        NOTE_QUERY,
+        NOTE_RECORDED,
+        NOTE_MISMATCH,
+        NOTE_DAMAGE,
+        NOTE_REALLOC_ZERO,
+        NOTE_ALIGNMENT,
+        NOTE_NO_MEMORY,
+        NOTE_UNMAP
+    } what;
+    const struct error_call *call;
+    const void *about; /* where the call's pointer leads, or the damage */
+    const struct found *f;
+    uint64_t a;
+    const void *more;
+    bool libcs;
+};
+
+static void note_there(void *about)
+{
+    struct noting *n = about;
+    switch (n->what) {
+    case NOTE_FREE:
+        n->libcs = note_free(n->call, n->about, n->f);
+        break;
+    case NOTE_QUERY:
+        n->libcs = note_query(n->call, n->about, n->f);
+        break;
+    case NOTE_REALLOC_ZERO:
+        note_realloc_zero(n->call, n->about, n->f);
+        break;
+    case NOTE_ALIGNMENT:
+        note_alignment(n->call, n->a);
+        break;
+    case NOTE_RECORDED:
+        note_recorded(n->call, n->about, (enum verdict)n->a, n->more);
+        break;
+    case NOTE_MISMATCH:
+        note_mismatch(n->call, n->about, n->f, n->a, n->more);
+        break;
+    case NOTE_DAMAGE:
+        note_damage(n->call, n->about);
+        break;
+    case NOTE_NO_MEMORY:
+        note_no_memory(n->call, n->a);
+        break;
+    case NOTE_UNMAP:
+        note_unmap(n->call, (uintptr_t)n->about, n->a, n->f, n->more);
+        break;
+    }
+}
+
+bool error_free(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_FREE, call, p, .f = f};
+    helper_call(note_there, &n);
+    return n.libcs;
+}
+
+bool error_query(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_QUERY, call, p, .f = f};
+    helper_call(note_there, &n);
+    return n.libcs;
+}
+
+void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_REALLOC_ZERO, call, p, .f = f};
+    helper_call(note_there, &n);
+}
+
+void error_alignment(const struct error_call *call, uint64_t align)
+{
+    struct noting n = {NOTE_ALIGNMENT, call, NULL, .a = align};
+    helper_call(note_there, &n);
+}
+
+void error_recorded(const struct error_call *call, const void *p, enum verdict verdict,
+                    const struct recorded *is)
+{
+    struct noting n = {NOTE_RECORDED, call, p, .a = verdict, .more = is};
+    helper_call(note_there, &n);
+}
+
+void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                    uint64_t was, const struct told_shape *told)
+{
+    struct noting n = {NOTE_MISMATCH, call, p, .f = f, .a = was, .more = told};
+    helper_call(note_there, &n);
+}
+
+void error_damage(const struct error_call *call, const struct damage *d)
+{
+    struct noting n = {NOTE_DAMAGE, call, d, .f = NULL};
+    helper_call(note_there, &n);
+}
+
+void error_no_memory(const struct error_call *call, uint64_t bytes)
+{
+    struct noting n = {NOTE_NO_MEMORY, call, NULL, .a = bytes};
+    helper_call(note_there, &n);
+}
+
+void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
+                 const struct found *f, const struct error_record *region)
+{
+    struct noting n = {NOTE_UNMAP, call, (const void *)start, .f = f, .a = bytes, .more = region};
+    helper_call(note_there, &n);
 }
 
 /* ---- --on-error ------------------------------------------------------------------------------ */

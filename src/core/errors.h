@@ -40,12 +40,21 @@ struct error_call {
  * own allocator, to be freed there, once we are outside.
  */
 bool error_free(const struct error_call *call, const void *p, const struct found *f);
+/* The same of a pointer that was only asked about; a block of libc's is no error. */
+bool error_query(const struct error_call *call, const void *p, const struct found *f);
 /* p is not the start of a live block that the program has recorded: `n`, unless it is PTR_FOREIGN. */
 void error_recorded(const struct error_call *call, const void *p, enum verdict verdict, const struct recorded *n);
-/* A block that said `was` was freed, or moved, by a function for others; `said`: with this size. */
+/* What a free was told of its block: SIZE_NOT_SAID, 0: nothing. */
+struct told_shape {
+    uint64_t size, align;
+};
+/* A block that said `was` was freed, or moved, by a function for others, or that was told another shape. */
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f, uint64_t was,
-                    uint64_t said);
+                    const struct told_shape *told);
 void error_damage(const struct error_call *call, const struct damage *d);
+/* A live block was given to realloc with a size of 0. */
+void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f);
+void error_alignment(const struct error_call *call, uint64_t align);
 void error_no_memory(const struct error_call *call, uint64_t bytes);
 uint64_t errors_no_memory(void); /* how often, in this image */
 /*

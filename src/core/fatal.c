@@ -11,9 +11,7 @@
  * end), in a sandbox that might forbid to send a signal, and in a vfork child.
  */
 #include "core.h"
-
-#include <signal.h>
-#include <ucontext.h>
+#include "fault.h"
 
 static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,    SIGFPE,
                                 SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,   SIGXCPU,
@@ -64,15 +62,6 @@ static bool is_file_cut(int signal, const siginfo_t *info)
     return signal == SIGBUS && info->si_code == BUS_ADRERR && run_holds(info->si_addr);
 }
 
-#define NEAR_BYTES (64ul << 10) /* of a frame that has no room any more */
-
-/* Somebody has sent it, or the stack is full. */
-static bool is_by_no_pointer(const siginfo_t *info, const ucontext_t *context)
-{
-    uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-    return info->si_code <= 0 || (uintptr_t)info->si_addr - (sp - NEAR_BYTES) < 2 * NEAR_BYTES;
-}
-
 static void on_fatal(int signal, void *info, void *context)
 {
     if (!happens_again(signal, info) && postpone(signal))
@@ -80,8 +69,8 @@ static void on_fatal(int signal, void *info, void *context)
     if (is_file_cut(signal, info)) {
         hooks->cut();
     } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
-        if (is_by_no_pointer(info, context))
-            image_flag(IMAGE_NO_POINTER);
+        if ((signal == SIGSEGV || signal == SIGBUS) && fault_is_of_fill(info, context, pool_knobs.free_fill))
+            image_flag(IMAGE_OF_FREED);
         hooks->killed(context);
     }
     if (!happens_again(signal, info))

@@ -41,11 +41,15 @@ COLD void complain(const struct section *s, struct release r, uint64_t was, uint
     struct damage d;
     if (word_state(was) == BLOCK_INHERITED)
         return; /* nothing is known of it */
-    if ((!is_match(was, &r) && !MUTANT(NO_FAMILY)) ||
-        (r.said != SIZE_NOT_SAID && r.said != request && !MUTANT(NO_SIZE)))
-        error_mismatch(&call, r.p, &f, was, r.said);
-    if (is_slab(f.kind) ? redzone_damage(&f, r.p, request, was, s->go, &d)
-                        : redzone_damage_large(&f, r.p, request, was, &d))
+    if ((!is_match(was, &r) && !MUTANT(NO_FAMILY) && !family_is_unknown(s, &r, was, request)) ||
+        (r.said != SIZE_NOT_SAID && r.said != request && !MUTANT(NO_SIZE)) || is_misaligned(was, &r))
+        error_mismatch(&call, r.p, &f, was, &(struct told_shape){r.said, r.align});
+    if (is_slab(f.kind)) {
+        if (redzone_damage(&f, r.p, request, was, s->go, &d))
+            error_damage(&call, &d);
+        return;
+    }
+    for (int side = 0; side < 2 && redzone_damage_large(&f, r.p, request, was, &d); side++)
         error_damage(&call, &d);
 }
 
@@ -145,7 +149,7 @@ ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct re
         request = forget_request(r.p, class);
     count_free(s->t, request);
     if (unlikely(!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request) ||
-                 !redzone_is_whole(r.p, f->slot, class, request)) && !inherited)
+                 is_misaligned(was, &r) || !redzone_is_whole(r.p, f->slot, class, request)) && !inherited)
         complain(s, r, was, request);
     if (unlikely(s->t->timed))
         cost_switch(&s->t->cost, COST_QUARANTINE);
@@ -196,7 +200,9 @@ ALWAYS_INLINE void release(struct release r, const struct entry *at)
 static COLD void release_timed(struct release r, const struct entry *at)
 {
     enum cost_call call = cost_begin(COST_FREE, 0);
-    if (r.said == SIZE_NOT_SAID)
+    if (r.align)
+        track_free_aligned(r.p, r.said, r.align, r.op, at);
+    else if (r.said == SIZE_NOT_SAID)
         track_free(r.p, r.op, at);
     else
         track_free_sized(r.p, r.said, r.op, at);
@@ -221,6 +227,11 @@ void track_free(void *p, uint32_t op, const struct entry *at)
 void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at)
 {
     release_or_time((struct release){.p = p, .op = op, .said = said}, at);
+}
+
+void track_free_aligned(void *p, size_t said, size_t align, uint32_t op, const struct entry *at)
+{
+    release_or_time((struct release){.p = p, .op = op, .said = said, .align = align}, at);
 }
 
 void track_free_deferred(void *p, uint32_t stack, uint32_t op)

@@ -21,19 +21,34 @@
 
 #include <sys/mman.h>
 
-/* In a sandbox nobody can say otherwise. */
-static bool is_one_stack(uintptr_t low, uintptr_t high)
+struct range {
+    uintptr_t low, high;
+    bool writable;
+};
+
+/* In a sandbox it cannot be read what is mapped: then it is taken for writable. */
+static void look_at_range(void *about)
 {
+    struct range *r = about;
     struct mappings all;
     struct mapping m;
-    uintptr_t at = low;
+    uintptr_t at = r->low;
+    r->writable = true;
     if (os_mappings_open(&all))
-        return true;
-    while (at < high && os_mappings_next(&all, &m) && m.start <= at)
+        return;
+    while (at < r->high && os_mappings_next(&all, &m) && m.start <= at)
         if (m.end > at && m.protection & PROT_WRITE)
             at = m.end;
     os_mappings_close(&all);
-    return at >= high;
+    r->writable = at >= r->high;
+}
+
+/* A handler that jumps may have little stack: /proc/self/maps is read on the helper stack. */
+static bool is_one_stack(uintptr_t low, uintptr_t high)
+{
+    struct range r = {.low = low, .high = high};
+    helper_call(look_at_range, &r);
+    return r.writable;
 }
 
 static bool is_alternate(const struct jump *j, uintptr_t at)

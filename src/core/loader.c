@@ -221,6 +221,15 @@ bool loader_find(uintptr_t pc, struct object *out)
     return true;
 }
 
+uintptr_t loader_symbol(const struct object *o, const char *name)
+{
+    const struct link_map *map = o->handle;
+    if (!loader.find) /* then objects have no handle of the loader's */
+        return 0;
+    struct symbols s = {.base = map->l_addr};
+    return read_dynamic(map->l_ld, &s) ? find_symbol(&s, name) : 0;
+}
+
 /* ---- its calls ------------------------------------------------------------------------------- */
 
 /* For a thread, too: what its thread-local storage is found by, unless it gets that of one that has ended. */

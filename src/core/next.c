@@ -37,6 +37,7 @@ void next_resolve(void)
 {
 #define LOOK_UP(name) look_up(&next.name, #name)
     LOOK_UP(exit);
+    LOOK_UP(on_exit);
     LOOK_UP(fork);
     LOOK_UP(_Fork);
     LOOK_UP(execvpe);
@@ -77,6 +78,8 @@ void next_resolve(void)
     LOOK_UP(msync);
     LOOK_UP(remap_file_pages);
 #undef LOOK_UP
+    look_up(&next.cxa_atexit, "__cxa_atexit");
+    look_up(&next.cxa_at_quick_exit, "__cxa_at_quick_exit");
     look_up(&next.register_atfork, "__register_atfork");
     look_up(&next.longjmp_chk, "__longjmp_chk");
     if (__lsan_init || __asan_init)

@@ -22,6 +22,9 @@ struct next {
     int (*system)(const char *);
     void *(*popen)(const char *, const char *); /* a FILE, which is none of our business */
     int (*wordexp)(const char *, void *, int);
+    int (*on_exit)(void (*)(int, void *), void *);
+    int (*cxa_atexit)(void (*)(void *), void *, void *);
+    int (*cxa_at_quick_exit)(void (*)(void *), void *);
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);
     int (*prctl)(int, ...);

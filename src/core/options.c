@@ -77,6 +77,15 @@ static void read_number(uint32_t *out, struct value v, uint32_t least, uint32_t 
         *out = (uint32_t)n;
 }
 
+/* Without it: what slots have beyond the bytes asked for. */
+static void read_redzone(struct value v)
+{
+    uint32_t bytes = 0;
+    read_number(&bytes, v, REDZONE_BYTES_MIN, REDZONE_BYTES_MAX);
+    if (bytes)
+        redzone_width(bytes);
+}
+
 static void read_on_error(enum on_error *out, struct value v)
 {
     static const char *const name[] = {[ON_ERROR_CONTINUE] = "continue",
@@ -137,6 +146,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_size(&o->heap_bytes, v);
     else if (key_is(key, n, "freelist-vol"))
         read_size(&pool_knobs.quarantine_bytes, v);
+    else if (key_is(key, n, "redzone-size"))
+        read_redzone(v);
     else if (key_is(key, n, "frames"))
         read_number(&o->frames, v, 0, RTC_STACK_FRAMES);
     else if (key_is(key, n, "cost-every"))

@@ -40,7 +40,7 @@ static bool alternate_region(uintptr_t at, struct error_record *e)
 /* This thread's stack is none that libc made for a thread: main's, or the program's own. */
 static bool is_here(const struct mapping *m)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t here = helper_program_sp();
     return here >= m->start && here < m->end &&
            !threads_on_stack(m->start, m->end, here).number;
 }

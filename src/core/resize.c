@@ -64,30 +64,33 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     return old;
 }
 
-static struct old_block look_at_old(struct release r, size_t request, const struct entry *at)
+/* Not inlined: its frame is gone when the block is copied. */
+static __attribute__((noinline)) void look_at_old(void *p, size_t request, uint32_t op,
+                                                  const struct entry *at, struct old_block *old)
 {
-    if (bootstrap_owns(r.p))
-        return (struct old_block){.ok = true, .request = bootstrap_request(r.p)};
     struct section s;
-    struct old_block old = {.ok = false};
+    *old = (struct old_block){.ok = false};
+    if (bootstrap_owns(p)) {
+        *old = (struct old_block){.ok = true, .request = bootstrap_request(p)};
+        return;
+    }
     if (!section_begin_to_allocate(&s, at)) {
         if (s.kind == SECTION_CALLBACK)
-            return old;
+            return;
         /* in a handler: what we may know without changing anything */
-        old.request = track_usable(r.p);
-        old.ok = old.request != 0;
-        return old;
+        old->request = track_usable(p);
+        old->ok = old->request != 0;
+        return;
     }
-    struct found f = pool_find_hot(r.p);
-    r.stack = stack_put(s.t, at);
+    struct found f = pool_find_hot(p);
+    struct release r = {.p = p, .op = op, .stack = stack_put(s.t, at), .said = SIZE_NOT_SAID};
     if (f.verdict == PTR_START)
-        old = resize_in_place(&s, &f, request, r);
+        *old = resize_in_place(&s, &f, request, r);
     else
-        old.libcs = lose(&s, r);
-    if (old.ok)
+        old->libcs = lose(&s, r);
+    if (old->ok)
         add(&s.t->record->reallocs, 1);
     section_end(&s);
-    return old;
 }
 
 static COLD void copy_long(void *to, const void *from, size_t bytes)
@@ -105,14 +108,28 @@ static COLD void *realloc_timed(void *p, size_t request, uint32_t op, const stru
     return moved;
 }
 
+/* C leaves open what it does, and C23 forbids it.  Only of what is a block: else the free reports it. */
+void track_free_by_realloc(void *p, uint32_t op, const struct entry *at)
+{
+    struct section s;
+    if (section_begin(&s)) {
+        struct found f = pool_find(p);
+        struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
+        if (query_is_block(&f, s.go))
+            error_realloc_zero(&call, p, &f);
+        section_end(&s);
+    }
+    track_free(p, op, at);
+}
+
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at)
 {
     if (cost_is_due())
         return realloc_timed(p, request, op, at);
-    struct release r = {.p = p, .op = op, .said = SIZE_NOT_SAID};
     if (unlikely(request > PTRDIFF_MAX))
         return track_refuse(request, op, at);
-    struct old_block old = look_at_old(r, request, at);
+    struct old_block old;
+    look_at_old(p, request, op, at, &old);
     if (old.libcs && next.realloc)
         return next.realloc(p, request);
     if (!old.ok) { /* not a block: the program keeps what it has */

@@ -15,15 +15,19 @@ static bool was_left(const struct thread *t, const struct section *now)
 {
     uintptr_t entered = atomic_load_explicit(&t->crit, memory_order_relaxed);
     const volatile struct section *s = (const struct section *)entered;
+    if (helper_is_here()) /* we are in the handler of a fault, on a stack of which addresses say nothing */
+        return false;
     if ((uintptr_t)now >= entered) /* the same place: the same function, called again */
         return !os_on_alternate_stack();
     return s->mark != SECTION_MARK || s->t != t;
 }
 
-static void abandon(void)
+/* `intact`: its frames are still there to be read. */
+static void abandon(bool intact)
 {
     mapped_abandon();
     locks_abandon();
+    helper_abandon(intact);
 }
 
 static bool handler(struct section *s)
@@ -66,20 +70,24 @@ COLD bool section_begin_slow(struct section *s)
     if (self && thread_is_inside(self)) {
         if (!was_left(self, s))
             return handler(s);
-        abandon();
+        abandon(false);
         atomic_store_explicit(&self->crit, 0, memory_order_relaxed);
     }
     if (fork_is_child())
         fork_begin_child();
     struct thread *t = who();
-    /* Forks may follow each other closely: after each wait the question is asked anew. */
+    /*
+     * Forks may follow each other closely: after each wait the question is asked anew.  A thread enters
+     * before it tears a snapshot: either the fork finds it inside, or finds its snapshot torn.
+     */
+    bool patient = true;
     for (enter(s, t); !s->go; enter(s, t)) {
+        if (!patient && fork_enter_anyway()) {
+            s->go = fork_epoch();
+            break;
+        }
         atomic_store_explicit(&t->crit, 0, memory_order_release);
-        if (fork_wait())
-            continue;
-        enter(s, t);
-        s->go = s->go ? s->go : fork_epoch();
-        break;
+        patient = fork_wait();
     }
     return true;
 }
@@ -133,6 +141,6 @@ void section_leave(const struct jump *j)
     uintptr_t entered = atomic_load_explicit(&self->crit, memory_order_relaxed);
     if (!crit_is_inside(entered) || !jump_leaves(j, entered))
         return;
-    abandon();
+    abandon(!jump_ends(j));
     atomic_store_explicit(&self->crit, self->callback, memory_order_release);
 }

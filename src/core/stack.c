@@ -109,11 +109,43 @@ COLD uint32_t stack_put_aside(struct thread *t, const struct entry *at)
     return id;
 }
 
-/* A stack that cannot be kept, or nobody to keep it. */
+struct putting {
+    struct traces *all;
+    const struct entry *at;
+    bool may_grow, kept;
+    uint32_t id;
+};
+
+static void put_making_rules(void *about)
+{
+    struct putting *p = about;
+    struct trace *trace = trace_update(p->all, p->at, true);
+    p->kept = trace != NULL;
+    if (trace)
+        p->id = stack_id_of(p->all, trace, p->at);
+}
+
+COLD uint32_t stack_put_cold(struct traces *all, const struct entry *at)
+{
+    struct putting p = {.all = all, .at = at};
+    if (all->lacks_rule) {
+        all->lacks_rule = false;
+        helper_call(put_making_rules, &p);
+    }
+    return p.kept ? p.id : stack_put_walk(at, true);
+}
+
+static void put_walked(const struct walk *w, void *about)
+{
+    struct putting *p = about;
+    p->id = depot_put(w->word, w->count, w->end, p->may_grow);
+    p->id = p->may_grow ? stack_note_walk(w, p->at, p->id) : stack_compare_walk(w, p->id);
+}
+
+/* A stack that cannot be kept, or of a thread that has no traces. */
 COLD uint32_t stack_put_walk(const struct entry *at, bool may_grow)
 {
-    struct walk walk;
-    unwind_walk(at, &walk, may_grow);
-    uint32_t id = depot_put(walk.word, walk.count, walk.end, may_grow);
-    return may_grow ? stack_note_walk(&walk, at, id) : stack_compare_walk(&walk, id);
+    struct putting p = {.at = at, .may_grow = may_grow};
+    unwind_walk(at, may_grow, put_walked, &p);
+    return p.id;
 }

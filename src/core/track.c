@@ -1,5 +1,5 @@
 /*
- * track.c - the front desk: every allocation of the program comes by here.  See free.c, resize.c.
+ * track.c - the front desk: every allocation of the program comes by here.  See free.c, resize.c, query.c.
  *
  *    alloc   slot or pages (pool) -> redzone -> record LIVE (shadow/block.c) -> the program
  *
@@ -15,32 +15,42 @@
 struct order {
     size_t request;
     size_t align;
-    uint32_t op;
-    uint32_t flags;
     const struct entry *at;
+    uint32_t flags;
+    uint32_t asked; /* the alignment, for the record: in its place beside the size */
+    uint32_t op;
     bool clean; /* out: reads as zero */
 };
 
-static struct block_birth birth_of(const struct section *s, const struct order *o, uint32_t size)
+ALWAYS_INLINE struct block_birth birth_of(const struct section *s, const struct order *o,
+                                          uint32_t size, uint32_t stack)
 {
     return (struct block_birth){.family = op_family(o->op),
                                 .flags = o->flags | s->t->birth_flags,
                                 .mark = hints_mark_now(),
                                 .thread = s->t->number,
                                 .size = size,
-                                .stack = stack_put(s->t, o->at)};
+                                .stack = stack};
 }
 
-static COLD void *alloc_large(struct section *s, struct order *o)
+static __attribute__((noinline)) void *place_large(struct section *s, struct order *o,
+                                                   uint32_t stack)
 {
     struct found f;
     void *p = large_take(o->request, o->align, &o->clean, &f);
     if (!p)
         return NULL;
-    struct block_birth birth = birth_of(s, o, 0);
+    struct block_birth birth = birth_of(s, o, o->asked, stack);
     block_publish(pool_record(&f, s->go), &birth);
     count_alloc(s->t, o->request);
     return p;
+}
+
+/* One after the other, so that the frames of both are not on the stack together. */
+static __attribute__((noinline)) void *alloc_large(struct section *s, struct order *o)
+{
+    uint32_t stack = stack_put(s->t, o->at);
+    return place_large(s, o, stack);
 }
 
 ALWAYS_INLINE void *alloc_slot(struct section *s, struct order *o, uint32_t class)
@@ -50,7 +60,9 @@ ALWAYS_INLINE void *alloc_slot(struct section *s, struct order *o, uint32_t clas
         return NULL;
     struct found f = pool_find_slot(p);
     struct block_record *b = pool_record_slot(&f, s->go);
-    struct block_birth birth = birth_of(s, o, (uint32_t)o->request);
+    if (unlikely(!atomic_load_explicit(&b->word, memory_order_relaxed)))
+        slab_first_use(p, b);
+    struct block_birth birth = birth_of(s, o, (uint32_t)o->request | o->asked, stack_put(s->t, o->at));
     redzone_put(p, class, o->request);
     block_publish(b, &birth);
     count_alloc(s->t, o->request);
@@ -79,7 +91,7 @@ static void *alloc_in_handler(struct order *o)
                                     .flags = BLOCK_FLAG_IN_HANDLER | (self ? self->birth_flags : 0),
                                     .mark = hints_mark_now(),
                                     .thread = self ? self->number : 0,
-                                    .size = (uint32_t)o->request,
+                                    .size = (uint32_t)o->request | o->asked,
                                     .stack = stack_put_walk(o->at, false)};
         block_publish(pool_record(&f, go), &birth);
     } else {
@@ -164,6 +176,28 @@ void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry 
     return p;
 }
 
+static COLD void *alloc_aligned_timed(size_t request, size_t align, size_t asked, uint32_t op,
+                                      const struct entry *at)
+{
+    enum cost_call call = cost_begin(COST_ALLOCATE, 0);
+    void *p = track_alloc_aligned(request, align, asked, op, at);
+    cost_end(call);
+    return p;
+}
+
+void *track_alloc_aligned(size_t request, size_t align, size_t asked, uint32_t op,
+                          const struct entry *at)
+{
+    if (cost_is_due())
+        return alloc_aligned_timed(request, align, asked, op, at);
+    struct order o = {.request = request, .align = align, .op = op, .at = at};
+    o.asked = align_code(asked) << (BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT);
+    void *p = alloc(&o);
+    if (unlikely(pool_knobs.malloc_fill >= 0) && p)
+        memset(p, pool_knobs.malloc_fill, request);
+    return p;
+}
+
 static COLD void clear_long(void *p, size_t bytes)
 {
     uint64_t since = cost_phase_begin();
@@ -192,50 +226,18 @@ void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
     return p;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-static size_t usable_of(const struct found *f, uint32_t go)
-{
-    if (f->verdict != PTR_START)
-        return 0;
-    if (slab_is_unrecorded(f))
-        return pool_room(f);
-    const struct block_record *b = pool_look(f, go);
-    uint64_t word =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
-    bool live = word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED;
-    return live ? pool_request(f, b, word) : 0;
-}
-
-size_t track_usable(const void *p)
-{
-    if (!p)
-        return 0;
-    if (bootstrap_owns(p))
-        return bootstrap_request(p);
-    struct section s;
-    bool inside = section_begin(&s);
-    struct found f = pool_find(p);
-    size_t bytes = usable_of(&f, inside ? s.go : 0);
-    if (inside)
-        section_end(&s);
-    if (f.verdict == PTR_FOREIGN && next.malloc_usable_size && region_is_libcs(p))
-        return next.malloc_usable_size((void *)(uintptr_t)p);
-    return bytes;
-}
-
-uint32_t track_stack(const void *p)
+/* Of an alignment that is no power of two each library makes something else. */
+void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
 {
     struct section s;
-    uint64_t word, stacks = 0;
     if (!section_begin(&s))
-        return 0;
-    struct found f = pool_find(p);
-    bool found = (f.verdict == PTR_START || f.verdict == PTR_INSIDE) && !slab_is_unrecorded(&f) &&
-                 block_read(pool_look(&f, s.go), &word, &stacks) && word_state(word) == BLOCK_LIVE;
+        return;
+    struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
+    error_alignment(&call, align);
     section_end(&s);
-    return found ? (uint32_t)(stacks >> 32) : 0;
 }
+
+/* ---- sums ---------------------------------------------------------------------------------------- */
 
 struct track_totals track_totals(void)
 {

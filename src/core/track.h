@@ -12,6 +12,8 @@
 
 void stack_start(void);
 uint32_t stack_put_trace(struct traces *all, struct trace *t);
+uint32_t stack_put_cold(struct traces *all,
+                        const struct entry *at);                    /* trace_update returned none */
 uint32_t stack_put_aside(struct thread *t, const struct entry *at); /* none is wanted, or it is timed */
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
@@ -20,21 +22,24 @@ uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_
 uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t id);
 uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 #else
-#define stack_note_trace(t, at, id) (id)
+#define stack_note_trace(t, at, id) ((void)(at), (id))
 #define stack_note_walk(w, at, id) (id)
 #define stack_compare_walk(w, id) (id)
 #endif
 
-ALWAYS_INLINE uint32_t stack_put_plain(struct thread *t, const struct entry *at)
+ALWAYS_INLINE uint32_t stack_id_of(struct traces *all, struct trace *trace, const struct entry *at)
 {
-    struct traces *all = &t->traces;
-    struct trace *trace = trace_update(all, at, true);
-    if (unlikely(!trace))
-        return stack_put_walk(at, true);
     struct trace_more *last = &trace->more[trace->count];
     if (!last->id)
         last->id = stack_put_trace(all, trace);
     return stack_note_trace(trace, at, last->id);
+}
+
+ALWAYS_INLINE uint32_t stack_put_plain(struct thread *t, const struct entry *at)
+{
+    struct traces *all = &t->traces;
+    struct trace *trace = trace_update(all, at, false);
+    return likely(trace) ? stack_id_of(all, trace, at) : stack_put_cold(all, at);
 }
 
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
@@ -57,18 +62,28 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  * served from a small reserve.
  */
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at);
+/* Keeps in the record with which alignment it was `asked` for; any value: 0 and others than powers of two are none. */
+void *track_alloc_aligned(size_t request, size_t align, size_t asked, uint32_t op, const struct entry *at);
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at);
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at);
 void track_free(void *p, uint32_t op, const struct entry *at);
 /* The same with the size that the block is said to have. */
 void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at);
+/* The same of a function that is told the alignment, and the size, or SIZE_NOT_SAID. */
+void track_free_aligned(void *p, size_t said, size_t align, uint32_t op, const struct entry *at);
 /* More than any block has, whatever the alignment: asked for by us alone, to fail without a word. */
 #define REQUEST_HOPELESS 0xffffff0000000000u
+/* realloc(p, 0): frees, as glibc does, and warns. */
+void track_free_by_realloc(void *p, uint32_t op, const struct entry *at);
+/* Warns of an alignment that is no power of two. */
+void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at);
 /* An allocation whose size cannot be; NULL, with errno. */
 void *track_refuse(uint64_t request, uint32_t op, const struct entry *at);
 /* A free that a handler left to be done, with the stack it was made at. */
 void track_free_deferred(void *p, uint32_t stack, uint32_t op);
 size_t track_usable(const void *p);
+/* The same for the program's own call, of which a pointer that is no block is an error. */
+size_t track_query(const void *p, uint32_t op, const struct entry *at);
 /* The stack that allocated the live block that p points into; 0: there is none, or it is not known. */
 uint32_t track_stack(const void *p);
 
