@@ -66,19 +66,28 @@ int change_nothing(struct origin o, uint32_t type, union rtc_event *e)
     return e->munmap.result;
 }
 
-static void visit_left(void *v)
+struct cancellable {
+    struct visit visit;
+    struct making outer;
+};
+
+/* Also where the thread is cancelled in the call. */
+static void leave_call(void *call)
 {
-    visit_end(v);
+    struct cancellable *c = call;
+    making = c->outer;
+    visit_end(&c->visit);
 }
 
 int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
 {
-    struct visit v;
-    visit_begin(&v);
-    pthread_cleanup_push(visit_left, &v);
-    visit_before(&v, type, e);
-    original_call(type, e);
-    visit_behind(&v, type, e);
+    struct cancellable c;
+    visit_begin(&c.visit);
+    c.outer = making;
+    pthread_cleanup_push(leave_call, &c);
+    visit_before(&c.visit, type, e);
+    original_noted(type, e);
+    visit_behind(&c.visit, type, e);
     pthread_cleanup_pop(1);
     return e->munmap.result;
 }

@@ -1,57 +1,21 @@
 /*
- * exec.c - the program starts another program: our entries go back into its environment.
+ * exec.c - the program starts another program: our entries go back into its environment, unless it cannot be checked.
  *
- * These run in vfork children, in their parent's memory: they build on the stack and change
- * nothing.
+ * These run in vfork children, in their parent's memory: they build on the stack and change nothing.  What the program
+ * passes may not be readable; then it is passed on, and the kernel returns EFAULT.
  */
 #include "intercept.h"
 
-#include <alloca.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Expands to the environment for the next image, on the stack of the calling function. */
-#define WITH_OURS(envp) environment_put_back((envp), alloca(environment_room(envp)))
+#include "child.h"
 
-/*
- * Will LD_PRELOAD be lost on this program: static, or gaining privileges?  What cannot be read, or
- * is found by PATH, passes: the launcher sees that no image followed.
- */
-static bool goes_unchecked(const char *path)
-{
-    static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
-    char head[1024];
-    struct stat st;
-    int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    long n = os_read(fd, head, sizeof head);
-    bool privileged = os_stat_fd(fd, &st) == 0 && st.st_mode & S_ISUID && st.st_uid != os_uid();
-    os_close(fd);
-    const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)(const void *)head;
-    if (n < (long)sizeof *ehdr || memcmp(head, magic, sizeof magic) != 0)
-        return false;
-    const Elf64_Phdr *ph = (const Elf64_Phdr *)(const void *)(head + ehdr->e_phoff);
-    if (!range_inside(ehdr->e_phoff, (uint64_t)ehdr->e_phnum * sizeof *ph, (uint64_t)n))
-        return privileged;
-    for (unsigned i = 0; i < ehdr->e_phnum; i++)
-        if (ph[i].p_type == PT_INTERP)
-            return privileged;
-    return true;
-}
-
-/* Counted in the nearest image: a vfork child's, or one that did nothing yet, is its parent's. */
-static void count_unchecked(const char *path)
-{
-    if (core_is_started() && rt.by_launcher && rt.options.trace_children && !os_sandboxed() &&
-        path && goes_unchecked(path))
-        image_count(&image()->unchecked_children);
-}
+/* The environment for the next image, if need be on the stack of the calling function. */
+#define ENVIRONMENT(c) child_environment((c), child_room((c), alloca(child_stack_bytes(c))))
 
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
 static bool farewell(const struct exec_call *call)
@@ -60,28 +24,30 @@ static bool farewell(const struct exec_call *call)
     return core_start() && !fork_shares_memory() && !fork_is_child() && core_hooks.replaced(call);
 }
 
-static int stayed(bool said, int result)
+/* The exec has failed. */
+static int stayed(struct child *c, bool said, int result)
 {
+    child_end(c, true);
     if (said)
         core_hooks.stayed();
     return result;
 }
 
-/* A shell that looks for a program tries all of PATH: of an exec that will fail nothing is said. */
-static bool is_missing(const char *path)
+/* A shell that looks for a program tries all of PATH: of an exec that will fail nothing is recorded. */
+static bool is_missing(const struct child *c, const char *path)
 {
     struct stat st;
-    return core_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
+    return !c->is_found && core_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
 }
 
 static int exec_at(const struct exec_call *call)
 {
     const char *path = call->given[0];
-    char *const *envp = call->given[2];
-    count_unchecked(path);
-    bool said = !is_missing(path) && farewell(call);
-    long err = syscall(SYS_execve, path, call->given[1], WITH_OURS(envp));
-    return stayed(said, (int)err);
+    struct child c;
+    child_by_path(&c, AT_FDCWD, path, call->given[2]);
+    char *const *envp = ENVIRONMENT(&c);
+    bool said = !is_missing(&c, path) && farewell(call);
+    return stayed(&c, said, (int)syscall(SYS_execve, path, call->given[1], envp));
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -96,9 +62,11 @@ EXPORT int execv(const char *path, char *const argv[])
 
 static int exec_in_path(const struct exec_call *call)
 {
-    char *const *envp = call->given[2];
+    struct child c;
+    child_by_name(&c, call->given[0], call->given[2]);
+    char *const *envp = ENVIRONMENT(&c);
     bool said = farewell(call);
-    return stayed(said, NEXT(execvpe)(call->given[0], call->given[1], WITH_OURS(envp)));
+    return stayed(&c, said, NEXT(execvpe)(call->given[0], call->given[1], envp));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -113,14 +81,20 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
+    struct child c;
+    child_by_path(&c, fd, "", envp);
+    char *const *given = envp ? ENVIRONMENT(&c) : NULL; /* which libc refuses */
     bool said = farewell(&(struct exec_call){.given = {NULL, argv, envp}});
-    return stayed(said, NEXT(fexecve)(fd, argv, WITH_OURS(envp)));
+    return stayed(&c, said, NEXT(fexecve)(fd, argv, given));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
+    struct child c;
+    child_by_path(&c, dir, path, envp);
+    char *const *given = ENVIRONMENT(&c);
     bool said = farewell(&(struct exec_call){.given = {path, argv, envp}});
-    return stayed(said, (int)syscall(SYS_execveat, dir, path, argv, WITH_OURS(envp), flags));
+    return stayed(&c, said, (int)syscall(SYS_execveat, dir, path, argv, given, flags));
 }
 
 /* ---- arguments as a list --------------------------------------------------------------------- */
@@ -186,8 +160,12 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                        char *const envp[restrict])
 {
-    count_unchecked(path);
-    return NEXT(posix_spawn)(pid, path, actions, attributes, argv, WITH_OURS(envp));
+    struct child c;
+    child_by_path(&c, AT_FDCWD, path, envp);
+    char *const *given = ENVIRONMENT(&c);
+    int err = NEXT(posix_spawn)(pid, path, actions, attributes, argv, given);
+    child_end(&c, err != 0);
+    return err;
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -195,5 +173,10 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const argv[restrict], char *const envp[restrict])
 {
-    return NEXT(posix_spawnp)(pid, file, actions, attributes, argv, WITH_OURS(envp));
+    struct child c;
+    child_by_name(&c, file, envp);
+    char *const *given = ENVIRONMENT(&c);
+    int err = NEXT(posix_spawnp)(pid, file, actions, attributes, argv, given);
+    child_end(&c, err != 0);
+    return err;
 }

@@ -41,7 +41,7 @@ static void *resized(void *p, size_t bytes, uint32_t op, const struct entry *at)
     if (!p)
         return track_alloc(bytes, MIN_ALIGN, op, at);
     if (!bytes) { /* as glibc: realloc(p, 0) frees */
-        track_free(p, op, at);
+        track_free_by_realloc(p, op, at);
         return NULL;
     }
     return track_realloc(p, bytes, op, at);
@@ -63,6 +63,8 @@ EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 /* As glibc: an alignment that is no power of two is rounded up to one; absurd ones are refused. */
 static void *aligned(size_t align, size_t bytes, uint32_t op, const struct entry *at)
 {
+    if (unlikely(!is_pow2(align)))
+        track_warn_alignment(align, op, at);
     if (align > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
         return NULL;
@@ -72,7 +74,7 @@ static void *aligned(size_t align, size_t bytes, uint32_t op, const struct entry
         power *= 2;
     if (power > PTRDIFF_MAX || bytes > PTRDIFF_MAX - power)
         return track_refuse(bytes, op, at);
-    return track_alloc(bytes, power, op, at);
+    return track_alloc_aligned(bytes, power, align, op, at);
 }
 
 EXPORT void *memalign(size_t align, size_t bytes)
@@ -87,9 +89,11 @@ EXPORT void *aligned_alloc(size_t align, size_t bytes)
 
 EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
 {
-    if (align % sizeof(void *) != 0 || !is_pow2(align / sizeof(void *)))
-        return EINVAL;
     int saved = errno;
+    if (align % sizeof(void *) != 0 || !is_pow2(align / sizeof(void *))) {
+        track_warn_alignment(align, OP(POSIX_MEMALIGN, ALIGNED), CALLER);
+        return EINVAL;
+    }
     void *p = aligned(align, bytes, OP(POSIX_MEMALIGN, ALIGNED), CALLER);
     errno = saved;
     if (!p)
@@ -118,7 +122,7 @@ EXPORT void *pvalloc(size_t bytes)
 
 EXPORT size_t malloc_usable_size(void *p)
 {
-    return track_usable(p);
+    return track_query(p, OP(MALLOC_USABLE_SIZE, MALLOC), CALLER);
 }
 
 /* Old programs' name of free; C23's names. */
@@ -137,8 +141,7 @@ EXPORT void free_sized(void *p, size_t bytes)
 EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes);
 EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
 {
-    (void)align;
-    track_free_sized(p, bytes, OP(FREE_ALIGNED_SIZED, ALIGNED), CALLER);
+    track_free_aligned(p, bytes, align, OP(FREE_ALIGNED_SIZED, ALIGNED), CALLER);
 }
 
 /* ---- glibc's own names ----------------------------------------------------------------------- */

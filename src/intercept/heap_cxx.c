@@ -112,30 +112,33 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
         GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);              \
     }
 
-#define DEFINE_NEW_ALIGNED(name, op, derived)                                                 \
-    CXX(void *, name, size_t bytes, size_t align)                                             \
-    {                                                                                         \
-        if (derived)                                                                          \
-            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                  \
-        void *p = NULL;                                                                       \
-        while (!is_pow2(align) ||                                                             \
-               unlikely(!(p = track_alloc(bytes, align, PLAIN(op, FAMILY_ALIGNED), CALLER)))) \
-            if (!is_pow2(align) || !ask_handler())                                            \
-                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                      \
-        return p;                                                                             \
+#define DEFINE_NEW_ALIGNED(name, op, derived)                                                     \
+    CXX(void *, name, size_t bytes, size_t align)                                                 \
+    {                                                                                             \
+        if (derived)                                                                              \
+            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                      \
+        if (unlikely(!is_pow2(align)) && bytes != REQUEST_HOPELESS) /* ours, by way of arrays */  \
+            track_warn_alignment(align, op, CALLER);                                              \
+        void *p = NULL;                                                                           \
+        while (!is_pow2(align) ||                                                                 \
+               unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED), \
+                                                  CALLER))))                                      \
+            if (!is_pow2(align) || !ask_handler())                                                \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                          \
+        return p;                                                                                 \
     }
 
-#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                   \
-    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)         \
-    {                                                                          \
-        STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);      \
-        bool good = is_pow2(align);                                            \
-        void *p = good ? track_alloc(bytes, align, UNTOLD(op), CALLER) : NULL; \
-        if (likely(p))                                                         \
-            return p;                                                          \
-        if (good && !find_handler())                                           \
-            return track_refuse(bytes, op, CALLER);                            \
-        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);         \
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                                  \
+    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                        \
+    {                                                                                         \
+        STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                     \
+        bool good = is_pow2(align);                                                           \
+        void *p = good ? track_alloc_aligned(bytes, align, align, UNTOLD(op), CALLER) : NULL; \
+        if (likely(p))                                                                        \
+            return p;                                                                         \
+        if (good && !find_handler())                                                          \
+            return track_refuse(bytes, op, CALLER);                                           \
+        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                        \
     }
 
 DEFINE_NEW(_Znwm, OP(NEW, NEW), false)
@@ -167,12 +170,22 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
         (void)more;                                \
         track_free(p, BASIC(op), CALLER);          \
     }
-#define DEFINE_DELETE_3(name, op, second, third)      \
-    CXX(void, name, void *p, second more, third most) \
-    {                                                 \
-        typedef void type(void *, second, third);     \
-        STEP_ASIDE(type, #name, p, more, most);       \
-        track_free(p, op, CALLER);                    \
+/* What the program's own new has made knows of no alignment. */
+#define TOLD(align) (unlikely(replaced) ? 0 : (align))
+#define DEFINE_DELETE_ALIGNED(name, op, derived)                              \
+    CXX(void, name, void *p, size_t align)                                    \
+    {                                                                         \
+        typedef void type(void *, size_t);                                    \
+        if (derived)                                                          \
+            STEP_ASIDE(type, #name, p, align);                                \
+        track_free_aligned(p, SIZE_NOT_SAID, TOLD(align), BASIC(op), CALLER); \
+    }
+#define DEFINE_DELETE_ALIGNED_NOTHROW(name, op)                        \
+    CXX(void, name, void *p, size_t align, const void *nothrow)        \
+    {                                                                  \
+        typedef void type(void *, size_t, const void *);               \
+        STEP_ASIDE(type, #name, p, align, nothrow);                    \
+        track_free_aligned(p, SIZE_NOT_SAID, TOLD(align), op, CALLER); \
     }
 #define DEFINE_DELETE_SIZED(name, op)           \
     CXX(void, name, void *p, size_t bytes)      \
@@ -181,12 +194,12 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
         STEP_ASIDE(type, #name, p, bytes);      \
         track_free_sized(p, bytes, op, CALLER); \
     }
-#define DEFINE_DELETE_SIZED_2(name, op, third)         \
-    CXX(void, name, void *p, size_t bytes, third more) \
-    {                                                  \
-        typedef void type(void *, size_t, third);      \
-        STEP_ASIDE(type, #name, p, bytes, more);       \
-        track_free_sized(p, bytes, op, CALLER);        \
+#define DEFINE_DELETE_SIZED_ALIGNED(name, op)                  \
+    CXX(void, name, void *p, size_t bytes, size_t align)       \
+    {                                                          \
+        typedef void type(void *, size_t, size_t);             \
+        STEP_ASIDE(type, #name, p, bytes, align);              \
+        track_free_aligned(p, bytes, TOLD(align), op, CALLER); \
     }
 
 #define ONE OP(DELETE, NEW)
@@ -200,12 +213,12 @@ DEFINE_DELETE_SIZED(_ZdlPvm, ONE)
 DEFINE_DELETE_SIZED(_ZdaPvm, ARRAY)
 DEFINE_DELETE_2(_ZdlPvRKSt9nothrow_t, ONE, const void *, true)
 DEFINE_DELETE_2(_ZdaPvRKSt9nothrow_t, ARRAY, const void *, true)
-DEFINE_DELETE_2(_ZdlPvSt11align_val_t, ONE_ALIGNED, size_t, false)
-DEFINE_DELETE_2(_ZdaPvSt11align_val_t, ARRAY_ALIGNED, size_t, true)
-DEFINE_DELETE_SIZED_2(_ZdlPvmSt11align_val_t, ONE_ALIGNED, size_t)
-DEFINE_DELETE_SIZED_2(_ZdaPvmSt11align_val_t, ARRAY_ALIGNED, size_t)
-DEFINE_DELETE_3(_ZdlPvSt11align_val_tRKSt9nothrow_t, ONE_ALIGNED, size_t, const void *)
-DEFINE_DELETE_3(_ZdaPvSt11align_val_tRKSt9nothrow_t, ARRAY_ALIGNED, size_t, const void *)
+DEFINE_DELETE_ALIGNED(_ZdlPvSt11align_val_t, ONE_ALIGNED, false)
+DEFINE_DELETE_ALIGNED(_ZdaPvSt11align_val_t, ARRAY_ALIGNED, true)
+DEFINE_DELETE_SIZED_ALIGNED(_ZdlPvmSt11align_val_t, ONE_ALIGNED)
+DEFINE_DELETE_SIZED_ALIGNED(_ZdaPvmSt11align_val_t, ARRAY_ALIGNED)
+DEFINE_DELETE_ALIGNED_NOTHROW(_ZdlPvSt11align_val_tRKSt9nothrow_t, ONE_ALIGNED)
+DEFINE_DELETE_ALIGNED_NOTHROW(_ZdaPvSt11align_val_tRKSt9nothrow_t, ARRAY_ALIGNED)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 

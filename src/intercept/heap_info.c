@@ -66,27 +66,55 @@ static size_t xml(char *buffer, size_t room)
     return (size_t)(text_end(&t) - buffer);
 }
 
+/* Writes to a stream of the program's stdio; NULL: to its stderr.  0, or an error number. */
+static int write_to(FILE *out, const char *text, size_t n)
+{
+    size_t (*write)(const void *, size_t, size_t, FILE *);
+    void *f = dlsym(RTLD_DEFAULT, "fwrite");
+    FILE **standard = dlsym(RTLD_DEFAULT, "stderr");
+    memcpy(&write, &f, sizeof write);
+    if (!write || (!out && !standard))
+        return EINVAL;
+    return write(text, 1, n, out ? out : *standard) == n ? 0 : errno;
+}
+
 EXPORT int malloc_info(int options, FILE *out)
 {
     char buffer[1024];
-    size_t (*write)(const void *, size_t, size_t, FILE *);
-    void *f = dlsym(RTLD_DEFAULT, "fwrite"); /* the program's stdio, not ours */
-    memcpy(&write, &f, sizeof write);
-    if (options != 0 || !write)
-        return EINVAL;
-    size_t n = xml(buffer, sizeof buffer);
-    return write(buffer, 1, n, out) == n ? 0 : errno;
+    return options == 0 ? write_to(out, buffer, xml(buffer, sizeof buffer)) : EINVAL;
 }
 
+#define NUMBER_WIDTH 10u
+
+static void row(struct text *t, const char *what, uint64_t n)
+{
+    unsigned width = 1;
+    for (uint64_t rest = n; rest >= 10; rest /= 10)
+        width++;
+    text_put(t, what);
+    for (; width < NUMBER_WIDTH; width++)
+        text_put(t, " ");
+    line(t, "", n, "\n");
+}
+
+static void rows_of_heap(struct text *t, const char *title, const struct track_totals *sum)
+{
+    text_put(t, title);
+    row(t, "system bytes     = ", sum->heap_bytes);
+    row(t, "in use bytes     = ", sum->live_bytes);
+}
+
+/* glibc's lines: one arena, and no block in a mapping of its own. */
 EXPORT void malloc_stats(void)
 {
     struct track_totals sum = track_totals();
-    char buffer[256];
+    char buffer[512];
     struct text t = text_begin(buffer, sizeof buffer);
-    line(&t, "Arena 0:\nsystem bytes     = ", sum.heap_bytes, "\n");
-    line(&t, "in use bytes     = ", sum.live_bytes, "\n");
-    size_t n = (size_t)(text_end(&t) - buffer);
-    os_write(2, buffer, n); /* the program asked for it */
+    rows_of_heap(&t, "Arena 0:\n", &sum);
+    rows_of_heap(&t, "Total (incl. mmap):\n", &sum);
+    row(&t, "max mmap regions = ", 0);
+    row(&t, "max mmap bytes   = ", 0);
+    write_to(NULL, buffer, (size_t)(text_end(&t) - buffer));
 }
 
 EXPORT int malloc_trim(size_t pad)

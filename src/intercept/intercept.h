@@ -10,6 +10,9 @@
 /* Does the program bring operators new or delete of its own?  From the constructor. */
 void cxx_look_for_replacements(void);
 
+/* From the constructor: from now on exit and quick_exit end the image. */
+void lifecycle_constructed(void);
+
 /* In a forked child: what other threads of the parent borrowed is back. */
 void shell_after_fork(void);
 

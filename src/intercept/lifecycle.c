@@ -5,8 +5,10 @@
  * with it), so ours runs last before the fork and first after it.  fork itself is wrapped to learn
  * the child's pid; _Fork and a raw clone through syscall() run no handlers, so the wrappers do.
  *
- * Ends: on_exit (preload.c) covers return and exit; _exit and _Exit are wrapped.  In a vfork child
- * they must go straight to the kernel: it stands in its parent's memory.
+ * Ends: a handler of exit covers that and return from main.  It is registered before anybody else's (the
+ * first registration, of a library's constructor perhaps, brings ours with it), so it runs last of all: it
+ * stops the other threads, which those before it may wait for.  _exit and _Exit are wrapped.  In a
+ * vfork child they must go straight to the kernel: it stands in its parent's memory.
  */
 #include "intercept.h"
 
@@ -17,6 +19,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "child.h"
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
@@ -81,6 +85,7 @@ static long forking_call(long nr, const long a[6])
 
 static void note_sandbox(void)
 {
+    child_before_sandbox();
     fatal_withdraw();
     costs_stop();
     fence_entries = true; /* before the barrier is given up */
@@ -130,6 +135,64 @@ EXPORT int prctl(int option, ...)
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
+
+static bool is_constructed;
+
+/*
+ * exit once more, for what the program has written to streams is flushed after us: libc's, as the program may
+ * have one of its own.
+ */
+static void ending(int status, void *unused)
+{
+    (void)unused;
+    int wanted = is_constructed ? core_hooks.finish(END_EXIT, status) : status;
+    if (wanted != status)
+        NEXT(exit)(wanted);
+}
+
+static void ending_quickly(void *unused)
+{
+    (void)unused;
+    int wanted = is_constructed ? core_hooks.finish(END_QUICK_EXIT, 0) : 0;
+    if (wanted)
+        os_exit_now(wanted);
+}
+
+static void register_ends(void)
+{
+    static _Atomic bool registered;
+    if (atomic_exchange(&registered, true))
+        return;
+    NEXT(on_exit)(ending, NULL);
+    NEXT(cxa_at_quick_exit)(ending_quickly, NULL);
+}
+
+void lifecycle_constructed(void)
+{
+    register_ends();
+    is_constructed = true;
+}
+
+EXPORT int on_exit(void (*handler)(int, void *), void *argument)
+{
+    register_ends();
+    return NEXT(on_exit)(handler, argument);
+}
+
+/* atexit, too, which is part of each program and library itself. */
+EXPORT int __cxa_atexit(void (*handler)(void *), void *argument, void *dso);
+EXPORT int __cxa_atexit(void (*handler)(void *), void *argument, void *dso)
+{
+    register_ends();
+    return NEXT(cxa_atexit)(handler, argument, dso);
+}
+
+EXPORT int __cxa_at_quick_exit(void (*handler)(void *), void *dso);
+EXPORT int __cxa_at_quick_exit(void (*handler)(void *), void *dso)
+{
+    register_ends();
+    return NEXT(cxa_at_quick_exit)(handler, dso);
+}
 
 static _Noreturn void end_now(int status)
 {

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define ROOMS 16u
 
 static struct {
@@ -44,16 +46,15 @@ static void *next_room(size_t bytes)
 static bool lend(void)
 {
     struct section s;
-    if (!rt.by_launcher || !section_begin(&s))
+    struct child shells;
+    child_by_path(&shells, AT_FDCWD, "/bin/sh", environ);
+    if (!shells.env.readable || !section_begin(&s))
         return false;
     lock_take(&shell.lock);
     if (shell.borrowers++ == 0) {
-        void *room = next_room(environment_room(environ));
-        shell.before = shell.ours = environ;
-        if (room)
-            shell.ours = (char **)(uintptr_t)environment_put_back(environ, room);
-        else
-            image_count(&image()->unchecked_children);
+        shell.before = environ;
+        shell.ours = (char **)(uintptr_t)child_environment(
+            &shells, next_room(environment_room(&shells.env)));
         environ = shell.ours;
     }
     lock_drop(&shell.lock);

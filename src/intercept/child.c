@@ -1,0 +1,246 @@
+/*
+ * child.c - what a program that is about to be executed needs of us.
+ *
+ * Its file is examined as the launcher examines the first program (shadow/program.h).  Our entries would harm some
+ * programs that cannot be checked: another libc's loader fails, glibc's for 32 bits prints an error, and so does one
+ * that cannot open our library (after chroot, in a container).  These get an environment without us.  Static programs
+ * ignore LD_PRELOAD, and what they start may be checked again; so they keep it.
+ *
+ * Where the program will be found cannot be known for certain: file actions of a spawn may change its directory.  What
+ * is not found here passes.
+ */
+#include "child.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+
+#define PATH_ROOM 1024u
+#define DEFAULT_PATH "/bin:/usr/bin" /* libc's */
+
+static bool hidden_in_sandbox; /* the library could not be opened when the sandbox was entered */
+
+/* ---- its file -------------------------------------------------------------------------------- */
+
+static long read_program(const struct program_file *file, void *to, size_t bytes, uint64_t at)
+{
+    return os_read_at(file->fd, to, bytes, at);
+}
+
+/* The descriptor that the program gave may be one that cannot be read (O_PATH).  Its path goes to `name`. */
+static int open_descriptor(int fd, char name[PATH_ROOM])
+{
+    char path[32];
+    struct text t = text_begin(path, sizeof path);
+    text_put(&t, "/proc/self/fd/");
+    text_decimal(&t, (uint64_t)fd);
+    text_end(&t);
+    long n = os_read_link(path, name, PATH_ROOM - 1);
+    name[n > 0 ? n : 0] = '\0';
+    return os_open(path, O_RDONLY | O_NONBLOCK, 0);
+}
+
+static bool is_runnable(int fd)
+{
+    struct stat st;
+    return os_stat_fd(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
+}
+
+/* Candidate of PATH, "dir/file": a descriptor, or < 0; its path goes to `path`. */
+static int open_candidate(const char *folder, size_t n, const char *file, char path[PATH_ROOM])
+{
+    struct text t = text_begin(path, PATH_ROOM);
+    text_put_n(&t, folder, n);
+    text_put(&t, n ? "/" : "");
+    text_put(&t, file);
+    if (text_end(&t) == path + PATH_ROOM - 1)
+        return -1; /* cut */
+    int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
+    if (fd >= 0 && !is_runnable(fd)) {
+        os_close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int open_in_path(const char *file, char path[PATH_ROOM])
+{
+    const char *at = DEFAULT_PATH;
+    for (char **e = environ; e && *e; e++)
+        if (text_starts(*e, "PATH=")) {
+            at = *e + sizeof "PATH=" - 1;
+            break;
+        }
+    for (;; at++) {
+        size_t n = 0;
+        while (at[n] && at[n] != ':')
+            n++;
+        int fd = open_candidate(at, n, file, path);
+        if (fd >= 0 || !at[n])
+            return fd;
+        at += n;
+    }
+}
+
+/* ---- why it cannot be checked ---------------------------------------------------------------- */
+
+static bool gains_privileges(int fd)
+{
+    struct stat st;
+    if (os_stat_fd(fd, &st))
+        return false;
+    return (st.st_mode & S_ISUID && st.st_uid != os_uid()) ||
+           (st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != os_gid());
+}
+
+static bool is_hidden(const struct child *c)
+{
+    char path[PATH_ROOM];
+    const char *word = rt.by_launcher ? rt.preload : c->env.us;
+    size_t n = rt.by_launcher ? text_length(rt.preload) : c->env.us_bytes;
+    struct text t = text_begin(path, sizeof path);
+    text_put_n(&t, word, n);
+    bool whole = text_end(&t) < path + sizeof path - 1, is_path = false;
+    for (size_t i = 0; i < n; i++)
+        is_path = is_path || word[i] == '/'; /* else the loader looks for it */
+    return whole && is_path && !os_can_read(path);
+}
+
+/* Takes the descriptor.  *flags: the reason is an interpreter's. */
+static enum unchecked_reason examine(const struct child *c, int fd, uint32_t *flags)
+{
+    struct program program;
+    for (uint32_t depth = 0; fd >= 0 && depth <= PROGRAM_SCRIPT_DEPTH; depth++) {
+        program_examine(&(struct program_file){read_program, fd}, &program);
+        bool privileged = program.is_elf && gains_privileges(fd);
+        os_close(fd);
+        *flags = depth ? UNCHECKED_INTERPRETER : 0;
+        if (program.why)
+            return program.why;
+        if (privileged)
+            return UNCHECKED_PRIVILEGES;
+        if (!program.is_script)
+            break;
+        fd = os_open(program.detail, O_RDONLY | O_NONBLOCK, 0);
+    }
+    *flags = 0;
+    return is_hidden(c) ? UNCHECKED_NO_LIBRARY : UNCHECKED_NONE;
+}
+
+/* Takes the descriptor, or -1: the file could not be opened. */
+static void look_at(struct child *c, int fd, const char *path)
+{
+    uint32_t flags;
+    c->is_found = fd >= 0;
+    if (fd < 0)
+        return;
+    c->why = examine(c, fd, &flags);
+    if (!c->why)
+        return;
+    c->is_counted = true;
+    c->record = unchecked_note(path, c->why, flags);
+}
+
+/* ---- the doors ------------------------------------------------------------------------------- */
+
+/* false: we are not to be in it, or nothing can be looked at. */
+static bool begin(struct child *c, char *const *envp)
+{
+    bool started = core_start(); /* which may take our entries out of envp */
+    memset(c, 0, sizeof *c);
+    environment_read(&c->env, envp);
+    if (!started || !c->env.readable ||
+        !(rt.by_launcher ? rt.options.trace_children : c->env.us != NULL))
+        return false;
+    if (os_sandboxed() && hidden_in_sandbox)
+        c->why = UNCHECKED_NO_LIBRARY;
+    return !os_sandboxed();
+}
+
+/* false: it cannot be read, or not as a whole. */
+static bool copy_path(char out[PATH_ROOM], const char *path)
+{
+    size_t got = os_copy(out, path, PATH_ROOM);
+    for (size_t i = 0; i < got; i++)
+        if (!out[i])
+            return true;
+    return false;
+}
+
+void child_by_path(struct child *c, int folder, const char *path, char *const *envp)
+{
+    char name[PATH_ROOM];
+    if (!begin(c, envp) || !copy_path(name, path))
+        return;
+    int fd =
+        *name ? os_open_at(folder, name, O_RDONLY | O_NONBLOCK) : open_descriptor(folder, name);
+    look_at(c, fd, name);
+}
+
+void child_by_name(struct child *c, const char *file, char *const *envp)
+{
+    char name[PATH_ROOM], path[PATH_ROOM];
+    bool is_path = false;
+    if (!begin(c, envp) || !copy_path(name, file) || !*name)
+        return;
+    for (const char *s = name; *s; s++)
+        is_path = is_path || *s == '/';
+    if (is_path)
+        look_at(c, os_open(name, O_RDONLY | O_NONBLOCK, 0), name);
+    else
+        look_at(c, open_in_path(name, path), path);
+}
+
+/* Would our entries harm it? */
+static bool is_harmed(const struct child *c)
+{
+    return c->why == UNCHECKED_MACHINE || c->why == UNCHECKED_LOADER ||
+           c->why == UNCHECKED_SANITIZER || c->why == UNCHECKED_NO_LIBRARY;
+}
+
+/* A vfork child that succeeds leaves what was mapped to its parent: a thousand entries and more are rare. */
+void *child_room(struct child *c, void *stack)
+{
+    size_t bytes = environment_room(&c->env);
+    if (bytes <= CHILD_STACK_BYTES || !c->env.readable)
+        return stack;
+    void *room = os_map(align_up(bytes, PAGE_BYTES));
+    if (os_failed(room))
+        return NULL;
+    c->room = room;
+    c->room_bytes = align_up(bytes, PAGE_BYTES);
+    return room;
+}
+
+char *const *child_environment(struct child *c, void *room)
+{
+    bool add = rt.by_launcher && rt.options.trace_children && !c->env.us && !is_harmed(c);
+    bool remove = c->env.us && is_harmed(c);
+    if (!c->env.readable || !(add || remove))
+        return c->env.given;
+    if (!room) {
+        c->is_counted = true;
+        c->record = unchecked_note("", UNCHECKED_NO_MEMORY, 0);
+        return c->env.given;
+    }
+    return add ? environment_with_us(&c->env, room) : environment_without_us(&c->env, room);
+}
+
+void child_end(struct child *c, bool failed)
+{
+    if (c->room)
+        os_unmap(c->room, c->room_bytes);
+    if (failed && c->is_counted)
+        unchecked_withdraw(c->record);
+}
+
+void child_before_sandbox(void)
+{
+    struct child c = {.why = UNCHECKED_NONE};
+    if (os_sandboxed() || !core_is_started())
+        return;
+    environment_read(&c.env, environ);
+    if (rt.by_launcher || c.env.us)
+        hidden_in_sandbox = is_hidden(&c);
+}
