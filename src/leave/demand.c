@@ -114,10 +114,12 @@ bool leaks_on_demand(struct leaks_now *now)
         return false;
     if (fork_is_child())
         fork_begin_child();
+    if (lsan_is_turned_off())
+        return false;
     now->tell = now->tell && run_header();
     if (!check_in_turn(&caller, now))
         return false;
-    if (now->result == LEAKS_FOUND)
+    if (leaks_were_sought(now->result))
         leaks_hear(false);
     if (now->tell)
         heard_tell(&(struct heard){.event = HEARD_REPORT});
@@ -153,7 +155,7 @@ EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
     struct rtc_leaks all;
     if (!leaks_on_demand(&now))
         return RTC_NOT_CHECKED;
-    if (now.result != LEAKS_FOUND)
+    if (!leaks_were_sought(now.result))
         return refusal(now.result);
     bool sure = !now.unheard; /* else a register of theirs may hold what is lost */
     all.definite = sum_of(&now, sure ? REACH_LOST : REACH_COUNT, REACH_CIRCLE);

@@ -28,11 +28,25 @@ static bool is_checked(void)
     return atomic_load(&checked_early) == image()->image;
 }
 
-static _Atomic uint32_t finishing = NO_IMAGE; /* a thread of this image ends it: it has the last word */
+/* A thread of this image ends it: it has the last word, and has had it. */
+static _Atomic uint32_t finishing = NO_IMAGE, finished = NO_IMAGE;
+static _Atomic uint32_t finisher; /* its tid */
 
 static bool is_finishing(void)
 {
     return atomic_load(&finishing) == image()->image;
+}
+
+static void finish_begin(void)
+{
+    atomic_store(&finisher, os_tid());
+    atomic_store(&finishing, image()->image);
+}
+
+static void finish_over(void)
+{
+    atomic_store(&finished, image()->image);
+    os_wake(&finished, false);
 }
 
 /* The thread whose turn goes on behind its check: it calls exec; and from where on its stack. */
@@ -46,56 +60,45 @@ static bool is_holder(void)
     return tid && tid == os_tid();
 }
 
-static bool check_and_hold(const struct caller *caller, const struct range held[HELD_MAX])
+/*
+ * The turn of a thread that calls exec.  If another thread ends the program this one is stopped here, and not
+ * on its way to the kernel: the signal would find the next program.
+ */
+static bool exec_begin(struct os_signals *signals)
 {
-    if (is_finishing()) {
+    bool is_ours;
+    uint32_t seen = atomic_load(&finished);
+    while ((is_ours = leaks_begin(signals)) && is_finishing() &&
+           atomic_load(&finisher) != os_tid() && seen != image()->image) {
         leaks_done();
-        return false;
+        os_restore_signals(signals);
+        os_wait(&finished, seen, 0, false);
+        seen = atomic_load(&finished);
     }
-    bool lost = leaks_check(caller, held, true);
+    return is_ours;
+}
+
+static void exec_hold(void)
+{
     atomic_store(&holder, os_tid());
     atomic_fetch_add(&left_held, 1);
-    return lost;
 }
 
-static bool check_and_go_on(const struct caller *caller, const struct range held[HELD_MAX])
+/* The caller of the function that ends the program, else ours. */
+static bool find_caller(enum image_end how, struct caller *caller)
 {
-    bool lost = leaks_check(caller, held, false);
-    leaks_done();
-    return lost;
-}
-
-/* No handler may leave it half done.  true: some are lost. */
-static bool check_at_end(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
-{
-    struct os_signals signals;
-    bool lost = false;
-    if (is_checked())
-        return false;
-    if (leaks_begin(&signals))
-        lost = holds ? check_and_hold(caller, held) : check_and_go_on(caller, held);
-    os_restore_signals(&signals);
-    return lost;
-}
-
-/* true: some are lost. */
-static bool find_leaks(enum image_end how, const struct range held[HELD_MAX])
-{
-    if (!wants_leaks_at_end())
-        return false;
     struct range f = end_function(how);
-    struct caller caller;
-    if (!unwind_caller_of(f.start, f.end - f.start, &caller) &&
-        !unwind_to((uintptr_t)__builtin_frame_address(0), &caller))
-        return false;
-    return check_at_end(&caller, held, how == END_EXEC);
+    return unwind_caller_of(f.start, f.end - f.start, caller) ||
+           unwind_to((uintptr_t)__builtin_frame_address(0), caller);
 }
 
 bool leave_check_early(void)
 {
     struct range us = end_function(END_EXIT_NOW);
     struct caller caller;
+    struct os_signals signals;
     uint64_t kept[KEPT_COUNT];
+    bool lost = false;
     const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
     if (!core_is_started() || !wants_leaks() || fork_shares_memory() ||
         !unwind_caller_of(us.start, us.end - us.start, &caller))
@@ -103,7 +106,13 @@ bool leave_check_early(void)
     if (fork_is_child())
         fork_begin_child();
     leaks_keep(&caller, kept);
-    bool lost = check_at_end(&caller, held, false);
+    bool allowed = is_checked() || lsan_allows_end();
+    bool is_ours = leaks_begin(&signals); /* no handler may leave it half done */
+    if (is_ours && allowed && !is_checked())
+        lost = leaks_check(&caller, held, false);
+    if (is_ours)
+        leaks_done();
+    os_restore_signals(&signals);
     atomic_store(&checked_early, image()->image);
     vigil_end();
     leaks_hear(true);
@@ -112,70 +121,120 @@ bool leave_check_early(void)
 
 const struct range nothing[HELD_MAX];
 
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/*
+ * No other thread runs from here on: natively none would see the moment in which the program ends, and ours
+ * takes longer.  By hand the reporter is looked for before, as that asks the loader.
+ */
+static bool end_begin(const struct caller *caller, struct os_signals *signals)
+{
+    mapped_settle();
+    dispatched_settle();
+    bool is_ours = leaks_begin(signals); /* else a handler has interrupted a check of this thread */
+    if (is_ours)
+        leaks_stop_for_end(caller);
+    errors_sweep();
+    return is_ours;
+}
+
 void leave_killed(const void *context)
 {
     struct caller caller;
+    struct os_signals signals;
     unwind_interrupted(context, &caller);
-    atomic_store(&finishing, image()->image);
+    finish_begin();
     if (is_holder())
         leave_stayed();
     struct cost_part since = cost_part_begin();
-    errors_sweep();
-    mapped_settle();
-    dispatched_settle();
-    check_at_end(&caller, nothing, false);
+    if (end_begin(&caller, &signals)) {
+        if (wants_leaks_at_end() && !is_checked() && lsan_note_end(!lsan_can_turn_off()))
+            leaks_check(&caller, nothing, false);
+        leaks_done();
+    }
+    os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
     vigil_end();
     run_ring();
 }
 
+/* Handlers of the program; not of one that ends by _exit, which is for handlers, too. */
+static void notify(bool scanned)
+{
+    if (heard_is_wanted(HEARD_SCAN_DONE) || heard_is_wanted(HEARD_REPORT))
+        leaks_stop_no_longer();
+    if (scanned)
+        leaks_hear(true);
+    heard_tell(&(struct heard){.event = HEARD_REPORT});
+}
+
 int leave_finish(enum image_end how, int status)
 {
     static _Atomic bool reported;
+    struct os_signals signals;
+    struct caller caller = {0};
     if (fork_is_child())
         return status; /* did nothing with memory since the fork: there is no image to end */
-    atomic_store(&finishing, image()->image);
+    finish_begin();
     if (is_holder())
         leave_stayed();
-    bool early = is_checked();
+    bool early = is_checked(), known = find_caller(how, &caller);
+    bool checks = known && !early && wants_leaks_at_end() && lsan_allows_end();
     struct cost_part since = cost_part_begin();
-    errors_sweep();
-    mapped_settle();
-    dispatched_settle();
-    find_leaks(how, nothing);
+    reporter_look();
+    bool is_ours = end_begin(&caller, &signals);
+    if (is_ours && checks)
+        leaks_check(&caller, nothing, false);
+    os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
-    if (how == END_EXIT || how == END_QUICK_EXIT) { /* _exit is for handlers, too */
-        if (!early)
-            leaks_hear(true);
-        heard_tell(&(struct heard){.event = HEARD_REPORT});
-    }
+    if (how == END_EXIT || how == END_QUICK_EXIT)
+        notify(!early);
     image_end(how, status);
     vigil_end();
     int asked = atomic_exchange(&reported, true) ? 0 : report_by_hand();
+    if (how == END_EXIT)
+        leaks_stop_no_longer();
+    if (is_ours)
+        leaks_done();
+    finish_over();
     return asked ? asked : status;
 }
 
 /* ---- exec ------------------------------------------------------------------------------------ */
 
 /*
- * The other threads stand still until exec has ended them.  The stop has ended their pause or poll
- * by EINTR: they would go on with that, out of main perhaps, while this one is on its way.  And who
- * looks for leaks would send this thread a signal, which the next program would find.  For a second
- * at most: a handler of this thread may wait for one of them.
+ * The other threads stand still until exec has ended them, but for those that wait in a system call:
+ * if exec fails, they have noticed nothing.  A thread that looks for leaks would send this thread a
+ * signal, which the next program would find.  For a second at most: a handler of this thread may wait
+ * for one of them.
  *
- * By hand the next image makes a file of its own, and removes this one unless it has something to tell. */
+ * By hand the next image makes a file of its own, and removes this one unless it has something to tell.
+ */
 bool leave_replaced(const struct exec_call *call)
 {
     const struct range held[HELD_MAX] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
+    struct caller caller;
+    struct os_signals signals;
     struct cost_part since = cost_part_begin();
+    bool lost = false;
+    bool checks = wants_leaks_at_end() && !is_checked() && find_caller(END_EXEC, &caller) &&
+                  lsan_allows_end();
     mapped_settle();
     dispatched_settle();
     calls_at = (uintptr_t)call;
-    bool lost = find_leaks(END_EXEC, held);
+    bool is_ours = exec_begin(&signals), goes = !is_finishing() || is_holder();
+    if (is_ours && goes) {
+        if (checks && !is_checked())
+            lost = leaks_check(&caller, held, true);
+        exec_hold();
+    } else if (is_ours) {
+        leaks_done();
+    }
+    os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
-    if (is_finishing() && !is_holder())
+    if (!goes)
         return false;
     image_end(END_EXEC, 0);
     vigil_end(); /* it would keep this memory */

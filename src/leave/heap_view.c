@@ -24,7 +24,7 @@ static void describe_large(struct reach_slab *s, const struct unit *head, uint64
     s->stride = sizeof *r;
     s->slots = 1;
     s->request = atomic_load_explicit(&r->request, memory_order_relaxed);
-    s->start = unit_address(head);
+    s->start = large_start_of(head);
     s->inherited = fork_is_inherited(head);
 }
 

@@ -1,7 +1,7 @@
 /*
  * leaks.c - which blocks the program can still get at, found out at its end, or when it asks.
  *
- *    writers stop (as for a fork) -> the other threads stop (world.c) -> what is mapped (roots.c) ->
+ *    writers stop (as for a fork) -> the other threads stop (world.c; at the end: before all else) -> what is mapped (roots.c) ->
  *    marking (heap_view.c, shadow/reach.c) -> into the run file (written.c) -> all go on
  *
  * Nobody waits for ever, and what could not be found out is written down as such.
@@ -18,12 +18,14 @@
 #include <ucontext.h>
 
 #define XSTATE_VECTORS 0xe6u /* of SSE, AVX and AVX-512, with its masks */
-#define FXSAVE_BYTES 512u /* of vector registers, where the kernel does not say */
 #define WRITERS_NS 500000000ull /* that is waited for them to stop */
 #define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
 #define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
+#define FLUSH_NS \
+    50000000ull /* that exit's flush, or a handler of the program, takes at the end without them */
 #define HELD_NS 1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
+#define LOOKS 3u              /* at memory, at most, while threads that waited run in between */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
 
 /* ---- one at a time --------------------------------------------------------------------------- */
@@ -58,13 +60,28 @@ void leaks_done(void)
     os_wake(&turn.over, false);
 }
 
-static struct world stands; /* for whose turn it is */
+/* The world that stays stopped behind a check, or is stopped before it: of the thread whose turn it is. */
+static struct {
+    struct world world;
+    uint32_t pid; /* a forked child finds its parent's; 0: none is stopped */
+} stopped;
+
+static bool is_stopped(void)
+{
+    return stopped.pid == os_pid();
+}
+
+static void keep_stopped(const struct world *w)
+{
+    stopped.world = *w;
+    stopped.pid = os_pid();
+}
 
 void leaks_let_go(void)
 {
-    if (stands.thread) {
-        world_go_on(&stands);
-        stands.thread = NULL;
+    if (is_stopped()) {
+        world_go_on(&stopped.world);
+        stopped.pid = 0;
     }
 }
 
@@ -94,23 +111,26 @@ static void scan_stack_block(struct check *c, const struct standing *t)
         reach_root(c->scan, &block, 1, 0, 0);
 }
 
-/* How much of the vector registers the kernel has saved; it says so behind the first 464 bytes. */
-static uint64_t vector_bytes(const void *saved)
+static void scan_registers(struct check *c, const struct standing *t,
+                           void (*scan)(struct reach_scan *, uint64_t value, uint32_t number, uint32_t thread))
 {
-    const struct _fpx_sw_bytes *more = (const void *)((const char *)saved + 464);
-    return !saved ? 0 : more->magic1 == FP_XSTATE_MAGIC1 ? more->extended_size : FXSAVE_BYTES;
+    struct saved_vectors saved;
+    for (uint32_t i = 0; i < CALLER_PC; i++)
+        if (t->live >> i & 1)
+            scan(c->scan, t->caller.value[i], i, t->number);
+    if (!(t->live & LIVE_VECTORS) || !live_vectors(t->caller.context, &saved))
+        return;
+    for (uint32_t n = 0; n < saved.pieces; n++)
+        for (uint32_t i = saved.piece[n].start; i < saved.piece[n].end; i++)
+            scan(c->scan, saved.word[i], WITNESS_VECTOR + i, t->number);
 }
 
-/* Of the thread that ends the program: what only they hold is in nobody's memory. */
-static void scan_registers(struct check *c, const struct standing *t)
+/* Of the threads that would have continued: what these point to is in use. */
+static void scan_registers_of_others(struct check *c)
 {
-    const ucontext_t *context = t->caller.context;
-    const uint64_t *vector = context ? (const void *)context->uc_mcontext.fpregs : NULL;
-    for (uint32_t i = 0; i < CALLER_PC; i++)
-        if (t->caller.known >> i & 1)
-            reach_register(c->scan, t->caller.value[i], i, t->number);
-    for (uint32_t i = 0; i < vector_bytes(vector) / sizeof *vector; i++)
-        reach_register(c->scan, vector[i], WITNESS_VECTOR + i, t->number);
+    for (uint32_t i = 1; i < c->world.count; i++)
+        if (is_heard(&c->world.thread[i]))
+            scan_registers(c, &c->world.thread[i], reach_live_register);
 }
 
 /* Of a large block only what was touched is read; what is in a file may have been, by somebody else. */
@@ -143,8 +163,9 @@ static bool mark(struct check *c)
         c->skipped += root_words(&c->roots.root[c->root - 1], scan_words, c);
     for (uint32_t i = 0; i < c->world.count; i++)
         scan_stack_block(c, &c->world.thread[i]);
+    scan_registers_of_others(c);
     reach_inside(c->scan);
-    scan_registers(c, &c->world.thread[0]);
+    scan_registers(c, &c->world.thread[0], reach_register); /* the thread that ends the program: air */
     reach_lost(c->scan);
     return true;
 }
@@ -174,12 +195,12 @@ static void add_up(struct check *c)
 }
 
 /* Of a check that nobody is to tell only the sums are kept. */
-static bool keep_result(struct check *c)
+static enum leak_check keep_result(struct check *c)
 {
     add_up(c);
     if (c->now)
         memcpy(c->now->sum, c->sum, sizeof c->sum);
-    return (c->now && !c->now->tell) || written_put(c);
+    return c->now && !c->now->tell ? LEAKS_FOUND : written_put(c);
 }
 
 /* What could not be had, or asked. */
@@ -188,14 +209,51 @@ static enum leak_check refused(int err)
     return err == -ENOMEM ? LEAKS_NO_MEMORY : os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_PROC;
 }
 
-static enum leak_check look(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
+static int stop_world(struct check *c, const struct caller *caller)
 {
-    int err = caller ? world_stop(&c->world, caller) : world_of_the_dead(&c->world);
-    if (err)
-        return refused(err);
+    if (!caller)
+        return world_of_the_dead(&c->world);
+    if (!is_stopped())
+        return world_stop(&c->world, caller, STOP_RUNNING);
+    c->world = stopped.world;
+    return 0;
+}
+
+/* What registers hold of threads that wait: arguments of their calls. */
+static void add_arguments(struct check *c)
+{
+    for (uint32_t i = 0; i < c->world.count; i++) {
+        const struct standing *t = &c->world.thread[i];
+        const struct range words = {(uintptr_t)t->argument,
+                                    (uintptr_t)(t->argument + OS_CALL_ARGUMENTS)};
+        if (t->waits)
+            roots_add_words(&c->roots, &words, t->number);
+    }
+}
+
+/* With memory as the marking is to see it. */
+static bool mark_roots(struct check *c, const struct range held[HELD_MAX], bool is_gone)
+{
+    struct muted_words muted;
+    apart_view_add(&c->heap, &c->roots);
+    for (uint32_t i = 0; i < HELD_MAX; i++)
+        roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
+    add_arguments(c);
+    roots_open_closed(&c->roots);
+    keys_mute(&c->world, is_gone, &muted);
+    bool marked = mark(c);
+    keys_unmute(&muted);
+    roots_close_again(&c->roots);
+    return marked;
+}
+
+static enum leak_check look_once(struct check *c, const struct caller *caller,
+                                 const struct range held[HELD_MAX])
+{
     if (caller && !threads_all_outside())
         return LEAKS_BUSY;
     threads_wipe_stale();
+    live_settle(&c->world);
     if (!heap_view_make(&c->heap, &c->lists))
         return LEAKS_NO_MEMORY;
     const struct run_header *run = run_header();
@@ -205,18 +263,38 @@ static enum leak_check look(struct check *c, const struct caller *caller, const 
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
     };
-    err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
+    touched_begin();
+    int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
+    bool marked = !err && mark_roots(c, held, !caller);
+    touched_end();
     if (err)
         return refused(err);
-    apart_view_add(&c->heap, &c->roots);
-    for (uint32_t i = 0; i < HELD_MAX; i++)
-        roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
-    roots_open_blocks(&c->roots);
-    touched_begin();
-    bool marked = mark(c);
-    touched_end();
-    roots_close_blocks(&c->roots);
-    return marked && keep_result(c) ? LEAKS_FOUND : LEAKS_NO_MEMORY;
+    return marked ? LEAKS_FOUND : LEAKS_NO_MEMORY;
+}
+
+static void drop(struct check *c)
+{
+    roots_drop(&c->roots);
+    range_give_back(&c->lists);
+    range_give_back(&c->scratch);
+    c->roots = (struct roots){0};
+    c->lists = c->scratch = (struct range){0};
+    c->looked_at = c->skipped = 0;
+}
+
+/* A thread that was left waiting may have run meanwhile, and moved pointers behind the search. */
+static enum leak_check look(struct check *c, const struct caller *caller,
+                            const struct range held[HELD_MAX])
+{
+    int err = stop_world(c, caller);
+    if (err)
+        return refused(err);
+    enum leak_check result = look_once(c, caller, held);
+    for (uint32_t i = 1; i < LOOKS && result == LEAKS_FOUND && world_stop_woken(&c->world); i++) {
+        drop(c);
+        result = look_once(c, caller, held);
+    }
+    return result == LEAKS_FOUND ? keep_result(c) : result;
 }
 
 /* With a thread that did not stop, what is lost may be in its registers: demand.c says so, too. */
@@ -232,12 +310,18 @@ static void note_scan(const struct check *c)
     scan_note(&sum);
 }
 
+static uint16_t at_most_16_bits(uint32_t n)
+{
+    return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
 /* Into the image's header: the check at the end. */
 static void write_end(const struct check *c, enum leak_check result, uint64_t ns)
 {
     struct image_header *h = image();
     h->threads_unheard = c->world.unheard;
-    h->threads_deaf = c->world.deaf;
+    h->threads_deaf = at_most_16_bits(c->world.deaf);
+    h->threads_waiting = at_most_16_bits(c->world.waiting);
     h->root_bytes = c->looked_at;
     h->root_bytes_skipped = c->skipped;
     h->leak_ns = ns;
@@ -252,24 +336,24 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
     c->to->image = image()->image;
     enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
     uint64_t ns = os_clock_ns() - begin;
-    if (result == LEAKS_FOUND)
+    if (leaks_were_sought(result))
         note_scan(c);
     if (c->now) {
         c->now->result = result;
         c->now->unheard = c->world.unheard;
+        c->now->waiting = c->world.waiting;
     }
     if (c->now && c->now->tell)
         written_put_record(c, ns);
     if (!c->now)
         write_end(c, result, ns);
     if (c->holds) {
-        stands = c->world;
+        keep_stopped(&c->world);
         world_go_on_in(HELD_NS);
-    } else
+    } else if (!is_stopped()) {
         world_go_on(&c->world);
-    roots_drop(&c->roots);
-    range_give_back(&c->lists);
-    range_give_back(&c->scratch);
+    }
+    drop(c);
 }
 
 /* One that needs but a processor: on a loaded machine, or with a low priority, that may take long. */
@@ -293,6 +377,26 @@ static bool stop_writers(void)
             return false; /* it does not depend on time, or takes too long */
     }
     return true;
+}
+
+/*
+ * Not in the midst of a section of theirs: what it holds would be held for ever.  If they cannot be
+ * stopped the check reports why.
+ */
+void leaks_stop_for_end(const struct caller *caller)
+{
+    struct world w;
+    if (is_stopped() || os_threads() == 1 || !stop_writers())
+        return;
+    if (world_stop(&w, caller, STOP_FOR_END) == 0)
+        keep_stopped(&w);
+    fork_let_go();
+}
+
+void leaks_stop_no_longer(void)
+{
+    if (is_stopped())
+        world_go_on_in(FLUSH_NS);
 }
 
 /* false: somebody would not let us. */
@@ -323,7 +427,7 @@ static void wipe_vectors(void)
         uint64_t header[8];
     } none = {0};
     unsigned a, b, c, d;
-    static_assert(sizeof none == FXSAVE_BYTES + 64, "SDM, 13.4");
+    static_assert(sizeof none == 512 + 64, "SDM, 13.4");
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
         return;
     __asm__ volatile("stmxcsr %0; xrstor %1"

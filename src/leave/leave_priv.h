@@ -28,16 +28,21 @@ static inline void range_give_back(const struct range *r)
 
 /* ---- world.c: the other threads -------------------------------------------------------------- */
 
-/* A thread that stands still, or that would not. */
+/* Another thread of this process, stopped or not. */
 struct standing {
     uint32_t tid;
     uint32_t number; /* as in block words, 0 = it never called us */
     _Atomic uint32_t heard; /* it waits in our handler: all below is known */
     bool over;  /* listed still, but it will never run again */
-    bool by_us; /* interrupted in the midst of something, by our signal: it would have gone on */
+    bool waits; /* in a system call, and was sent no signal: STOP_RUNNING */
+    uint64_t cpu_ns;                      /* of a thread that waits: its CPU time then */
+    uint64_t argument[OS_CALL_ARGUMENTS]; /* and of its call */
     uintptr_t control_block;
     struct caller caller; /* not heard: at most its stack pointer */
+    uint32_t live; /* registers that may hold a value in use: a mask of DWARF's numbers, and LIVE_VECTORS */
 };
+
+#define LIVE_VECTORS (1u << CALLER_PC)
 
 ALWAYS_INLINE bool is_heard(const struct standing *t)
 {
@@ -46,29 +51,81 @@ ALWAYS_INLINE bool is_heard(const struct standing *t)
 
 struct world {
     struct standing *thread; /* the calling one is the first */
-    uint32_t count, unheard;
-    uint32_t deaf; /* of those unheard: they keep the signal out */
+    uint32_t count;
+    uint32_t unheard; /* threads whose registers are not known */
+    uint32_t deaf;    /* of those unheard: they keep the signal out */
+    uint32_t waiting; /* of those unheard: they wait in a system call */
     uint64_t bytes; /* of the list */
 };
 
 /*
- * Stops all other threads, by a signal, until world_go_on.  Bounded: who keeps the signal out, or does
- * not run for too long, stays unheard.  -errno: there is no memory for it, or threads cannot be asked
- * for.  `caller`: what counts of the calling thread.
+ * Stops the other threads by a signal, until world_go_on.  Bounded: a thread that blocks the signal,
+ * or does not run for too long, stays unheard.  -errno: there is no memory for it, or the threads
+ * cannot be listed.  `caller`: what counts of the calling thread.
+ *
+ * STOP_RUNNING leaves a thread alone that waits in a system call which a signal would end with EINTR.
+ * STOP_FOR_END stops all threads, and the program never sees an EINTR of it either: a call that cannot
+ * be repeated never returns.
  */
-int world_stop(struct world *w, const struct caller *caller);
+enum stop { STOP_RUNNING, STOP_FOR_END };
+int world_stop(struct world *w, const struct caller *caller, enum stop how);
+/*
+ * Stops those threads that were waiting and have run since.  true: there were some, and what was read
+ * in between may be of different moments.
+ */
+bool world_stop_woken(struct world *w);
 void world_go_on(struct world *w);
 /* From now on they wait for so long at most. */
 void world_go_on_in(uint64_t ns);
 /* The same when the process is gone, and nobody knows where its threads were. */
 int world_of_the_dead(struct world *w);
 
+/* ---- live.c: what a stopped thread may still use ---------------------------------------------- */
+
+#define BELOW_SP_BYTES 128u /* the red zone: the ABI lets a leaf function use it */
+
+/* Determines what each stopped thread may still use; one in a wrapper of libc's counts as at the call of that. */
+void live_settle(struct world *w);
+
+/* The vector registers that the kernel has saved for a signal handler. */
+struct saved_vectors {
+    const uint64_t *word;
+    uint32_t pieces;
+    struct {
+        uint32_t start, end; /* words that were saved; between pieces lies what the stack held before */
+    } piece[32];
+};
+/* `context`: the handler's ucontext.  false: it has none. */
+bool live_vectors(const void *context, struct saved_vectors *out);
+/* The lowest address in use of the stack that its stack pointer is in. */
+uintptr_t live_stack(const struct standing *t);
+
+/* ---- more of the threads ---------------------------------------------------------------------- */
+
 #define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
-#define BELOW_SP_BYTES 128u /* that the ABI lets a function use below its stack pointer */
+
+/* ---- keys.c: slots of deleted keys ------------------------------------------------------------ */
+
+struct muted {
+    void **at;
+    void *word;
+};
+
+struct muted_words {
+    struct range list;
+    uint64_t count;
+};
+
+/*
+ * Sets to 0 what the threads have in slots of deleted keys, until keys_unmute.  `all`: none of them runs any more;
+ * else those that are heard.  In between all stand still, and nothing returns to the program.
+ */
+void keys_mute(const struct world *w, bool all, struct muted_words *out);
+void keys_unmute(struct muted_words *words);
 
 /* ---- roots.c: the memory that pointers are looked for in ------------------------------------- */
 
-/* A piece of the heap that the program has made unreadable: a guard in a block of its own. */
+/* A piece of a block or of a private mapping that the program has made unreadable. */
 struct closed {
     uintptr_t start, end;
     int protection;
@@ -86,17 +143,17 @@ struct roots {
 
 /*
  * What is mapped, writable and the program's, without the dead parts of stacks, and what it has named,
- * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  -errno: there
- * is no memory, or nobody may ask.
+ * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  Between touched_begin and
+ * touched_end.  -errno: there is no memory, or nobody may ask.
  */
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count);
 void roots_drop(struct roots *all);
 /* One more: words of a thread's stack. */
 void roots_add_words(struct roots *all, const struct range *words, uint32_t thread);
-/* While all threads stand still, blocks may be read that the program has closed. */
-void roots_open_blocks(const struct roots *all);
-void roots_close_blocks(const struct roots *all);
+/* While all threads stand still, memory may be read that the program has closed. */
+void roots_open_closed(const struct roots *all);
+void roots_close_again(const struct roots *all);
 /* Gives all that a root holds to `scan`; bytes that were not looked at. */
 uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
@@ -158,6 +215,14 @@ bool leaks_begin(struct os_signals *blocked);
 void leaks_done(void);
 /* After a check that holds: the others go on; its turn does, too. */
 void leaks_let_go(void);
+/*
+ * In one's turn, when the program ends: the other threads stop, and stay stopped.  Until then: what asks
+ * the loader, or waits for a lock that one of them may hold, goes before.  Code of others that is to
+ * run behind it (libc's flush, handlers of the program) may need such a lock, too: leaks_stop_no_longer
+ * before it, and they go on if that code takes long.
+ */
+void leaks_stop_for_end(const struct caller *caller);
+void leaks_stop_no_longer(void);
 
 struct leaks_sum {
     uint64_t blocks, bytes, new_blocks, new_bytes;
@@ -175,7 +240,8 @@ struct leaks_now {
     bool tell; /* it is written down, to be told */
     uint32_t flags;
     uint32_t number; /* of the image's */
-    uint32_t unheard; /* threads that did not stop */
+    uint32_t unheard; /* threads that were not stopped */
+    uint32_t waiting; /* of them: in a system call */
     enum leak_check result;
     struct leaks_sum sum[REACH_COUNT];
     struct leak_check_record *record; /* NULL: it is not written down */
@@ -209,8 +275,8 @@ struct check {
 
 /* ---- written.c: what was found, in the run file ---------------------------------------------- */
 
-/* Roots and groups; c->lost is known then.  false: there is no room. */
-bool written_put(struct check *c);
+/* Roots and groups; c->lost is known then.  LEAKS_FOUND; LEAKS_CUT: the file has no room for all findings. */
+enum leak_check written_put(struct check *c);
 /* Of a check in mid-run: what there is to say, for who tells it. */
 void written_put_record(struct check *c, uint64_t ns);
 void written_vacate(struct written *w);
@@ -237,6 +303,18 @@ int report_by_hand(void); /* the status that findings have the program end with;
 void reporter_look(void);
 /* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
 void report_check_by_hand(const struct leaks_now *now);
+
+/* ---- lsan.c ---------------------------------------------------------------------------------- */
+
+/*
+ * Has the program turned leak checks off?  Calls the program's function, when a check is about to be made:
+ * while its threads run, in no section, not in a handler of ours - there can_turn_off is the answer.
+ */
+bool lsan_is_turned_off(void);
+bool lsan_can_turn_off(void);
+/* The same of the check at the end, noted in the image's header: false: the leaks of this image are not asked for. */
+bool lsan_allows_end(void);
+bool lsan_note_end(bool allowed);
 
 /* ---- finish.c -------------------------------------------------------------------------------- */
 

@@ -4,7 +4,9 @@
  *
  * A program may define three functions that the checker calls.  They are found where the program shows
  * them to libraries - defined in one, or linked with -rdynamic - as they are in a program that was built
- * without a sanitizer.  Options that have a meaning here are taken; of the others the report says
+ * without a sanitizer.  __lsan_is_turned_off is called at each check: the program may turn checks on and
+ * off as it runs.  Where a signal ends a program with that function, it cannot be called, and leaks are
+ * not looked for.  Options that have a meaning here are taken; of the others the report says
  * that they are not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime
  * is in the process all of this is its business.
  *
@@ -141,12 +143,39 @@ void leave_start(void)
     while (text && next_setting(&text, &s))
         if (!take_setting(&s))
             note_text(TEXT_UNKNOWN_SETTING, 0, s.key, (size_t)(s.value + s.value_length - s.key));
-    if (__lsan_is_turned_off && __lsan_is_turned_off())
-        rt.options.leaks = false;
     if (wants_leaks() && __lsan_default_suppressions && (text = __lsan_default_suppressions()))
         note_suppressions(text);
     if (!wants_leaks_at_end())
         image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
+}
+
+/* ---- turned off ------------------------------------------------------------------------------ */
+
+/* A program that can turn checks off has to be called for it, which no handler of a signal may do. */
+bool lsan_can_turn_off(void)
+{
+    return __lsan_is_turned_off && !next.lsan_do_leak_check;
+}
+
+bool lsan_is_turned_off(void)
+{
+    return lsan_can_turn_off() && __lsan_is_turned_off();
+}
+
+bool lsan_allows_end(void)
+{
+    return lsan_note_end(!lsan_is_turned_off());
+}
+
+/* A failed exec may have noted otherwise. */
+bool lsan_note_end(bool allowed)
+{
+    uint32_t checks = CHECK_LEAKS | (rt.options.witness ? CHECK_WITNESS : 0);
+    if (!allowed)
+        image()->checks &= ~checks;
+    else if (wants_leaks_at_end())
+        image()->checks |= checks;
+    return allowed;
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -170,7 +199,7 @@ EXPORT int __lsan_do_recoverable_leak_check(void)
     struct leaks_now now = {.tell = true};
     if (next.lsan_do_recoverable_leak_check)
         return next.lsan_do_recoverable_leak_check();
-    bool known = leaks_on_demand(&now) && now.result == LEAKS_FOUND && !now.unheard;
+    bool known = leaks_on_demand(&now) && leaks_were_sought(now.result) && !now.unheard;
     uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CIRCLE].blocks + now.sum[REACH_LOST_BEHIND].blocks;
     return known && lost;
 }

@@ -56,9 +56,26 @@ static int between(void *argument)
     os_exit_now(0);
 }
 
+/* The program may have set environ to anything: what cannot be read is empty. */
+static char **readable_environment(void)
+{
+    static char *none[] = {NULL};
+    struct environment e;
+    environment_read(&e, environ);
+    return e.readable && environ ? environ : none;
+}
+
+static const char *find_variable(const char *name_and_equals)
+{
+    for (char **e = readable_environment(); *e; e++)
+        if (text_starts(*e, name_and_equals))
+            return *e + text_length(name_and_equals);
+    return NULL;
+}
+
 static bool find_reporter(char *out, size_t room)
 {
-    const char *given = getenv("RTCHECK_REPORTER");
+    const char *given = find_variable("RTCHECK_REPORTER=");
     Dl_info us;
     struct text t = text_begin(out, room);
     if (given) {
@@ -79,16 +96,17 @@ static bool find_reporter(char *out, size_t room)
 /* environ without LD_PRELOAD, in *bytes of our own memory. */
 static char **reporters_environment(size_t *bytes)
 {
+    char **given = readable_environment();
     size_t n = 0, kept = 0;
-    while (environ && environ[n])
+    while (given[n])
         n++;
     *bytes = align_up((n + 1) * sizeof(char *), PAGE_BYTES);
     char **copy = os_map(*bytes);
     if (os_failed(copy))
         return NULL;
-    for (size_t i = 0; i < n && environ[i]; i++)
-        if (!text_starts(environ[i], "LD_PRELOAD="))
-            copy[kept++] = environ[i];
+    for (size_t i = 0; i < n && given[i]; i++)
+        if (!text_starts(given[i], "LD_PRELOAD="))
+            copy[kept++] = given[i];
     return copy;
 }
 
@@ -186,19 +204,33 @@ void report_check_by_hand(const struct leaks_now *now)
 }
 
 static struct start reporter;
-static bool reporter_known;
+static bool reporter_known, reporter_looked_for;
 
-/* The loader is asked: not by who outlives a program that may have ended in the midst of it. */
+/*
+ * Asks the loader, whose lock another thread may hold: not while the others are stopped, and not in a
+ * process that outlives a program which may have ended in the midst of it.
+ */
 void reporter_look(void)
 {
-    reporter_known = reporter_known || find_reporter(reporter.path, sizeof reporter.path);
+    if (reporter_looked_for || os_sandboxed() || !run_header() || run_header()->mode != RUN_BY_HAND)
+        return;
+    reporter_looked_for = true;
+    reporter_known = find_reporter(reporter.path, sizeof reporter.path);
+}
+
+/* Without a report it is not known that there are no problems.  0: the program's own status. */
+static int status_unknown(void)
+{
+    return rt.options.error_exitcode > 0 ? rt.options.error_exitcode : 0;
 }
 
 int report_by_hand(void)
 {
     struct start *s = &reporter;
-    if (!run_header() && !rt.by_launcher && image()->image == 0)
+    if (!run_header() && !rt.by_launcher && image()->image == 0) {
         say("not recorded: no run file could be made", "");
+        return status_unknown();
+    }
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
         return 0;
     static char end[] = "--end";
@@ -206,12 +238,14 @@ int report_by_hand(void)
     s->argv[1] = report_verb;
     s->argv[2] = end;
     s->argv[3] = (char *)(uintptr_t)run_path();
-    if (!os_sandboxed())
-        reporter_look();
     if (!os_sandboxed() && reporter_known && start_reporter(s))
         wait_for_report(s);
-    else
+    else {
         say("no reporter could be started: rtcheck report ", run_path());
+        return status_unknown();
+    }
+    if (!atomic_load_explicit(&run_header()->reported, memory_order_acquire))
+        return status_unknown(); /* it ended without an answer */
     return (int)(atomic_load(&run_header()->status_asked) & 0xff);
 }
 

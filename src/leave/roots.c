@@ -6,10 +6,12 @@
  *
  *   - the heap, whose blocks count only if something leads to them, and what is ours;
  *   - devices, where reading may do something;
- *   - what is dead of a stack: below the stack pointer of its thread, or all of it when that is over.
+ *   - what is dead of a stack: below what live.c counts as in use, or all of it when its thread is over.
  *     libc keeps the stacks of threads that ended, full of pointers that mean nothing.
  *
  * What the program itself has named counts wherever it lies and can be read, also in one of its blocks.
+ * Memory that the program has made inaccessible, in blocks as in private mappings, counts as it was: the program may
+ * make it accessible again.  It is made readable for the time of the search.
  *
  * A stack that libc made lies right above a guard, and ends with its thread's control block; of any
  * other memory that a stack pointer lies in, nobody knows where the stack begins, and all of it counts.
@@ -21,6 +23,8 @@
 
 #define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
 
+#define CLOSED_BYTES (16ull << 30) /* of inaccessible memory that is looked at: the kernel reports page by page */
+
 struct search {
     struct roots *all;
     const struct root_region *given; /* by the program */
@@ -28,10 +32,27 @@ struct search {
     const struct world *w;
     struct range ours[ROOTS_OURS + 8];
     uint32_t ours_count;
+    bool all_stand; /* no other thread runs, which may count on a fault where memory is closed */
+    uint64_t closed_left; /* bytes of closed memory whose pages may still be asked for */
     bool full;
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
+
+/* Private memory that the program has made inaccessible; most of it was never touched: guards, reservations. */
+static bool is_closed(const struct mapping *m)
+{
+    return !m->protection && !m->shared && !m->path[0];
+}
+
+/* For the time of the search.  false: there are too many. */
+static bool will_open(struct roots *all, uintptr_t start, uintptr_t end, int protection)
+{
+    if (all->closed_count == CLOSED_MAX)
+        return false;
+    all->closed[all->closed_count++] = (struct closed){start, end, protection};
+    return true;
+}
 
 static void add(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
                 enum root_kind kind, uint32_t thread)
@@ -40,6 +61,8 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
     struct object o;
     if (start >= end)
         return;
+    if (is_closed(m) && (all->count == all->room || !will_open(all, start, end, m->protection)))
+        return; /* closed memory is left out first */
     if (all->count == all->room) {
         s->full = true;
         return;
@@ -51,6 +74,30 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
         r->kind = ROOT_MODULE;
         r->bias = o.bias;
         r->module = modules_number(&o, true);
+    }
+}
+
+/* From the first page that was touched to the last. */
+static void add_touched(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end)
+{
+    uintptr_t first = 0, last = 0, piece_end;
+    if (start >= end || end - start > s->closed_left)
+        return;
+    s->closed_left -= end - start;
+    for (uintptr_t at = start; touched_next(&at, end, &piece_end) == TOUCHED_PIECE; at = piece_end) {
+        first = first ? first : at;
+        last = piece_end;
+    }
+    add(s, m, first, last, ROOT_MAPPED, 0);
+}
+
+/* Without what we have reserved, which the kernel may have joined with the program's. */
+static void add_closed(struct search *s, const struct mapping *m)
+{
+    uintptr_t own, own_end;
+    for (uintptr_t at = m->start; at < m->end; at = own_end) {
+        os_next_own(at, &own, &own_end);
+        add_touched(s, m, at, own < m->end ? own : m->end);
     }
 }
 
@@ -97,18 +144,14 @@ static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
     return best;
 }
 
-/* The lowest place that a thread may still use of the stack that begins at `start`. */
+/* The lowest address that a thread may still use of the stack that begins at `start`. */
 static uintptr_t live_from(const struct standing *t, uintptr_t start, uintptr_t end)
 {
     uintptr_t sp = t->caller.value[CALLER_SP];
     if (sp < start || sp >= end)
-        return start; /* it runs elsewhere, or nobody knows: all of it */
-    if (t->caller.context || !is_heard(t))
-        sp -= BELOW_SP_BYTES;
-    uintptr_t frame = (uintptr_t)t->caller.context; /* of the signal: with registers that it was using */
-    if (t->by_us && frame >= start && frame < sp)
-        sp = frame;
-    return sp < start ? start : (uintptr_t)align_down(sp, sizeof sp);
+        return start; /* its stack pointer is elsewhere or not known: all of it */
+    uintptr_t from = live_stack(t);
+    return from < start ? start : (uintptr_t)align_down(from, sizeof from);
 }
 
 /*
@@ -200,12 +243,8 @@ static void note_closed(struct search *s, const struct mapping *m)
     uintptr_t end = heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed);
     if (m->readable || m->end <= heap.base || m->start >= end)
         return;
-    if (all->closed_count == CLOSED_MAX) {
+    if (!will_open(all, m->start, m->end < end ? m->end : end, m->protection))
         s->full = true;
-        return;
-    }
-    all->closed[all->closed_count++] = (struct closed){m->start, m->end < end ? m->end : end,
-                                                      m->protection};
 }
 
 static void search(struct search *s, struct mappings *maps)
@@ -214,7 +253,9 @@ static void search(struct search *s, struct mappings *maps)
     while (os_mappings_next(maps, &m)) {
         note_closed(s, &m);
         add_named(s, &m);
-        if (may_hold_pointers(&m)) {
+        if (is_closed(&m) && s->all_stand)
+            add_closed(s, &m);
+        else if (may_hold_pointers(&m)) {
             if (text_equal(m.path, "[stack]"))
                 add_main_stack(s, &m);
             else if (before.guard && before.end == m.start && !m.path[0])
@@ -238,7 +279,7 @@ static uint32_t most_roots(const struct search *s)
 {
     struct mappings maps;
     struct mapping m;
-    uint32_t n = 64;
+    uint32_t n = 64 + s->w->waiting;
     if (os_mappings_open(&maps))
         return 0;
     while (os_mappings_next(&maps, &m)) {
@@ -250,10 +291,19 @@ static uint32_t most_roots(const struct search *s)
     return n;
 }
 
+static bool all_stand(const struct world *w)
+{
+    bool is_alive = is_heard(&w->thread[0]); /* else the process is gone, and its threads are */
+    for (uint32_t i = 1; is_alive && i < w->count; i++)
+        if (!is_heard(&w->thread[i]) && !w->thread[i].over)
+            return false;
+    return true;
+}
+
 int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count)
 {
     struct mappings maps;
-    struct search s = {.all = all, .w = w};
+    struct search s = {.all = all, .w = w, .all_stand = all_stand(w), .closed_left = CLOSED_BYTES};
     s.given = hints_roots(&s.given_count);
     *all = (struct roots){.room = most_roots(&s)};
     if (!all->room)
@@ -291,13 +341,13 @@ void roots_drop(struct roots *all)
         os_unmap(all->root, all->bytes);
 }
 
-void roots_open_blocks(const struct roots *all)
+void roots_open_closed(const struct roots *all)
 {
     for (uint32_t i = 0; i < all->closed_count; i++)
         os_read_only((void *)all->closed[i].start, all->closed[i].end - all->closed[i].start);
 }
 
-void roots_close_blocks(const struct roots *all)
+void roots_close_again(const struct roots *all)
 {
     for (uint32_t i = 0; i < all->closed_count; i++)
         os_protect((void *)all->closed[i].start, all->closed[i].end - all->closed[i].start,

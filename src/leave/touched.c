@@ -10,7 +10,7 @@
 
 static struct { /* one check at a time */
     struct pages pages;
-    bool open;
+    bool tried, open; /* the file of pages */
     uintptr_t from; /* of what is known now */
     uint32_t count; /* pages */
     uint8_t held[PAGES_AT_A_TIME];
@@ -19,7 +19,16 @@ static struct { /* one check at a time */
 void touched_begin(void)
 {
     touched.count = 0;
-    touched.open = os_pages_open(&touched.pages);
+    touched.tried = touched.open = false;
+}
+
+/* At the first page, when /proc/self/maps is open: that is needed more, and there may be one descriptor only. */
+static bool is_open(void)
+{
+    if (!touched.tried)
+        touched.open = os_pages_open(&touched.pages);
+    touched.tried = true;
+    return touched.open;
 }
 
 void touched_end(void)
@@ -35,7 +44,7 @@ static bool know(uintptr_t at, uintptr_t end)
     uint64_t left = align_up(end - page, PAGE_BYTES) / PAGE_BYTES;
     if (page - touched.from < touched.count * PAGE_BYTES)
         return true;
-    if (!touched.open)
+    if (!is_open())
         return false;
     touched.from = page;
     touched.count = left < PAGES_AT_A_TIME ? (uint32_t)left : PAGES_AT_A_TIME;

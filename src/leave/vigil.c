@@ -56,7 +56,8 @@ static void bear_witness(void)
     if (pool_outlive())
         errors_sweep(); /* else what is half written would be told as damage */
     image_flag(IMAGE_WITNESSED);
-    leaks_check(NULL, nothing, false);
+    if (lsan_note_end(!lsan_can_turn_off()))
+        leaks_check(NULL, nothing, false);
 }
 
 /* Until the program is gone; false: we are not needed. */

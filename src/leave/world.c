@@ -1,5 +1,5 @@
 /*
- * world.c - the other threads stand still while memory is looked at.
+ * world.c - stop the world: the other threads stand still while memory is looked at.
  *
  * Each is sent a signal, and waits in its handler until it may go on; all its registers are in the
  * signal's frame then, in memory like everything else that it holds.  The signal is one that libc
@@ -7,13 +7,31 @@
  * it and none of libc's functions keeps it out; one that libc has sent, by chance now, is handed on to
  * libc's handler.
  *
- * Who cannot be reached - blocked by a system call of the program's own, being born, or without a
- * processor for very long - is unheard: of those that wait in the kernel /proc tells the stack pointer.
+ * A handler ends poll, sleep and some other calls with EINTR, whatever its flags are.  The program must
+ * not see that:
+ *
+ *   - While the program goes on (STOP_RUNNING), a thread that sleeps in a system call is sent no
+ *     signal, unless the kernel repeats that call unnoticed (a futex without a time limit) or the
+ *     thread waits for a word of ours.  /proc has its stack pointer and the call's arguments; of its
+ *     other registers nothing is known.  If its CPU time has grown when memory was read, it has run,
+ *     and the search is made once more.
+ *   - A thread may enter such a call between that look and the signal.  The handler finds -EINTR in
+ *     rax, and has the call repeated: it had begun a moment before.  Not possible where the number of
+ *     the call is not loaded right before it (the program's own syscall(), --events=all): that call
+ *     returns EINTR.  And if the EINTR is that of a handler of the program which has returned at the
+ *     very same moment, the program's call is repeated, as if its signal had come just before it.
+ *   - At the end of the program (STOP_FOR_END) all threads are stopped, and stay so.  Only if libc's exit,
+ *     which flushes streams after us, takes long - it may need a lock that one of them holds - they go
+ *     on, and a call that cannot be repeated does not return.
+ *
+ * A thread that cannot be reached - it blocks the signal by a system call of the program's own, is being
+ * born, or had no processor for very long - is unheard: /proc has its stack pointer if it sleeps.
  */
 #include "leave_priv.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #define LOOK_NS 5000000ull
 #define CERTAIN_NS 10000000000ull /* since a thread was last heard of, for one that needs but a processor */
@@ -24,6 +42,7 @@ static struct {
     _Atomic uint32_t go;    /* futex of those that wait: round is over when it is another */
     _Atomic uint32_t heard; /* futex of who waits for them */
     _Atomic uint64_t until; /* os_clock_ns(); 0: for ever */
+    _Atomic uint32_t ends;  /* STOP_FOR_END; never reset.  Futex of threads that never go on */
     struct os_action before;
     bool taken; /* the signal is ours */
     const struct standing *first, *end;
@@ -38,6 +57,16 @@ static void stand_still(uint32_t round)
             return;
         os_wait(&stop.go, round, until - now, false);
     }
+}
+
+/* The program is to see nothing of the signal. */
+static void return_to_program(void *context)
+{
+    enum os_interrupted call = os_interrupted_call(context);
+    if (call == OS_CALL_REPEATABLE)
+        os_repeat_call(context);
+    while (call == OS_CALL_ENDED && atomic_load(&stop.ends))
+        os_wait(&stop.ends, 1, 0, false);
 }
 
 static void on_signal(int signal, void *information, void *context)
@@ -57,6 +86,7 @@ static void on_signal(int signal, void *information, void *context)
     atomic_fetch_add(&stop.heard, 1);
     os_wake(&stop.heard, false);
     stand_still(round);
+    return_to_program(context);
 }
 
 /* ---- who there is ---------------------------------------------------------------------------- */
@@ -80,7 +110,8 @@ static void add_one(uint32_t tid, void *about)
     struct standing *t = &f->w->thread[f->w->count++];
     t->tid = tid;
     t->number = threads_number_of(tid);
-    t->by_us = true;
+    const struct thread_record *known = threads_record_of(tid);
+    t->control_block = known ? known->control_block : 0;
 }
 
 /* A thread can begin between the two looks: there is room for some. */
@@ -105,11 +136,12 @@ static int list_threads(struct world *w, const struct caller *caller)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static uint32_t unheard_of(const struct world *w)
+/* Threads that were sent the signal and have not answered. */
+static uint32_t unanswered(const struct world *w)
 {
     uint32_t n = 0;
     for (uint32_t i = 1; i < w->count; i++)
-        n += !is_heard(&w->thread[i]) && !w->thread[i].over;
+        n += !is_heard(&w->thread[i]) && !w->thread[i].over && !w->thread[i].waits;
     return n;
 }
 
@@ -119,7 +151,7 @@ static uint64_t patience(struct world *w)
     uint64_t ns = 0;
     for (uint32_t i = 1; i < w->count; i++) {
         struct standing *t = &w->thread[i];
-        if (is_heard(t) || t->over)
+        if (is_heard(t) || t->over || t->waits)
             continue;
         enum os_thread_state state = os_thread_state(t->tid);
         t->over = state == OS_THREAD_OVER;
@@ -132,11 +164,11 @@ static uint64_t patience(struct world *w)
     return ns;
 }
 
-static void wait_for_all(struct world *w)
+static void wait_for_answers(struct world *w)
 {
     uint64_t since = os_clock_ns();
     uint32_t seen = atomic_load(&stop.heard);
-    while ((w->unheard = unheard_of(w))) {
+    while (unanswered(w)) {
         os_wait(&stop.heard, seen, LOOK_NS, false);
         uint32_t now = atomic_load(&stop.heard);
         if (now != seen)
@@ -145,48 +177,96 @@ static void wait_for_all(struct world *w)
             break;
         seen = now;
     }
-    w->unheard = unheard_of(w);
 }
 
 /* What there is to be known of those that were not heard. */
-static void ask_kernel(struct world *w)
+static void add_up_unheard(struct world *w)
 {
-    for (uint32_t i = 1; i < w->count && w->unheard; i++) {
+    struct os_waiting at;
+    w->unheard = w->deaf = w->waiting = 0;
+    for (uint32_t i = 1; i < w->count; i++) {
         struct standing *t = &w->thread[i];
         if (is_heard(t) || t->over)
             continue;
-        t->caller.value[CALLER_SP] = os_waiting_sp(t->tid);
-        w->deaf += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        if (!t->waits) {
+            t->caller.value[CALLER_SP] = os_thread_waits(t->tid, &at) ? at.sp : 0;
+            w->deaf += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        }
+        w->waiting += t->waits;
+        w->unheard++;
     }
 }
 
-/* Those that are over by now are no threads. */
-static void signal_all(struct world *w)
+/* fork_wait and others of ours have a time limit, and repeat their wait themselves. */
+static bool is_our_word(uintptr_t word)
 {
-    for (uint32_t i = 1; i < w->count;)
-        if (os_signal_thread(w->thread[i].tid, OS_SIGNAL_SETXID, &w->thread[i]) == -ESRCH)
-            w->thread[i] = w->thread[--w->count];
-        else
-            i++;
+    struct object us;
+    return word && loader_find((uintptr_t)&world_stop, &us) && word >= us.start && word < us.end;
 }
 
-int world_stop(struct world *w, const struct caller *caller)
+/*
+ * Does it sleep in a call that a signal would end?  Its CPU time is read first: if it is still the same
+ * later, the thread has not run since.
+ */
+static bool is_left_alone(struct standing *t)
+{
+    struct os_waiting at = {.in_call = true};
+    os_thread_cpu_ns(t->tid, &t->cpu_ns);
+    bool known = os_thread_waits(t->tid, &at);
+    if (!known && os_thread_state(t->tid) == OS_THREAD_WAITS)
+        known = os_thread_waits(t->tid, &at) || os_thread_state(t->tid) == OS_THREAD_WAITS;
+    t->waits = known && at.in_call && !at.is_repeated && !is_our_word(at.futex);
+    if (t->waits) {
+        t->caller.value[CALLER_SP] = at.sp;
+        memcpy(t->argument, at.argument, sizeof t->argument);
+    }
+    return t->waits;
+}
+
+static void stop_one(struct standing *t, enum stop how)
+{
+    if (how == STOP_RUNNING && is_left_alone(t))
+        return;
+    t->over = os_signal_thread(t->tid, OS_SIGNAL_SETXID, t) == -ESRCH;
+}
+
+int world_stop(struct world *w, const struct caller *caller, enum stop how)
 {
     *w = (struct world){0};
     int err = list_threads(w, caller);
     if (err || w->count == 1)
         return err;
     atomic_store(&stop.until, 0);
+    atomic_store(&stop.ends, how == STOP_FOR_END);
     stop.first = w->thread;
     stop.end = w->thread + w->count;
     if (!stop.taken &&
         (err = os_take_signal(OS_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK, &stop.before)))
         return err;
     stop.taken = true;
-    signal_all(w);
-    wait_for_all(w);
-    ask_kernel(w);
+    for (uint32_t i = 1; i < w->count; i++)
+        stop_one(&w->thread[i], how);
+    wait_for_answers(w);
+    add_up_unheard(w);
     return 0;
+}
+
+bool world_stop_woken(struct world *w)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct standing *t = &w->thread[i];
+        uint64_t before = t->cpu_ns, now = before;
+        if (!t->waits || (os_thread_cpu_ns(t->tid, &now) && now == before))
+            continue;
+        stop_one(t, STOP_RUNNING);
+        any = true;
+    }
+    if (any) {
+        wait_for_answers(w);
+        add_up_unheard(w);
+    }
+    return any;
 }
 
 int world_of_the_dead(struct world *w)
@@ -215,13 +295,14 @@ void world_go_on_in(uint64_t ns)
 /* A signal that is still on its way finds our handler, or libc's default for it would end us all. */
 void world_go_on(struct world *w)
 {
-    if (stop.taken && !w->unheard) {
+    bool all_answered = w->unheard == w->waiting; /* else one may look at the list just now */
+    if (stop.taken && all_answered) {
         os_restore_action(OS_SIGNAL_SETXID, &stop.before);
         stop.taken = false;
     }
     stop.first = stop.end = NULL;
     atomic_fetch_add(&stop.go, 1);
     os_wake(&stop.go, false);
-    if (w->thread && !os_failed(w->thread) && !w->unheard) /* else one may look at it just now */
+    if (w->thread && !os_failed(w->thread) && all_answered)
         os_unmap(w->thread, w->bytes);
 }

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define GROUPS_AT_A_TIME 128u
+#define ITEMS_AT_A_TIME 128u /* in a segment */
+#define ITEMS_LEAST 8u       /* where the file has little room */
 
 struct written written_at_end;
 
@@ -32,13 +33,13 @@ void written_void(void)
 
 static uint64_t segments_for(uint32_t items)
 {
-    return align_up(items, GROUPS_AT_A_TIME) / GROUPS_AT_A_TIME;
+    return align_up(items, ITEMS_LEAST) / ITEMS_LEAST;
 }
 
 static struct segment *take_segment(struct check *c, enum segment_kind kind, uint32_t capacity,
                                     uint32_t bytes, uint64_t index)
 {
-    struct segment *s = segment_take(kind, capacity, bytes, index);
+    struct segment *s = segment_take_in_file(kind, capacity, bytes, index);
     if (!s)
         return NULL;
     list_of(c->to)[c->to->count++] = s;
@@ -47,16 +48,28 @@ static struct segment *take_segment(struct check *c, enum segment_kind kind, uin
     return s;
 }
 
-static bool append(struct check *c, struct segment **s, enum segment_kind kind, uint32_t bytes,
-                   uint32_t index, const void *item)
+/* Items of one kind, from the first to the last. */
+struct row {
+    enum segment_kind kind;
+    uint32_t item_bytes;
+    uint64_t chunks;
+    struct segment *s; /* that is being filled */
+};
+
+static bool append(struct check *c, struct row *row, const void *item)
 {
-    if (index % GROUPS_AT_A_TIME == 0) {
-        *s = take_segment(c, kind, GROUPS_AT_A_TIME, bytes, index / GROUPS_AT_A_TIME);
-        if (!*s)
+    uint32_t count = row->s ? atomic_load_explicit(&row->s->count, memory_order_relaxed) : 0;
+    if (!row->s || count == row->s->capacity) {
+        row->s = NULL;
+        for (uint32_t n = ITEMS_AT_A_TIME; !row->s && n >= ITEMS_LEAST; n /= 4)
+            row->s = take_segment(c, row->kind, n, row->item_bytes, row->chunks);
+        if (!row->s)
             return false;
+        row->chunks++;
+        count = 0;
     }
-    memcpy((char *)segment_items(*s) + index % GROUPS_AT_A_TIME * bytes, item, bytes);
-    atomic_store_explicit(&(*s)->count, index % GROUPS_AT_A_TIME + 1, memory_order_release);
+    memcpy((char *)segment_items(row->s) + count * row->item_bytes, item, row->item_bytes);
+    atomic_store_explicit(&row->s->count, count + 1, memory_order_release);
     return true;
 }
 
@@ -66,29 +79,50 @@ static bool is_lost(const struct leak_group *g)
     return reach == REACH_LOST || reach == REACH_CIRCLE;
 }
 
-bool written_put(struct check *c)
+/* Groups whose reach is in this set (bit n = enum reach). */
+static bool put_groups(struct check *c, struct row *row, uint32_t set)
 {
-    struct segment *s = NULL;
     uint32_t count;
     const struct leak_group *group = reach_groups(c->scan, &count);
-    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* a record's */
-    enum segment_kind roots = c->now ? SEGMENT_CHECK_ROOTS : SEGMENT_ROOTS;
-    enum segment_kind leaks = c->now ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS;
-    if (!range_take(&c->to->list, segments * sizeof(struct segment *)))
-        return false;
-    for (uint32_t i = 0; i < c->roots.count; i++)
-        if (!append(c, &s, roots, sizeof c->roots.root[0], i, &c->roots.root[i]))
-            return false;
     for (uint32_t i = 0; i < count; i++) {
         struct leak_group g;
         memcpy((void *)&g, (const void *)&group[i], sizeof g);
+        if (!(set >> atomic_load_explicit(&g.reach, memory_order_relaxed) & 1))
+            continue;
         if (g.witness == WITNESS_ROOT && g.root)
             witness_tell(&c->world, &c->roots.root[g.root - 1], &g);
         c->lost |= is_lost(&g);
-        if (!append(c, &s, leaks, sizeof g, i, (const void *)&g))
+        if (!append(c, row, (const void *)&g))
             return false;
     }
     return true;
+}
+
+/*
+ * The most important first, as there may not be room for all: leaks, then the places that the pointers to
+ * the other groups lie in, then blocks in use, which are no findings.  A group without its root is one
+ * whose pointer's place is not known.
+ */
+enum leak_check written_put(struct check *c)
+{
+    const uint32_t held = 1u << REACH_HELD, lost = 1u << REACH_LOST | 1u << REACH_CIRCLE;
+    struct row leaks = {c->now ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS, sizeof(struct leak_group), 0,
+                        NULL};
+    struct row roots = {c->now ? SEGMENT_CHECK_ROOTS : SEGMENT_ROOTS, sizeof c->roots.root[0], 0,
+                        NULL};
+    uint32_t count;
+    bool fits = true;
+    reach_groups(c->scan, &count);
+    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* a record's */
+    if (!range_take(&c->to->list, segments * sizeof(struct segment *)))
+        return LEAKS_NO_MEMORY;
+    if (!put_groups(c, &leaks, lost) || !put_groups(c, &leaks, ~(held | lost)))
+        return LEAKS_CUT;
+    for (uint32_t i = 0; fits && i < c->roots.count; i++)
+        fits = append(c, &roots, &c->roots.root[i]);
+    if (!fits || !put_groups(c, &leaks, held))
+        image_lacks(c->now ? SEGMENT_CHECK_LEAKS : SEGMENT_LEAKS);
+    return LEAKS_FOUND;
 }
 
 void written_put_record(struct check *c, uint64_t ns)
@@ -104,6 +138,7 @@ void written_put_record(struct check *c, uint64_t ns)
     now->record->flags = now->flags;
     now->record->thread = self ? self->number : 0;
     now->record->threads_unheard = now->unheard;
+    now->record->threads_waiting = now->waiting;
     now->record->ns = ns;
     now->record->root_bytes = c->looked_at;
     now->record->root_bytes_skipped = c->skipped;
