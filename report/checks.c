@@ -35,9 +35,16 @@ static void head_print(const struct report *r, const struct image *image,
         fprintf(page->out, "leaks are not known: %s", why);
     else
         leaks_sums_put(r, page);
-    if (check->threads_unheard > 0)
+    uint32_t others = image->threads_unheard - image->threads_waiting;
+
+    if (image->leak_check == LEAKS_CUT)
+        fputs(" at least: the run file is full", page->out);
+    if (others > 0)
         fprintf(page->out, "; %s did not stop for it",
-                count_text(check->threads_unheard, "thread", "threads").text);
+                count_text(others, "thread", "threads").text);
+    if (image->threads_waiting > 0)
+        fprintf(page->out, "; %s not stopped in a system call",
+                count_text(image->threads_waiting, "thread was", "threads were").text);
     fputc('\n', page->out);
 }
 

@@ -106,7 +106,10 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
     int code = images_refresh(r);
 
     if (code) {
-        snprintf(err, REPORT_ERROR_BYTES, "%s: the run's tables are damaged", r->view.name);
+        snprintf(err, REPORT_ERROR_BYTES,
+                 code == -ESTALE ? "%s: the file was made shorter while the program ran"
+                                 : "%s: the run's tables are damaged",
+                 r->view.name);
         return code;
     }
     images_drop_taken(r);

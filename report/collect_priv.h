@@ -177,6 +177,7 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
  */
 uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
+void frame_free(struct frame *frame); /* what it points to, not itself */
 
 /* ---- ids.c ----------------------------------------------------------------------------------- */
 
@@ -202,6 +203,7 @@ void image_numbers_sort(struct image_numbers *images);
 /* Blocks in use from one site, in all images but those that exec threw away. */
 struct record {
     char id[ID_BYTES];
+    struct fate fate; /* by rules of dbx's grammar that are about biu */
     uint32_t site;
     uint64_t blocks;
     uint64_t bytes;

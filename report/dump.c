@@ -62,11 +62,26 @@ static void dump_run(const struct view *v, FILE *out)
     fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
             ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
             ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
+    if (run->pool_dir_error)
+        fprintf(out, "run pool_dir_error=%u\n", run->pool_dir_error);
     fputs("run host=", out);
     text_put(out, run->host);
     fputs(" options=", out);
     text_put(out, run->options);
     fputc('\n', out);
+}
+
+static void dump_unchecked(const struct run_header *run, FILE *out)
+{
+    for (uint32_t i = 0; run->unchecked_offset && i < RTC_UNCHECKED_COUNT; i++) {
+        const struct unchecked_record *u = &run_unchecked(run)[i];
+        if (u->reason == UNCHECKED_NONE)
+            continue;
+        fprintf(out, "unchecked reason=%u flags=0x%x count=%llu path=", u->reason, u->flags,
+                ull(u->count));
+        text_put(out, u->path);
+        fputc('\n', out);
+    }
 }
 
 static void dump_leases(const struct view *v, FILE *out)
@@ -91,11 +106,12 @@ static void dump_image_life(const struct image_header *h, FILE *out)
             ull(h->start_ns), ull(h->end_ns), h->end_how, h->end_status, ull(h->heap_base),
             ull(h->heap_bytes), h->first_thread, h->first_depot_chunk, h->lease);
     fprintf(out,
-            " image private_segments=%llu forks=%llu slab_copies=%llu handler_allocs=%llu "
+            " image private_segments=%llu private_kinds=0x%x errors_unwritten=%u forks=%llu "
+            "slab_copies=%llu handler_allocs=%llu "
             "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx",
-            ull(h->private_segments), ull(h->fork_count), ull(h->slab_copies),
-            ull(h->handler_allocs), ull(h->bootstrap_allocs), ull(h->unchecked_children),
-            ull(h->lost_features));
+            ull(h->private_segments), h->private_kinds, h->errors_unwritten, ull(h->fork_count),
+            ull(h->slab_copies), ull(h->handler_allocs), ull(h->bootstrap_allocs),
+            ull(h->unchecked_children), ull(h->lost_features));
     for (unsigned n = 0; feature_name(n); n++)
         if (h->lost_features >> n & 1)
             fprintf(out, ",%s", feature_name(n));
@@ -126,10 +142,11 @@ static void dump_image_counts(const struct image_header *h, FILE *out)
             h->costs_known, ull(h->task_clock_ns), ull(h->minor_faults), ull(h->major_faults),
             ull(h->voluntary_switches), ull(h->involuntary_switches), ull(h->max_rss_bytes));
     fprintf(out,
-            " image leak_check=%u threads_unheard=%u leak_ns=%llu root_bytes=%llu skipped=%llu marks=%u "
+            " image leak_check=%u threads_unheard=%u threads_waiting=%u leak_ns=%llu "
+            "root_bytes=%llu skipped=%llu marks=%u "
             "leak_checks=%u\n",
-            h->leak_check, h->threads_unheard, ull(h->leak_ns), ull(h->root_bytes),
-            ull(h->root_bytes_skipped), h->marks, h->leak_checks);
+            h->leak_check, h->threads_unheard, h->threads_waiting, ull(h->leak_ns),
+            ull(h->root_bytes), ull(h->root_bytes_skipped), h->marks, h->leak_checks);
 }
 
 static void dump_image(const struct image_header *h, FILE *out)
@@ -151,10 +168,10 @@ static void dump_image(const struct image_header *h, FILE *out)
 
 static void dump_word(uint64_t word, uint64_t stacks, FILE *out)
 {
-    fprintf(out, "%s %s flags=%u mark=%u gen=%u thread=%u size=%u stacks=%llx/%llx\n",
+    fprintf(out, "%s %s flags=%u mark=%u gen=%u thread=%u size=%u align=%llu stacks=%llx/%llx\n",
             NAME(block_states, word_state(word)), NAME(families, word_family(word)),
             word_flags(word), word_mark(word), word_generation(word), word_thread(word),
-            word_size(word), ull(stacks >> 32), ull(stacks & UINT32_MAX));
+            word_size(word), ull(align_of_code(word_align(word))), ull(stacks >> 32), ull(stacks & UINT32_MAX));
 }
 
 static void dump_slab(const struct segment *s, FILE *out)
@@ -174,8 +191,8 @@ static void dump_large(const struct segment *s, FILE *out)
         const struct large_record *l = segment_item(s, i);
         if (l->block.word == 0)
             continue; /* never used */
-        fprintf(out, "   large %u unit=%llu+%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
-                ull(l->units), ull(l->request), ull(l->epoch), l->superseded ? " superseded" : "");
+        fprintf(out, "   large %u unit=%llu+%llu lead=%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
+                ull(l->units), ull(l->lead), ull(l->request), ull(l->epoch), l->superseded ? " superseded" : "");
         dump_word(l->block.word, l->block.stacks, out);
     }
 }
@@ -210,6 +227,9 @@ static void dump_threads(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct thread_record *t = segment_item(s, i);
+        if (t->tid == 0 && t->number == 0 && t->allocs + t->frees > 0)
+            fprintf(out, "   earlier threads allocs=%llu frees=%llu bytes=%llu/%llu\n",
+                    ull(t->allocs), ull(t->frees), ull(t->alloc_bytes), ull(t->free_bytes));
         if (t->tid == 0)
             continue;
         fprintf(out,
@@ -253,7 +273,7 @@ static void dump_errors(const struct segment *s, FILE *out)
                 ull(e->region_end), ull(e->region_bias), e->region_module, e->region_thread);
         for (uint32_t k = 0; k < e->found_bytes; k++)
             fprintf(out, "%02x", e->found[k]);
-        fputc(' ', out);
+        fprintf(out, " align=%llu/%llu ", ull(e->align), ull(e->block_align));
         text_put(out, e->region_path);
         fputc('\n', out);
     }
@@ -296,10 +316,10 @@ static void dump_leak_checks(const struct segment *s, FILE *out)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct leak_check_record *c = segment_item(s, i);
         fprintf(out,
-                "   leak check %u result=%u told=%u flags=%u thread=%u threads_unheard=%u ns=%llu "
-                "root_bytes=%llu skipped=%llu\n",
-                c->number, c->result, c->told, c->flags, c->thread, c->threads_unheard, ull(c->ns),
-                ull(c->root_bytes), ull(c->root_bytes_skipped));
+                "   leak check %u result=%u told=%u flags=%u thread=%u threads_unheard=%u "
+                "threads_waiting=%u ns=%llu root_bytes=%llu skipped=%llu\n",
+                c->number, c->result, c->told, c->flags, c->thread, c->threads_unheard,
+                c->threads_waiting, ull(c->ns), ull(c->root_bytes), ull(c->root_bytes_skipped));
     }
 }
 
@@ -468,6 +488,7 @@ int report_dump(struct report *r, FILE *out)
 
     dump_run(&r->view, out);
     told_dump(&r->view, out, &first);
+    dump_unchecked(r->view.run, out);
     dump_leases(&r->view, out);
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
         const struct area_entry *entry = view_area_entry(&r->view, area);

@@ -41,6 +41,8 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .time_ns = e->time_ns,
         .address = e->address,
         .bytes = e->bytes,
+        .align = e->align,
+        .block_align = e->block_align,
         .stack = site_or_none(r, image, e->stack),
         .alloc_stack = site_or_none(r, image, e->alloc_stack),
         .free_stack = site_or_none(r, image, e->free_stack),

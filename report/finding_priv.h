@@ -39,6 +39,8 @@ struct error {
     uint64_t time_ns;
     uint64_t address;
     uint64_t bytes;
+    uint64_t align; /* that was given, of bal and mis; 0: none */
+    uint64_t block_align; /* that the block was asked for with; 0: none, or not known */
     uint32_t stack; /* sites, or NO_SITE */
     uint32_t alloc_stack;
     uint32_t free_stack;

@@ -131,6 +131,9 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
     struct record *records = records_sum(r, count);
 
     qsort(records, *count, sizeof *records, by_size);
+    for (uint32_t i = 0; i < *count; i++)
+        if (records[i].site < r->use_fate_count)
+            records[i].fate = r->use_fates[records[i].site];
     progress_begin(&r->progress, named < *count ? named : *count);
     for (uint32_t i = 0; i < *count && i < named; i++) {
         symbolize_site(r, records[i].site);

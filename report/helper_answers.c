@@ -117,17 +117,8 @@ static uint32_t get_entry(struct answer *a)
     return entry < ENTRY_COUNT ? (uint32_t)entry : ENTRY_NONE;
 }
 
-bool answer_get_frame(struct answer *a, struct report *r)
+static void get_names(struct answer *a, struct frame *frame)
 {
-    uint64_t place = get_number(a);
-    struct frame *frame;
-
-    if (place >= r->frame_count || r->frames[place].tried ||
-        r->frames[place].module == NO_MODULE)
-        return false;
-    frame = &r->frames[place];
-    frame->tried = true;
-    answer_get_symbols(a, &r->modules[frame->module]);
     frame->calls = get_entry(a);
     frame->system_name = get_copy(a);
     frame->function = get_copy(a);
@@ -135,6 +126,24 @@ bool answer_get_frame(struct answer *a, struct report *r)
     frame->file = get_copy(a);
     frame->line = get_line(a);
     get_inlined(a, frame);
+}
+
+/*
+ * The helper does not know which frames were marked as tried after it was started: its answers for
+ * these are read and dropped.
+ */
+bool answer_get_frame(struct answer *a, struct report *r)
+{
+    uint64_t place = get_number(a);
+    struct frame *frame, dropped = {0};
+
+    if (place >= r->frame_count || r->frames[place].module == NO_MODULE)
+        return false;
+    frame = &r->frames[place];
+    answer_get_symbols(a, &r->modules[frame->module]);
+    get_names(a, frame->tried ? &dropped : frame);
+    frame->tried = true;
+    frame_free(&dropped);
     return true;
 }
 

@@ -61,12 +61,15 @@ struct image {
     uint32_t end_how;
     int32_t end_status;
     uint32_t first_depot_chunk;
+    uint32_t first_thread; /* lower numbers are an elder's */
     uint32_t stack_frames;
     uint32_t lease;
     uint32_t argc;
     uint64_t start_ns;
     uint64_t end_ns;
     uint64_t private_segments;
+    uint32_t private_kinds; /* of them: bit n = SEGMENT_*; 0 also of files before minor version 7 */
+    uint32_t errors_unwritten;
     uint64_t bad_frees[LOST_COUNT];
     uint64_t unchecked_children;
     uint64_t lost_features;
@@ -82,6 +85,7 @@ struct image {
     uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
     uint32_t threads_unheard;
     uint32_t threads_deaf; /* of them */
+    uint32_t threads_waiting; /* of them, in a system call */
     uint32_t watcher;      /* pid, 0 or WATCHER_DONE */
     uint32_t first_area;   /* which has its header */
     uint64_t leak_ns;

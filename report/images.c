@@ -97,6 +97,8 @@ static void image_take_leak_check(struct image *image, const struct image_header
     image->leak_check = check < LEAKS_CHECK_COUNT ? check : LEAKS_CHECK_COUNT;
     image->threads_unheard = h->threads_unheard;
     image->threads_deaf = h->threads_deaf;
+    image->threads_waiting =
+        h->threads_waiting < h->threads_unheard ? h->threads_waiting : h->threads_unheard;
     image->watcher = atomic_load_explicit(&h->watcher, memory_order_relaxed);
     image->leak_ns = h->leak_ns;
     image->root_bytes = h->root_bytes;
@@ -112,6 +114,8 @@ void image_update(struct image *image, const struct image_header *h)
     image->malloc_fill = h->malloc_fill;
     image->free_fill = h->free_fill;
     image->private_segments = atomic_load_explicit(&h->private_segments, memory_order_relaxed);
+    image->private_kinds = atomic_load_explicit(&h->private_kinds, memory_order_relaxed);
+    image->errors_unwritten = atomic_load_explicit(&h->errors_unwritten, memory_order_relaxed);
     image->unchecked_children = atomic_load_explicit(&h->unchecked_children, memory_order_relaxed);
     for (int i = 0; i < LOST_COUNT; i++)
         image->bad_frees[i] = atomic_load_explicit(&h->bad_frees[i], memory_order_relaxed);
@@ -134,6 +138,7 @@ static void image_add(struct report *r, uint32_t number, uint32_t area, const st
     image->parent = h->parent < number ? h->parent : 0;
     image->how = h->how;
     image->first_depot_chunk = h->first_depot_chunk;
+    image->first_thread = h->first_thread;
     image->stack_frames = h->stack_frames > 0 && h->stack_frames < RTC_STACK_FRAMES ? h->stack_frames
                                                                                    : RTC_STACK_FRAMES;
     image->start_ns = h->start_ns;

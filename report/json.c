@@ -6,6 +6,15 @@
 
 #include "json_priv.h"
 
+/* Beyond U+FFFF: a surrogate pair. */
+static void code_put(FILE *out, uint32_t code)
+{
+    if (code > 0xffff)
+        fprintf(out, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+    else
+        fprintf(out, "\\u%04x", code);
+}
+
 static void put_string(struct json *j, const char *s)
 {
     fputc('"', j->out);
@@ -16,8 +25,8 @@ static void put_string(struct json *j, const char *s)
             bytes = 1;
         } else if (*s == '"' || *s == '\\') {
             fprintf(j->out, "\\%c", *s);
-        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-            fprintf(j->out, "\\u%04x", (unsigned char)*s);
+        } else if (!is_printable(s, bytes)) {
+            code_put(j->out, utf8_code(s, bytes));
         } else {
             fwrite(s, 1, bytes, j->out);
         }

@@ -88,6 +88,8 @@ struct report {
         uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */
     } *leak_places;               /* by site + 1; the first is NO_SITE's */
     uint32_t leak_row_count;
+    struct fate *use_fates; /* by site: of blocks in use from there; NULL: no rule is about them */
+    uint32_t use_fate_count;
     struct interned *known;  /* hash over the tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;

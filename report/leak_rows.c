@@ -124,6 +124,18 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
     return rows;
 }
 
+uint32_t leak_rows_count(const struct report *r, uint32_t kinds, uint32_t match)
+{
+    struct known_row *all = NULL;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (leak_kind(r->leaks[i].class) & kinds && !is_hidden(&r->leaks[i].fate))
+            count += place_of(r, &all, &r->leaks[i], match, count) == count;
+    forget(all);
+    return count;
+}
+
 struct leak_row leak_row_of(const struct leak *leak)
 {
     struct leak_row row = {0};
@@ -184,7 +196,7 @@ void report_hide_behind(struct report *r, uint32_t kinds)
 bool leaks_are_known(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->leak_check == LEAKS_FOUND)
+        if (leaks_were_sought(image->leak_check))
             return true;
     return false;
 }

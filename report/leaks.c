@@ -339,4 +339,5 @@ void leaks_free(struct report *r)
     }
     free(r->leaks);
     free(r->leak_places);
+    free(r->use_fates);
 }

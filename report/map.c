@@ -197,6 +197,7 @@ uint32_t module_of_program(struct report *r, struct image *image)
     return NO_MODULE;
 }
 
+/* An elder may have given out the same number later, to another thread: it is asked for its own only. */
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number)
 {
     for (; image && number != 0; image = image_elder(r, image)) {
@@ -204,6 +205,8 @@ struct thread thread_of_number(struct report *r, struct image *image, uint32_t n
         for (uint32_t i = image->thread_count; i-- > 0;)
             if (image->threads[i].number == number)
                 return image->threads[i];
+        if (number >= image->first_thread)
+            break;
     }
     return (struct thread){.number = number};
 }

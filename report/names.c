@@ -8,8 +8,10 @@
  *   - of symbols with a size that the address lies in, globals (all that is not local) first; only
  *     if there is none locals.  Of several, in the order of the table: one that begins further on or
  *     binds stronger takes the place of the one before; at the same beginning a shorter one does.
- *   - without such a one a label without a size, if no other symbol ends behind it; a global one at
- *     the very address comes before locals.  Both are rare, and libdwfl is asked.
+ *   - without such a one a label without a size in the section of the address, if no other symbol
+ *     ends behind it; a global one at the very address comes before locals.  These are looked up by
+ *     libdwfl: the first kind once for each section and each gap between symbols, because in a
+ *     stripped library one label may lie before all the functions that have no symbol.
  */
 #include <stdlib.h>
 
@@ -26,7 +28,20 @@ struct name {
     bool is_local;
 };
 
+/* libdwfl's answer for the addresses of one section behind the same symbols; `before` of them. */
+struct gap {
+    struct {
+        size_t before;
+        Elf_Scn *section;
+    } key;
+    const char *name; /* of the label; NULL: there is none in this section */
+    GElf_Addr start;
+    GElf_Sym symbol;
+    UT_hash_handle hh;
+};
+
 struct names {
+    struct gap *gaps;
     size_t count;
     struct name name[];
 };
@@ -79,6 +94,7 @@ static struct names *names_make(Dwfl_Module *module)
     size_t room = symbols > 0 && first_global >= 0 ? (size_t)symbols : 0;
     struct names *all = must_have(malloc(sizeof *all + room * sizeof all->name[0]));
 
+    all->gaps = NULL;
     all->count = 0;
     for (int i = 1; i < (int)room; i++) {
         GElf_Sym symbol;
@@ -158,12 +174,40 @@ static bool has_label(const struct names *all, size_t before, GElf_Addr start, b
     return false;
 }
 
-/* May it be a label's address?  Of those before it only one that no other symbol ends behind. */
-static bool is_at_label(const struct names *all, size_t before, GElf_Addr address, bool named)
+/* May the address be behind a label?  Only behind one that no other symbol ends behind. */
+static bool is_behind_label(const struct names *all, size_t before)
 {
-    if (has_label(all, before, address, false))
-        return true;
-    return !named && before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
+    return before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
+}
+
+static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr address, size_t before,
+                            Elf_Scn *section)
+{
+    struct gap *gap = must_have(calloc(1, sizeof *gap));
+    GElf_Off offset = 0;
+
+    gap->key.before = before;
+    gap->key.section = section;
+    gap->name = dwfl_module_addrinfo(module, address, &offset, &gap->symbol, NULL, NULL, NULL);
+    gap->start = address - offset;
+    HASH_ADD(hh, all->gaps, key, sizeof gap->key, gap);
+    return gap;
+}
+
+/* The label that an address in no symbol is behind, as libdwfl has it. */
+static const char *label_find(struct names *all, Dwfl_Module *module, GElf_Addr address, size_t before,
+                              GElf_Off *offset, GElf_Sym *symbol)
+{
+    GElf_Addr in_section = address, bias;
+    struct gap *gap, sought = {.key.before = before};
+
+    sought.key.section = dwfl_module_address_section(module, &in_section, &bias);
+    HASH_FIND(hh, all->gaps, &sought.key, sizeof sought.key, gap);
+    if (!gap)
+        gap = gap_make(all, module, address, before, sought.key.section);
+    *offset = address - gap->start;
+    *symbol = gap->symbol;
+    return gap->name;
 }
 
 const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address, GElf_Off *offset,
@@ -178,8 +222,10 @@ const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr addre
     if (!global)
         in = inside_find(all, before, address, true);
     best = best_of(&in);
-    if (in.is_cut || (!global && is_at_label(all, before, address, best)))
+    if (in.is_cut || (!global && has_label(all, before, address, false)))
         return dwfl_module_addrinfo(module, address, offset, symbol, NULL, NULL, NULL);
+    if (!best && is_behind_label(all, before))
+        return label_find(all, module, address, before, offset, symbol);
     if (!best)
         return NULL;
     *offset = address - best->start;
@@ -188,5 +234,13 @@ const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr addre
 
 void names_free(struct names *names)
 {
+    struct gap *gap, *next;
+
+    if (!names)
+        return;
+    HASH_ITER (hh, names->gaps, gap, next) {
+        HASH_DEL(names->gaps, gap);
+        free(gap);
+    }
     free(names);
 }

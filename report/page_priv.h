@@ -88,12 +88,16 @@ void flock_put(const struct report *r, const struct image_numbers *images, const
 
 struct outcome {
     const struct image *main; /* NULL: the runtime did not start */
-    struct notes notes;       /* to be freed by notes_free */
+    struct notes notes;
     uint64_t problems;
+    char *incomplete;         /* what findings may be missing, NULL: none; freed by outcome_free */
     bool is_told;             /* also by a quiet report */
 };
 
 struct outcome outcome_of(const struct report *r, const struct print_options *how);
+void outcome_free(struct outcome *outcome);
+/* What the report may lack, in words, to be freed; NULL: nothing. */
+char *report_incomplete(const struct report *r, bool leaks);
 /* The last line. */
 void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page);
 /*
@@ -158,6 +162,7 @@ void stack_print(const struct report *r, const char *label, uint32_t site, const
 /* Does it stand among the errors (others are a note), and is it more than a warning? */
 bool error_is_told(const struct error *e);
 bool error_is_problem(const struct error *e);
+bool error_is_warning(uint32_t kind);
 /* In full. */
 void error_print(struct report *r, const struct error *e, const struct page *page);
 /* In one line. */

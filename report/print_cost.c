@@ -48,7 +48,7 @@ static void cost_take_death(struct cost_sum *sum, const struct report *r)
 
 static void leak_cost_add(struct leak_cost *sum, const struct image *image)
 {
-    if (image->leak_check != LEAKS_FOUND)
+    if (!leaks_were_sought(image->leak_check))
         return;
     sum->processes++;
     sum->ns += image->leak_ns;

@@ -17,9 +17,14 @@ bool error_is_told(const struct error *e)
     return e->kind != ERROR_FOREIGN;
 }
 
+bool error_is_warning(uint32_t kind)
+{
+    return kind == ERROR_OOM || kind == ERROR_BUM || kind == ERROR_RZE || kind == ERROR_BAL;
+}
+
 bool error_is_problem(const struct error *e)
 {
-    return error_is_told(e) && e->kind != ERROR_OOM && e->kind != ERROR_BUM;
+    return error_is_told(e) && !error_is_warning(e->kind);
 }
 
 /* ---- one of them ----------------------------------------------------------------------------- */

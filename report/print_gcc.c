@@ -77,6 +77,6 @@ void gcc_print(struct report *r, FILE *out, const struct print_options *how)
             notes_put(r, &rows.at[k], how, out);
     }
     outcome_print_apart(r, &outcome, &page);
-    notes_free(&outcome.notes);
+    outcome_free(&outcome);
     findings_free(&all);
 }

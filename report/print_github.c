@@ -25,6 +25,8 @@ static void escaped_put(FILE *out, const char *text, const char *special)
             fputs("\xef\xbf\xbd", out);
         else if (bytes == 1 && (!byte_is_plain((unsigned char)*text) || strchr(special, *text)))
             fprintf(out, "%%%02X", (unsigned char)*text);
+        else if (!is_printable(text, bytes))
+            fprintf(out, "\\u%04x", utf8_code(text, bytes)); /* the runner decodes line ends only */
         else
             fwrite(text, 1, bytes, out);
         text += bytes ? bytes : 1;
@@ -89,6 +91,14 @@ static void commands_put(struct report *r, const struct findings *all, enum find
         fprintf(out, "::%s title=rtcheck::%u more\n", levels[level], count - shown);
 }
 
+static void incomplete_put(const struct report *r, FILE *out)
+{
+    char *text = report_incomplete(r, true);
+
+    fprintf(out, "::error title=rtcheck::incomplete: %s\n", text);
+    free(text);
+}
+
 void github_print(struct report *r, FILE *out, const struct print_options *how)
 {
     const struct image *main = image_main(r);
@@ -98,6 +108,8 @@ void github_print(struct report *r, FILE *out, const struct print_options *how)
         commands_put(r, &all, level, how, out);
     if (!is_in_control(r, main))
         fputs("::error title=rtcheck::the program was not checked\n", out);
+    else if (report_is_incomplete(r, true))
+        incomplete_put(r, out);
     findings_free(&all);
 }
 
@@ -111,8 +123,10 @@ static void plain_put(FILE *out, const char *text)
         fputs(bytes == 1 && strchr("\\`*_{}[]<>|#&~", *text) ? "\\" : "", out);
         if (bytes == 0)
             fputs("\xef\xbf\xbd", out);
+        else if (is_printable(text, bytes))
+            fwrite(text, 1, bytes, out);
         else
-            fwrite(bytes == 1 && !byte_is_plain((unsigned char)*text) ? " " : text, 1, bytes, out);
+            fputc(' ', out);
         text += bytes ? bytes : 1;
     }
 }
@@ -146,13 +160,15 @@ void report_print_summary(struct report *r, FILE *out, const struct print_option
 {
     const struct image *main = image_main(r);
     struct findings all = findings_make(r, how, how->leak_kinds);
-    uint64_t problems = report_problems(r) + report_leaks(r, how->problem_kinds);
+    uint64_t problems = report_problems(r) + leak_rows_count(r, how->problem_kinds, how->match);
 
     fputs("### rtcheck: ", out);
     plain_put(out, main ? program_name(main) : "?");
-    fprintf(out, ": %s\n\n", !is_in_control(r, main) ? "not checked"
-                            : problems ? count_text(problems, "problem", "problems").text
-                                       : "no problems");
+    fprintf(out, ": %s\n\n",
+            !is_in_control(r, main)         ? "not checked"
+            : report_is_incomplete(r, true) ? "incomplete"
+            : problems                      ? count_text(problems, "problem", "problems").text
+                                            : "no problems");
     if (all.count > 0)
         fputs("| id | what | function | place |\n|---|---|---|---|\n", out);
     for (uint32_t i = 0; i < all.count; i++)

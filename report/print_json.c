@@ -14,6 +14,7 @@
 
 #include "formats_priv.h"
 #include "json_priv.h"
+#include "unchecked_priv.h"
 
 #ifndef RTC_VERSION
 #define RTC_VERSION "unknown"
@@ -47,7 +48,7 @@ static uint64_t last_end(const struct report *r)
 /* Is what the report says all that there was to say? */
 static bool is_complete(const struct report *r)
 {
-    if (r->bad_count > 0 || r->view.run->unrecorded_images > 0 || totals_elsewhere(r).processes > 0)
+    if (report_is_incomplete(r, true) || totals_elsewhere(r).processes > 0)
         return false;
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (!image_is_checked(image) || (image->flags & IMAGE_METADATA_PRIVATE) ||
@@ -56,11 +57,28 @@ static bool is_complete(const struct report *r)
     return r->images != NULL;
 }
 
+static void print_unchecked(struct json *j, const struct report *r)
+{
+    struct unchecked_programs all = unchecked_programs(r);
+
+    open_array(j, "unchecked");
+    for (uint32_t i = 0; i < all.count; i++) {
+        open_object(j, NULL);
+        put_text(j, "path", all.at[i].path);
+        put_text(j, "reason", unchecked_code(all.at[i].reason));
+        put_flag(j, "interpreter", all.at[i].by_interpreter);
+        put_number(j, "count", all.at[i].count);
+        close_object(j);
+    }
+    close_array(j);
+}
+
 static void print_run(struct json *j, const struct report *r)
 {
     const struct run_header *run = r->view.run;
     uint64_t end = last_end(r);
     struct totals gone = totals_elsewhere(r);
+    char *incomplete = report_incomplete(r, true);
 
     open_object(j, "run");
     put_text(j, "host", run->host);
@@ -68,6 +86,9 @@ static void print_run(struct json *j, const struct report *r)
     if (end >= run->start_ns)
         put_number(j, "duration_ns", end - run->start_ns);
     put_flag(j, "complete", is_complete(r));
+    if (incomplete)
+        put_text(j, "incomplete", incomplete);
+    free(incomplete);
     put_text(j, "options", run->options);
     put_number(j, "unrecorded_processes", run->unrecorded_images);
     open_object(j, "taken_back");
@@ -87,6 +108,7 @@ static void print_run(struct json *j, const struct report *r)
         close_object(j);
     }
     close_array(j);
+    print_unchecked(j, r);
     close_object(j);
 }
 
@@ -377,6 +399,7 @@ static void print_record(struct json *j, const struct record *record)
     put_number(j, "bytes", record->bytes);
     put_number(j, "blocks", record->blocks);
     put_number(j, "stack", record->site);
+    json_fate(j, &record->fate);
     close_object(j);
 }
 

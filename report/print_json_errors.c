@@ -58,6 +58,8 @@ static void near_object(struct json *j, const struct report *r, const struct err
     put_number(j, "size", e->block_bytes);
     put_text(j, "state", e->block_state < countof(block_states) ? block_states[e->block_state] : "never");
     put_text(j, "family", family_name(e->block_family));
+    if (e->block_align != 0)
+        put_number(j, "align", e->block_align);
     if (e->address >= e->block)
         put_number(j, "offset", e->address - e->block);
     else
@@ -170,6 +172,8 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     if (e->address != 0)
         put_hex(j, "addr", e->address);
     put_number(j, "bytes", e->bytes);
+    if (e->align != 0 || e->kind == ERROR_BAL)
+        put_number(j, "align", e->align);
     stack_put(j, "stack", e->stack);
     stack_put(j, "alloc_stack", e->alloc_stack);
     stack_put(j, "free_stack", e->free_stack);

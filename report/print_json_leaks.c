@@ -106,12 +106,14 @@ void json_leaks(struct json *j, struct report *r)
 
 void json_leak_check(struct json *j, const struct image *image)
 {
-    static const char *const names[] = {"not_asked", "found", "no_memory", "sandbox", "busy", "no_proc", "unknown"};
+    static const char *const names[] = {"not_asked", "found",   "no_memory", "sandbox",
+                                        "busy",      "no_proc", "cut",       "unknown"};
     static_assert(countof(names) == LEAKS_CHECK_COUNT + 1, "each has its name");
 
     put_text(j, "leak_check", names[image->leak_check]);
     put_number(j, "threads_unheard", image->threads_unheard);
     put_number(j, "threads_deaf", image->threads_deaf);
+    put_number(j, "threads_waiting", image->threads_waiting);
     put_flag(j, "witnessed", (image->flags & IMAGE_WITNESSED) != 0);
     put_number(j, "marks", image->marks);
     put_number(j, "leak_checks", image->leak_checks);

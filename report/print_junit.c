@@ -19,16 +19,25 @@ struct junit {
     FILE *out;
 };
 
-/* What XML can have of a text, escaped.  U+FFFE and U+FFFF it cannot. */
-static void xml_put(FILE *out, const char *text)
+/* XML has no controls but tab and line ends, nor U+FFFE and U+FFFF, not even escaped. */
+static bool is_xml(uint32_t code)
+{
+    return code >= 0x20 ? code != 0xfffe && code != 0xffff : code == '\t' || code == '\n' || code == '\r';
+}
+
+/*
+ * What XML can have of a text, escaped; `plain`: what may stand as it is, all the same.  A line end in an
+ * attribute is read as a space unless it is escaped.
+ */
+static void xml_put(FILE *out, const char *text, const char *plain)
 {
     while (*text) {
         unsigned bytes = utf8_length(text);
-        bool good = bytes > 1 || (bytes == 1 && ((unsigned char)*text >= 0x20 || *text == '\n'));
-        if (!good || (bytes == 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0)))
+        uint32_t code = bytes ? utf8_code(text, bytes) : 0;
+        if (!bytes || !is_xml(code))
             fputs("\xef\xbf\xbd", out);
-        else if (strchr("&<>\"", *text))
-            fprintf(out, "&#%u;", (unsigned char)*text);
+        else if (strchr("&<>\"", *text) || (!is_printable(text, bytes) && !strchr(plain, *text)))
+            fprintf(out, "&#%u;", code);
         else
             fwrite(text, 1, bytes, out);
         text += bytes ? bytes : 1;
@@ -38,7 +47,7 @@ static void xml_put(FILE *out, const char *text)
 static void attribute_put(FILE *out, const char *name, const char *text)
 {
     fprintf(out, " %s=\"", name);
-    xml_put(out, text);
+    xml_put(out, text, "");
     fputc('"', out);
 }
 
@@ -75,11 +84,11 @@ static void case_put(const struct junit *u, const struct finding *f, const char 
         attribute_put(u->out, "type", f->code);
     attribute_put(u->out, "message", sentence);
     fputc('>', u->out);
-    xml_put(u->out, where.path);
+    xml_put(u->out, where.path, "\n");
     if (where.line > 0)
         fprintf(u->out, ":%u", where.line);
     fputs("\n", u->out);
-    xml_put(u->out, stacks);
+    xml_put(u->out, stacks, "\n\t");
     fprintf(u->out, "</%s>\n    </testcase>\n", fate);
     free(name);
     free(stacks);
@@ -127,16 +136,33 @@ static void times_put(const struct junit *u, const struct image *image)
     fprintf(u->out, " time=\"%.3f\" timestamp=\"%s\"", (double)ns / 1e9, text);
 }
 
+/* Was the program checked, and is all that was found here? */
+static bool is_active(const struct report *r, const struct image *main)
+{
+    return is_in_control(r, main) && !report_is_incomplete(r, true);
+}
+
+static const char *why_not_active(const struct junit *u, const struct image *main, char **text)
+{
+    *text = is_in_control(u->r, main) ? report_incomplete(u->r, true) : NULL;
+    return *text ? *text : "the program was not checked";
+}
+
 static void active_put(const struct junit *u, const struct image *main, const char *program)
 {
+    char *text;
+
     fputs("    <testcase", u->out);
     attribute_put(u->out, "classname", program);
-    if (is_in_control(u->r, main)) {
+    if (is_active(u->r, main)) {
         fputs(" name=\"checker active\" time=\"0\"/>\n", u->out);
         return;
     }
-    fputs(" name=\"checker active\" time=\"0\">\n      <failure type=\"unchecked\""
-          " message=\"the program was not checked\"></failure>\n    </testcase>\n", u->out);
+    fprintf(u->out, " name=\"checker active\" time=\"0\">\n      <failure type=\"%s\"",
+            is_in_control(u->r, main) ? "incomplete" : "unchecked");
+    attribute_put(u->out, "message", why_not_active(u, main, &text));
+    fputs("></failure>\n    </testcase>\n", u->out);
+    free(text);
 }
 
 static void suite_put(const struct junit *u, const struct image *image, const struct image *main)
@@ -149,7 +175,7 @@ static void suite_put(const struct junit *u, const struct image *image, const st
         return;
     if (image == main) {
         sums.tests++;
-        sums.failures += !is_in_control(u->r, main);
+        sums.failures += !is_active(u->r, main);
     }
     if (asprintf(&name, "rtcheck %s %u", program, shown_pid(u->r, image->number, u->how)) < 0)
         name = must_have(NULL);
@@ -176,7 +202,7 @@ void junit_print(struct report *r, FILE *out, const struct print_options *how)
     struct sums sums = sums_of(&u, 0);
 
     sums.tests++;
-    sums.failures += !is_in_control(r, main);
+    sums.failures += !is_active(r, main);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rtcheck\"", out);
     sums_put(&u, sums);
     fputs(">\n", out);

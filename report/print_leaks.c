@@ -206,11 +206,12 @@ static void summary_print(const struct report *r, const struct page *page)
     fputc('\n', page->out);
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         struct leak_sum sum = leak_sum(r, kind);
+        uint64_t places = kind == LEAK_REACHABLE && !r->wants_held ? sum.places : leak_rows_count(r, kind, page->how->match);
         if (kind == LEAK_MAPPED && !r->wants_mapped)
             continue;
         fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_words(kind)->summary, size_text(sum.bytes).text,
                 things_text(kind == LEAK_MAPPED ? CLASS_MAPPED : CLASS_LOST, sum.blocks).text,
-                count_text(sum.places, "place", "places").text);
+                count_text(places, "place", "places").text);
     }
 }
 
@@ -305,9 +306,44 @@ void leaks_sums_put(const struct report *r, const struct page *page)
     }
 }
 
+/* Not a word of "no leaks" where those of a process are missing. */
+static bool some_leaks_are_missing(const struct report *r)
+{
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->leak_check == LEAKS_CUT ||
+            (!leaks_were_sought(image->leak_check) && leak_check_words(r, image)))
+            return true;
+    return false;
+}
+
+static bool has_leaks(const struct report *r)
+{
+    return leak_sum(r, LEAK_DEFINITE).blocks + leak_sum(r, LEAK_INDIRECT).blocks +
+               leak_sum(r, LEAK_POSSIBLE).blocks >
+           0;
+}
+
+/* Processes whose leak check was wanted, and that were killed before it. */
+static uint64_t killed_unchecked(const struct report *r)
+{
+    uint64_t count = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        count += image->leak_check == LEAKS_NOT_ASKED && image->checks & CHECK_LEAKS &&
+                 leak_check_words(r, image);
+    return count;
+}
+
 void leaks_verdict_put(const struct report *r, const struct page *page)
 {
-    if (page->how->leaks == PRINT_LEAKS_NOTHING || !leaks_are_known(r))
+    uint64_t killed = killed_unchecked(r);
+
+    if (page->how->leaks == PRINT_LEAKS_NOTHING)
+        return;
+    if (killed > 0)
+        fprintf(page->out, "leaks of %s not known; ",
+                count_text(killed, "killed process", "killed processes").text);
+    if (!leaks_are_known(r) || (some_leaks_are_missing(r) && !has_leaks(r)))
         return;
     leaks_sums_put(r, page);
     fputs("; ", page->out);

@@ -111,6 +111,8 @@ static void summary_put(const struct sanitizer *s, const struct finding *f, cons
 
 static const char *title_of(const struct error *e)
 {
+    if (e->entry == ENTRY_MALLOC_USABLE_SIZE)
+        return "attempting to call malloc_usable_size() for pointer which is not owned:";
     switch (e->kind) {
     case ERROR_DUF:
         return "attempting double-free";
@@ -125,6 +127,8 @@ static const char *title_of(const struct error *e)
 
 static const char *short_title_of(const struct error *e)
 {
+    if (e->entry == ENTRY_MALLOC_USABLE_SIZE)
+        return "bad-malloc_usable_size";
     return e->kind == ERROR_DUF ? "double-free" : e->kind == ERROR_BAF || e->kind == ERROR_MAF ? "bad-free" : title_of(e);
 }
 
@@ -137,7 +141,7 @@ static void title_put(const struct sanitizer *s, const struct error *e)
         fprintf(s->out, " (%s vs %s)", family_name(e->block_family), entry ? entry : "unknown");
     if (e->kind == ERROR_WUA)
         fputs(" on address", s->out);
-    else if (e->kind == ERROR_DUF || e->kind == ERROR_MIS)
+    else if ((e->kind == ERROR_DUF && e->entry != ENTRY_MALLOC_USABLE_SIZE) || e->kind == ERROR_MIS)
         fputs(" on", s->out);
     fprintf(s->out, " 0x%llx in thread T%u:\n", s->how->deterministic ? 0 : (unsigned long long)e->address,
             e->thread.number ? e->thread.number - 1 : 0);
@@ -170,8 +174,9 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         stack_put(s, e->stack);
         return;
     }
-    if (e->kind == ERROR_BUM) {
-        fprintf(s->out, "==%u==WARNING: AddressSanitizer: bad unmap\n", shown_pid(s->r, e->image, s->how));
+    if (error_is_warning(e->kind)) {
+        fprintf(s->out, "==%u==WARNING: AddressSanitizer: %s\n", shown_pid(s->r, e->image, s->how),
+                check_at(check_of(error_code(e->kind)))->title);
         stack_put(s, e->stack);
         sentence_put(s, f);
         return;
@@ -258,6 +263,6 @@ void lsan_print(struct report *r, FILE *out, const struct print_options *how)
             error_put(&s, &all.at[i]);
     leaks_put(&s, &all, outcome.main ? outcome.main->number : 0);
     outcome_print_apart(r, &outcome, &page);
-    notes_free(&outcome.notes);
+    outcome_free(&outcome);
     findings_free(&all);
 }

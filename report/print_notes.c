@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "page_priv.h"
+#include "unchecked_priv.h"
 
 static void note_add(struct notes *notes, bool against, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -85,8 +86,6 @@ static void note_flags(const struct report *r, struct notes *notes)
         bool against;
         const char *text;
     } said[] = {
-        {IMAGE_METADATA_PRIVATE, true,
-         "some records did not fit the run file: what was in use is not complete"},
         {IMAGE_INHERITED_UNSURE, false,
          "not sure what it had from its parent: frees of such blocks were believed"},
         {IMAGE_SANDBOXED, false,
@@ -100,6 +99,47 @@ static void note_flags(const struct report *r, struct notes *notes)
         if (f.count > 0)
             note_add(notes, said[i].against, "%s: %s", flock_text(&f, notes->deterministic).text, said[i].text);
     }
+}
+
+/* Which records had no room, and what that means for who reads the report. */
+static const struct lost_kind {
+    uint32_t kinds; /* bit n = SEGMENT_* */
+    const char *lost;
+} lost_kinds[] = {
+    {1u << SEGMENT_SLAB | 1u << SEGMENT_LARGE | 1u << SEGMENT_RECORDED, "blocks in use"},
+    {1u << SEGMENT_DEPOT, "stacks"},
+    {1u << SEGMENT_MODULES, "libraries"},
+    {1u << SEGMENT_THREADS, "threads and counts"},
+    {1u << SEGMENT_LEAKS | 1u << SEGMENT_ROOTS | 1u << SEGMENT_CHECK_LEAKS |
+         1u << SEGMENT_CHECK_ROOTS,
+     "who holds blocks"},
+    {1u << SEGMENT_MAPPINGS | 1u << SEGMENT_MAP_SUM | 1u << SEGMENT_DISPATCHED, "mappings"},
+    {1u << SEGMENT_TEXTS, "suppressions of the program"},
+    {1u << SEGMENT_MARKS | 1u << SEGMENT_COSTS, "marks and costs"},
+};
+
+static void note_no_room(const struct report *r, struct notes *notes)
+{
+    struct flock f = flock_with_flag(r, IMAGE_METADATA_PRIVATE);
+    uint32_t kinds = 0;
+    char list[192] = "";
+    const char *before = "";
+    size_t used = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags &
+            IMAGE_METADATA_PRIVATE) /* of before minor version 7 which they are is not known */
+            kinds |= image->private_kinds ? image->private_kinds : 1u << SEGMENT_SLAB;
+    for (size_t i = 0; i < countof(lost_kinds); i++) {
+        if (!(kinds & lost_kinds[i].kinds))
+            continue;
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", before, lost_kinds[i].lost);
+        before = ", ";
+    }
+    if (f.count > 0 && used > 0)
+        note_add(notes, true, "%s: run file full, incomplete: %s",
+                 flock_text(&f, notes->deterministic).text, list);
 }
 
 static void note_unchecked(const struct report *r, struct notes *notes)
@@ -142,6 +182,26 @@ static void note_unlooked(const struct report *r, struct notes *notes)
                  flock_text(&unfilled, notes->deterministic).text);
 }
 
+static void note_unwritten_errors(const struct report *r, struct notes *notes)
+{
+    struct flock f = {0};
+    uint64_t errors = 0, cut = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (image->errors_unwritten || image->leak_check == LEAKS_CUT)
+            flock_add(&f, image);
+        errors += image->errors_unwritten;
+        cut += image->leak_check == LEAKS_CUT;
+    }
+    if (errors > 0)
+        note_add(notes, true, "%s: %s not recorded: run file full",
+                 flock_text(&f, notes->deterministic).text,
+                 count_text(errors, "more error was", "more errors were").text);
+    if (cut > 0)
+        note_add(notes, true, "%s: more leaks than are listed: run file full",
+                 flock_text(&f, notes->deterministic).text);
+}
+
 static void note_unrecorded_errors(const struct report *r, struct notes *notes)
 {
     const struct image *first = NULL;
@@ -154,6 +214,7 @@ static void note_unrecorded_errors(const struct report *r, struct notes *notes)
     if (count > 0)
         note_add(notes, true, "%s not recorded: error limit %u",
                  count_text(count, "more error was", "more errors were").text, first->error_limit);
+    note_unwritten_errors(r, notes);
     if (r->strange_errors > 0)
         note_add(notes, true, "%s that this rtcheck does not know",
                  count_text(r->strange_errors, "error is of a kind", "errors are of kinds").text);
@@ -177,6 +238,24 @@ static void note_foreign(const struct report *r, struct notes *notes)
                  count_text(foreign - libcs, "free was", "frees were").text);
 }
 
+/* By name as far as the run's table goes; `count`: as the images counted them. */
+static void note_unchecked_programs(const struct report *r, uint64_t count, struct notes *notes)
+{
+    struct unchecked_programs all = unchecked_programs(r);
+
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct unchecked_program *p = &all.at[i];
+        char times[40] = "";
+        if (p->count > 1)
+            snprintf(times, sizeof times, " (%llu times)", (unsigned long long)p->count);
+        note_add(notes, true, "not checked: %s: %s%s%s", p->path,
+                 p->by_interpreter ? "interpreter: " : "", unchecked_words(p->reason), times);
+    }
+    if (count > all.named)
+        note_add(notes, true, "%s started without us: not checked",
+                 count_text(count - all.named, "program was", "programs were").text);
+}
+
 static void note_children(const struct report *r, const struct image *main, struct notes *notes)
 {
     struct flock lost = {0};
@@ -190,9 +269,7 @@ static void note_children(const struct report *r, const struct image *main, stru
     if (lost.count > 0)
         note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
                  flock_text(&lost, notes->deterministic).text);
-    if (unchecked > 0)
-        note_add(notes, true, "%s started without us: not checked",
-                 count_text(unchecked, "program was", "programs were").text);
+    note_unchecked_programs(r, unchecked, notes);
 }
 
 /* Others than the program itself, whose fate the verdict tells. */
@@ -217,29 +294,14 @@ static void note_ends(const struct report *r, const struct image *main, struct n
                  flock_text(&running, notes->deterministic).text);
 }
 
-/*
- * May it have died of a pointer that was read from freed memory?  Where the runtime was to look for
- * leaks and did not come to it, the kernel found no stack to tell it on: it was full.
- */
-static bool may_be_of_freed(const struct image *image)
-{
-    bool was_told = !(image->checks & CHECK_LEAKS) || image->flags & IMAGE_SANDBOXED ||
-                    (image->leak_check != LEAKS_NOT_ASKED && !(image->flags & IMAGE_WITNESSED));
-
-    return image->checks & CHECK_FREED && !(image->flags & IMAGE_NO_POINTER) && was_told;
-}
-
 /* A use of freed memory often shows in nothing but this. */
 static void note_crashes(const struct report *r, struct notes *notes)
 {
     struct flock f = {0};
 
-    for (const struct image *image = r->images; image; image = image->hh.next) {
-        int status = image->wait_status;
-        if (status != -1 && WIFSIGNALED(status) && may_be_of_freed(image) &&
-            (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS))
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags & IMAGE_OF_FREED)
             flock_add(&f, image);
-    }
     if (f.count > 0)
         note_add(notes, false, "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
                  "compare with --free-fill=no",
@@ -257,6 +319,9 @@ static void note_file(const struct report *r, struct notes *notes)
     if (run->unrecorded_images > 0)
         note_add(notes, true, "%s no room in the run file: not recorded",
                  count_text(run->unrecorded_images, "process found", "processes found").text);
+    if (run->pool_dir_error != 0)
+        note_add(notes, false, "no run file could be made in pool_dir (%s): it is in another folder",
+                 strerror((int)run->pool_dir_error));
     if (gone.processes > 0)
         note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
                  count_text(gone.processes, "process is", "processes are").text,
@@ -338,14 +403,21 @@ static void note_leaks_unknown(const struct report *r, const struct image *main,
 /* Threads that did not stop for the check, and why: they keep its signal out, or had no time to run. */
 static void note_unheard(const struct report *r, struct notes *notes)
 {
-    uint64_t unheard = 0, deaf = 0;
+    uint64_t unheard = 0, deaf = 0, waiting = 0;
     char why[96] = "";
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->leak_check == LEAKS_FOUND && !(image->flags & IMAGE_WITNESSED)) {
-            unheard += image->threads_unheard;
-            deaf += image->threads_deaf < image->threads_unheard ? image->threads_deaf : image->threads_unheard;
+        if (leaks_were_sought(image->leak_check) && !(image->flags & IMAGE_WITNESSED)) {
+            uint32_t others = image->threads_unheard - image->threads_waiting;
+            unheard += others;
+            deaf += image->threads_deaf < others ? image->threads_deaf : others;
+            waiting += image->threads_waiting;
         }
+    if (waiting > 0)
+        note_add(notes, false,
+                 "%s not stopped in a system call; what is lost there may be in a register: "
+                 "possible leaks only",
+                 count_text(waiting, "thread was", "threads were").text);
     if (unheard == 0)
         return;
     if (deaf == unheard)
@@ -361,7 +433,7 @@ static void note_witnessed(const struct report *r, struct notes *notes)
     struct flock f = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->leak_check == LEAKS_FOUND && image->flags & IMAGE_WITNESSED)
+        if (leaks_were_sought(image->leak_check) && image->flags & IMAGE_WITNESSED)
             flock_add(&f, image);
     if (f.count > 0)
         note_add(notes, false, "%s: leaks are told by a witness of the end: registers are not known, so all are "
@@ -432,6 +504,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
     note_unrecorded_errors(r, &notes);
     note_foreign(r, &notes);
     note_children(r, main, &notes);
+    note_no_room(r, &notes);
     note_flags(r, &notes);
     if (how->leaks != PRINT_LEAKS_NOTHING) {
         note_leaks_unknown(r, main, &notes);

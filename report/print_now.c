@@ -5,6 +5,7 @@
  * is that of its values: what was taken out of the file since (absorb.c) was seen at the look
  * before, when it ran: how such a one has ended nobody can say any more.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -197,7 +198,10 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
 {
     struct stat_sum sum = {0};
 
-    (void)images_refresh(r); /* damaged tables: what was there before goes on */
+    sum.is_cut =
+        images_refresh(r) == -ESTALE; /* otherwise damaged: what was there before goes on */
+    if (sum.is_cut)
+        return sum;
     for (struct image *image = r->images; image; image = image->hh.next) {
         if (!image->rows && how->pid != 0 && !comes_from(r, image, how->pid))
             continue;

@@ -202,6 +202,14 @@ static void result_put(struct sarif *s, const struct finding *f)
 
 /* ---- the tool, and how it went --------------------------------------------------------------- */
 
+static bool code_is_warning(const char *code)
+{
+    for (uint32_t kind = 0; kind < ERROR_KIND_COUNT; kind++)
+        if (error_is_warning(kind) && strcmp(error_code(kind), code) == 0)
+            return true;
+    return false;
+}
+
 static void rule_put(struct json *j, const struct check *check)
 {
     open_object(j, NULL);
@@ -210,9 +218,7 @@ static void rule_put(struct json *j, const struct check *check)
     message_put(j, "fullDescription", check->help);
     message_put(j, "help", check->help);
     open_object(j, "defaultConfiguration");
-    put_text(j, "level", strcmp(check->code, "oom") == 0 || strcmp(check->code, "bum") == 0 ? "warning"
-                         : strncmp(check->code, "biu", 3) == 0 ? "note"
-                                                           : "error");
+    put_text(j, "level", code_is_warning(check->code) ? "warning" : strncmp(check->code, "biu", 3) == 0 ? "note" : "error");
     close_object(j);
     open_object(j, "properties");
     open_array(j, "tags");
@@ -243,7 +249,8 @@ static void invocation_put(struct sarif *s, const struct image *main)
 
     open_array(&s->j, "invocations");
     open_object(&s->j, NULL);
-    put_flag(&s->j, "executionSuccessful", is_in_control(s->r, main));
+    put_flag(&s->j, "executionSuccessful",
+             is_in_control(s->r, main) && !report_is_incomplete(s->r, true));
     open_array(&s->j, "toolExecutionNotifications");
     for (uint32_t i = 0; i < notes.count; i++) {
         open_object(&s->j, NULL);

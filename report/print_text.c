@@ -79,10 +79,10 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
     }
 }
 
-static const char *leaks_put(const struct report *r, uint32_t kinds, const char *before, FILE *out)
+static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t match, const char *before, FILE *out)
 {
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
-        uint64_t count = report_leaks(r, kind & kinds);
+        uint64_t count = leak_rows_count(r, kind & kinds, match);
         if (count == 0)
             continue;
         fprintf(out, "%s%s", before, count_text(count, kind_words(kind)->one, kind_words(kind)->many).text);
@@ -121,28 +121,37 @@ static const char *found_nothing(const struct report *r)
     return looked ? "no problems" : checked ? "problems were not looked for" : "nothing was checked";
 }
 
-static bool is_all_recorded(const struct report *r)
+/* Leaks that are no problems, or not shown, are not missed. */
+static bool leaks_count(const struct print_options *how)
 {
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->errors_unrecorded > 0)
-            return false;
-    return true;
+    return how->leaks != PRINT_LEAKS_NOTHING && how->problem_kinds != 0;
+}
+
+/* A program that was not checked has none, and the headline contains that already. */
+static bool lacks_findings(const struct report *r, const struct print_options *how)
+{
+    return is_in_control(r, image_main(r)) && report_is_incomplete(r, leaks_count(how));
 }
 
 static void headline_print(const struct report *r, uint64_t problems, const struct page *page)
 {
-    uint64_t kinds[ERROR_KIND_COUNT] = {0};
+    uint64_t kinds[ERROR_KIND_COUNT] = {0}, warnings = 0;
     struct totals t = totals_of(r);
 
     kinds_count(r, kinds);
     ink(page, problems ? INK_BAD : INK_GOOD);
-    fprintf(page->out, "rtcheck: %s%s", problems && !is_all_recorded(r) ? "at least " : "",
+    fprintf(page->out, "rtcheck: %s%s",
+            !lacks_findings(r, page->how) ? ""
+            : problems                    ? "at least "
+                                          : "incomplete: ",
             problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
     if (problems)
-        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, ": ", page->out), page->out);
+        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, page->how->match, ": ", page->out), page->out);
     ink(page, INK_NONE);
-    if (kinds[ERROR_OOM] + kinds[ERROR_BUM])
-        fprintf(page->out, ", %s", count_text(kinds[ERROR_OOM] + kinds[ERROR_BUM], "warning", "warnings").text);
+    for (uint32_t kind = 0; kind < ERROR_KIND_COUNT; kind++)
+        warnings += error_is_warning(kind) ? kinds[kind] : 0;
+    if (warnings)
+        fprintf(page->out, ", %s", count_text(warnings, "warning", "warnings").text);
     fprintf(page->out, "%s %s, %s, %s\n", problems ? ";" : ",",
             count_text(t.allocs, "alloc", "allocs").text, count_text(t.frees, "free", "frees").text,
             count_text(t.processes, "process", "processes").text);
@@ -237,11 +246,19 @@ struct outcome outcome_of(const struct report *r, const struct print_options *ho
     struct outcome o = {
         .main = main,
         .notes = notes_make(r, main, how),
-        .problems = report_problems(r) + report_leaks(r, how->problem_kinds),
+        .problems = report_problems(r) + leak_rows_count(r, how->problem_kinds, how->match),
+        .incomplete = lacks_findings(r, how) ? report_incomplete(r, leaks_count(how)) : NULL,
     };
 
-    o.is_told = !how->quiet || !is_in_control(r, main) || notes_against(&o.notes) || o.problems;
+    o.is_told = !how->quiet || !is_in_control(r, main) || notes_against(&o.notes) || o.problems ||
+                lacks_findings(r, how);
     return o;
+}
+
+void outcome_free(struct outcome *outcome)
+{
+    notes_free(&outcome->notes);
+    free(outcome->incomplete);
 }
 
 void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page)
@@ -249,8 +266,11 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
     const struct image *main = outcome->main;
     FILE *out = page->out;
 
-    ink(page, outcome->problems || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
-    if (is_in_control(r, main))
+    ink(page,
+        outcome->problems || outcome->incomplete || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
+    if (is_in_control(r, main) && outcome->incomplete)
+        fprintf(out, "rtcheck: incomplete: %s; ", outcome->incomplete);
+    else if (is_in_control(r, main))
         fputs("rtcheck: in control; ", out);
     else if (!main)
         fputs("rtcheck: not in control: the runtime did not start in the program", out);
@@ -340,7 +360,7 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
         measured_print(&r->measured, &page);
         counters_print(r, &page);
     }
-    notes_free(&outcome.notes);
+    outcome_free(&outcome);
 }
 
 void report_print_text(struct report *r, FILE *out, const struct print_options *how)

@@ -70,7 +70,7 @@ static void peak_put(const struct report *r, const struct page *page)
 }
 
 static void heading_print(const struct report *r, const struct image *main,
-                          const struct totals *t, const struct page *page)
+                          const struct totals *t, const struct totals *hidden, const struct page *page)
 {
     ink(page, INK_HEADING);
     fprintf(page->out, "%-14s", main->state == IMAGE_ENDING ? "IN USE AT EXIT" : "IN USE AT END");
@@ -80,23 +80,44 @@ static void heading_print(const struct report *r, const struct image *main,
     else
         fputs("  nothing", page->out);
     peak_put(r, page);
+    if (hidden->blocks > 0)
+        fprintf(page->out, "; suppressed: %s in %s", size_text(hidden->bytes).text, block_text(hidden->blocks).text);
     fputc('\n', page->out);
+}
+
+/* Moves what a rule hides behind the others; how many are left, and what is hidden. */
+static uint32_t records_shown(struct record *records, uint32_t count, struct totals *hidden)
+{
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct record record = records[i];
+        if (is_hidden(&record.fate)) {
+            hidden->blocks += record.blocks;
+            hidden->bytes += record.bytes;
+            continue;
+        }
+        records[i] = records[shown];
+        records[shown++] = record;
+    }
+    return shown;
 }
 
 void use_print(struct report *r, const struct image *main, const struct page *page)
 {
     bool table = page->how->use == PRINT_USE_TABLE || page->how->use == PRINT_USE_STACKS;
-    struct totals t = totals_of(r);
+    struct totals t = totals_of(r), hidden = {0};
     struct record *records;
-    uint32_t count;
+    uint32_t count, shown;
 
     if (page->how->use == PRINT_USE_NOTHING)
         return;
-    heading_print(r, main, &t, page);
-    records = records_make(r, table ? UINT32_MAX : TOP_RECORDS, &count);
+    records = records_make(r, table || r->use_fates ? UINT32_MAX : TOP_RECORDS, &count);
+    shown = records_shown(records, count, &hidden);
+    heading_print(r, main, &t, &hidden, page);
     if (table)
-        table_print(r, records, count, t.bytes, page);
+        table_print(r, records, shown, t.bytes, page);
     else
-        top_print(r, records, count < TOP_RECORDS ? count : TOP_RECORDS, page);
+        top_print(r, records, shown < TOP_RECORDS ? shown : TOP_RECORDS, page);
     records_free(records, count);
 }

@@ -155,10 +155,14 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         line_put(m, "Warning: an allocation failed");
     else if (e->kind == ERROR_BUM)
         line_put(m, "Warning: memory unmapped that is not the caller's");
+    else if (e->kind == ERROR_RZE)
+        line_put(m, "realloc() with size 0");
+    else if (e->kind == ERROR_BAL)
+        line_put(m, "Invalid alignment value: %llu (should be power of 2)", (unsigned long long)e->align);
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
     stack_put(m, e->stack);
-    if (e->kind != ERROR_OOM && e->kind != ERROR_BUM) {
+    if (!error_is_warning(e->kind) || e->kind == ERROR_RZE) {
         address_put(m, e);
         block_stacks_put(m, e);
     }
@@ -321,6 +325,6 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
         suppressed_put(&m);
         verdict_put(&m, &outcome);
     }
-    notes_free(&outcome.notes);
+    outcome_free(&outcome);
     findings_free(&all);
 }

@@ -191,12 +191,20 @@ static void use_stacks(struct report *r, struct image *image, const struct count
     }
 }
 
+/* Threads add to the peak now and then, and at the end: the last of a killed process is missing. */
+static void raise_peak(struct image *image)
+{
+    if (image->peak_bytes > 0 && image->peak_bytes < image->live_bytes) /* 0: not known */
+        image->peak_bytes = image->live_bytes;
+}
+
 void take_blocks(struct reading *rd)
 {
     struct counts all = {0};
 
     sum_parts(rd, &all);
     use_stacks(rd->report, rd->image, &all);
+    raise_peak(rd->image);
     counts_free(&rd->scratch);
     counts_free(&all);
 }

@@ -96,7 +96,7 @@ void take_leaks(struct reading *rd)
 {
     struct root_record *roots = roots_in_order(rd);
 
-    for (uint32_t i = 0; rd->image->leak_check == LEAKS_FOUND && i < rd->leak_area_count; i++) {
+    for (uint32_t i = 0; leaks_were_sought(rd->image->leak_check) && i < rd->leak_area_count; i++) {
         struct area_copy copy;
         const struct segment *s;
         uint64_t off = 0;
@@ -123,6 +123,9 @@ bool image_read_check(struct report *r, struct image *image, struct leak_check_r
     take_own(&rd);
     image->leak_check = check->result < LEAKS_CHECK_COUNT ? check->result : LEAKS_CHECK_COUNT;
     image->threads_unheard = check->threads_unheard;
+    image->threads_waiting = check->threads_waiting < check->threads_unheard
+                                 ? check->threads_waiting
+                                 : check->threads_unheard;
     take_leaks(&rd); /* of none it found nothing */
     return atomic_load_explicit(&check->number, memory_order_relaxed) != 0;
 }

@@ -20,6 +20,9 @@ struct report;     /* what is known of one run; heap-allocated, freed by report_
 
 #define REPORT_ERROR_BYTES 512
 
+/* Bytes of the first character of a text; 0: it is malformed, or no character that shows itself alone. */
+unsigned printable_bytes(const char *text);
+
 /*
  * Opens a run file for reading.  -errno and a sentence in err (file, what, where): -EPROTO for a
  * file of another major version (both numbers in the sentence), -EACCES for another user's file
@@ -224,6 +227,8 @@ int report_write_baseline(struct report *r, const char *path, const struct basel
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
+/* May the report lack errors, or (`leaks`: they are wanted) leaks, by a fault of the run?  After report_collect. */
+bool report_is_incomplete(const struct report *r, bool leaks);
 bool report_tells_errors(const struct report *r); /* any, and be they warnings */
 
 /* Places with leaks of these kinds. */
@@ -289,6 +294,7 @@ struct stat_options {
 struct stat_sum {
     uint32_t seen;    /* processes that had a row, or nothing is known of yet */
     uint32_t running; /* of them */
+    bool is_cut;      /* the file was made shorter: there is nothing more to read */
 };
 
 void report_stat_heading(FILE *out); /* of the table */

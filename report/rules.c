@@ -37,7 +37,7 @@ static const struct {
     uint32_t code;
 } codes[] = {
     {"baf", CODE_BAF}, {"duf", CODE_DUF},   {"maf", CODE_MAF},   {"mis", CODE_MIS},   {"wua", CODE_WUA},
-    {"oom", CODE_OOM}, {"bum", CODE_BUM}, {"biu-map", CODE_BIU_MAP}, {"mel", CODE_MEL},   {"aib", CODE_AIB},   {"air", CODE_AIR},   {"biu", CODE_BIU},
+    {"oom", CODE_OOM}, {"bum", CODE_BUM}, {"rze", CODE_RZE}, {"bal", CODE_BAL}, {"biu-map", CODE_BIU_MAP}, {"mel", CODE_MEL},   {"aib", CODE_AIB},   {"air", CODE_AIR},   {"biu", CODE_BIU},
     {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER}, {"wro", CODE_OTHER}, {"mar", CODE_OTHER},
     {"maw", CODE_OTHER}, {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},
 };

@@ -28,7 +28,9 @@ enum rule_code {
     CODE_BIU = 1 << 9,
     CODE_BUM = 1 << 10,
     CODE_BIU_MAP = 1 << 11,
-    CODE_OTHER = 1 << 12, /* what other checkers find, and this one does not */
+    CODE_RZE = 1 << 12,
+    CODE_BAL = 1 << 13,
+    CODE_OTHER = 1 << 14, /* what other checkers find, and this one does not */
 };
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)

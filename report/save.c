@@ -16,7 +16,9 @@
 struct copier {
     int from;
     int to;
-    uint64_t left; /* bytes that may still be written */
+    uint64_t left;  /* bytes that may still be written */
+    uint64_t limit; /* of the file's size: a write behind it would be a signal, not an error */
+    uint64_t end;   /* of what was written */
     char *buffer;
 };
 
@@ -45,13 +47,14 @@ static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
             return -errno;
         if (n == 0)
             return 0;
-        if ((uint64_t)n > c->left)
+        if ((uint64_t)n > c->left || at + (uint64_t)n > c->limit)
             return -EFBIG;
         c->left -= (uint64_t)n;
         err = write_fully(c->to, c->buffer, (size_t)n, at);
         if (err)
             return err;
         at += (uint64_t)n;
+        c->end = at;
     }
     return 0;
 }
@@ -73,36 +76,38 @@ static int copy_data(struct copier *c, uint64_t end)
     return 0;
 }
 
-/* Going over this limit would be a signal, not an error. */
-static bool is_over_file_limit(uint64_t bytes)
+static uint64_t file_limit(void)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-           bytes > limit.rlim_cur;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                   : UINT64_MAX;
 }
 
-/* Nobody waits for the copy's processes: whoever reads it must not look for their pids. */
-static int mark_finished(int fd)
+/* Readers must not look for the processes of the copy; and know where it ends. */
+static int mark_finished(int fd, uint64_t kept_bytes)
 {
     uint32_t saved = REPORTED_SAVED;
-    return write_fully(fd, (const char *)&saved, sizeof saved,
-                       offsetof(struct run_header, reported));
+    int err = write_fully(fd, (const char *)&kept_bytes, sizeof kept_bytes,
+                          offsetof(struct run_header, kept_bytes));
+    return err ? err
+               : write_fully(fd, (const char *)&saved, sizeof saved,
+                             offsetof(struct run_header, reported));
 }
 
-/* The heap of heap=file is not metadata: it stays a hole. */
+/* The heap of heap=file is not metadata, and what lies behind the last data is a hole: neither is stored. */
 static int save_to(int to, int from, const struct run_header *run, uint64_t max_bytes)
 {
-    struct copier c = {from, to, max_bytes, malloc(COPY_BYTES)};
+    struct copier c = {.from = from,
+                       .to = to,
+                       .left = max_bytes,
+                       .limit = file_limit(),
+                       .buffer = malloc(COPY_BYTES)};
     int err = c.buffer ? 0 : -ENOMEM;
 
-    if (!err && is_over_file_limit(run->file_bytes))
-        err = -EFBIG;
-    if (!err && ftruncate(to, (off_t)run->file_bytes) < 0)
-        err = -errno;
     if (!err)
         err = copy_data(&c, run->area_bytes * run->area_count);
     if (!err)
-        err = mark_finished(to);
+        err = mark_finished(to, c.end);
     free(c.buffer);
     return err;
 }

@@ -134,7 +134,7 @@ uint32_t error_intern(struct report *r, const struct error *e)
     return r->error_count++;
 }
 
-static void frame_free(struct frame *frame)
+void frame_free(struct frame *frame)
 {
     for (uint32_t i = 0; i < frame->inlined_count; i++) {
         free(frame->inlined[i].system_name);

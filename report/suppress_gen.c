@@ -129,6 +129,12 @@ static const char *kind_of_error(const struct error *error)
     return error->kind == ERROR_WUA || error->kind == ERROR_OOM || error->kind == ERROR_BUM ? "rtcheck" : "Memcheck";
 }
 
+/* Kinds of later versions of valgrind than 3.19 are written only for what only these find. */
+static const char *memcheck_kind(const struct error *error)
+{
+    return error->kind == ERROR_RZE ? "ReallocZero" : error->kind == ERROR_BAL ? "BadAlign" : "Free";
+}
+
 bool error_rule_put(struct report *r, const struct error *error, FILE *out)
 {
     uint32_t place = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
@@ -138,7 +144,7 @@ bool error_rule_put(struct report *r, const struct error *error, FILE *out)
     if (place == NO_SITE || r->sites[place].count == 0)
         return false;
     fprintf(out, "{\n   %s\n   %s:%s\n", error->id, kind_of_error(error),
-            is_ours ? error_code(error->kind) : "Free");
+            is_ours ? error_code(error->kind) : memcheck_kind(error));
     stack_put(&e, r, place, error);
     fputs("}\n", out);
     return true;

@@ -348,6 +348,40 @@ static void match_end(struct match *m)
     free(m->spots);
 }
 
+/*
+ * `suppress biu` is dbx's: about the table of blocks in use, whether or not a leak check has them, too.  Other
+ * grammars know nothing but leaks.  Only hits of a rule that is about nothing else are counted, and only once:
+ * with the leak check's groups where these are read.
+ */
+static void uses_judge(struct match *m, bool counts)
+{
+    struct report *r = m->r;
+    uint32_t count;
+
+    free(r->use_fates);
+    r->use_fates = NULL;
+    r->use_fate_count = 0;
+    if (!rules_ask_about(m->rules, CODE_BIU, LEAK_REACHABLE))
+        return;
+    struct record *records = records_make(r, 0, &count);
+    r->use_fates = must_have(calloc((size_t)r->site_count + 1, sizeof *r->use_fates));
+    r->use_fate_count = r->site_count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct subject f = {.code = CODE_BIU,
+                            .leak_kind = LEAK_REACHABLE,
+                            .program = r->own_count > 0 ? program_of(r, &records[i].images) : NULL,
+                            .hits = records[i].blocks,
+                            .bytes = records[i].bytes};
+        uint32_t rule = decide(m, &f, ENTRY_ALLOCATED, records[i].site, false);
+        if (rule == NO_RULE || m->rules->rule[rule].grammar != GRAMMAR_RTC)
+            continue;
+        if (counts && !r->wants_held && m->rules->rule[rule].codes == CODE_BIU)
+            rules_decide(m->rules, &f);
+        r->use_fates[records[i].site] = fate_of(m->rules, rule);
+    }
+    records_free(records, count);
+}
+
 static void judge_all(struct report *r, struct rules *rules, bool counts)
 {
     struct match m = match_begin(r, rules);
@@ -364,6 +398,7 @@ static void judge_all(struct report *r, struct rules *rules, bool counts)
         progress_step(&r->progress);
     }
     progress_end(&r->progress);
+    uses_judge(&m, counts);
     match_end(&m);
 }
 

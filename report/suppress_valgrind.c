@@ -38,8 +38,8 @@ static const struct {
     {"Value0", CODE_OTHER, false},       {"Value1", CODE_OTHER, false},
     {"Value2", CODE_OTHER, false},       {"Value4", CODE_OTHER, false},
     {"Value8", CODE_OTHER, false},       {"Value16", CODE_OTHER, false},
-    {"Value32", CODE_OTHER, false},      {"ReallocZero", CODE_OTHER, false},
-    {"BadAlign", CODE_OTHER, false},     {"UnsafeZeroSize", CODE_OTHER, false},
+    {"Value32", CODE_OTHER, false},      {"ReallocZero", CODE_RZE, false},
+    {"BadAlign", CODE_BAL, false},     {"UnsafeZeroSize", CODE_OTHER, false},
     {"BadSize", CODE_OTHER, false},      {"SizeMismatch", CODE_MIS, false},
     {"AlignMismatch", CODE_MIS, false},
 };

@@ -99,8 +99,21 @@ static int refuse(char err[REPORT_ERROR_BYTES], int code, const char *format, ..
 
 static int read_head(const struct view *v, struct run_header *to)
 {
-    uint64_t bytes = v->file_bytes < RTC_RUN_HEAD_BYTES ? v->file_bytes : RTC_RUN_HEAD_BYTES;
+    uint64_t bytes = v->stored_bytes < RTC_RUN_HEAD_BYTES ? v->stored_bytes : RTC_RUN_HEAD_BYTES;
     return read_fully(v->fd, (char *)to, bytes, 0);
+}
+
+/*
+ * A kept copy is shorter than the run: it is as if zeros stood behind its end.  One that lacks bytes that
+ * were stored has been cut since, which verify.c will find.
+ */
+static uint64_t bytes_with_hole(const struct view *v)
+{
+    const struct run_header *run = v->run;
+    bool is_kept = atomic_load_explicit(&run->reported, memory_order_relaxed) == REPORTED_SAVED &&
+                   run->kept_bytes != 0 && run->kept_bytes <= v->stored_bytes;
+
+    return is_kept && run->file_bytes > v->stored_bytes ? run->file_bytes : v->stored_bytes;
 }
 
 static int check_head(struct view *v, char err[REPORT_ERROR_BYTES])
@@ -115,6 +128,7 @@ static int check_head(struct view *v, char err[REPORT_ERROR_BYTES])
     if (v->run->version_major != RTC_VERSION_MAJOR)
         return refuse(err, -EPROTO, "%s is a run file of version %u, this rtcheck reads version %u",
                       v->name, v->run->version_major, RTC_VERSION_MAJOR);
+    v->file_bytes = bytes_with_hole(v);
     if (!verify_run(v->run, v->file_bytes, &wrong))
         return refuse(err, -EBADMSG, "%s is damaged: %s at offset 0x%llx", v->name, wrong.what,
                       (unsigned long long)wrong.offset);
@@ -126,7 +140,7 @@ static int view_begin(struct view *v, const struct stat *st, char err[REPORT_ERR
 {
     int code;
 
-    v->file_bytes = (uint64_t)st->st_size;
+    v->stored_bytes = v->file_bytes = (uint64_t)st->st_size;
     v->run = anonymous(RTC_RUN_HEAD_BYTES);
     v->spare = anonymous(RTC_RUN_HEAD_BYTES);
     if (!v->run || !v->spare)
@@ -201,6 +215,10 @@ int view_refresh(struct view *v)
 {
     struct verify_error wrong;
     struct run_header *fresh = v->spare;
+    struct stat st;
+
+    if (fstat(v->fd, &st) == 0 && (uint64_t)st.st_size < v->stored_bytes)
+        return -ESTALE; /* what is missing would look like areas that nobody has used */
     int code = read_head(v, fresh);
 
     if (code)

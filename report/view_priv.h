@@ -19,7 +19,8 @@ struct view {
     bool foreign;   /* another user's file, read as root */
     bool finished;  /* a saved file: its process ids mean nothing any more */
     char *name;
-    uint64_t file_bytes;
+    uint64_t file_bytes;    /* with what a kept copy does not store */
+    uint64_t stored_bytes;  /* the file's size when it was opened */
     struct run_header *run; /* copy of the head: header, area table, leases; always verified */
     struct run_header *spare;
 };

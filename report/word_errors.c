@@ -61,10 +61,21 @@ static bool is_realloc(const struct error *e)
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
+/* Asks about a block, and frees nothing. */
+static bool is_query(const struct error *e)
+{
+    return e->entry == ENTRY_MALLOC_USABLE_SIZE;
+}
+
+static bool is_named(const struct error *e)
+{
+    return is_realloc(e) || is_query(e);
+}
+
 /* "free" is a verb for all that frees; which function it was stands at the end. */
 static const char *verb_of(const struct error *e)
 {
-    return is_realloc(e) ? entry_name(e->entry) : "free";
+    return is_named(e) ? entry_name(e->entry) : "free";
 }
 
 /* Where the sentence's verb does not say it. */
@@ -72,7 +83,7 @@ static void entry_put(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
 
-    if (name && w->e->entry != ENTRY_FREE && !is_realloc(w->e))
+    if (name && w->e->entry != ENTRY_FREE && !is_named(w->e))
         fprintf(w->out, ", by %s", name);
 }
 
@@ -178,6 +189,8 @@ static uint32_t families_freed(uint32_t entry)
         return 1u << FAMILY_NEW_ALIGNED;
     case ENTRY_DELETE_ARRAY_ALIGNED:
         return 1u << FAMILY_NEW_ARRAY_ALIGNED;
+    case ENTRY_MALLOC_USABLE_SIZE:
+        return ~0u;
     default:
         return 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED;
     }
@@ -255,9 +268,9 @@ static void word_baf(struct wording *w)
 
 static void word_duf(struct wording *w)
 {
-    fprintf(w->out, "%s%s of ", is_realloc(w->e) ? "" : "duplicate ", verb_of(w->e));
+    fprintf(w->out, "%s%s of ", is_named(w->e) ? "" : "duplicate ", verb_of(w->e));
     freed_block_put(w);
-    if (is_realloc(w->e))
+    if (is_named(w->e))
         fputs(" that had been freed", w->out);
     if (w->e->block_state == BLOCK_FREE)
         fputs(", possibly of an older block at this address", w->out);
@@ -300,6 +313,12 @@ static void word_mis(struct wording *w)
     const char *name = entry_name(e->entry);
     bool fits = family_fits(e);
 
+    if (fits && e->align != 0 && e->block_align != 0 && e->align != e->block_align) {
+        family_block_put(w);
+        fprintf(w->out, " with alignment %llu freed by %s with alignment %llu", (unsigned long long)e->block_align,
+                name ? name : "a function that is not known", (unsigned long long)e->align);
+        return;
+    }
     if (fits && e->bytes != 0 && e->bytes != e->block_bytes) {
         fprintf(w->out, "%s of ", name && e->entry < ENTRY_NEW ? name : "sized delete");
         block_put(w);
@@ -378,6 +397,26 @@ static void word_oom(struct wording *w)
     fputs(" (warning)", w->out);
 }
 
+static void word_rze(struct wording *w)
+{
+    const char *name = entry_name(w->e->entry);
+
+    fprintf(w->out, "%s with size 0", name ? name : "realloc");
+    if (w->e->block != 0) {
+        fputs(" of ", w->out);
+        block_put(w);
+    }
+    fputs(": freed, but not by every library (warning)", w->out);
+}
+
+static void word_bal(struct wording *w)
+{
+    const char *name = entry_name(w->e->entry);
+
+    fprintf(w->out, "%s with an alignment of %llu, which is not a power of two%s (warning)", name ? name : "allocation",
+            (unsigned long long)w->e->align, w->e->entry == ENTRY_POSIX_MEMALIGN ? " from 8 on" : "");
+}
+
 static void word_foreign(struct wording *w)
 {
     fputs("freed a block of libc's own allocator: passed on to libc", w->out);
@@ -414,6 +453,7 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
         [ERROR_BAF] = word_baf, [ERROR_DUF] = word_duf, [ERROR_MAF] = word_maf,
         [ERROR_MIS] = word_mis, [ERROR_WUA] = word_wua, [ERROR_OOM] = word_oom,
         [ERROR_FOREIGN] = word_foreign, [ERROR_BUM] = word_bum,
+        [ERROR_RZE] = word_rze, [ERROR_BAL] = word_bal,
     };
     static_assert(countof(words) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;
@@ -459,6 +499,8 @@ static const char *call_label(const struct error *e)
 {
     if (e->kind == ERROR_WUA)
         return "found at";
+    if (is_query(e))
+        return "queried";
     if (e->kind == ERROR_DUF && !is_realloc(e))
         return "freed again";
     return e->kind == ERROR_MIS && !is_realloc(e) ? "freed" : "called from";

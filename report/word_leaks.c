@@ -41,6 +41,7 @@ const char *leak_check_words(const struct report *r, const struct image *image)
         [LEAKS_SANDBOX] = "in a sandbox it could not be asked what is mapped",
         [LEAKS_BUSY] = "a thread would not leave the allocator",
         [LEAKS_NO_PROC] = "no file of /proc could be opened: too many are open, or it is not there",
+        [LEAKS_CUT] = NULL, /* they are known, as far as they go */
         [LEAKS_CHECK_COUNT] = "for a reason that this rtcheck does not know",
     };
     static_assert(countof(why) == LEAKS_CHECK_COUNT + 1, "each has its words");
@@ -194,6 +195,17 @@ static bool variable_put(struct wording *w)
     return known;
 }
 
+/* A word without a name: stale ones lie low in their frame, or below it in the red zone. */
+static void offset_put(struct wording *w)
+{
+    const struct in_frame *in = &w->leak->holder.in_frame;
+    long long offset = (long long)(in->at - in->sp);
+
+    if (in->sp != 0)
+        fprintf(w->out, ", %llu bytes %s its stack pointer",
+                (unsigned long long)(offset < 0 ? -offset : offset), offset < 0 ? "below" : "above");
+}
+
 /* As far as it is known what of a thread it lies in. */
 static bool part_put(struct wording *w)
 {
@@ -213,6 +225,7 @@ static bool part_put(struct wording *w)
     if (h->function != NO_SITE) {
         fputs(", in ", w->out);
         function_put(w, h->function);
+        offset_put(w);
     }
     return true;
 }

@@ -36,6 +36,7 @@ const char *error_code(uint32_t kind)
     static const char *const codes[] = {
         [ERROR_BAF] = "baf", [ERROR_DUF] = "duf", [ERROR_MAF] = "maf",         [ERROR_MIS] = "mis",
         [ERROR_WUA] = "wua", [ERROR_OOM] = "oom", [ERROR_FOREIGN] = "foreign", [ERROR_BUM] = "bum",
+        [ERROR_RZE] = "rze", [ERROR_BAL] = "bal",
     };
     static_assert(countof(codes) == ERROR_KIND_COUNT, "each has its code");
     return kind < countof(codes) && codes[kind] ? codes[kind] : "unknown";
@@ -144,13 +145,43 @@ unsigned utf8_length(const char *text)
     return bytes;
 }
 
-static bool is_printable(const char *s, unsigned bytes)
+uint32_t utf8_code(const char *text, unsigned bytes)
 {
-    const unsigned char *u = (const unsigned char *)s;
+    const unsigned char *s = (const unsigned char *)text;
+    uint32_t code = bytes == 1 ? s[0] : s[0] & (0x7fu >> bytes);
 
-    if (bytes == 1)
-        return u[0] >= 0x20 && u[0] != 0x7f;
-    return bytes > 0 && !(bytes == 2 && u[0] == 0xc2 && u[1] < 0xa0); /* U+0080..9f: controls */
+    for (unsigned i = 1; i < bytes; i++)
+        code = code << 6 | (s[i] & 0x3f);
+    return code;
+}
+
+/*
+ * Characters that change how others are shown: controls, line and paragraph separators, marks of the
+ * bidirectional algorithm (they can show a name as another one), and those without a width.
+ */
+static const struct {
+    uint32_t first, last;
+} controls[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
+    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
+    {0xe0000, 0xe007f},
+};
+
+bool is_printable(const char *text, unsigned bytes)
+{
+    uint32_t code = bytes ? utf8_code(text, bytes) : 0;
+
+    for (size_t i = 0; i < countof(controls); i++)
+        if (code >= controls[i].first && code <= controls[i].last)
+            return false;
+    return bytes > 0;
+}
+
+unsigned printable_bytes(const char *text)
+{
+    unsigned bytes = utf8_length(text);
+
+    return is_printable(text, bytes) ? bytes : 0;
 }
 
 void text_put(FILE *out, const char *text)

@@ -65,6 +65,11 @@ static inline bool byte_is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x7f;
 }
 
+/* The character of so many bytes (utf8_length) at the beginning of a text. */
+uint32_t utf8_code(const char *text, unsigned bytes);
+/* Is it one that shows itself, and changes nothing about how others are shown?  bytes 0: no character. */
+bool is_printable(const char *text, unsigned bytes);
+
 /* Text out of a file on its way to a terminal: what is no printable character is written \xNN. */
 void text_put(FILE *out, const char *text);
 
@@ -138,6 +143,8 @@ struct leak_row {
     bool is_marked; /* it is worth saying what is new */
 };
 
+/* How many rows there are of leaks of these kinds, when `match` frames are compared: what the text counts. */
+uint32_t leak_rows_count(const struct report *r, uint32_t kinds, uint32_t match);
 /*
  * Leaks of a kind, the largest first; `match` frames are compared, 0: all.  The first `named` have
  * their ids.  The caller frees them.

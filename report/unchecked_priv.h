@@ -1,0 +1,29 @@
+/*
+ * unchecked_priv.h - the programs that a run started and did not check (unchecked.c).
+ */
+#ifndef UNCHECKED_PRIV_H
+#define UNCHECKED_PRIV_H
+
+#include "shadow.h"
+
+struct report;
+
+struct unchecked_program {
+    const char *path;    /* in the file's bytes: whoever prints it escapes it */
+    uint32_t reason;     /* enum unchecked_reason, or of a later version */
+    bool by_interpreter; /* it is a script, and the reason its interpreter's */
+    uint64_t count;
+};
+
+struct unchecked_programs {
+    uint32_t count;
+    uint64_t named; /* sum of their counts */
+    struct unchecked_program at[RTC_UNCHECKED_COUNT];
+};
+
+/* Paths point into the report's view. */
+struct unchecked_programs unchecked_programs(const struct report *r);
+const char *unchecked_code(uint32_t reason);  /* JSON's */
+const char *unchecked_words(uint32_t reason); /* "it is statically linked" */
+
+#endif
