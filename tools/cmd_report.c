@@ -102,6 +102,12 @@ static int print(struct report *r, const struct options *o, struct output to,
 
 /* ---- report FILE ----------------------------------------------------------------------------- */
 
+/* There is no status of the program's here: an incomplete run ends as one with problems. */
+static int status_after(const struct options *o, const struct report *r)
+{
+    return status_of_findings(o, r, (int)option_number(o, "error-exitcode", 0), 0);
+}
+
 static int report_file_by(const char *path, const struct options *o, const struct judges *judges)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -117,7 +123,7 @@ static int report_file_by(const char *path, const struct options *o, const struc
     if (!bad) {
         bad = print(r, o, (struct output){stdout, NULL, false}, err);
     }
-    status = bad ? complain(err) : status_of_findings(o, r, 0);
+    status = bad ? complain(err) : status_after(o, r);
     report_close(r);
     return status;
 }
@@ -257,7 +263,7 @@ static int status_asked(const struct report *r, const struct options *o, bool is
 {
     bool is_wanted = option_number(o, "error-exitcode", 0) > 0;
 
-    return is_bad && is_wanted ? STATUS_SETUP : is_bad ? 0 : status_of_findings(o, r, 0);
+    return is_bad && is_wanted ? STATUS_SETUP : is_bad ? 0 : status_after(o, r);
 }
 
 /* Where something is wrong with what it is to go by, the file stays. */

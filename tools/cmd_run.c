@@ -417,7 +417,8 @@ static int final_status(const struct run *r, enum control control)
         return STATUS_NOT_IN_CONTROL;
     if (WIFSIGNALED(r->wait_status))
         signals_end_as(WTERMSIG(r->wait_status));
-    return status_of_findings(&r->options, r->report, WEXITSTATUS(r->wait_status));
+    return status_of_findings(&r->options, r->report, STATUS_NOT_IN_CONTROL,
+                              WEXITSTATUS(r->wait_status));
 }
 
 static int run_and_tell(struct run *r)

@@ -72,6 +72,8 @@ static int watch(struct report *r, const struct stat_asked *asked, int fd)
         struct stat_sum sum = report_stat(r, &asked->how, stdout);
         if (fflush(stdout) != 0)
             return complain("the rows cannot be written");
+        if (sum.is_cut)
+            return complain("the run file was made shorter while the program ran");
         any |= sum.seen > 0;
         over |= ++looks == asked->count || (fd < 0 && sum.running == 0);
         deadline_ms = next_look(deadline_ms, asked->interval_ms);

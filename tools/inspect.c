@@ -6,7 +6,6 @@
  * that gain privileges.  What we cannot tell (an unreadable file, a format of binfmt_misc) passes:
  * the handshake after exec has the last word.
  */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,15 +16,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "program.h"
 #include "tools.h"
 
-#define LOADER "/lib64/ld-linux-x86-64.so.2" /* fixed by the x86-64 ABI */
-#define LOADER_NAME "ld-linux-x86-64.so.2"
-#define SCRIPT_LINE 256 /* as the kernel */
-#define SCRIPT_DEPTH 5  /* as the kernel */
 #define DEFAULT_PATH "/bin:/usr/bin"
-#define PROGRAM_HEADERS_MAX 512
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
@@ -100,16 +94,16 @@ struct look {
     bool is_guarded;
 };
 
-static bool refuse(struct look *look, const char *why, const char *detail)
+static bool refuse(struct look *look, const char *why, const char *mark, const char *detail)
 {
-    snprintf(look->reason, look->room, "%s%s", why, detail);
+    snprintf(look->reason, look->room, "%s%s%s", why, mark, detail);
     return false;
 }
 
 static bool guard(struct look *look, const char *why)
 {
     look->is_guarded = true;
-    return refuse(look, why, "");
+    return refuse(look, why, "", "");
 }
 
 /*
@@ -133,59 +127,32 @@ static bool check_privileges(struct look *look, int fd, const struct stat *st)
     return true;
 }
 
-/* The loader run by hand ("ld-linux-x86-64.so.2 PROGRAM") has no interpreter and preloads. */
-static bool is_loader(const struct stat *st)
+static long read_program(const struct program_file *file, void *to, size_t bytes, uint64_t at)
 {
-    struct stat loader;
-    return stat(LOADER, &loader) == 0 && loader.st_dev == st->st_dev && loader.st_ino == st->st_ino;
+    return pread(file->fd, to, bytes, (off_t)at);
 }
 
-static bool check_interpreter(struct look *look, int fd, const Elf64_Phdr *ph)
+/* "its loader is not glibc's: /lib/ld-musl-x86_64.so.1" */
+static bool check_elf(struct look *look, int fd, const struct stat *st,
+                      const struct program *program)
 {
-    char name[4096];
-    size_t n = ph->p_filesz < sizeof name ? (size_t)ph->p_filesz : sizeof name - 1;
-    ssize_t got = pread(fd, name, n, (off_t)ph->p_offset);
-    if (got <= 0)
-        return true; /* exec will say what is wrong with it */
-    name[got] = '\0';
-    const char *slash = strrchr(name, '/');
-    if (strcmp(slash ? slash + 1 : name, LOADER_NAME) != 0)
-        return refuse(look, "its loader is not glibc's: ", name);
-    return true;
-}
-
-static bool check_elf(struct look *look, int fd, const struct stat *st)
-{
-    Elf64_Ehdr eh;
-    if (pread(fd, &eh, sizeof eh, 0) != (ssize_t)sizeof eh)
-        return true;
-    if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != EM_X86_64)
-        return refuse(look, "it is not an x86-64 program", "");
+    bool detailed = program->why == UNCHECKED_LOADER || program->why == UNCHECKED_SANITIZER;
+    if (program->why == UNCHECKED_MACHINE)
+        return refuse(look, unchecked_text(program->why), "", "");
     if (!check_privileges(look, fd, st))
         return false;
-    for (unsigned i = 0; i < eh.e_phnum && i < PROGRAM_HEADERS_MAX; i++) {
-        Elf64_Phdr ph;
-        uint64_t at;
-        if (!checked_add(eh.e_phoff, (uint64_t)i * eh.e_phentsize, &at) || at > INT64_MAX ||
-            pread(fd, &ph, sizeof ph, (off_t)at) != (ssize_t)sizeof ph)
-            return true;
-        char runtime[64];
-        if (ph.p_type == PT_INTERP)
-            return check_interpreter(look, fd, &ph) &&
-                   (!needs_sanitizer(fd, runtime, sizeof runtime) ||
-                    refuse(look, "it was built with a sanitizer, which is its allocator: ", runtime));
-    }
-    return is_loader(st) || refuse(look, "it is statically linked", "");
+    if (program->why == UNCHECKED_NONE)
+        return true;
+    return refuse(look, unchecked_text(program->why), detailed ? ": " : "",
+                  detailed ? program->detail : "");
 }
 
 static bool check_file(struct look *look, const char *path);
 
 /* "#!": what counts is the interpreter.  set-user-ID on scripts means nothing to Linux. */
-static bool check_script(struct look *look, char *line)
+static bool check_script(struct look *look, const char *name)
 {
-    char *name = line + strspn(line, " \t");
-    name[strcspn(name, " \t\n")] = '\0';
-    if (*name == '\0' || ++look->depth > SCRIPT_DEPTH)
+    if (++look->depth > (int)PROGRAM_SCRIPT_DEPTH)
         return true;
     if (check_file(look, name))
         return true;
@@ -203,14 +170,13 @@ static bool check_file(struct look *look, const char *path)
         look->is_guarded = errno == EACCES;
         return true;
     }
-    char head[SCRIPT_LINE + 1];
-    ssize_t n = fstat(fd, &st) == 0 ? pread(fd, head, SCRIPT_LINE, 0) : 0;
-    head[n > 0 ? n : 0] = '\0';
     bool good = true;
-    if (n >= SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0)
-        good = check_elf(look, fd, &st);
-    else if (n >= 2 && head[0] == '#' && head[1] == '!')
-        good = check_script(look, head + 2);
+    struct program program;
+    program_examine(&(struct program_file){read_program, fd}, &program);
+    if (program.is_elf && fstat(fd, &st) == 0)
+        good = check_elf(look, fd, &st, &program);
+    else if (program.is_script)
+        good = check_script(look, program.detail);
     close(fd);
     return good;
 }

@@ -43,10 +43,16 @@ static bool put_host(struct name *name)
     return put_text(name, host);
 }
 
+/* The program chose its name: what does not show itself would be a surprise in the name of a file. */
 static bool put_program(struct name *name, const char *program)
 {
-    const char *slash = strrchr(program, '/');
-    return put_text(name, slash ? slash + 1 : program);
+    const char *slash = strrchr(program, '/'), *at = slash ? slash + 1 : program;
+    bool fits = true;
+    for (unsigned bytes; fits && *at; at += bytes ? bytes : 1) {
+        bytes = printable_bytes(at);
+        fits = bytes ? put(name, at, bytes) : put(name, "_", 1);
+    }
+    return fits;
 }
 
 /* "{VAR}" at *at: puts its value and moves behind it.  -EINVAL: no such form, or not set. */

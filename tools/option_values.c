@@ -59,7 +59,8 @@ static const struct {
     uint64_t least, most;
 } range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
               [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
-              [KIND_NUMBER] = {0, 1000000}, [KIND_PAIRS] = {0, MEASURE_MOST}};
+              [KIND_NUMBER] = {0, 1000000}, [KIND_PAIRS] = {0, MEASURE_MOST},
+              [KIND_REDZONE] = {16, 4096}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -174,8 +175,9 @@ static const char *const wishes[] = {
     [KIND_RESOLUTION] = "low, med or high",
     [KIND_LEAK_KINDS] = "all, none, or some of definite,indirect,possible,reachable,mapped",
     [KIND_PAIRS] = "a number from 0 to 255",
+    [KIND_REDZONE] = "a number of bytes from 16 to 4096, or auto",
 };
-static_assert(countof(wishes) == KIND_PAIRS + 1, "one for each kind");
+static_assert(countof(wishes) == KIND_REDZONE + 1, "one for each kind");
 
 const char *value_wish(int kind)
 {
@@ -199,7 +201,8 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     bool flag = false;
     uint64_t number = 0;
     unsigned kinds = 0;
-    if ((kind == KIND_MATCH && strcmp(given, "all") == 0) || (kind == KIND_BYTE && strcmp(given, "no") == 0))
+    if ((kind == KIND_MATCH && strcmp(given, "all") == 0) || (kind == KIND_BYTE && strcmp(given, "no") == 0) ||
+        (kind == KIND_REDZONE && strcmp(given, "auto") == 0))
         return give_text(given, out, room);
     switch (kind) {
     case KIND_FLAG:
@@ -212,6 +215,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     case KIND_NUMBER:
     case KIND_PAIRS:
     case KIND_MATCH:
+    case KIND_REDZONE:
         return parse_ranged(kind, given, &number) && give_number(number, out, room);
     case KIND_BYTE:
         return parse_byte(given, &number) && give_number(number, out, room);

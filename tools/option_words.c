@@ -163,7 +163,7 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
         [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",
         [KIND_FORMAT] = "=WORD", [KIND_TOOL] = "=WORD", [KIND_ANNOTATE] = "=WORD", [KIND_MAP] = "=FROM=TO",
-        [KIND_PAIRS] = "=N",
+        [KIND_PAIRS] = "=N",   [KIND_REDZONE] = "=BYTES",
     };
     char name[64], text[256];
     bool tell = *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
@@ -194,7 +194,7 @@ void options_print_help(FILE *out)
         print_option(out, option_at(i));
     fputs("\nThe same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
           "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
-          "checked; PROGRAM's signal; --error-exitcode when there were problems; else\n"
-          "PROGRAM's own status.\n",
+          "checked; PROGRAM's signal; --error-exitcode when there were problems; 120 when\n"
+          "the report is incomplete; else PROGRAM's own status.\n",
           out);
 }

@@ -36,6 +36,7 @@ enum option_kind {
     KIND_RESOLUTION,
     KIND_LEAK_KINDS,
     KIND_PAIRS,
+    KIND_REDZONE,
 };
 
 /* ---- option_values.c: each returns false for text that is not of the kind ------------------ */

@@ -136,12 +136,20 @@ uint64_t problems_of(const struct options *o, const struct report *r)
     return report_problems(r) + report_leaks(r, problem_kinds(o));
 }
 
-int status_of_findings(const struct options *o, const struct report *r, int otherwise)
+int status_of_findings(const struct options *o, const struct report *r, int if_incomplete,
+                       int otherwise)
 {
     int status = (int)option_number(o, "error-exitcode", 0);
 
+    if (!r)
+        return otherwise;
     /* What has just been written down as known is none. */
-    return status != 0 && r && !option_flag(o, "update-baseline") && problems_of(o, r) > 0 ? status : otherwise;
+    if (status != 0 && !option_flag(o, "update-baseline") && problems_of(o, r) > 0)
+        return status;
+    struct print_options how = print_how(o, -1, NULL);
+    bool leaks = how.leaks != PRINT_LEAKS_NOTHING && how.problem_kinds != 0;
+    return report_is_incomplete(r, leaks) && !option_flag(o, "allow-unchecked") ? if_incomplete
+                                                                                : otherwise;
 }
 
 bool annotations_wanted(const struct options *o)

@@ -110,6 +110,7 @@ void reaper_start(struct reaper *r, struct lost *lost)
 {
     sigset_t all, was;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);                  /* blocked, it would end us: guard.c */
     pthread_sigmask(SIG_SETMASK, &all, &was); /* the signals are the main thread's */
     int bad = pthread_create(&r->thread, NULL, reap, r);
     pthread_sigmask(SIG_SETMASK, &was, NULL);

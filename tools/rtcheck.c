@@ -23,6 +23,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     fds_begin();
+    guard_begin();
     for (unsigned i = 0; argc > 1 && i < countof(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].act(argc - 1, argv + 1);

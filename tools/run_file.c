@@ -78,10 +78,36 @@ static uint64_t raise_file_limit(struct rlimit *was)
     return raised.rlim_cur == RLIM_INFINITY ? UINT64_MAX : raised.rlim_cur;
 }
 
-/* Gives the file the largest shape that limit and file system allow.  Header included. */
-static int size_and_head(int fd, struct run_shape *shape)
+static int write_at(int fd, const void *from, size_t bytes, uint64_t offset)
+{
+    ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+    return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+/* Zeros for the tables: where the file system is full a write fails, and a touch later is SIGBUS. */
+static int write_tables(int fd, const struct run_header *header)
+{
+    static const char zeros[32768];
+    int bad = 0;
+    for (uint64_t at = sizeof *header, end = run_tables_end(header); !bad && at < end;
+         at += sizeof zeros)
+        bad = write_at(fd, zeros, end - at < sizeof zeros ? end - at : sizeof zeros, at);
+    return bad;
+}
+
+static int write_front(int fd, const struct run_shape *shape)
 {
     static struct run_header header; /* 8 KiB, and used once */
+    memset(&header, 0, sizeof header);
+    int bad = run_header_init(&header, shape);
+    if (!bad)
+        bad = write_at(fd, &header, sizeof header, 0);
+    return bad ? bad : write_tables(fd, &header);
+}
+
+/* Gives the file the largest shape that limit and file system allow.  Header and tables included. */
+static int size_and_head(int fd, struct run_shape *shape)
+{
     struct rlimit was;
     uint64_t limit = raise_file_limit(&was);
     int bad = -EFBIG;
@@ -89,15 +115,9 @@ static int size_and_head(int fd, struct run_shape *shape)
         uint64_t bytes = run_file_bytes(shape);
         if (bytes > limit || bytes > RTC_FILE_BYTES_MAX)
             continue;
-        bad = ftruncate(fd, (off_t)bytes) == 0 ? 0 : -errno;
+        bad = ftruncate(fd, 0) == 0 && ftruncate(fd, (off_t)bytes) == 0 ? write_front(fd, shape)
+                                                                        : -errno;
     } while (bad && step_down(shape));
-    memset(&header, 0, sizeof header);
-    if (!bad)
-        bad = run_header_init(&header, shape);
-    if (!bad) {
-        ssize_t n = pwrite(fd, &header, sizeof header, 0);
-        bad = n == (ssize_t)sizeof header ? 0 : n < 0 ? -errno : -ENOSPC;
-    }
     setrlimit(RLIMIT_FSIZE, &was);
     return bad;
 }
@@ -108,13 +128,23 @@ static int open_memfd(void)
 {
     if (test_without("memfd"))
         return -ENOSYS;
-    int fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    int fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL) /* a kernel that does not know the seal */
-        fd = memfd_create("rtcheck", MFD_CLOEXEC);
+        fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
     fchmod(fd, 0600);
     return fd;
+}
+
+/*
+ * The program can open the file by the launcher's /proc/PID/fd: from here on neither it nor we can change
+ * the size, and nobody can add a seal that keeps children from mapping it.  Holes can still be punched.
+ * A kernel without seals, and files in directories, leave the size open: guard.c.
+ */
+static void seal(int fd)
+{
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
 /* A file in `dir`; its name is in f->path and there to stay when `named`. */
@@ -209,8 +239,12 @@ static int make_file(struct run_file *f, const struct options *o, struct run_sha
     if (f->is_named)
         lost_add(lost, "no /proc: the run file has a name until the end");
     f->fd = f->is_named ? -ENOENT : open_memfd();
-    if (f->fd >= 0)
-        return size_and_head(f->fd, shape);
+    if (f->fd >= 0) {
+        int bad = size_and_head(f->fd, shape);
+        if (!bad)
+            seal(f->fd);
+        return bad;
+    }
     if (!f->is_named)
         lost_add(lost, "no memfd (%s): the run file is in a directory", strerror(-f->fd));
     f->fd = make_in_some_dir(f, o, shape, lost);
@@ -233,6 +267,18 @@ static int map_header(struct run_file *f)
     return 0;
 }
 
+/* It is needed only where there is no memfd; but a folder that was asked for and is not there is an error of theirs. */
+static void check_pool_dir(const struct options *o, struct lost *lost)
+{
+    const char *dir = option_text(o, "pool-dir");
+    if (!*dir)
+        return;
+    if (dir[0] != '/')
+        lost_add(lost, "pool-dir %.80s: not an absolute path, not used", dir);
+    else if (access(dir, W_OK | X_OK) != 0)
+        lost_add(lost, "pool-dir %.80s: %s, not used", dir, strerror(errno));
+}
+
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
                   struct lost *lost, char err[TOOLS_ERROR_BYTES])
 {
@@ -240,6 +286,7 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
     struct run_shape shape = first_shape(o, options_text);
     if (shape.heap_bytes > RTC_FILE_BYTES_MAX / 2)
         return fail(err, -EFBIG, "option heap-size: more than a run file can hold");
+    check_pool_dir(o, lost);
     int bad = make_file(f, o, &shape, lost);
     if (!bad)
         bad = map_header(f);

@@ -82,6 +82,7 @@ void signals_begin(struct signal_state *was)
 
 void signals_give_back(const struct signal_state *was)
 {
+    guard_give_back();
     sigaction(SIGCHLD, &was->on_child, NULL);
     sigaction(SIGPIPE, &was->on_pipe, NULL);
     sigaction(SIGXFSZ, &was->on_size, NULL);

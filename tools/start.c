@@ -3,14 +3,20 @@
  *
  * exec goes through the bare system call: were the launcher itself run under a checked program,
  * that program's wrapper would put its entries where ours belong.
+ *
+ * The two processes share a page instead of a socket: descriptors may be scarce (ulimit -n 4).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,12 +124,28 @@ static void drop_output(void)
             dup2(fd, to);
 }
 
-static void become_program(const struct start *s, int fd)
+enum { START_WAIT, START_GO, START_GIVEN_UP };
+
+struct handshake {
+    _Atomic uint32_t state; /* futex of the child: START_* */
+    _Atomic int error;      /* the child's, of a failed exec */
+};
+
+/* false: the launcher has given up.  When it ends before that, the child is killed. */
+static bool may_go(struct handshake *h, pid_t launcher)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (atomic_load(&h->state) == START_WAIT && getppid() == launcher)
+        syscall(SYS_futex, &h->state, FUTEX_WAIT, START_WAIT, NULL, NULL, 0);
+    prctl(PR_SET_PDEATHSIG, 0);
+    return atomic_load(&h->state) == START_GO;
+}
+
+static void become_program(const struct start *s, struct handshake *h, pid_t launcher)
 {
     signals_give_back(s->was);
-    char go;
-    if (recv(fd, &go, 1, 0) != 1)
-        _exit(STATUS_SETUP); /* the launcher is gone */
+    if (!may_go(h, launcher))
+        _exit(STATUS_SETUP);
     char **env = environ;
     if (s->is_silent)
         drop_output();
@@ -137,8 +159,7 @@ static void become_program(const struct start *s, int fd)
         syscall(SYS_execve, s->program->path, s->argv, env);
     if (errno == ENOEXEC)
         exec_by_shell(s, env);
-    int bad = errno;
-    (void)!send(fd, &bad, sizeof bad, MSG_NOSIGNAL);
+    atomic_store(&h->error, errno);
     _exit(STATUS_NOT_FOUND);
 }
 
@@ -146,34 +167,40 @@ static void become_program(const struct start *s, int fd)
 
 int start_fork(const struct start *s, struct started *out, char err[TOOLS_ERROR_BYTES])
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return fail(err, -errno, "cannot make a socket: %s", strerror(errno));
+    pid_t launcher = getpid();
+    struct handshake *h =
+        mmap(NULL, sizeof *h, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (h == MAP_FAILED)
+        return fail(err, -errno, "cannot start a process: %s", strerror(errno));
     pid_t pid = fork();
-    if (pid == 0) {
-        close(pair[0]);
-        become_program(s, pair[1]);
-    }
-    int bad = pid < 0 ? -errno : 0;
-    close(pair[1]);
-    if (bad) {
-        close(pair[0]);
+    if (pid == 0)
+        become_program(s, h, launcher);
+    if (pid < 0) {
+        int bad = -errno;
+        munmap(h, sizeof *h);
         return fail(err, bad, "cannot start a process: %s", strerror(-bad));
     }
-    *out = (struct started){.pid = pid, .fd = pair[0]};
+    *out = (struct started){.pid = pid, .handshake = h};
     return 0;
+}
+
+static void answer(struct handshake *h, uint32_t state)
+{
+    uint32_t waits = START_WAIT;
+    if (atomic_compare_exchange_strong(&h->state, &waits, state))
+        syscall(SYS_futex, &h->state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void start_go(const struct started *s)
 {
-    (void)!send(s->fd, "g", 1, MSG_NOSIGNAL);
+    answer(s->handshake, START_GO);
 }
 
 int start_error(struct started *s)
 {
-    int bad = 0;
-    ssize_t n = recv(s->fd, &bad, sizeof bad, MSG_DONTWAIT);
-    close(s->fd);
-    s->fd = -1;
-    return n == (ssize_t)sizeof bad ? -bad : 0;
+    answer(s->handshake, START_GIVEN_UP);
+    int bad = atomic_load(&s->handshake->error);
+    munmap(s->handshake, sizeof *s->handshake);
+    s->handshake = NULL;
+    return -bad;
 }

@@ -183,8 +183,12 @@ unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_
 unsigned baseline_kinds(const struct options *o); /* that a baseline is about */
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);
-/* What --error-exitcode says if `r` (may be NULL) has problems, else `otherwise`. */
-int status_of_findings(const struct options *o, const struct report *r, int otherwise);
+/*
+ * --error-exitcode if it is given and `r` (may be NULL) has problems; `if_incomplete` if `r` may lack
+ * findings and --allow-unchecked is not given; else `otherwise`.
+ */
+int status_of_findings(const struct options *o, const struct report *r, int if_incomplete,
+                       int otherwise);
 
 /* ---- print_files.c --------------------------------------------------------------------------- */
 
@@ -289,9 +293,6 @@ struct inspection {
  */
 int inspect_program(const char *name, struct inspection *out, char err[TOOLS_ERROR_BYTES]);
 
-/* needed.c: does the ELF program behind fd bring a sanitizer's runtime?  Its name goes to `name`. */
-bool needs_sanitizer(int fd, char *name, size_t room);
-
 /* ---- run_file.c ------------------------------------------------------------------------------ */
 
 struct run_file {
@@ -377,6 +378,13 @@ void signals_after_program(const struct signal_state *was);
 /* Ends the launcher by the signal that ended the program, without a core dump of its own. */
 void signals_end_as(int signo) __attribute__((noreturn));
 
+/* ---- guard.c --------------------------------------------------------------------------------- */
+
+/* From here on SIGBUS in a mapping of a file that was made shorter does not end this process. */
+void guard_begin(void);
+/* In a child, before exec: as it was. */
+void guard_give_back(void);
+
 /* ---- start.c: the program's process ---------------------------------------------------------- */
 
 struct start {
@@ -390,7 +398,7 @@ struct start {
 
 struct started {
     pid_t pid;
-    int fd; /* socket: "go" to the child, errno of a failed exec back */
+    struct handshake *handshake; /* shared with the child, until start_error */
 };
 
 /*
