@@ -176,7 +176,7 @@ def paths(stage):
     for options, want in ((['--path-map=%s=/elsewhere' % SOURCE], '/elsewhere/' + ACTS),
                           (['--path-map=%s/=%s/x/' % (SOURCE, SOURCE)], 'x/' + ACTS),
                           (['--path-map=/no=/where', '--path-map=%s=/a' % SOURCE], '/a/' + ACTS),
-                          (['--path-map=%s=/b' % SOURCE[:-1]], ACTS),
+                          (['--path-map=%s/test=/b' % SOURCE], ACTS), # the folder is tests
                           (['--source-root=' + SOURCE + '/tests/ci'], 'project/acts.c'),
                           (['--source-root=' + folder], SOURCE + '/' + ACTS)):
         room, _ = run(stage, 'l', *options)

@@ -57,8 +57,6 @@ constexpr const char *why_not(unsigned n)
 {
     if (side_of(n) == INSIDE && !is_late(moment_of(n)))
         return "who writes inside a live block may";
-    if (side_of(n) == BEFORE && size_of(n) >= LARGE_FROM)
-        return "what lies before a large block is another one's last unit: nobody's redzone";
     return nullptr;
 }
 

@@ -27,8 +27,9 @@ namespace {
 
 enum maker { MALLOC, MEMALIGN, NEW, ARRAY, NEW_ALIGNED, ARRAY_ALIGNED };
 
-enum error { BAF, DUF, MAF, MIS, SIZE, BEHIND, BEFORE, INSIDE, OOM, ERROR_COUNT };
-const char *const error_names[] = {"baf", "duf", "maf", "mis", "size", "behind", "before", "inside", "oom"};
+enum error { BAF, DUF, MAF, MIS, SIZE, BEHIND, BEFORE, INSIDE, OOM, ZERO, ALIGN_TOLD, POWER, ERROR_COUNT };
+const char *const error_names[] = {"baf", "duf", "maf", "mis", "size", "behind", "before", "inside", "oom",
+                                   "zero", "align", "power"};
 
 enum place { SMALL, PAGE, LARGE, ALIGNED, ARRAYS, FREED, THREAD, HANDLER, ATEXIT, DESTRUCTOR, PLACE_COUNT };
 const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
@@ -38,7 +39,7 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
     X(FREE, "free", "free", MALLOC, FREES) \
     X(CFREE, "cfree", "cfree", MALLOC, FREES) \
     X(FREE_SIZED, "free_sized", "free_sized", MALLOC, FREES | SIZED) \
-    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN, FREES | SIZED) \
+    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN, FREES | SIZED | TOLD_ALIGN) \
     X(REALLOC, "realloc", "realloc", MALLOC, FREES | ALLOCATES) \
     X(REALLOCARRAY, "reallocarray", "reallocarray", MALLOC, FREES | ALLOCATES) \
     X(DELETE, "delete", "operator delete", NEW, FREES) \
@@ -47,14 +48,17 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
     X(DELETE_ARRAY_SIZED, "delete[] sized", "operator delete[]", ARRAY, FREES | SIZED) \
     X(DELETE_NOTHROW, "delete nothrow", "operator delete", NEW, FREES) \
     X(DELETE_ARRAY_NOTHROW, "delete[] nothrow", "operator delete[]", ARRAY, FREES) \
-    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED, FREES) \
-    X(DELETE_ARRAY_ALIGNED, "delete[] aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, FREES) \
-    X(DELETE_ALIGNED_SIZED, "delete sized aligned", "operator delete (aligned)", NEW_ALIGNED, FREES | SIZED) \
+    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED, FREES | TOLD_ALIGN) \
+    X(DELETE_ARRAY_ALIGNED, "delete[] aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
+      FREES | TOLD_ALIGN) \
+    X(DELETE_ALIGNED_SIZED, "delete sized aligned", "operator delete (aligned)", NEW_ALIGNED, \
+      FREES | SIZED | TOLD_ALIGN) \
     X(DELETE_ARRAY_ALIGNED_SIZED, "delete[] sized aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | SIZED) \
-    X(DELETE_ALIGNED_NOTHROW, "delete aligned nothrow", "operator delete (aligned)", NEW_ALIGNED, FREES) \
+      FREES | SIZED | TOLD_ALIGN) \
+    X(DELETE_ALIGNED_NOTHROW, "delete aligned nothrow", "operator delete (aligned)", NEW_ALIGNED, \
+      FREES | TOLD_ALIGN) \
     X(DELETE_ARRAY_ALIGNED_NOTHROW, "delete[] aligned nothrow", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES) \
+      FREES | TOLD_ALIGN) \
     X(BY_MALLOC, "malloc", "malloc", MALLOC, ALLOCATES) \
     X(BY_CALLOC, "calloc", "calloc", MALLOC, ALLOCATES) \
     X(BY_MEMALIGN, "memalign", "memalign", MEMALIGN, ALLOCATES | ALIGNS) \
@@ -71,9 +75,10 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
     X(BY_NEW_ALIGNED_NOTHROW, "new aligned nothrow", "operator new (aligned)", NEW_ALIGNED, \
       ALLOCATES | ALIGNS) \
     X(BY_ARRAY_ALIGNED_NOTHROW, "new[] aligned nothrow", "operator new[] (aligned)", ARRAY_ALIGNED, \
-      ALLOCATES | ALIGNS)
+      ALLOCATES | ALIGNS) \
+    X(USABLE, "malloc_usable_size", "malloc_usable_size", MALLOC, QUERIES)
 
-enum { FREES = 1, ALLOCATES = 2, SIZED = 4, ALIGNS = 8 };
+enum { FREES = 1, ALLOCATES = 2, SIZED = 4, ALIGNS = 8, QUERIES = 16, TOLD_ALIGN = 32 };
 
 #define X(id, name, recorded, maker, flags) id,
 enum entry { ENTRIES(X) ENTRY_COUNT };
@@ -161,12 +166,29 @@ constexpr const char *why_no_request(entry e, place p)
     return nullptr;
 }
 
+constexpr const char *why_no_alignment(entry e, place p)
+{
+    if (!(facts[e].flags & ALIGNS) || e == BY_VALLOC || e == BY_PVALLOC)
+        return "it takes no alignment";
+    if (e == BY_NEW_ALIGNED_NOTHROW || e == BY_ARRAY_ALIGNED_NOTHROW)
+        return "the throwing form, which it calls, reports it";
+    return why_no_request(e, p);
+}
+
 constexpr const char *why_not(entry e, error k, place p)
 {
     if (k == OOM)
         return why_no_request(e, p);
-    if (!(facts[e].flags & FREES))
+    if (k == POWER)
+        return why_no_alignment(e, p);
+    if (!(facts[e].flags & (FREES | QUERIES)) || ((facts[e].flags & QUERIES) && k > MAF))
         return "it frees nothing";
+    if (k == ZERO && e != REALLOC && e != REALLOCARRAY)
+        return "it resizes nothing";
+    if (k == ALIGN_TOLD && !(facts[e].flags & TOLD_ALIGN))
+        return "it is told no alignment";
+    if ((k == ZERO || k == ALIGN_TOLD) && p == FREED)
+        return "what is freed again is a duplicate free, whatever frees it";
     if (k == SIZE && !(facts[e].flags & SIZED))
         return "it is told no size";
     if ((k == MIS || k == SIZE) && p == FREED)
@@ -234,6 +256,7 @@ template <entry E> INLINE void end(void *block, std::size_t bytes)
     if constexpr (E == DELETE_ARRAY_ALIGNED_SIZED) ::operator delete[](p, bytes, ALIGN);
     if constexpr (E == DELETE_ALIGNED_NOTHROW) ::operator delete(p, ALIGN, std::nothrow);
     if constexpr (E == DELETE_ARRAY_ALIGNED_NOTHROW) ::operator delete[](p, ALIGN, std::nothrow);
+    if constexpr (E == USABLE) sink = static_cast<char>(malloc_usable_size(p));
     barrier();
     (void)bytes;
     if constexpr ((facts[E].flags & ALLOCATES) != 0)
@@ -260,6 +283,46 @@ template <entry E> INLINE void ask(void *old, std::size_t bytes)
     if constexpr (E == BY_ARRAY_ALIGNED) p = ::operator new[](bytes, ALIGN);
     if constexpr (E == BY_NEW_ALIGNED_NOTHROW) p = ::operator new(bytes, ALIGN, std::nothrow);
     if constexpr (E == BY_ARRAY_ALIGNED_NOTHROW) p = ::operator new[](bytes, ALIGN, std::nothrow);
+    unmake<facts[E].own>(escape(p));
+}
+
+/* The same with another size, or alignment. */
+template <entry E> INLINE void resize(void *block, std::size_t bytes)
+{
+    void *p = escape(block);
+    void *moved = nullptr;
+    if constexpr (E == REALLOC) moved = std::realloc(p, escape(bytes));
+    if constexpr (E == REALLOCARRAY) moved = reallocarray(p, escape(bytes), 1);
+    barrier();
+    std::free(escape(moved));
+}
+
+template <entry E> INLINE void endas(void *block, std::size_t bytes, std::size_t number)
+{
+    void *p = escape(block);
+    auto align = static_cast<std::align_val_t>(escape(number));
+    if constexpr (E == FREE_ALIGNED_SIZED) free_aligned_sized(p, escape(number), bytes);
+    if constexpr (E == DELETE_ALIGNED) ::operator delete(p, align);
+    if constexpr (E == DELETE_ARRAY_ALIGNED) ::operator delete[](p, align);
+    if constexpr (E == DELETE_ALIGNED_SIZED) ::operator delete(p, bytes, align);
+    if constexpr (E == DELETE_ARRAY_ALIGNED_SIZED) ::operator delete[](p, bytes, align);
+    if constexpr (E == DELETE_ALIGNED_NOTHROW) ::operator delete(p, align, std::nothrow);
+    if constexpr (E == DELETE_ARRAY_ALIGNED_NOTHROW) ::operator delete[](p, align, std::nothrow);
+    barrier();
+    (void)bytes;
+    (void)align;
+}
+
+template <entry E> INLINE void askas(std::size_t bytes, std::size_t number)
+{
+    void *p = nullptr;
+    auto align = static_cast<std::align_val_t>(escape(number));
+    if constexpr (E == BY_MEMALIGN) p = memalign(escape(number), bytes);
+    if constexpr (E == BY_ALIGNED_ALLOC) p = aligned_alloc(escape(number), bytes);
+    if constexpr (E == BY_POSIX_MEMALIGN) sink = static_cast<char>(posix_memalign(&p, escape(number), bytes));
+    if constexpr (E == BY_NEW_ALIGNED) p = ::operator new(bytes, align);
+    if constexpr (E == BY_ARRAY_ALIGNED) p = ::operator new[](bytes, align);
+    (void)align;
     unmake<facts[E].own>(escape(p));
 }
 
@@ -400,6 +463,27 @@ template <entry E, place P> INLINE void oom()
     std::free(old);
 }
 
+template <entry E, place P> INLINE void zero()
+{
+    void *p = make<maker_of(E, P)>(bytes_of(P)); /* @zero.alloc */
+    resize<E>(p, guilty ? 0 : ELSEWHERE); /* @zero.call */
+}
+
+template <entry E, place P> INLINE void align()
+{
+    void *p = make<maker_of(E, P)>(bytes_of(P)); /* @align.alloc */
+    endas<E>(p, bytes_of(P), guilty ? 32 : 64);  /* @align.call */
+}
+
+template <entry E, place P> INLINE void power()
+{
+    try {
+        askas<E>(bytes_of(P), guilty ? 48 : 64); /* @power.call */
+    } catch (const std::bad_alloc &) {
+        barrier();
+    }
+}
+
 /* ---- the cells ---------------------------------------------------------------------------------------- */
 
 constexpr entry entry_of(unsigned n)
@@ -451,6 +535,9 @@ template <unsigned N> NOINLINE void commit()
     else if constexpr (error_of(N) == BEFORE) before<E, P>(); /* @commit.before */
     else if constexpr (error_of(N) == INSIDE) inside<E, P>(); /* @commit.inside */
     else if constexpr (error_of(N) == OOM) oom<E, P>(); /* @commit.oom */
+    else if constexpr (error_of(N) == ZERO) zero<E, P>(); /* @commit.zero */
+    else if constexpr (error_of(N) == ALIGN_TOLD) align<E, P>(); /* @commit.align */
+    else if constexpr (error_of(N) == POWER) power<E, P>(); /* @commit.power */
     barrier();
 }
 
@@ -507,6 +594,14 @@ told expected(entry e, error k, place p)
         t = about("mis", e, p, m, false, "size.call", "size.alloc", "");
         t.bytes = bytes_of(p) - 1;
         return t;
+    case ZERO:
+        return about("rze", e, p, m, false, "zero.call", "zero.alloc", "");
+    case ALIGN_TOLD:
+        t = about("mis", e, p, m, false, "align.call", "align.alloc", "");
+        t.bytes = facts[e].flags & SIZED ? bytes_of(p) : 0;
+        return t;
+    case POWER:
+        return {nullptr, "bal", facts[e].recorded, 0, 0, 0, "none", "never", "malloc", "none", "", "power.call", "", ""};
     case BEHIND:
         return wua(t, k, p, "behind.call", "behind.alloc", "behind.free");
     case BEFORE:

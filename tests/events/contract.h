@@ -54,7 +54,9 @@ size_t bytes_of(unsigned type);
 /* The n-th event of this type is of this range. */
 bool is_range(unsigned type, unsigned n, const void *start, size_t bytes);
 
-void *pages(size_t n); /* fresh, anonymous */
+/* An address where n pages can be mapped, and where the kernel maps nothing unless this address is named. */
+void *own_place(size_t n);
+void *pages(size_t n); /* fresh, anonymous, mapped there */
 bool is_mapped(const void *at, size_t bytes); /* any page of it */
 
 #endif

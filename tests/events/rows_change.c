@@ -92,7 +92,7 @@ void row_unmapped_before_mapped_after(void)
 {
     must(rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 9, look, NULL) == 0); /* whatever the priority */
     must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED, -9, look, NULL) == 0);
-    char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
+    char *at = mmap(own_place(1), PAGE, READ_WRITE, PLAIN, -1, 0);
     must(was_there[1]);
     munmap(at, PAGE);
     must(was_there[0] && !is_mapped(at, PAGE));
@@ -302,7 +302,7 @@ void row_remap_override_totals(void)
     int id = shmget(IPC_PRIVATE, 3 * PAGE, IPC_CREAT | 0600);
     must(id >= 0);
     handle(VM_EVENTS, 0, "ranges");
-    char *at = mmap(NULL, 3 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    char *at = mmap(own_place(3), 3 * PAGE, READ_WRITE, PLAIN, -1, 0);
     total(3, 0);
     must(mmap(at, 3 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at);
     total(3, 3);
@@ -313,7 +313,7 @@ void row_remap_override_totals(void)
     must(shmdt(at) == 0);
     must(!is_mapped(at, 3 * PAGE));
     total(0, 3);
-    char *first = shmat(id, NULL, 0), *second = shmat(id, NULL, 0);
+    char *first = shmat(id, own_place(3), 0), *second = shmat(id, own_place(3), 0);
     total(6, 0);
     rtc_orig_munmap(first + PAGE, PAGE); /* shmdt unmaps what is left, on both sides */
     must(shmdt(first) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, first, 3 * PAGE));

@@ -344,7 +344,7 @@ void row_nested_events(void)
 void row_originals_are_silent(void)
 {
     handle(ALL_EVENTS, 0, "all");
-    char *at = rtc_orig_mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
+    char *at = rtc_orig_mmap(own_place(2), 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
     must(rtc_orig_madvise(at, PAGE, MADV_DONTNEED) == 0);
     must(rtc_orig_mremap(at, 2 * PAGE, PAGE, 0) == at && !is_mapped(at + PAGE, PAGE));
     must(rtc_orig_munmap(at, PAGE) == 0 && !is_mapped(at, PAGE));

@@ -99,7 +99,7 @@ void row_behind_our_back(void)
 void row_mapped_anew_where_one_went_unseen(void)
 {
     begin_map();
-    char *first = some(1), *second = some(1);
+    char *first = pages(1), *second = pages(1);
     must(munmap(first, PAGE) == 0 && syscall(SYS_munmap, second, PAGE) == 0);
     must(mmap(second, PAGE, PROT_READ, PLAIN, -1, 0) == second);
     must(rtc_event_compare() == 0);
@@ -273,7 +273,7 @@ static void forbid_files(void)
 void row_long_list_is_not_read(void)
 {
     int status, id = shmget(IPC_PRIVATE, 3 * PAGE, IPC_CREAT | 0600);
-    char *at = room(), *gone = some(1);
+    char *at = room(), *gone = pages(1);
     must(id >= 0 && munmap(gone, PAGE) == 0);
     begin_map();
     pid_t pid = fork();

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -177,6 +178,85 @@ static void heap_gives_back(void)
     assert(gone > 0 && gone_bytes <= 17u * (4 << 20) && advised == 0);
     madvise(block, 0, MADV_NORMAL);
     assert(advised == 1);
+}
+
+/* ---- every function, by libc and by a system call of its own ---------------------------------------------- */
+
+static _Atomic unsigned seen[32]; /* by the number of the event's bit */
+
+static void count(unsigned type, union rtc_event *e, void *unused)
+{
+    (void)e, (void)unused;
+    seen[__builtin_ctz(type)]++;
+}
+
+/* Since the last time: `calls` events of this type, and none of any other. */
+static void expect_events(unsigned type, unsigned calls, int line)
+{
+    for (unsigned bit = 0; bit < 32; bit++) {
+        unsigned expected = 1u << bit == type ? calls : 0, found = atomic_exchange(&seen[bit], 0);
+        if (found != expected) {
+            fprintf(stderr, "line %d: %u events of type 0x%x instead of %u\n", line, found, 1u << bit, expected);
+            _exit(1);
+        }
+    }
+}
+#define EXPECT_EVENTS(type, calls) expect_events(RTC_EVENT_##type, calls, __LINE__)
+
+static void locks_and_msync(char *at)
+{
+    assert(msync(at, 4096, MS_SYNC) == 0 && syscall(SYS_msync, at, 4096, MS_ASYNC) == 0);
+    EXPECT_EVENTS(MSYNC, 2);
+    mlock(at, 4096); /* which a limit may refuse: an event all the same */
+    mlock2(at, 4096, 0);
+    munlock(at, 4096);
+    mlockall(0);
+    munlockall();
+    EXPECT_EVENTS(MLOCK, 5);
+}
+
+static void advice(char *at)
+{
+    madvise(at, 4096, MADV_NORMAL);
+    posix_madvise(at, 4096, POSIX_MADV_RANDOM);
+    EXPECT_EVENTS(MADVISE, 2);
+    assert(mprotect(at, 4096, PROT_READ) == 0 && mprotect(at, 4096, READ_WRITE) == 0);
+    pkey_mprotect(at, 4096, READ_WRITE, -1);
+    EXPECT_EVENTS(MPROTECT, 3);
+}
+
+static void shared_memory(void)
+{
+    int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+    void *at = shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL);
+    assert(at != (void *)-1);
+    EXPECT_EVENTS(SHMAT, 1);
+    assert(shmdt(at) == 0);
+    EXPECT_EVENTS(SHMDT, 1);
+}
+
+static void each_once(void)
+{
+    assert(rtc_event_unset_handler(EVERY, note, NULL) == 0);
+    assert(rtc_event_set_handler(0xfff, 0, count, NULL) == 0);
+    char *at = mmap(NULL, 8192, READ_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert(at != MAP_FAILED);
+    EXPECT_EVENTS(MMAP, 1);
+    locks_and_msync(at);
+    advice(at);
+    remap_file_pages(at, 4096, 0, 1, 0);
+    EXPECT_EVENTS(REMAP_FILE_PAGES, 1);
+    at = mremap(at, 4096, 16384, MREMAP_MAYMOVE); /* the other page is another mapping by now */
+    assert(at != MAP_FAILED);
+    EXPECT_EVENTS(MREMAP, 1);
+    assert(munmap(at, 16384) == 0);
+    EXPECT_EVENTS(MUNMAP, 1);
+    shared_memory();
+    void *end = sbrk(4096);
+    EXPECT_EVENTS(SBRK, 1);
+    assert(brk(end) == 0);
+    EXPECT_EVENTS(BRK, 1);
 }
 
 /* ---- calls that map, or discard, in their own ways ------------------------------------------------------ */
@@ -373,6 +453,7 @@ static const struct row rows[] = {
     {"no_dispatch_of_its_own", no_dispatch_of_its_own},
     {"cancelled_anywhere", cancelled_anywhere},
     {"heap_gives_back", heap_gives_back},
+    {"each_once", each_once},
     {"advised_oneself", advised_oneself},
     {"discarded_below", discarded_below},
     {"rings", rings},

@@ -18,7 +18,7 @@
 
 /* ---- an object ----------------------------------------------------------------------------------- */
 
-static struct object object_of(uint8_t *at, size_t bytes)
+static struct object object_in(uint8_t *at, size_t bytes)
 {
     return (struct object){.start = (uintptr_t)at, .end = (uintptr_t)at + bytes, .index = at};
 }
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(at != NULL, "there is memory");
     if (bytes)
         memcpy(at, from, bytes);
-    struct object o = object_of(at, bytes);
+    struct object o = object_in(at, bytes);
     check_place(&o, raw ? place : (uintptr_t)at + CODE_OFFSET + place % (CODE_BYTES + 1));
     check_place(&o, (uintptr_t)at + place);
     free(at);

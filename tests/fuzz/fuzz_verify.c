@@ -128,7 +128,7 @@ static struct image_header *image_of(const struct area *a)
 /* Its numbers, and equal letters for its long texts. */
 static void take_image(struct input *in, struct image_header *h)
 {
-    input_copy(in, h, offsetof(struct image_header, reserved));
+    input_copy(in, h, offsetof(struct image_header, private_kinds));
     memset(h->exe, (int)input_number(in, 1), sizeof h->exe);
     memset(h->argv, (int)input_number(in, 1), sizeof h->argv);
     input_copy(in, &h->argv_bytes, sizeof *h - offsetof(struct image_header, argv_bytes));

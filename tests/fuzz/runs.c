@@ -257,6 +257,7 @@ static struct run_base pack(const struct build *b)
     run->area_count = PACKED_AREAS;
     run->lease_count = PACKED_LEASES;
     run->lease_table_offset = run->area_table_offset + PACKED_AREAS * sizeof(struct area_entry);
+    run->unchecked_offset = 0; /* packed: there is no table */
     memcpy(area_of(&base, 0) + run->lease_table_offset, build_lease(b, 0),
            PACKED_LEASES * sizeof(struct lease));
     assert(run->lease_table_offset + PACKED_LEASES * sizeof(struct lease) <= PACKED_AREA_BYTES);

@@ -41,6 +41,15 @@ static struct pool_knobs {
     int free_fill;
 } pool_knobs;
 
+#define REDZONE_BYTES_MIN 16u
+#define REDZONE_BYTES_MAX 4096u
+
+static void redzone_width(uint32_t bytes)
+{
+    if (bytes < REDZONE_BYTES_MIN || bytes > REDZONE_BYTES_MAX)
+        __builtin_trap();
+}
+
 void options_read(struct options *o, const char *text);
 
 #include "../../src/core/options.c"

@@ -224,10 +224,10 @@ def while_it_starts(stage):
     library = stage.program('launcher/while_it_starts.so')
     for nth in '1', '2', '3':
         for name in 'TERM', 'INT', 'WINCH':
-            env = {'LD_PRELOAD': library, 'AT_SOCKETPAIR': nth, 'SIGNAL': str(int(number(name)))}
+            env = {'LD_PRELOAD': library, 'AT_FORK': nth, 'SIGNAL': str(int(number(name)))}
             done = subprocess.run([stage.rtcheck, '-q', 'sleep', '0.2'], env={**clean_environment(), **env},
                                   start_new_session=True, timeout=60)
-            wanted = 0 if nth == '3' or name == 'WINCH' else -number(name)  # there are two pairs
+            wanted = 0 if nth == '3' or name == 'WINCH' else -number(name)  # there are two forks
             must(done.returncode == wanted, 'status', done.returncode, name, 'at', nth)
 
 

@@ -367,6 +367,24 @@ static void children(void)
     waitpid(pid, &status, 0);
 }
 
+/* A child that loses a block of its parent's, which does so later or never. */
+static void child_drops(void)
+{
+    int status;
+    ours = malloc(4711);
+    pid_t pid = fork();
+    if (pid == 0) {
+        void *volatile mine = malloc(1003);
+        ours = NULL;
+        free(mine);
+        ours = malloc(1004);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    if (is_lost)
+        ours = NULL;
+}
+
 /* ---- a signal in the midst of malloc ------------------------------------------------------------- */
 
 static pthread_t first;
@@ -395,11 +413,25 @@ static void quick(void)
 }
 
 static const struct end others[] = {
-    {"dispositions", dispositions}, {"deaths", deaths}, {"deaf", deaf}, {"allocating", allocating},
-    {"by_another", by_another}, {"main_first", main_first}, {"closed", closed},
-    {"freed_late", freed_late}, {"children", children}, {"quick", quick}, {"hammer", hammer},
-    {"creating", creating}, {"back_soon", back_soon}, {"coroutine", coroutine}, {"sparse", sparse},
-    {"starved", starved}, {"no_descriptors", no_descriptors}, {NULL, NULL},
+    {"dispositions", dispositions},
+    {"deaths", deaths},
+    {"deaf", deaf},
+    {"allocating", allocating},
+    {"by_another", by_another},
+    {"main_first", main_first},
+    {"closed", closed},
+    {"freed_late", freed_late},
+    {"children", children},
+    {"child_drops", child_drops},
+    {"quick", quick},
+    {"hammer", hammer},
+    {"creating", creating},
+    {"back_soon", back_soon},
+    {"coroutine", coroutine},
+    {"sparse", sparse},
+    {"starved", starved},
+    {"no_descriptors", no_descriptors},
+    {NULL, NULL},
 };
 
 static const struct end *find(const struct end *e, const char *name)

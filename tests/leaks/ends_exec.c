@@ -2,7 +2,9 @@
  * ends_exec.c - of the programs of ends.c those that another program takes the place of, or that try it.
  */
 #include "ends.h"
+#include "scrub.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -47,8 +49,23 @@ static NOINLINE void exec_listed(void)
     execl("/bin/true", strdup("a name of some length"), NULL);
 }
 
+static void wait_until_main_sleeps(void)
+{
+    char path[64], line[256], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    while (state != 'S') {
+        int fd = open(path, O_RDONLY);
+        ssize_t n = read(fd, line, sizeof line - 1);
+        close(fd);
+        line[n > 0 ? n : 0] = '\0';
+        const char *end = strrchr(line, ')');
+        state = end && end[1] ? end[2] : state;
+    }
+}
+
 static void *exec_body(void *unused)
 {
+    wait_until_main_sleeps();
     exec_list();
     return unused;
 }
@@ -61,7 +78,7 @@ static void exec_thread(void)
         pause();
 }
 
-/* The stop ends pause by EINTR: nobody is to see that who would not live to see anything. */
+/* main does not return from pause, whatever becomes of the exec. */
 static void exec_waited_for(void)
 {
     pthread_t thread;
@@ -175,6 +192,7 @@ static void exec_killed(void)
 {
     char *argv[] = {"true", NULL};
     twin_in_register();
+    scrub(); /* what malloc has left lies in the frame of execvpe */
     execvpe("true", argv, environ);
 }
 

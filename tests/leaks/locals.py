@@ -92,9 +92,10 @@ def expected(size, level, where):
         return expected_of_thread(size, where)
     around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # who called has put the seventh argument there
     place = r"on the stack of thread main, in %s(\.constprop\.0)?" % around
+    offset = r", \d+ bytes above its stack pointer"
     if where == "none":
-        return r"^a pointer to its start %s$" % place
-    place += r" \(locals\.c:\d+\)"
+        return r"^a pointer to its start %s$" % (place + offset)
+    place += r" \(locals\.c:\d+\)" + offset
     lines = "|".join(map(str, declared(name))) if name else ""
     variable = r"in %s `%s' of %s \(locals\.c:(%s)\), thread main" % (kind, re.escape(name or ""), function, lines)
     if not kind:

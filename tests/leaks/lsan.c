@@ -21,9 +21,11 @@ const char *__lsan_default_options(void)
 }
 
 int __lsan_is_turned_off(void);
+static int is_off;
+
 int __lsan_is_turned_off(void)
 {
-    return getenv("LSAN_TEST_OFF") != NULL;
+    return is_off || getenv("LSAN_TEST_OFF") != NULL;
 }
 
 const char *__lsan_default_suppressions(void);
@@ -56,11 +58,27 @@ static void at_exit(void)
     say("exit");
 }
 
+/* Checks are turned off and on as the program runs; the last is the one at its end. */
+static int turn(const char *how)
+{
+    for (; *how; how++) {
+        is_off = *how == '0';
+        if (how[1])
+            printf("%d\n", __lsan_do_recoverable_leak_check());
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (!__lsan_do_leak_check || !__lsan_do_recoverable_leak_check || !__lsan_disable)
         return 77;
+    if (argc > 2) {
+        lose(3004);
+        is_off = 1;
+        return turn(argv[2]);
+    }
     atexit(at_exit);
     if (!strcmp(what, "copy")) {
         kept = strdup("lost");

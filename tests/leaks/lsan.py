@@ -25,6 +25,10 @@ CASES = [
     Case("leak", "", {"LSAN_TEST_OPTIONS": "detect_leaks=0"}, 3, AFTER, None, None),
     Case("leak", "", {"LSAN_TEST_OFF": "1"}, 3, AFTER, None, None),
     Case("clean", "", {}, 3, AFTER, [3003], None),
+    Case("turn 0", "", {}, 0, [], None, None), # off from main on
+    Case("turn 1", "", {}, 0, [], [3004], None),
+    Case("turn 010", "", {}, 0, ["0", "1"], None, None),
+    Case("turn 101", "", {}, 0, ["1", "0"], [3004], None),
     Case("recoverable", "", {}, 23, ["1", "after"], [3001, 3002], None),
     Case("recoverable", "", {"LSAN_TEST_OPTIONS": "leak_check_at_exit=0"}, 23, ["1", "after"], [3001, 3002], None),
     Case("midway", "", {"LSAN_TEST_OPTIONS": "leak_check_at_exit=0"}, 0, ["1", "exit"], None, None),
@@ -39,9 +43,9 @@ def judge(case, folder):
         out = os.path.join(folder, way + ".json")
         if way == "launcher":
             options = ["--" + o for o in [case.options] if o]
-            done = run([BUILD + "/bin/rtcheck", *options, "--json", out, PROGRAM, case.what], folder, **case.env)
+            done = run([BUILD + "/bin/rtcheck", *options, "--json", out, PROGRAM, *case.what.split()], folder, **case.env)
         else:
-            done = run([PROGRAM, case.what], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
+            done = run([PROGRAM, *case.what.split()], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
                        RTCHECK_OPTIONS=":".join(["json='%s'" % out] + [case.options] * bool(case.options)), **case.env)
         said = done.stdout.splitlines()
         if done.returncode != case.status or said != case.said:

@@ -5,9 +5,9 @@
  * Sizes tell blocks apart.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -239,37 +239,43 @@ static void child(void)
     check("parent", RTC_ALL);
 }
 
-/* ---- system calls that are interrupted ---------------------------------------------------------------- */
+/* ---- threads in system calls ---------------------------------------------------------------------------- */
 
 static int pipe_of_reader[2];
-static atomic_bool polling;
-static _Atomic pid_t poller;
-static atomic_int poll_error, read_result;
+static _Atomic pid_t waiter;
+static sem_t given;
 
-static void *poll_for_ever(void *unused)
+static void *poll_one(void *result)
 {
-    atomic_store(&poller, gettid());
-    if (poll(NULL, 0, -1) < 0)
-        atomic_store(&poll_error, errno);
-    atomic_store(&polling, true);
-    return unused;
+    struct pollfd p = {.fd = pipe_of_reader[0], .events = POLLIN};
+    char byte;
+    atomic_store(&waiter, gettid());
+    *(int *)result = poll(&p, 1, -1);
+    return read(p.fd, &byte, 1) == 1 ? NULL : result;
 }
 
-static void *read_one(void *unused)
+static void *read_one(void *result)
 {
     char byte;
-    atomic_store(&poller, gettid());
-    atomic_store(&read_result, (int)read(pipe_of_reader[0], &byte, 1));
-    return unused;
+    atomic_store(&waiter, gettid());
+    *(int *)result = (int)read(pipe_of_reader[0], &byte, 1);
+    return NULL;
+}
+
+static void *wait_for_one(void *result)
+{
+    atomic_store(&waiter, gettid());
+    *(int *)result = sem_wait(&given) == 0;
+    return NULL;
 }
 
 /* Until the kernel says that this thread sleeps. */
 static void wait_until_asleep(void)
 {
     char path[64], line[256], state = 0;
-    while (!atomic_load(&poller))
+    while (!atomic_load(&waiter))
         sched_yield();
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&poller));
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&waiter));
     while (state != 'S') {
         FILE *f = fopen(path, "r");
         if (f && fgets(line, sizeof line, f) && strrchr(line, ')'))
@@ -277,26 +283,40 @@ static void wait_until_asleep(void)
         if (f)
             fclose(f);
     }
-    atomic_store(&poller, 0);
+    atomic_store(&waiter, 0);
 }
 
-static void interrupted(void)
+/* A check beside a thread in that call, which returns only when there is something to return for. */
+static int check_beside(const char *what, void *(*body)(void *), unsigned how)
 {
     pthread_t thread;
-    pthread_create(&thread, NULL, poll_for_ever, NULL);
+    int result = -1;
+    pthread_create(&thread, NULL, body, &result);
     wait_until_asleep();
-    rtc_check_leaks(RTC_QUIET, NULL);
-    pthread_join(thread, NULL);
-    say("poll is interrupted", atomic_load(&poll_error) == EINTR);
-    if (pipe(pipe_of_reader))
-        abort();
-    pthread_create(&thread, NULL, read_one, NULL);
-    wait_until_asleep();
-    rtc_check_leaks(RTC_QUIET, NULL);
-    if (write(pipe_of_reader[1], "x", 1) != 1)
+    check(what, how);
+    if (write(pipe_of_reader[1], "x", 1) != 1 || sem_post(&given))
         abort();
     pthread_join(thread, NULL);
-    say("read goes on", atomic_load(&read_result));
+    return result;
+}
+
+/*
+ * What is lost may be in a register of a thread that waits in poll or read.  One that waits for a semaphore can
+ * be stopped.
+ */
+static void waiting(void)
+{
+    if (pipe(pipe_of_reader) || sem_init(&given, 0, 0))
+        abort();
+    lose(2121);
+    int poll_result = check_beside("poll", poll_one, RTC_ALL);
+    int read_result = check_beside("read", read_one, RTC_QUIET);
+    sem_init(&given, 0, 0);
+    int wait_result = check_beside("sem_wait", wait_for_one, RTC_QUIET);
+    check("nobody waits", RTC_QUIET);
+    say("poll went on", poll_result);
+    say("read went on", read_result);
+    say("sem_wait went on", wait_result);
 }
 
 /* ---- a handler that jumps out of a check, or behind it --------------------------------------------------- */
@@ -341,8 +361,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {
-    ONE(counts), ONE(own), ONE(marks), ONE(silent), ONE(many), ONE(threads), ONE(together), ONE(child), ONE(interrupted),
-    ONE(left),
+    ONE(counts),  ONE(own),      ONE(marks), ONE(silent),  ONE(many),
+    ONE(threads), ONE(together), ONE(child), ONE(waiting), ONE(left),
 };
 
 int main(int argc, char **argv)

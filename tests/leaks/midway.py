@@ -47,7 +47,11 @@ CASES = {
         "check 1: leaked 2112 B in 1 block", ("mel", "2112 B", 1, None, "lose"), "child 1: 1/2112 (1/2112) 0/0 0/0",
         "check 1: leaked 2111 B in 1 block", ("mel", "2111 B", 1, None, "lose"),
         "parent 1: 1/2111 (1/2111) 0/0 0/0"], {2111: 0, 2112: 0}, True),
-    "interrupted": Case(["poll is interrupted 1", "read goes on 1"], {}, False),
+    "waiting": Case([
+        "check 1: leaked possibly 2121 B in 1 block; 1 thread was not stopped in a system call",
+        ("air", "2121 B", 1, None, "lose"), "poll 0: 0/0 (0/0) 0/0 1/2121", "read 0: 0/0 (0/0) 0/0 1/2121",
+        "sem_wait 1: 1/2121 (0/0) 0/0 0/0", "nobody waits 1: 1/2121 (0/0) 0/0 0/0",
+        "poll went on 1", "read went on 1", "sem_wait went on 1"], {2121: 0}, False),
     "left": Case(["of another thread 0"], {}, False),
 }
 ROW = re.compile(r"^ (mel|aib|air)-[0-9a-f.]+ +(\d+ B) +(\d+) +(?:(\d+) +)?(?:-|0x[0-9a-f]+) +(\w+)")
@@ -69,7 +73,7 @@ def lines_of(text):
             yield (row[1], row[2], int(row[3]), None if row[4] is None else int(row[4]), row[5])
         elif line.startswith("rtcheck: leak "):
             yield re.sub(r"^rtcheck: leak (check \d+) of midway \(\d+\)", r"\1", line)
-        elif not line.startswith(("LEAKS", " Id")):
+        elif not line.startswith(("LEAKS", "POSSIBLE LEAKS", " Id")):
             yield line
 
 

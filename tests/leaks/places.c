@@ -215,6 +215,21 @@ static void key_number(unsigned n)
     local = NULL;
 }
 
+/* The number of a deleted key, whose slot had another word. */
+static void used_again_key(void)
+{
+    void *volatile local;
+    for (unsigned i = 0; i < 40; i++)
+        pthread_key_create(&keys[i], NULL);
+    pthread_setspecific(keys[38], keys);
+    pthread_key_delete(keys[38]);
+    if (pthread_key_create(&keys[39], NULL) || keys[39] != keys[38])
+        abort();
+    put(&local);
+    pthread_setspecific(keys[39], local);
+    local = NULL;
+}
+
 static void *first_key_body(void *unused)
 {
     key_number(2);
@@ -258,7 +273,29 @@ static void mapped_protected(void)
     mprotect((void *)(uintptr_t)p, 4096, PROT_READ);
 }
 
+static void mapped_closed(void)
+{
+    void *volatile *p = map(4096, MAP_PRIVATE);
+    put(p + 5);
+    mprotect((void *)(uintptr_t)p, 4096, PROT_NONE);
+}
+
+/* Of a large one most was never touched. */
+static void mapped_closed_sparse(void)
+{
+    void *volatile *p = map(1u << 30, MAP_PRIVATE | MAP_NORESERVE);
+    put(p + (1u << 24));
+    mprotect((void *)(uintptr_t)p, 1u << 30, PROT_NONE);
+}
+
 static void *volatile *volatile chain;
+
+static void block_closed(void)
+{
+    chain = aligned_alloc(4096, 4096);
+    put(chain + 3);
+    mprotect((void *)(uintptr_t)chain, 4096, PROT_NONE);
+}
 
 static void in_block(void)
 {
@@ -353,6 +390,41 @@ static void ended_stack(void)
         abort();
 }
 
+/* libc keeps the words in a deleted key's slots, of this thread or of another; here of its own memory, or a block. */
+static void deleted_key(void)
+{
+    key_number(2);
+    pthread_key_delete(keys[2]);
+}
+
+static void deleted_later_key(void)
+{
+    key_number(38);
+    pthread_key_delete(keys[38]);
+}
+
+static void deleted_key_of_thread(void)
+{
+    start(first_key_body);
+    pthread_key_delete(keys[2]);
+}
+
+static void deleted_later_key_of_thread(void)
+{
+    start(later_key_body);
+    pthread_key_delete(keys[38]);
+}
+
+/* The new key has the number of the deleted one, and no value in any thread. */
+static void reused_key(void)
+{
+    pthread_key_t again;
+    start(later_key_body);
+    pthread_key_delete(keys[38]);
+    if (pthread_key_create(&again, NULL) || again != keys[38] || pthread_getspecific(again))
+        abort();
+}
+
 static void freed_block(void)
 {
     chain = malloc(64);
@@ -412,10 +484,14 @@ static const struct place {
     {"thread_tls", thread_tls, "biu", "in thread-local variable `in_tls' \\(places.c:[0-9]+\\), thread [0-9]+$", NULL},
     {"first_keys", first_keys, "biu", "in the control block of thread [0-9]+$", NULL},
     {"later_keys", later_keys, "biu", "block of", NULL},
+    {"used_again_key", used_again_key, "biu", "block of", NULL},
     {"mapped", mapped, "biu", "mapp|memory", NULL},
     {"mapped_shared", mapped_shared, "biu", "/dev/zero", NULL},
     {"mapped_sparse", mapped_sparse, "biu", "mapp|memory", NULL},
     {"mapped_protected", mapped_protected, "biu", "mapp|memory", NULL},
+    {"mapped_closed", mapped_closed, "biu", "mapped by the program", NULL},
+    {"mapped_closed_sparse", mapped_closed_sparse, "biu", "mapped by the program", NULL},
+    {"block_closed", block_closed, "biu", "block of 4096 bytes", NULL},
     {"in_block", in_block, "biu", "block of 64 bytes", NULL},
     {"in_blocks_block", in_blocks_block, "biu", "block of 100000 bytes", NULL},
     {"in_environment", in_environment, "biu", "block of", NULL},
@@ -425,6 +501,11 @@ static const struct place {
     {"behind_advanced", behind_advanced, "behind", "moved", NULL},
     {"kept_register", kept_register, "air", "r14", "stack"},
     {"ended_stack", ended_stack, "mel", "nobody", NULL},
+    {"deleted_key", deleted_key, "mel", "nobody", NULL},
+    {"deleted_later_key", deleted_later_key, "mel", "nobody", NULL},
+    {"deleted_key_of_thread", deleted_key_of_thread, "mel", "nobody", NULL},
+    {"deleted_later_key_of_thread", deleted_later_key_of_thread, "mel", "nobody", NULL},
+    {"reused_key", reused_key, "mel", "nobody", NULL},
     {"freed_block", freed_block, "mel", "nobody", NULL},
     {"slack", slack, "mel", "nobody", NULL},
     {"hidden", hidden, "mel", "nobody", NULL},

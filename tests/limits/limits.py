@@ -74,6 +74,10 @@ def need_at(stage, limit):
     raise Failure('plain programs do not work at', limit, 'MiB')
 
 
+# Without room for a leak search or a /proc the report is incomplete, which is status 120 otherwise.
+UNCHECKED = ['allow-unchecked']
+
+
 def address_space(stage):
     """ulimit -v: what works plainly with twice the memory works with us."""
     said = []
@@ -84,8 +88,8 @@ def address_space(stage):
         plain = run_plain(stage, argv)
         inside = ['sh', '-c', 'ulimit -v %d; exec "$@"' % (limit * 1024), 'sh']
         before = limited(resource.RLIMIT_AS, limit * MIB)
-        for where, run in (('around', Run(stage, argv, preexec_fn=before)),
-                           ('inside', Run(stage, inside + argv)),
+        for where, run in (('around', Run(stage, argv, options=UNCHECKED, preexec_fn=before)),
+                           ('inside', Run(stage, inside + argv, options=UNCHECKED)),
                            ('by hand', Run(stage, argv, how='hand', preexec_fn=before))):
             try:
                 checked(run.wait(), plain, 1000)
@@ -140,7 +144,7 @@ def full_tmpfs(stage):
     run = Run(stage, many, how='hand', wrap=scene, env={'RTCHECK_POOL_DIR': pool}).wait()
     same_as_plain(run, plain)
     must(run.report.in_control, 'not in control')
-    must(re.search('not (all )?record|did not fit|private', run.log), 'not said:', run.log)
+    must(re.search('not (all )?record|run file full', run.log), 'not said:', run.log)
     heap = Run(stage, [stage.program('limits/many'), '4000', '1000'], how='hand', wrap=scene,
                options=['heap=file', 'heap-size=64m'], env={'RTCHECK_POOL_DIR': pool}).wait()
     must(heap.status == 0 and heap.out == b'some\n', 'heap=file:', heap.status, heap.out,
@@ -195,9 +199,10 @@ def no_proc(stage):
     plain = run_plain(stage, argv)
     scene = namespace('mount -t tmpfs none /proc')
     for how in ('launcher', 'hand'):
-        checked(Run(stage, argv, how=how, wrap=scene).wait(), plain, 1000)
+        checked(Run(stage, argv, how=how, wrap=scene, options=UNCHECKED).wait(), plain, 1000)
         children = ['sh', '-c', 'echo $(echo a child); "$@"', 'sh'] + argv
-        unharmed(Run(stage, children, how=how, wrap=scene).wait(), run_plain(stage, children), how)
+        run = Run(stage, children, how=how, wrap=scene, options=UNCHECKED).wait()
+        unharmed(run, run_plain(stage, children), how)
 
 
 # ---- descriptors ---------------------------------------------------------------------------
@@ -227,6 +232,45 @@ def all_descriptors_closed(stage):
         report = checked(Run(stage, argv, how=how).wait(), plain, 60000)
         blocks, _ = report.sites('descriptors_leave')
         must(blocks == want, how, blocks, 'blocks left instead of', want)
+
+
+def pool_dir(stage):
+    """A folder for run files that cannot be used is named, and another one taken."""
+    argv = [stage.program('limits/needs'), '5']
+    plain = run_plain(stage, argv)
+    denied, good = stage.room(), stage.room()
+    os.chmod(denied, 0o500)
+    cases = [('/nonexistent', 'No such file or directory'), ('relative', 'Invalid argument'), (stage.program('limits/needs'), 'Not a directory')]
+    if os.geteuid() != 0:
+        cases.append((denied, 'Permission denied'))
+    for path, why in cases:
+        for options, env in (['pool_dir=' + path], {}), ([], {'RTCHECK_POOL_DIR': path}):
+            run = Run(stage, argv, how='hand', options=options, env={'XDG_RUNTIME_DIR': good, 'RTCHECK_POOL_DIR': None, **env}).wait()
+            same_as_plain(run, plain)
+            must('no run file could be made in pool_dir (%s)' % why in run.log, path, run.log)
+        run = Run(stage, argv, options=['pool-dir=' + path]).wait()
+        same_as_plain(run, plain)
+        must(re.search('note: pool-dir %s: .*not used' % re.escape(path[:80]), run.log), path, run.log)
+    for how in ('launcher', 'hand'):
+        run = Run(stage, argv, how=how, options=['pool-dir=' + good]).wait()
+        must('pool' not in run.log.replace('last.pool', ''), run.log)
+
+
+def few_descriptors(stage):
+    """ulimit -n: where the program can be started at all it is checked; files that cannot be opened are only named."""
+    argv = [stage.program('limits/few')]
+    one_taken = ['sh', '-c', 'exec 3</dev/null; exec "$@"', 'sh']
+    for count in range(3, 11):
+        for wrap in ([], one_taken):
+            scene = {'wrap': wrap, 'preexec_fn': limited(resource.RLIMIT_NOFILE, count)}
+            plain = run_plain(stage, argv, **scene)
+            must(plain.status == (3 if count > 3 + len(wrap) // 4 else 127), count, wrap, plain.status, plain.err)
+            for how in ('launcher', 'hand'):
+                run = Run(stage, argv, how=how, files=False, **scene).wait()
+                same_as_plain(run, plain)
+                words = run.err.decode()
+                found = re.search('2 problems: 1 leak, 1 ', words) and 'rtcheck: in control; 2 problems' in words
+                must(plain.status == 127 or found, count, wrap, how, words)
 
 
 # ---- no system calls -----------------------------------------------------------------------
@@ -262,7 +306,7 @@ def jail(stage):
     argv = [stage.program('limits/jail'), stage.room()]
     plain = run_plain(stage, argv)
     must(plain.status == 0, 'plain status', plain.status)
-    report = checked(Run(stage, argv).wait(), plain, 40000)
+    report = checked(Run(stage, argv, options=UNCHECKED).wait(), plain, 40000)
     must(report.sites('jail_leave')[0] == 10, report.sites('jail_leave'), 'left instead of 10')
     run = Run(stage, argv, how='hand').wait()
     same_as_plain(run, plain)
@@ -330,9 +374,10 @@ def core_dump(stage):
             must(word in gdb.stdout, how, 'gdb does not find', word, gdb.stdout[-300:],
                  gdb.stderr[-300:])
         os.unlink(core)
+    # Memory that is ready for slabs and not used yet is a hole in the file.
     for how in ('launcher', 'hand'):
-        for ours, plain in zip(sizes[how], sizes['plain']):
-            must(ours <= plain * 1.1, how, 'core of', sizes[how], 'instead of', sizes['plain'])
+        for ours, plain, most in zip(sizes[how], sizes['plain'], (1.5, 1.1)):
+            must(ours <= plain * most, how, 'core of', sizes[how], 'instead of', sizes['plain'])
     return ', '.join('%s %.1f MiB' % (how, size[1] / MIB) for how, size in sizes.items())
 
 
@@ -418,7 +463,7 @@ if __name__ == '__main__':
           ('file_size', file_size), ('full_tmpfs', full_tmpfs),
           ('no_shared_memory_folder', no_shared_memory_folder),
           ('read_only_root', read_only_root), ('no_proc', no_proc),
-          ('closed_descriptors', closed_descriptors),
+          ('closed_descriptors', closed_descriptors), ('few_descriptors', few_descriptors), ('pool_dir', pool_dir),
           ('all_descriptors_closed', all_descriptors_closed),
           ('core_dump', core_dump), ('strict', strict), ('starved', starved),
           ('missing_features', missing_features), ('late_losses', late_losses),

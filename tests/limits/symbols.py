@@ -74,11 +74,13 @@ def undefined(stage):
 
 
 BYTES = {'memcmp', 'memcpy', 'memset', '_GLOBAL_OFFSET_TABLE_'}
-# What single files ask of others beside that: to grow, to begin, behind a signal.
+# What single files ask of others beside that: to grow, to begin, behind a signal; and the helper stack,
+# for stacks that are walked or need a new rule.
 MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_limit', 'os_reserve',
-                  'index_make', 'index_retire', 'index_bytes'},
+                  'index_make', 'index_retire', 'index_bytes', 'helper_call'},
         'stack': {'getauxval', 'os_limit'},
-        'walk': {'os_is_readable'}, 'registers': {'os_is_readable'},  # behind a signal, at most
+        'walk': {'os_is_readable', 'helper_call', 'self'}, 'registers': {'os_is_readable'},  # behind a signal
+        'callee': {'os_is_readable'},  # before a mismatch is reported
         'maps': {'memmove'}, 'verify': {'memchr'}, 'verify_items': {'memchr'}}
 
 

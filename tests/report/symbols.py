@@ -137,6 +137,54 @@ def another_build(stage):
     must(module_of(done.reread(), path)['symbols'] == 'no file')
 
 
+# ---- libraries loaded by a relative path --------------------------------------------------------
+
+def build_library(stage, folder):
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run(['gcc', '-O2', '-g', '-shared', '-fPIC', '-o', folder + '/library.so',
+                    PROGRAMS + 'library.c'], check=True)
+    return folder
+
+
+def is_named(stage, program, arguments, names, how, **more):
+    """Are the library's function and its caller named, by any spelling of the library's path?"""
+    done = Run(stage, [program, *arguments], how=how, **more).wait()
+    must(done.status == 0, 'status', done.status, done.err)
+    stack = frames_of(done.report)[1001]
+    expect([frame[0] for frame in stack[:len(names)]], names, how, arguments)
+    return done.report
+
+
+def relative_library(stage):
+    """The absolute path is recorded, whatever the directory is when the library first allocates."""
+    library, program = lines_of('library.c'), lines_of('relative.c')
+    names = [('from_library', library['from_library']), ('call', program['call'])]
+    program = build(stage, 'relative.c', 'gcc')
+    for folder in (stage.room(), stage.room() + '/' + 'x' * 120 + '/(deleted)'):
+        build_library(stage, folder)
+        for how in ('launcher', 'hand'):
+            scene = {'how': how, 'cwd': folder}
+            for arguments in (['./library.so'], ['./library.so', 'chdir', '/'],
+                              ['../%s/library.so' % os.path.basename(folder), 'chdir', '/']):
+                report = is_named(stage, program, arguments, names, **scene)
+                must(module_of(report, folder + '/library.so')['symbols'] == 'lines', arguments)
+            search = {'LD_LIBRARY_PATH': '.'}
+            is_named(stage, program, ['library.so', 'chdir', '/'], names, env=search, **scene)
+
+
+def unlinked_library(stage):
+    """Where the file is gone its own frames have no names; those of its callers keep theirs."""
+    program = build(stage, 'relative.c', 'gcc')
+    call = lines_of('relative.c')['call']
+    for how in ('launcher', 'hand'):
+        for prefix in ('./', ''):
+            folder = build_library(stage, stage.room())
+            path = (prefix or folder + '/') + 'library.so'
+            report = is_named(stage, program, [path, 'unlink'], [(None, None), ('call', call)],
+                              how=how, cwd=folder)
+            must(module_of(report, folder + '/library.so')['symbols'] == 'no file', path)
+
+
 # ---- debugging information that a server has ---------------------------------------------------
 
 def free_port():
@@ -311,6 +359,7 @@ def variables_apart(stage):
 
 if __name__ == '__main__':
     main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp), ('by_link', by_link),
-          ('another_build', another_build), ('server', server),
+          ('another_build', another_build), ('relative_library', relative_library),
+          ('unlinked_library', unlinked_library), ('server', server),
           ('dead_server', dead_server), ('variables', variables),
           ('variables_apart', variables_apart), ('progress', progress)])

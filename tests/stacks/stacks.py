@@ -68,7 +68,7 @@ class Image:
 WORDS = {
     'image': re.compile(r' image (\d+) parent=(\d+) '),
     'chunk': re.compile(r' image .* first_depot_chunk=(\d+) '),
-    'block': re.compile(r'   (?:slot|large) .*?(live|freed) .* size=(\d+) stacks=(\w+)/(\w+)$'),
+    'block': re.compile(r'   (?:slot|large) .*?(live|freed) .* size=(\d+) align=\d+ stacks=(\w+)/(\w+)$'),
     'module': re.compile(r'   module (\d+) (\w+)-(\w+) bias=(\w+) loaded=(\d+) unloaded=(\d+) '
                          r'build_id=(\w*) (.*)$'),
     'stack': re.compile(r'   stack (\w+) pc=(\w+)( exact)? module=(\d+) parent=(\w+)( \(.*\))?$'),

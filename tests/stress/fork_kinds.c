@@ -266,21 +266,27 @@ static void fork_in_handler(int signal)
     errno = error;
 }
 
-/* The handler comes while this thread is anywhere in the allocator. */
+/*
+ * The handler comes while this thread is anywhere in the allocator.  The timer is set anew after each
+ * signal: a periodic one starves this loop if the handler takes longer than its period.
+ */
 static int handler(const char *arg)
 {
     struct sigaction action = {.sa_handler = fork_in_handler};
-    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    struct itimerval once = {{0, 0}, {0, 2000}};
+    int signals = 0;
     handler_allocates = arg != NULL;
     keep(9);
     sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &often, NULL);
     for (unsigned i = 0; handled < 60; i++) {
+        if (signals == handled) {
+            signals++;
+            setitimer(ITIMER_REAL, &once, NULL);
+        }
         void *volatile p = malloc(16 + i % 2000);
         must(p != NULL, "out of memory");
         free(p);
     }
-    setitimer(ITIMER_REAL, &never, NULL);
     free_kept(9);
     return 0;
 }

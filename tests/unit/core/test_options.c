@@ -50,7 +50,10 @@ static bool changes_nothing(const char *text)
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
            e.knobs.malloc_fill == initial.knobs.malloc_fill &&
-           e.knobs.free_fill == initial.knobs.free_fill;
+           e.knobs.free_fill == initial.knobs.free_fill &&
+           e.knobs.redzone_bytes == initial.knobs.redzone_bytes &&
+           e.knobs.redzone_reach == initial.knobs.redzone_reach &&
+           e.knobs.redzone_tail == initial.knobs.redzone_tail;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -64,6 +67,7 @@ enum where { L, R };
 #define OTHER_PATHS(initial) "x"
 #define OTHER_NAMES(initial) "task-clock"
 #define OTHER_PAIRS(initial) "7"
+#define OTHER_REDZONE(initial) "64"
 #define OTHER_GEN(initial) "all"
 #define OTHER_NUMBER(initial) "21"
 #define OTHER_BYTE(initial) "17"
@@ -132,7 +136,8 @@ static void flags(void **state)
 static void errors(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=", "on_error=go"};
+    static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=", "on_error=go",
+                                      "redzone_size=15", "redzone_size=4097", "redzone_size="};
     static const char *const word[] = {"continue", "stop", "abort", "debugger"};
     for (size_t i = 0; i < countof(bad); i++)
         if (!changes_nothing(bad[i]))

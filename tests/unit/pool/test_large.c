@@ -14,7 +14,8 @@
 
 #include <cmocka.h>
 
-#define UNITS(n) ((n) * UNIT_BYTES - 100)
+#define LEAD 64 /* bytes of the first unit before the block */
+#define UNITS(n) ((n) * UNIT_BYTES - LEAD - 100)
 
 static struct found block;
 static unsigned looked, wrong;
@@ -37,7 +38,7 @@ static void look(int signal)
     (void)signal;
     const struct large_record *r = owner_pointer(block.head->owner);
     looked++;
-    wrong += r->request >= r->units << RTC_UNIT_SHIFT;
+    wrong += r->lead + r->request >= r->units << RTC_UNIT_SHIFT;
 }
 
 /* A record that is vacant is anybody's: from then on the units must not lead to it. */
@@ -69,7 +70,7 @@ static void grow_and_shrink(void)
     signal(SIGTRAP, look);
     for (size_t i = 0; i < countof(requests); i++) {
         resize(requests[i]);
-        MUST(pool_room(&block) == align_up(requests[i] + 1, UNIT_BYTES) - 1);
+        MUST(pool_room(&block) == align_up(LEAD + requests[i] + 1, UNIT_BYTES) - LEAD - 1);
     }
 }
 
@@ -78,7 +79,7 @@ static void leave_quarantine(void)
     uint64_t was;
     start();
     MUST(block_retire(pool_record(&block, go_page->epoch), 1, 0, &was));
-    quarantine_push_large(&block, (void *)unit_address(block.head), UNITS(2));
+    quarantine_push_large(&block, (void *)large_start_of(block.head), UNITS(2));
     signal(SIGTRAP, look_who);
     looked = wrong = 0;
     steps_begin();

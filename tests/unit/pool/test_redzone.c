@@ -37,7 +37,7 @@ static bool is_filled(uint32_t at, uint32_t request)
 
 static bool live_is_whole(uint32_t class, uint32_t request)
 {
-    return redzone_is_whole(slot, 1, class, request);
+    return redzone_is_whole(slot, 2, class, request);
 }
 
 static bool freed_is_whole_in(uint32_t class, uint32_t request)
@@ -111,11 +111,46 @@ static void byte_before(void **state)
 {
     (void)state;
     redzone_put(slot, 0, 5);
-    slot[-1] = REDZONE_BYTE ^ 1;
-    assert_true(redzone_is_whole(slot, 0, 0, 5)); /* of a first slot it is another slab's */
-    assert_false(redzone_is_whole(slot, 1, 0, 5));
-    slot[-1] = REDZONE_BYTE;
+    redzone_put_border(slot);
+    for (int at = -1; at >= -(int)REDZONE_TAIL; at--) {
+        slot[at] = REDZONE_BYTE ^ 1;
+        assert_false(redzone_is_whole(slot, 1, 0, 5)); /* before it is only redzone */
+        assert_int_equal(redzone_is_whole(slot, 2, 0, 5), at != -1); /* before it is the end of slot 1 */
+        slot[at] = REDZONE_BYTE;
+        assert_true(redzone_is_whole(slot, 1, 0, 5));
+    }
+    slot[-(int)REDZONE_TAIL - 1] = 0;
     assert_true(redzone_is_whole(slot, 1, 0, 5));
+}
+
+/* Each block has the width that the option says on both sides, and all slack is redzone. */
+static void width_of_the_option(void **state)
+{
+    (void)state;
+    const struct pool_knobs saved = pool_knobs;
+    for (uint32_t width = REDZONE_BYTES_MIN; width <= REDZONE_BYTES_MAX; width *= 2) {
+        redzone_width(width);
+        pool_knobs.free_fill = FILL;
+        freed_pattern_start();
+        for (size_t request = 0; class_of(request) < SIZE_CLASSES; request += 1 + request / 7) {
+            uint32_t class = class_of(request), slot_bytes = size_class[class].slot_bytes;
+            assert_true(slot_bytes - request >= width);
+            memset(room, 0x11, sizeof room);
+            redzone_put_border(slot + slot_bytes); /* what a first slot has before it */
+            for (uint32_t i = 1; i <= width; i++)
+                assert_int_equal(slot[slot_bytes - i], REDZONE_BYTE);
+            slot[-1] = REDZONE_BYTE;
+            redzone_put(slot, class, request);
+            for (uint64_t at = request; at < slot_bytes; at += 1 + at % 3) {
+                slot[at] ^= 1;
+                assert_false(redzone_is_whole(slot, 2, class, request));
+                slot[at] ^= 1;
+            }
+            assert_true(redzone_is_whole(slot, 2, class, request));
+        }
+    }
+    pool_knobs = saved;
+    freed_pattern_start();
 }
 
 int main(void)
@@ -124,6 +159,7 @@ int main(void)
         cmocka_unit_test(with_fill),
         cmocka_unit_test(without_fill),
         cmocka_unit_test(byte_before),
+        cmocka_unit_test(width_of_the_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

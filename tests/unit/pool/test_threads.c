@@ -220,6 +220,68 @@ static void counts_whole_moments(void **state)
     assert_int_equal(in_child(count_while_counting), 0);
 }
 
+#define MANY 5000u
+#define RECORDS 1200u
+
+static bool is_among(struct thread_record *const *seen, uint32_t count,
+                     const struct thread_record *r)
+{
+    while (count && seen[count - 1] != r)
+        count--;
+    return count != 0;
+}
+
+/* Threads one after the other: each has its own number, and few records are enough for all. */
+static void end_one_after_the_other(void)
+{
+    static struct thread_record *seen[RECORDS];
+    struct thread_record *kept = NULL;
+    uint32_t count = 0, number = 1;
+    start();
+    for (uint32_t i = 0; i < MANY; i++) {
+        threads_gone(self);
+        self = NULL;
+        MUST(threads_register() == self && self->number == ++number &&
+             self->record->number == number);
+        MUST(self->record != kept && self->record->allocs == 0);
+        bump(&self->record->allocs, 3);
+        if (i == 10)
+            MUST((kept = threads_record_of(os_tid())) == self->record);
+        if (!is_among(seen, count, self->record)) {
+            MUST(count < RECORDS);
+            seen[count++] = self->record;
+        }
+    }
+    MUST(kept->number == 12 && kept->allocs == 3 && threads_totals().allocs == 3 * MANY);
+}
+
+static void uses_records_again(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(end_one_after_the_other), 0);
+}
+
+static void leave_word(void *word)
+{
+    *(void *volatile *)(self->helper.room + HELPER_STACK_BYTES / 2) = word;
+}
+
+/* A leak search would take it for a pointer to a block. */
+static void leave_pointers_on_helper_stack(void)
+{
+    start();
+    helper_call(leave_word, (void *)leave_word);
+    threads_wipe_stale();
+    for (size_t i = 0; i < HELPER_STACK_BYTES; i++)
+        MUST(self->helper.room[i] == 0);
+}
+
+static void wipes_helper_stacks(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(leave_pointers_on_helper_stack), 0);
+}
+
 static void stops_in_time(void **state)
 {
     (void)state;
@@ -229,11 +291,10 @@ static void stops_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fork_leaves_others),
-        cmocka_unit_test(fork_touches_little),
-        cmocka_unit_test(stops_in_time),
-        cmocka_unit_test(counts_at_once),
-        cmocka_unit_test(counts_whole_moments),
+        cmocka_unit_test(fork_leaves_others), cmocka_unit_test(fork_touches_little),
+        cmocka_unit_test(uses_records_again), cmocka_unit_test(stops_in_time),
+        cmocka_unit_test(wipes_helper_stacks),
+        cmocka_unit_test(counts_at_once),     cmocka_unit_test(counts_whole_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

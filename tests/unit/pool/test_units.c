@@ -416,6 +416,53 @@ static void dirt_stays_small(void)
     MUST(units_take(n, 1, &clean) && clean && heap_end() == n + 1);
 }
 
+static uint32_t mappings(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    uint32_t n = 0;
+    MUST(f);
+    for (int c; (c = getc(f)) != EOF;)
+        n += c == '\n';
+    MUST(fclose(f) == 0);
+    return n;
+}
+
+#define HUGE_PAGE (2 * MIB)
+
+/*
+ * Dense slabs and large blocks in turn: no huge page holds both once there are many, and advice splits the
+ * heap into few mappings.
+ */
+static void dense_lie_together(void)
+{
+    enum { ROUNDS = 2000, FEW = 128 };
+    static struct unit *dense[ROUNDS], *plain[ROUNDS];
+    static uint8_t has_dense[ROUNDS];
+    bool clean;
+    heap_alone();
+    uint32_t before = mappings();
+    for (int i = 0; i < ROUNDS; i++) {
+        dense[i] = units_take_dense(1, &clean);
+        plain[i] = units_take(5, 1, &clean);
+        MUST(dense[i] && plain[i] && clean);
+    }
+    MUST(heap.bytes < ROUNDS * 8 * UNIT_BYTES);
+    for (int i = FEW; i < ROUNDS; i++)
+        has_dense[(unit_address(dense[i]) - heap.base) / HUGE_PAGE] = 1;
+    for (int i = 0; i < ROUNDS; i++)
+        MUST(!has_dense[(unit_address(plain[i]) - heap.base) / HUGE_PAGE] &&
+             !has_dense[(unit_address(plain[i] + 4) - heap.base) / HUGE_PAGE]);
+    MUST(mappings() - before < 100);
+    for (int i = 0; i < ROUNDS; i++) {
+        units_give_dense(dense[i], 1, true);
+        units_give(plain[i], 5, false);
+    }
+    uint32_t end = heap_end();
+    for (int i = 0; i < ROUNDS; i++)
+        MUST(units_take_dense(1, &clean) && units_take(5, 1, &clean));
+    MUST(heap_end() < end + end / 16); /* what was given back is found again */
+}
+
 static void watched_gives_back(void)
 {
     heap_watched = true;
@@ -466,6 +513,7 @@ static void test_watched(void **state)
 IN_CHILD(of_fixed_size)
 IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
+IN_CHILD(dense_lie_together)
 IN_CHILD(extremes)
 IN_CHILD(watched_gives_back)
 IN_CHILD(watched_dirt_stays_small)
@@ -478,7 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
-        cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_dense_lie_together), cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
         cmocka_unit_test(test_watched_gives_back), cmocka_unit_test(test_watched_dirt_stays_small),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),

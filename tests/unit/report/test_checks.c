@@ -145,7 +145,8 @@ static void words(void **state)
     build_leak(a.leaks, REACH_INTERIOR, 1, 1, 16)->new_blocks = 0;
     build_image_header(&b, a.area)->marks = 1;
     a.record->flags = LEAK_CHECK_NEW;
-    none.record->threads_unheard = 2;
+    none.record->threads_unheard = 3;
+    none.record->threads_waiting = 1;
     busy.record->result = LEAKS_BUSY;
     int fd = build_fd(&b);
 
@@ -154,7 +155,8 @@ static void words(void **state)
     assert_non_null(strstr(text, "check 1 of prog1, what is new: leaked 48 B in 3 blocks (1 new)\n"));
     assert_non_null(strstr(text, " mel-5497ec5b        48 B              3       1  prog+0x1010\n"));
     assert_null(strstr(text, "aib-")); /* nothing of it is new */
-    assert_non_null(strstr(text, "check 2 of prog2: no leaks; 2 threads did not stop for it\n"));
+    assert_non_null(strstr(text, "check 2 of prog2: no leaks; 2 threads did not stop for it; 1 "
+                                 "thread was not stopped in a system call\n"));
     assert_non_null(strstr(text, "check 3 of prog3: leaks are not known: a thread would not leave the allocator\n"));
     text = told(fd, 0, (struct print_options){KINDS, .quiet = true}, at, &count);
     assert_int_equal(count, 3);

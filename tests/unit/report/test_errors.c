@@ -160,7 +160,10 @@ static void test_inherited(void **state)
     snprintf(build_thread(p.threads, 2, 0, 0)->name, 16, "worker");
     ((struct thread_record *)build_item(p.threads, 1))->gone = 1;
     build_image_header(&b, area)->first_depot_chunk = 1;
+    build_image_header(&b, area)->first_thread = 3;
+    snprintf(build_thread(p.threads, 3, 0, 0)->name, 16, "later"); /* the parent's, after the fork */
     e->block_thread = 2;
+    e->thread = 3; /* the child's own, whose record is another thread's by now */
     e->region = REGION_MODULE;
     e->region_module = 2;
     e->region_bias = LIB;
@@ -169,6 +172,8 @@ static void test_inherited(void **state)
     assert_int_equal(r->error_count, 1);
     assert_string_equal(r->errors[0].block_thread.name, "worker");
     assert_true(r->errors[0].block_thread.gone);
+    assert_int_equal(r->errors[0].thread.number, 3);
+    assert_string_equal(r->errors[0].thread.name, "");
     assert_int_equal(r->sites[r->errors[0].stack].count, 1);
     assert_string_equal(r->modules[r->errors[0].region.module].path, "/opt/lib.so");
     assert_int_equal(r->errors[0].region.offset, 0x4444);

@@ -1,6 +1,8 @@
 /*
  * test_names.c - an address is given the name that libdwfl gives it: in this program, where symbols
  * lie in and upon each other in all ways, and in libraries as they are.
+ *
+ * rtc-build: -Wl,--wrap=dwfl_module_addrinfo
  */
 #include <fcntl.h>
 #include <link.h>
@@ -42,6 +44,21 @@ __asm__(".pushsection .text.names, \"ax\", @progbits\n"
         AT(names_weak_behind, "weak", 400, 40) AT(names_global_around, "globl", 390, 80)
         AT(names_weak_further, "weak", 404, 20)
         ".popsection\n");
+
+/* libdwfl looks through the whole table at each of these calls. */
+static unsigned searches;
+
+const char *__real_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **,
+                                        Dwarf_Addr *);
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **,
+                                        Dwarf_Addr *);
+
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset, GElf_Sym *symbol,
+                                        GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+{
+    searches++;
+    return __real_dwfl_module_addrinfo(module, address, offset, symbol, section, elf, bias);
+}
 
 struct table {
     Dwfl *dwfl;
@@ -104,24 +121,56 @@ static void same_around(struct table *m, int index)
     same_at(m, at + symbol.st_size + 5);
 }
 
+/* Where names_text lies. */
+static GElf_Addr text_of(struct table *m)
+{
+    int all = dwfl_module_getsymtab(m->module);
+
+    for (int i = 1; i < all; i++) {
+        GElf_Sym symbol;
+        GElf_Addr at;
+        const char *name = dwfl_module_getsym_info(m->module, i, &symbol, &at, NULL, NULL, NULL);
+        if (name && strcmp(name, "names_text") == 0)
+            return at;
+    }
+    fail_msg("there is no names_text");
+    return 0;
+}
+
 static void test_upon_each_other(void **state)
 {
     struct table m;
-    int all;
-    bool seen = false;
+    GElf_Addr text;
 
     (void)state;
     assert_true(table_open(&m, "/proc/self/exe"));
-    all = dwfl_module_getsymtab(m.module);
-    for (int i = 1; i < all && !seen; i++) {
-        GElf_Sym symbol;
-        GElf_Addr at;
-        const char *name = dwfl_module_getsym_info(m.module, i, &symbol, &at, NULL, NULL, NULL);
-        seen = name && strcmp(name, "names_text") == 0;
-        for (GElf_Addr byte = 0; seen && byte < 530; byte++)
-            same_at(&m, at - 8 + byte);
+    text = text_of(&m);
+    for (GElf_Addr byte = 0; byte < 530; byte++)
+        same_at(&m, text - 8 + byte);
+    table_close(&m);
+}
+
+/* The addresses behind names_label_global: libdwfl searches for the first of them only. */
+static void test_behind_a_label(void **state)
+{
+    GElf_Off offset;
+    GElf_Sym symbol;
+    struct table m;
+    GElf_Addr text;
+
+    (void)state;
+    assert_true(table_open(&m, "/proc/self/exe"));
+    text = text_of(&m);
+    searches = 0;
+    for (GElf_Addr byte = 299; byte > 270; byte--) {
+        const char *name = name_find(&m.names, m.module, text + byte, &offset, &symbol);
+        assert_non_null(name);
+        assert_int_equal(strncmp(name, "names_label_", strlen("names_label_")), 0);
+        assert_int_equal(offset, byte - 270);
     }
-    assert_true(seen);
+    assert_int_equal(searches, 1);
+    for (GElf_Addr byte = 0; byte < 530; byte++) /* answers that are kept are still libdwfl's */
+        same_at(&m, text + 522 - byte);
     table_close(&m);
 }
 
@@ -155,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_upon_each_other),
+        cmocka_unit_test(test_behind_a_label),
         cmocka_unit_test(test_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,19 @@ static void test_ends(void **state)
     }
 }
 
+/* Threads of a killed process may not have added their last to the peak. */
+static void test_peak_of_killed(void **state)
+{
+    struct build b = build_begin();
+    struct image_header *h = build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1));
+
+    (void)state;
+    h->state = IMAGE_OPEN;
+    h->peak_bytes = 4;
+    assert_non_null(strstr(text_of(&b, &(struct shown){.wait_status = SIGKILL}),
+                           "\nIN USE AT END   10 B in 1 block; peak 10 B\n"));
+}
+
 static void test_still_running(void **state)
 {
     struct build b = build_begin();
@@ -346,7 +359,7 @@ int main(void)
         cmocka_unit_test(test_default),
         cmocka_unit_test(test_nothing_in_use),
         cmocka_unit_test(test_memuse),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_ends), cmocka_unit_test(test_peak_of_killed),
         cmocka_unit_test(test_still_running),
         cmocka_unit_test(test_nobody_reported),
         cmocka_unit_test(test_own_malloc),

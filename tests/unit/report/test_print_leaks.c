@@ -249,7 +249,10 @@ static void test_match(void **state)
     must_say(text, "LEAKS (mel)  2 places: 33 B in 3 blocks\n");
     must_say(text, "        21 B              2  -               prog1+0x10 < prog1+0x20\n"); /* and no further */
     must_say(text, "        12 B              1  0x700000010300  prog1+0x10 < prog1+0x30 < prog1+0x120\n");
-    must_say(text, "rtcheck: 3 problems"); /* it is about the text */
+    must_say(text, "rtcheck: 2 problems: 2 leaks"); /* the headline counts what the table has */
+    must_say(text, "rtcheck: in control; 2 problems; leaked 33 B");
+    b = three_stacks();
+    must_say(text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}), " at 1 place\n");
     b = three_stacks();
     text = text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_RECORDS});
     must_say(text, "found 3 blocks, 33 B in total\n");

@@ -32,6 +32,20 @@ static void on_stack(struct parts *p, struct leak_group *g)
     g->frame_pc = PROG + 0x77;
 }
 
+static void in_frame(struct parts *p, struct leak_group *g)
+{
+    on_stack(p, g);
+    g->frame_sp = g->at - 24;
+    g->frame_cfa = g->at + 8;
+}
+
+static void in_red_zone(struct parts *p, struct leak_group *g)
+{
+    in_frame(p, g);
+    g->frame_sp = g->at + 64;
+    g->frame_cfa = g->at + 72;
+}
+
 static void on_main_stack(struct parts *p, struct leak_group *g)
 {
     by_root(p, g, ROOT_STACK, STACK);
@@ -142,6 +156,10 @@ static void test_witnesses(void **state)
 {
     static const struct witness_case cases[] = {
         {on_stack, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77"},
+        {in_frame, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77, 24 bytes above "
+                   "its stack pointer"},
+        {in_red_zone, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77, 64 bytes below "
+                      "its stack pointer"},
         {on_main_stack, "a pointer 1 byte inside it on the stack of thread main"},
         {on_mapped_stack, "a pointer 1 byte inside it on the stack of thread 3 (worker\x1b), in prog1+0x77"},
         {of_thread, "a pointer 1 byte inside it in thread-local storage of thread 3 (worker\x1b)"},
@@ -313,13 +331,18 @@ static void test_notes(void **state)
 static void test_deaf(void **state)
 {
     static const struct {
-        uint32_t unheard, deaf;
+        uint32_t unheard, deaf, waiting;
         const char *says;
     } cases[] = {
-        {1, 1, "note: 1 thread did not answer: all signals are kept out; what"},
-        {3, 3, "note: 3 threads did not answer: all signals are kept out; what"},
-        {3, 1, "note: 3 threads did not answer: all signals are kept out by 1; what"},
-        {2, 9, "note: 2 threads did not answer: all signals are kept out; what"},
+        {1, 1, 0, "note: 1 thread did not answer: all signals are kept out; what"},
+        {3, 3, 0, "note: 3 threads did not answer: all signals are kept out; what"},
+        {3, 1, 0, "note: 3 threads did not answer: all signals are kept out by 1; what"},
+        {2, 9, 0, "note: 2 threads did not answer: all signals are kept out; what"},
+        {3, 1, 2, "note: 1 thread did not answer: all signals are kept out; what"},
+        {3, 1, 2,
+         "note: 2 threads were not stopped in a system call; what is lost there may be in a "
+         "register: "},
+        {1, 0, 9, "note: 1 thread was not stopped in a system call; what"},
     };
 
     (void)state;
@@ -328,6 +351,7 @@ static void test_deaf(void **state)
         struct parts p = an_image(&b, 1);
         build_image_header(&b, p.area)->threads_unheard = cases[i].unheard;
         build_image_header(&b, p.area)->threads_deaf = cases[i].deaf;
+        build_image_header(&b, p.area)->threads_waiting = cases[i].waiting;
         must_say(text_of(&b, (struct print_options){USUAL}), cases[i].says);
     }
 }

@@ -51,6 +51,8 @@ static struct {
     uint64_t memory_words;
     uint64_t reg[16]; /* register n of thread n + 100 */
     uint32_t regs;
+    uint64_t live_reg[4]; /* register n of thread n + 200, which counts as a root */
+    uint32_t live_regs;
     struct leak_group *group;
     uint32_t groups;
 } here;
@@ -126,6 +128,8 @@ static inline void here_run(void)
     reach_root(r, here.root, here.roots, ROOT_AT, ROOT_NUMBER);
     if (here.memory_words)
         reach_root(r, here.memory_too, here.memory_words, (uintptr_t)here.memory_too, ROOT_NUMBER + 1);
+    for (uint32_t i = 0; i < here.live_regs; i++)
+        reach_live_register(r, here.live_reg[i], i, i + 200);
     reach_inside(r);
     for (uint32_t i = 0; i < here.regs; i++)
         reach_register(r, here.reg[i], i, i + 100);

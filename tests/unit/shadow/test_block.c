@@ -46,7 +46,11 @@ static void fields(void **state)
     assert_int_equal(word_mark(b.word), 0xa5);
     assert_int_equal(word_generation(b.word), 0x2a);
     assert_int_equal(word_thread(b.word), 0x2aaaa);
-    assert_int_equal(word_size(b.word), 0x5a5a5a);
+    assert_int_equal(word_size(b.word), 0x25a5a);
+    assert_int_equal(word_align(b.word), 0x16); /* both in 24 bits: 0x5a5a5a */
+    assert_int_equal(align_of_code(align_code(4096)), 4096);
+    assert_int_equal(align_code(48), 0);
+    assert_int_equal(align_of_code(0), 0);
     assert_true(WORD(7, 7, 3, 0xff, 0x3f, 0x3ffff, 0xffffff) == UINT64_MAX); /* nothing is left over */
 }
 

@@ -328,6 +328,29 @@ static void registers(void **state)
     here_end();
 }
 
+static void live_registers(void **state)
+{
+    (void)state;
+    here_begin();
+    uint64_t *held = here_put(MIDDLE, 0, 64), *next = here_put(MIDDLE, 1, 64), *inside = here_put(MIDDLE, 2, 64);
+    held[3] = (uintptr_t)next;
+    here.live_reg[0] = 1;
+    here.live_reg[1] = (uintptr_t)here_byte(inside, 5);
+    here.live_reg[2] = (uintptr_t)held;
+    here.live_regs = 3;
+    here_run();
+    assert_int_equal(REACH(1), REACH_HELD);
+    assert_int_equal(REACH(2), REACH_HELD);
+    assert_int_equal(REACH(3), REACH_INTERIOR);
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct leak_group *g = here_group(i == 1 ? 3 : 1);
+        assert_int_equal(g->witness, WITNESS_REGISTER);
+        assert_int_equal(g->at, i);
+        assert_int_equal(g->thread, 200 + i);
+    }
+    here_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +369,7 @@ int main(void)
         cmocka_unit_test(list_by_its_insides),
         cmocka_unit_test(two_insides),
         cmocka_unit_test(registers),
+        cmocka_unit_test(live_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

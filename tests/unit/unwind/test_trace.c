@@ -55,11 +55,16 @@ static void agree(const struct walk *w)
         MUST(trace->more[trace->count - i].word == w->word[i]);
 }
 
+static void copy(const struct walk *from, void *to)
+{
+    memcpy(to, from, sizeof *from);
+}
+
 /* Both ways; was it kept? */
 static bool update(const struct entry *at, struct walk *w)
 {
     trace = trace_update(&all, at, true);
-    unwind_walk(at, w, true);
+    unwind_walk(at, true, copy, w);
     if (trace)
         agree(w);
     return trace;

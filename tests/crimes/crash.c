@@ -1,0 +1,190 @@
+/*
+ * crash.c - ends by a fault, of which memory that was freed may be the cause or not: crash WAY.
+ *
+ * rtc-build: -O2 -fno-builtin -fno-optimize-sibling-calls
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct node {
+    struct node *next;
+    void (*call)(struct node *);
+    uint32_t short_next, pad;
+    long value[8];
+};
+
+static volatile long sink;
+static void *volatile kept; /* what the compiler may not reason about */
+
+static void *hidden(void *p)
+{
+    kept = p;
+    return kept;
+}
+
+static struct node *freed_node(void)
+{
+    struct node *n = hidden(calloc(1, sizeof *n));
+    free(n);
+    return hidden(n);
+}
+
+/* ---- no freed memory has to do with these --------------------------------------------------------- */
+
+static void by_null(void)
+{
+    sink = ((struct node *)hidden(NULL))->value[3];
+}
+
+static void by_null_call(void)
+{
+    void (*call)(void) = (void (*)(void))(uintptr_t)hidden(NULL);
+    call();
+}
+
+static void by_wild(void)
+{
+    sink = *(long *)hidden((void *)(uintptr_t)(1ull << 40));
+}
+
+static void by_wild_far(void) /* no address at all: the kernel does not name it */
+{
+    sink = *(long *)hidden((void *)(uintptr_t)0x4d3c2b1a00112233);
+}
+
+static void by_read_only(void)
+{
+    static const long constant[4] = {1, 2, 3, 4};
+    *(long *)hidden((void *)(uintptr_t)&constant[2]) = 1;
+}
+
+static void by_mapping(void)
+{
+    char *p = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sink = *(char *)hidden(p + 100);
+}
+
+static int deeper(int n)
+{
+    volatile char frame[4096];
+    frame[0] = (char)n;
+    return n < 0 ? n : deeper(n + 1) + frame[0];
+}
+
+static void by_deep(void)
+{
+    sink = deeper(0);
+}
+
+static void by_abort(void)
+{
+    freed_node();
+    abort();
+}
+
+static void by_raise(void)
+{
+    freed_node();
+    raise(SIGSEGV);
+}
+
+/* Another register has what was read from freed memory; the address has nothing to do with it. */
+static void by_null_beside(void)
+{
+    uintptr_t beside = (uintptr_t)freed_node()->next;
+    __asm__ volatile("mov (%0), %%rax" : : "r"(hidden(NULL)), "c"(beside) : "rax", "memory");
+}
+
+/* ---- it has to do with these ------------------------------------------------------------------------ */
+
+static void of_member(void)
+{
+    sink = freed_node()->next->value[2];
+}
+
+static void of_write(void)
+{
+    freed_node()->next->value[7] = 1;
+}
+
+static void of_container(void) /* lists whose pointers lead into the middle of their elements */
+{
+    struct node *n = (struct node *)hidden((char *)freed_node()->next - offsetof(struct node, value));
+    sink = n->value[1];
+}
+
+static void of_array(void)
+{
+    volatile long i = 3;
+    sink = freed_node()->next->value[i];
+}
+
+static void of_call(void)
+{
+    struct node *n = freed_node();
+    n->call(n);
+    sink = 1;
+}
+
+static void of_call_by_register(void)
+{
+    struct node *n = freed_node();
+    void (*call)(struct node *) = n->call;
+    __asm__ volatile("" : "+r"(call));
+    call(n);
+    sink = 1;
+}
+
+static void of_short(void) /* pointers of 32 bits are addresses that a program may have */
+{
+    sink = *(char *)hidden((void *)(uintptr_t)freed_node()->short_next);
+}
+
+static void of_tagged(void) /* what a program keeps in the upper 16 bits is gone */
+{
+    int64_t tagged = (int64_t)(uintptr_t)freed_node()->next;
+    sink = *(char *)hidden((void *)(tagged * 65536 / 65536));
+}
+
+static void of_strlen(void)
+{
+    sink = (long)strlen(hidden(freed_node()->next));
+}
+
+static void of_memcpy(void)
+{
+    char copy[64];
+    memcpy(copy, hidden(freed_node()->next), sizeof copy);
+    sink = copy[3];
+}
+
+static void of_string(void) /* registers that no operand names */
+{
+    void *from = freed_node()->next, *to = hidden(malloc(64));
+    unsigned long n = 8;
+    __asm__ volatile("rep movsq" : "+S"(from), "+D"(to), "+c"(n) : : "memory");
+}
+
+#define WAY(name) {#name, name}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*crash)(void);
+    } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_read_only), WAY(by_mapping),
+                WAY(by_deep), WAY(by_abort), WAY(by_raise), WAY(by_null_beside), WAY(of_member), WAY(of_write),
+                WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
+                WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (argc < 2)
+            puts(ways[i].name);
+        else if (strcmp(argv[1], ways[i].name) == 0)
+            ways[i].crash();
+    return argc < 2 ? 0 : 97;
+}

@@ -1,0 +1,10 @@
+(defun words (file)
+  (with-open-file (in file)
+    (loop for line = (read-line in nil) while line collect line)))
+(let ((table (make-hash-table :test #'equal)))
+  (dolist (w (words (car (last #+sbcl sb-ext:*posix-argv* #+clisp ext:*args*))))
+    (push w (gethash (length w) table)))
+  (loop for n from 3 to 10
+        do (let ((all (sort (copy-list (gethash n table)) #'string<)))
+             (format t "~a ~a ~a ~a~%" n (length all) (first all) (car (last all))))))
+(format t "~a~%" (loop with f = 1 for i from 1 to 300 do (setf f (* f i)) finally (return f)))

@@ -1,0 +1,13 @@
+(with-temp-buffer
+  (insert-file-contents (car command-line-args-left))
+  (let ((count (make-hash-table :test 'equal)) (lines '()))
+    (goto-char (point-min))
+    (while (re-search-forward "[a-z]+" nil t)
+      (let ((w (match-string 0))) (puthash w (1+ (gethash w count 0)) count)))
+    (maphash (lambda (w n) (when (> n 40) (push (format "%s %d" w n) lines))) count)
+    (princ (mapconcat #'identity (sort lines #'string<) "\n"))
+    (terpri)
+    (goto-char (point-min))
+    (princ (format "%d replaced\n" (how-many "e")))
+    (fill-region (point-min) (+ (point-min) 2000))
+    (princ (buffer-substring (point-min) (+ (point-min) 400)))))

@@ -1,0 +1,11 @@
+/*
+ * library.c - what relative.c loads: it allocates 1001 bytes.
+ */
+#include <stdlib.h>
+
+void *volatile kept_by_library;
+
+void from_library(void)
+{
+    kept_by_library = malloc(1001); /* LINE from_library */
+}

@@ -1,0 +1,152 @@
+/*
+ * fork_fresh.c - forks while threads that have just been started allocate and free, on a busy processor.
+ *
+ *     fork_fresh ROUNDS DEPTH SEED
+ *
+ * Every process starts THREADS threads, forks, and its child does the same, DEPTH deep.  The program makes no
+ * error, so every error in the report is false.
+ *
+ * Two processes spin on the same processor, and the threads are nice to them, so a fork finds threads preempted
+ * wherever a time slice ended, and waits for them in vain.  Some forking threads are nicer still (SCHED_IDLE):
+ * then the others have waited for the fork as long as they may, and enter while it is under way.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS 4u
+#define BLOCKS 16u
+#define SPINNERS 2u
+#define AFTER_FORK 10u
+#define LATE_EVERY 16u
+
+static _Atomic unsigned started;
+static _Atomic int stop, nicely;
+
+static void must(int good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "fork_fresh: %s\n", what);
+    _exit(9);
+}
+
+static void churn(uintptr_t seed)
+{
+    unsigned char *block[BLOCKS];
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t bytes = 1 + (seed + i * 37) % 300;
+        block[i] = i % 4 ? malloc(bytes) : calloc(1, bytes);
+        must(block[i] != NULL, "out of memory");
+        memset(block[i], (int)i, bytes);
+    }
+    for (unsigned i = 0; i < BLOCKS; i += 2)
+        must((block[i] = realloc(block[i], 1 + (seed + i * 53) % 350)) != NULL, "out of memory");
+    for (unsigned i = 0; i < BLOCKS; i++)
+        free(block[i]);
+}
+
+static void *allocate(void *arg)
+{
+    uintptr_t seed = (uintptr_t)arg;
+    if (nicely)
+        must(setpriority(PRIO_PROCESS, (id_t)gettid(), 10) == 0, "setpriority");
+    atomic_fetch_add(&started, 1);
+    for (unsigned more = 0; more < AFTER_FORK; more += stop != 0)
+        churn(seed++);
+    return NULL;
+}
+
+static void let_others_go_first(int yes)
+{
+    struct sched_param none = {0};
+    must(sched_setscheduler(0, yes ? SCHED_IDLE : SCHED_OTHER, &none) == 0, "sched_setscheduler");
+}
+
+static pid_t fork_late(int late)
+{
+    if (late)
+        let_others_go_first(1);
+    pid_t pid = fork();
+    if (late)
+        let_others_go_first(0);
+    must(pid >= 0, "fork");
+    return pid;
+}
+
+static void descend(unsigned depth, uintptr_t seed)
+{
+    pthread_t id[THREADS];
+    pid_t pid = -1;
+    int status;
+    started = 0;
+    stop = 0;
+    nicely = seed >> 1 & 1;
+    churn(seed);
+    for (unsigned i = 0; i < THREADS; i++)
+        must(pthread_create(&id[i], NULL, allocate, (void *)(seed + i)) == 0, "pthread_create");
+    while (nicely && started < 1 + seed % THREADS)
+        sched_yield();
+    if (depth)
+        pid = fork_late(seed % LATE_EVERY == 0);
+    if (pid == 0) {
+        descend(depth - 1, (seed * 2862933555777941757u + 3037000493u) >> 7);
+        exit(0);
+    }
+    stop = 1;
+    must(pid < 0 || (waitpid(pid, &status, 0) == pid && status == 0), "a child failed");
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(id[i], NULL);
+}
+
+static void stay_on_one_processor(void)
+{
+    cpu_set_t may, one;
+    must(sched_getaffinity(0, sizeof may, &may) == 0, "sched_getaffinity");
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &may))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    must(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
+}
+
+static pid_t spin(void)
+{
+    pid_t pid = vfork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    unsigned long rounds = strtoul(argv[1], NULL, 10), seed = strtoul(argv[3], NULL, 10);
+    unsigned depth = (unsigned)strtoul(argv[2], NULL, 10);
+    pid_t spinner[SPINNERS];
+    stay_on_one_processor();
+    for (unsigned i = 0; i < SPINNERS; i++)
+        spinner[i] = spin();
+    for (unsigned long i = 0; i < rounds; i++)
+        descend(depth, (seed + i) * 11400714819323198485u >> 9);
+    for (unsigned i = 0; i < SPINNERS; i++)
+        kill(spinner[i], SIGKILL);
+    while (wait(NULL) > 0)
+        ;
+    printf("forks %lu\n", rounds * depth);
+    return 0;
+}

@@ -1,0 +1,284 @@
+/*
+ * test_fork.c - which snapshots a forked child trusts.
+ *
+ * Another thread enters a critical section at each instruction of fork_prepare and fork_parent, as one does
+ * that has waited for the fork as long as it may, and stays inside until the fork is over.  The child's view
+ * is the records at the end of fork_prepare: where one of them changes afterwards, and where that thread is
+ * inside at this moment, the lease has to be torn.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run_here.h"
+#include "../step.h"
+
+#include <cmocka.h>
+
+#define CLASS 4u
+#define STRIDE 13u /* each so many instructions; the first one changes with their number */
+
+enum order { REST, ENTER, LEAVE, ENDED };
+
+static struct {
+    _Atomic enum order order; /* the other thread's; REST when it is done */
+    bool inside;
+    uint32_t go; /* its section's */
+    struct found block;
+    uint32_t size; /* the next one that it writes */
+    uint64_t step, at;
+} play;
+
+static struct found make_block(void)
+{
+    void *p = slab_take_hot(self, CLASS);
+    MUST(p);
+    struct found f = pool_find(p);
+    block_publish(pool_record(&f, go_page->epoch),
+                  &(struct block_birth){.mark = MARK_FIRST, .size = 5});
+    return f;
+}
+
+/* ---- the other thread ------------------------------------------------------------------------- */
+
+static void write_record(void)
+{
+    uint64_t was;
+    struct block_birth birth = {.mark = MARK_FIRST, .size = 1 + ++play.size % 60};
+    MUST(block_resize(pool_record(&play.block, play.go), &birth, &was));
+}
+
+/* As section_begin_slow does, but without a wait. */
+static void enter(void)
+{
+    atomic_store(&self->crit, (uintptr_t)&play);
+    atomic_thread_fence(memory_order_seq_cst);
+    play.go = atomic_load(&go_page->epoch);
+    play.inside = play.go != 0 || fork_enter_anyway();
+    if (!play.inside) {
+        atomic_store(&self->crit, 0);
+        return;
+    }
+    play.go = play.go ? play.go : fork_epoch();
+    write_record();
+}
+
+static void leave(void)
+{
+    if (play.inside)
+        write_record();
+    play.inside = false;
+    atomic_store(&self->crit, 0);
+}
+
+static void *other_thread(void *unused)
+{
+    MUST(threads_register() == self && self);
+    for (enum order now = REST; now != ENDED; now = atomic_load(&play.order)) {
+        if (now == ENTER)
+            enter();
+        else if (now == LEAVE)
+            leave();
+        if (now != REST)
+            atomic_store(&play.order, REST);
+        sched_yield();
+    }
+    return unused;
+}
+
+static void other_does(enum order order)
+{
+    atomic_store(&play.order, order);
+    while (order != ENDED && atomic_load(&play.order) != REST)
+        sched_yield();
+}
+
+static pthread_t begin(void)
+{
+    pthread_t id;
+    run_here();
+    play.block = make_block();
+    MUST(pthread_create(&id, NULL, other_thread, NULL) == 0);
+    while (threads_alive() < 2)
+        sched_yield();
+    return id;
+}
+
+/* ---- at each instruction ---------------------------------------------------------------------- */
+
+static void at_a_step(int signal)
+{
+    (void)signal;
+    if (play.step++ == play.at)
+        other_does(ENTER);
+}
+
+static struct lease *lease_of_the_fork(void)
+{
+    for (uint32_t i = 0; i < run_header()->lease_count; i++)
+        if (atomic_load(&run_leases()[i].state) == LEASE_FORKING)
+            return &run_leases()[i];
+    return NULL;
+}
+
+/* One fork, without the system call; returns the number of its instructions. */
+static uint64_t fork_with_entry_at(uint64_t at)
+{
+    play.step = 0;
+    play.at = at;
+    steps_begin();
+    fork_prepare();
+    steps_end();
+    struct lease *l = lease_of_the_fork();
+    MUST(l);
+    bool inside = play.inside;
+    const struct block_record *seen = pool_look(&play.block, 0);
+    uint64_t word = atomic_load(&((struct block_record *)(uintptr_t)seen)->word), now, stacks;
+    steps_begin();
+    fork_parent();
+    steps_end();
+    other_does(LEAVE);
+    MUST(block_read(seen, &now, &stacks));
+    if (inside || now != word)
+        MUST(atomic_load(&l->torn) == TORN_YES);
+    fork_pid(-1);
+    return play.step;
+}
+
+static void at_each_step(void)
+{
+    pthread_t id = begin();
+    os_enter_sandbox(); /* there no signal is blocked, SIGTRAP included */
+    fence_entries = true;
+    signal(SIGTRAP, at_a_step);
+    uint64_t steps = fork_with_entry_at(UINT64_MAX);
+    MUST(steps > 500);
+    for (uint64_t at = steps % STRIDE; at < steps; at += STRIDE)
+        fork_with_entry_at(at);
+    other_does(ENDED);
+    pthread_join(id, NULL);
+}
+IN_CHILD(at_each_step)
+
+/* ---- descendants ------------------------------------------------------------------------------ */
+
+static enum block_state state_here(struct found f)
+{
+    uint64_t word, stacks;
+    MUST(block_read(pool_record(&f, go_page->epoch), &word, &stacks));
+    return word_state(word);
+}
+
+static bool is_unsure_here(void)
+{
+    return atomic_load(&image()->flags) & IMAGE_INHERITED_UNSURE;
+}
+
+/* A child's child gets by a quiet fork what the child got by another one. */
+static void grandchild_has(enum block_state wanted)
+{
+    pid_t child, grandchild;
+    if (fork_here(&child)) {
+        struct found own = make_block();
+        if (fork_here(&grandchild)) {
+            MUST(state_here(play.block) == wanted && state_here(own) == BLOCK_LIVE);
+            MUST(is_unsure_here() == (wanted == BLOCK_INHERITED));
+            _exit(0);
+        }
+        child_succeeds(grandchild);
+        _exit(0);
+    }
+    child_succeeds(child);
+}
+
+static void of_a_quiet_parent(void)
+{
+    begin();
+    grandchild_has(BLOCK_LIVE);
+}
+IN_CHILD(of_a_quiet_parent)
+
+static void of_a_parent_with_a_writer(void)
+{
+    begin();
+    other_does(ENTER);
+    grandchild_has(BLOCK_INHERITED);
+}
+IN_CHILD(of_a_parent_with_a_writer)
+
+static void wait_for(int end)
+{
+    char byte;
+    MUST(read(end, &byte, 1) == 1);
+}
+
+/* The writer comes when child and grandchild are images, and have not looked yet. */
+static void of_a_parent_torn_late(void)
+{
+    int begun[2], torn[2];
+    pid_t child, grandchild;
+    begin();
+    MUST(pipe(begun) == 0 && pipe(torn) == 0);
+    fork_prepare();
+    child = fork();
+    close(child ? begun[1] : begun[0]); /* who waits for one that failed reads the end */
+    close(child ? torn[0] : torn[1]);
+    if (child == 0) {
+        fork_child();
+        fork_begin_child();
+        bool last = fork_here(&grandchild);
+        MUST(!is_unsure_here() && write(begun[1], "b", 1) == 1);
+        wait_for(torn[0]);
+        MUST(state_here(play.block) == BLOCK_INHERITED && is_unsure_here());
+        if (!last)
+            child_succeeds(grandchild);
+        _exit(0);
+    }
+    wait_for(begun[0]);
+    wait_for(begun[0]);
+    other_does(ENTER);
+    MUST(play.inside && write(torn[1], "tt", 2) == 2);
+    fork_parent();
+    fork_pid(child);
+    child_succeeds(child);
+}
+IN_CHILD(of_a_parent_torn_late)
+
+/* A fork that we do not see, amid one that we do: its child has no lease. */
+static void amid_another_fork(void)
+{
+    pid_t child;
+    begin();
+    fork_prepare();
+    if (fork_unseen(&child)) {
+        MUST(state_here(play.block) == BLOCK_INHERITED && is_unsure_here());
+        _exit(0);
+    }
+    child_succeeds(child);
+    MUST(atomic_load(&lease_of_the_fork()->child) == 0);
+    fork_parent();
+}
+IN_CHILD(amid_another_fork)
+
+/*
+ * ThreadSanitizer holds signals back, and ends children of a process that has threads; clang's AddressSanitizer
+ * does not survive a handler at every 13th instruction of a fork.
+ */
+int main(void)
+{
+#if defined __SANITIZE_THREAD__ || defined RTC_SANITIZED
+    return 0;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_at_each_step),
+        cmocka_unit_test(test_of_a_quiet_parent),
+        cmocka_unit_test(test_of_a_parent_with_a_writer),
+        cmocka_unit_test(test_of_a_parent_torn_late),
+        cmocka_unit_test(test_amid_another_fork),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
