@@ -9,11 +9,12 @@ either case, so there is nothing to choose.  --full: all of them, instead of two
 """
 # rtc-test: limits_valgrind ci 120
 # rtc-test: limits_valgrind_full full 300 --full
+import glob
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import NOT_IN_CONTROL, Run, main, must, run_plain, same_as_plain
+from harness import NOT_IN_CONTROL, Run, main, must, read_text, run_plain, same_as_plain
 
 LOADS = (('pair', '1000', '64'), ('replace', '2000', '500'), ('large', '50', '8'),
          ('threads', '8000', '800'), ('handover', '4000', '0'), ('forks', '3', '2'))
@@ -21,8 +22,8 @@ LEAVE_MALLOC = ('none', 'callgrind', 'cachegrind', 'lackey')
 BRING_MALLOC = ('memcheck', 'massif', 'helgrind', 'drd', 'dhat')
 
 
-def under(tool):
-    words = ['valgrind', '-q', '--log-file=/dev/null', '--tool=' + tool]
+def under(tool, log='/dev/null'):
+    words = ['valgrind', '-q', '--log-file=' + log, '--tool=' + tool]
     if tool in ('callgrind', 'cachegrind', 'massif', 'dhat'):
         words.append('--%s-out-file=/dev/null' % tool)
     return words
@@ -30,7 +31,10 @@ def under(tool):
 
 def run(stage, tool, how, load, **more):
     argv = [stage.program('bench/load')] + list(load)
-    return Run(stage, under(tool) + argv, how=how, **more).wait()
+    log = stage.room() + '/valgrind.%p'
+    got = Run(stage, under(tool, log) + argv, how=how, **more).wait()
+    got.valgrind_log = '\n'.join(read_text(f)[-3000:] for f in sorted(glob.glob(log[:-2] + '*')))
+    return got
 
 
 def program(report):
@@ -44,6 +48,8 @@ def workloads(stage):
         argv = [stage.program('bench/load')] + list(load)
         plain, native = run_plain(stage, argv), Run(stage, argv, how='hand').wait().report
         got = run(stage, 'none', 'hand', load, keep=True)
+        must(got.status == plain.status, load, 'status', got.status, 'log:', got.log,
+             'valgrind:', got.valgrind_log)
         same_as_plain(got, plain)
         for key in ('allocs', 'frees', 'blocks', 'bytes'):
             sums = [sum(i[key] for i in program(r)) for r in (got.report, native)]
