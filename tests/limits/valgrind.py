@@ -29,17 +29,17 @@ def under(tool, log='/dev/null'):
     return words
 
 
-def run(stage, tool, how, load, **more):
-    argv = [stage.program('bench/load')] + list(load)
+def run(stage, tool, how, words, name='bench/load', **more):
+    argv = [stage.program(name)] + list(words)
     log = stage.room() + '/valgrind.%p'
     got = Run(stage, under(tool, log) + argv, how=how, **more).wait()
     got.valgrind_log = '\n'.join(read_text(f)[-3000:] for f in sorted(glob.glob(log[:-2] + '*')))
     return got
 
 
-def program(report):
+def program(report, name='load'):
     """The processes that ran the workload, not valgrind's starter."""
-    return [i for i in report.images if i['exe'].endswith('/load')]
+    return [i for i in report.images if i['exe'].endswith('/' + name)]
 
 
 def workloads(stage):
@@ -56,6 +56,19 @@ def workloads(stage):
             must(sums[0] == sums[1], load, key, sums[0], 'under valgrind,', sums[1], 'without')
         must(got.report.in_control and got.report.bad_frees() == 0, load, 'log:', got.log)
         must(len(program(got.report)) == len(program(native)), load, 'processes are missing')
+
+
+def signals(stage):
+    """A signal whose default is the end, or the one that stops threads, finds the main thread where its stack has
+    never been deeper: valgrind delivers it, the program ends as it would, and its leaks are known."""
+    for how in ('11', '6', '15', 'exit'):
+        argv = [stage.program('limits/deep'), how]
+        plain = run_plain(stage, argv)
+        for tool in stage.sample(LEAVE_MALLOC[:1], LEAVE_MALLOC):
+            got = run(stage, tool, 'launcher', argv[1:], 'limits/deep')
+            must(got.status == plain.status, tool, how, 'status', got.status, 'valgrind:', got.valgrind_log)
+            leaks = [i['leak_check'] for i in program(got.report, 'deep')]
+            must(leaks == ['found'], tool, how, 'leak check', leaks, got.log)
 
 
 def launched(stage):
@@ -87,4 +100,4 @@ def replaced(stage):
         must('not in control' in got.log, tool, 'by hand:', got.log)
 
 
-main([(f.__name__, f) for f in (workloads, launched, without_features, replaced)])
+main([(f.__name__, f) for f in (workloads, signals, launched, without_features, replaced)])
