@@ -81,21 +81,14 @@ struct error_rows finding_rows(const struct finding *f)
     return (struct error_rows){{{made_label(f->leak.first), f->site, NULL}}, f->site != NO_SITE};
 }
 
+#define ROW_PROBLEM(...) {__VA_ARGS__},
+#define ROW_WARNING(...) {__VA_ARGS__},
+#define ROW_NOTE(...)
+
 static const struct check checks[] = {
-    {"baf", "bad free", "Memory was freed, or its size asked for, that no allocation gave."},
-    {"duf", "duplicate free", "A block was freed, or its size asked for, after it had been freed."},
-    {"maf", "misaligned free", "An address inside of a block was freed, or its size asked for, not the start."},
-    {"mis", "mismatched free", "A block was freed by a function that does not belong to the one that allocated it, or with another size."},
-    {"wua", "bad write", "Something was written behind or before a block, or into one that had been freed."},
-    {"oom", "allocation failed", "More memory was asked for than there is."},
-    {"bum", "bad unmap", "Memory was unmapped that is not mapped, or taken away from others who use it."},
-    {"rze", "realloc with size 0", "realloc was given a size of 0: what it does differs between libraries, and C23 forbids it."},
-    {"bal", "bad alignment", "An alignment was asked for that is no power of two."},
-    {"mel", "memory leak", "At the end of the program nothing pointed to this memory."},
-    {"aib", "possible leak: address in block", "At the end of the program only pointers to its inside led to this memory."},
-    {"air", "possible leak: address in register", "At the end of the program only a register led to this memory."},
-    {"biu-map", "still mapped", "What a call of the program mapped was never unmapped."},
-    {"biu", "block in use", "At the end of the program this memory was in use."},
+#define ERROR(id, value, class, code, title, titles, entry, help) ROW_##class(code, title, help)
+#define LEAK(id, code, title, help) ROW_WARNING(code, title, help)
+#include "rtcheck/findings.def"
 };
 
 const struct check *check_at(uint32_t i)

@@ -14,17 +14,17 @@
 
 bool error_is_told(const struct error *e)
 {
-    return e->kind != ERROR_FOREIGN;
+    return error_class(e->kind) != FINDING_NOTE;
 }
 
 bool error_is_warning(uint32_t kind)
 {
-    return kind == ERROR_OOM || kind == ERROR_BUM || kind == ERROR_RZE || kind == ERROR_BAL;
+    return error_class(kind) == FINDING_WARNING;
 }
 
 bool error_is_problem(const struct error *e)
 {
-    return error_is_told(e) && !error_is_warning(e->kind);
+    return error_class(e->kind) == FINDING_PROBLEM;
 }
 
 /* ---- one of them ----------------------------------------------------------------------------- */

@@ -94,15 +94,12 @@ static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t ma
 static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before, FILE *out)
 {
     static const char *const names[ERROR_KIND_COUNT][2] = {
-        [ERROR_BAF] = {"bad free", "bad frees"},
-        [ERROR_DUF] = {"duplicate free", "duplicate frees"},
-        [ERROR_MAF] = {"misaligned free", "misaligned frees"},
-        [ERROR_MIS] = {"mismatched free", "mismatched frees"},
-        [ERROR_WUA] = {"bad write", "bad writes"},
+#define ERROR(id, value, class, code, title, titles, ...) [ERROR_##id] = {title, titles},
+#include "rtcheck/findings.def"
     };
 
     for (int i = 0; i < ERROR_KIND_COUNT; i++) {
-        if (kinds[i] == 0 || !names[i][0])
+        if (kinds[i] == 0 || error_class((uint32_t)i) != FINDING_PROBLEM)
             continue;
         fprintf(out, "%s%s", before, count_text(kinds[i], names[i][0], names[i][1]).text);
         before = ", ";

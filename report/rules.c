@@ -13,7 +13,7 @@
 #include "report_priv.h"
 #include "rules.h"
 
-#define CODE_BITS 13u
+#define CODE_BITS (CODE_BIT_OTHER + 1u)
 
 struct rule_list {
     uint32_t *at;
@@ -36,8 +36,9 @@ static const struct {
     const char *name;
     uint32_t code;
 } codes[] = {
-    {"baf", CODE_BAF}, {"duf", CODE_DUF},   {"maf", CODE_MAF},   {"mis", CODE_MIS},   {"wua", CODE_WUA},
-    {"oom", CODE_OOM}, {"bum", CODE_BUM}, {"rze", CODE_RZE}, {"bal", CODE_BAL}, {"biu-map", CODE_BIU_MAP}, {"mel", CODE_MEL},   {"aib", CODE_AIB},   {"air", CODE_AIR},   {"biu", CODE_BIU},
+#define ERROR(id, value, class, code, ...) {code, CODE_##id},
+#define LEAK(id, code, ...) {code, CODE_##id},
+#include "rtcheck/findings.def"
     {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER}, {"wro", CODE_OTHER}, {"mar", CODE_OTHER},
     {"maw", CODE_OTHER}, {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},
 };

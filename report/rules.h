@@ -15,22 +15,18 @@
 #include "report.h"
 
 /* What a rule is about; bits of a set. */
+enum rule_code_bit {
+#define ERROR(id, ...) CODE_BIT_##id,
+#define LEAK(id, ...) CODE_BIT_##id,
+#include "rtcheck/findings.def"
+    CODE_BIT_OTHER
+};
+
 enum rule_code {
-    CODE_BAF = 1 << 0,
-    CODE_DUF = 1 << 1,
-    CODE_MAF = 1 << 2,
-    CODE_MIS = 1 << 3,
-    CODE_WUA = 1 << 4,
-    CODE_OOM = 1 << 5,
-    CODE_MEL = 1 << 6,
-    CODE_AIB = 1 << 7,
-    CODE_AIR = 1 << 8,
-    CODE_BIU = 1 << 9,
-    CODE_BUM = 1 << 10,
-    CODE_BIU_MAP = 1 << 11,
-    CODE_RZE = 1 << 12,
-    CODE_BAL = 1 << 13,
-    CODE_OTHER = 1 << 14, /* what other checkers find, and this one does not */
+#define ERROR(id, ...) CODE_##id = 1 << CODE_BIT_##id,
+#define LEAK(id, ...) CODE_##id = 1 << CODE_BIT_##id,
+#include "rtcheck/findings.def"
+    CODE_OTHER = 1 << CODE_BIT_OTHER, /* what other checkers find, and this one does not */
 };
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)

@@ -124,27 +124,24 @@ static void stack_put(struct entry *e, struct report *r, uint32_t place, const s
         frame_put(e, r, &r->frames[site->frames[i]]);
 }
 
-static const char *kind_of_error(const struct error *error)
+/* TOOL:KIND.  Kinds of later versions of valgrind than 3.19 are written only for what only these find. */
+static const char *entry_kind(const struct error *error)
 {
-    return error->kind == ERROR_WUA || error->kind == ERROR_OOM || error->kind == ERROR_BUM ? "rtcheck" : "Memcheck";
-}
-
-/* Kinds of later versions of valgrind than 3.19 are written only for what only these find. */
-static const char *memcheck_kind(const struct error *error)
-{
-    return error->kind == ERROR_RZE ? "ReallocZero" : error->kind == ERROR_BAL ? "BadAlign" : "Free";
+    static const char *const kinds[ERROR_KIND_COUNT] = {
+#define ERROR(id, value, class, code, title, titles, entry, help) [ERROR_##id] = entry,
+#include "rtcheck/findings.def"
+    };
+    return kinds[error->kind];
 }
 
 bool error_rule_put(struct report *r, const struct error *error, FILE *out)
 {
     uint32_t place = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
-    bool is_ours = strcmp(kind_of_error(error), "rtcheck") == 0;
     struct entry e = {.out = out};
 
     if (place == NO_SITE || r->sites[place].count == 0)
         return false;
-    fprintf(out, "{\n   %s\n   %s:%s\n", error->id, kind_of_error(error),
-            is_ours ? error_code(error->kind) : memcheck_kind(error));
+    fprintf(out, "{\n   %s\n   %s\n", error->id, entry_kind(error));
     stack_put(&e, r, place, error);
     fputs("}\n", out);
     return true;

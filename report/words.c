@@ -34,11 +34,9 @@ const char *how_name(uint32_t how)
 const char *error_code(uint32_t kind)
 {
     static const char *const codes[] = {
-        [ERROR_BAF] = "baf", [ERROR_DUF] = "duf", [ERROR_MAF] = "maf",         [ERROR_MIS] = "mis",
-        [ERROR_WUA] = "wua", [ERROR_OOM] = "oom", [ERROR_FOREIGN] = "foreign", [ERROR_BUM] = "bum",
-        [ERROR_RZE] = "rze", [ERROR_BAL] = "bal",
+#define ERROR(id, value, class, code, ...) [ERROR_##id] = code,
+#include "rtcheck/findings.def"
     };
-    static_assert(countof(codes) == ERROR_KIND_COUNT, "each has its code");
     return kind < countof(codes) && codes[kind] ? codes[kind] : "unknown";
 }
 

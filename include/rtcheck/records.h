@@ -159,18 +159,23 @@ struct module_record {
 
 enum error_kind {
     ERROR_NONE = 0, /* being written */
-    ERROR_BAF = 1,  /* free, or query, of what no allocation gave */
-    ERROR_DUF = 2,  /* free, or query, of a block that is free */
-    ERROR_MAF = 3,  /* free, or query, of an address inside a block */
-    ERROR_MIS = 4,  /* freed by another family than made it, or with another size */
-    ERROR_WUA = 5,  /* written where nothing is allocated; found afterwards */
-    ERROR_OOM = 6,  /* more asked for than there is: a warning */
-    ERROR_FOREIGN = 7, /* freed through us, and libc's: a note */
-    ERROR_BUM = 8,  /* unmapped what is not mapped, or is in use by others: a warning; minor version 5 */
-    ERROR_RZE = 9,  /* realloc of a block with size 0: a warning; minor version 7, as what follows */
-    ERROR_BAL = 10, /* an alignment that is no power of two: a warning */
+#define ERROR(id, value, ...) ERROR_##id = (value),
+#include "rtcheck/findings.def"
     ERROR_KIND_COUNT
 };
+
+enum finding_class { FINDING_PROBLEM, FINDING_WARNING, FINDING_NOTE };
+
+static inline enum finding_class error_class(uint32_t kind)
+{
+    switch (kind) {
+#define ERROR(id, value, class, ...) \
+    case ERROR_##id:                 \
+        return FINDING_##class;
+#include "rtcheck/findings.def"
+    }
+    return FINDING_NOTE;
+}
 
 /* Which function of the allocator found it: entries.def. */
 enum error_entry {

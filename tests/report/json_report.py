@@ -4,10 +4,11 @@
 import json
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from made_runs import WHY_NO_SHARE, check, main, make, must, report_of, rtcheck
+from made_runs import SOURCE, WHY_NO_SHARE, check, main, make, must, report_of, rtcheck
 
 
 @check
@@ -53,6 +54,16 @@ def json_report():
     must(report["cost"]["counters"]["task_clock_ns"] ==
          {"value": 12345678, "source": "clock_gettime", "processes": 1}, report["cost"])
     must(report["run"]["complete"] and report["run"]["start"] == "2023-11-14T22:13:20.000000000Z")
+
+
+@check
+def schema_names_all_findings():
+    table = (SOURCE / "include/rtcheck/findings.def").read_text()
+    schema = json.loads((SOURCE / "report/report.schema.json").read_text())["$defs"]
+    for row, where in ("ERROR", "error"), ("LEAK", "leak"):
+        codes = re.findall(r'^%s\([^"]*"([^"]+)"' % row, table, re.MULTILINE)
+        listed = schema[where]["properties"]["rtc"]["enum"]
+        must(codes and sorted(codes) == sorted(listed), where, codes, listed)
 
 
 @check

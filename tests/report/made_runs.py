@@ -7,6 +7,7 @@ import subprocess
 
 import validate_json
 
+SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 RTCHECK = str(BUILD / "bin/rtcheck")
 MAKE_RUN = str(BUILD / "tests/report/make_run")
