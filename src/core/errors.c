@@ -167,26 +167,21 @@ static bool is_unknown(enum error_kind kind)
            (MUTANT(NO_BAF) && kind == ERROR_BAF) || (MUTANT(NO_OOM) && kind == ERROR_OOM);
 }
 
-static bool is_warning(const struct error_record *e)
-{
-    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
-    return kind == ERROR_OOM || kind == ERROR_FOREIGN || kind == ERROR_BUM || kind == ERROR_RZE ||
-           kind == ERROR_BAL;
-}
-
 static void record(const struct error_call *call, struct error_record *e)
 {
-    if (is_unknown(atomic_load_explicit(&e->kind, memory_order_relaxed)))
+    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* add resets it */
+    bool is_problem = error_class(kind) == FINDING_PROBLEM;
+    if (is_unknown(kind))
         return;
     e->time_ns = os_wall_clock_ns();
-    if (call->t && !call->t->limbo && !is_warning(e))
+    if (call->t && !call->t->limbo && is_problem)
         os_thread_name(call->t->record->name);
     if (!add(e))
         return;
     if (run_header())
         atomic_fetch_add_explicit(&run_header()->error_places, 1, memory_order_relaxed);
     run_ring();
-    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && !is_warning(e))
+    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && is_problem)
         call->t->after |= AFTER_ERROR;
 }
 

@@ -1,8 +1,9 @@
 /*
- * acts.c - so many duplicate frees, each with a stack of its own: ACTS N [TWICE].
+ * acts.c - N duplicate frees, each with a stack of its own: ACTS N [TWICE].  ACTS 0 has one warning instead.
  *
  * rtc-build: -fno-builtin -fno-optimize-sibling-calls
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ static __attribute__((noinline)) void descend(unsigned number, unsigned bit)
 int main(int argc, char **argv)
 {
     unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+    if (n == 0 && malloc(SIZE_MAX / 4 + (size_t)argc))
+        return STATUS_DAMAGED;
     kept = malloc(1000);
     memset(kept, 'k', 1000);
     for (unsigned i = 0; i < n; i++)

@@ -71,6 +71,8 @@ def acts():
             check("  records", errors_of(folder), (2, 4, 0))
     pid, folder = start("on_error=debugger", "2", "twice", traced=True)
     check("on_error=debugger, traced", follow(pid, traced=True), ["SIGTRAP"] * 3 + [STATUS])  # one is exec's
+    pid, _ = start("on_error=abort", "0")
+    check("on_error=abort, a warning", follow(pid), [STATUS])
     pid, folder = start("on_error=abort", "1")
     follow(pid)
     check("records of one that was aborted", errors_of(folder), (1, 1, 0))
