@@ -286,7 +286,7 @@ bool lock_try(struct lock *l); /* false: somebody has it */
 bool lock_take_within(struct lock *l, uint32_t ns);
 void lock_drop(struct lock *l);
 void lock_wake(struct lock *l); /* who waits for it, in the kernel */
-/* In a forked child, where the holder does not exist. */
+/* In a forked child: the holder does not exist there, or is this thread, which does not hold it any more. */
 void lock_reset(struct lock *l);
 /* Drops what this thread holds, and wakes whom it was to: its section was left by siglongjmp, somewhere. */
 void locks_abandon(void);

@@ -174,4 +174,5 @@ void lock_drop(struct lock *l)
 void lock_reset(struct lock *l)
 {
     atomic_store_explicit(&l->word, 0, memory_order_relaxed);
+    forget(l);
 }

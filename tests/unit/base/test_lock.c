@@ -81,6 +81,7 @@ static void abandoned(void **state)
     lock_take(&low);
     lock_reset(&low);
     assert_int_equal(low.word, 0);
+    assert_int_equal(me.locks, 0);
     self = NULL;
 }
 
