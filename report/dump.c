@@ -62,6 +62,8 @@ static void dump_run(const struct view *v, FILE *out)
     fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
             ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
             ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
+    if (run->heap_error)
+        fprintf(out, "run heap_error=%u\n", run->heap_error);
     if (run->pool_dir_error)
         fprintf(out, "run pool_dir_error=%u\n", run->pool_dir_error);
     fputs("run host=", out);

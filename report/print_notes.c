@@ -1,6 +1,7 @@
 /*
  * print_notes.c - one line for each thing that limits what the numbers of a report mean.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -322,6 +323,12 @@ static void note_file(const struct report *r, struct notes *notes)
     if (run->pool_dir_error != 0)
         note_add(notes, false, "no run file could be made in pool_dir (%s): it is in another folder",
                  strerror((int)run->pool_dir_error));
+    if (run->heap_error == EINVAL)
+        note_add(notes, false, "heap_size is less than the minimum, %s: the heap is in private memory",
+                 size_text(RTC_HEAP_BYTES_MIN).text);
+    else if (run->heap_error != 0)
+        note_add(notes, false, "a heap of heap_size could not be put into the run file (%s): it is in private memory",
+                 strerror((int)run->heap_error));
     if (gone.processes > 0)
         note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
                  count_text(gone.processes, "process is", "processes are").text,

@@ -128,7 +128,7 @@ static int prepare(struct run *r)
              r->program.path, r->program.reason);
         return say(r, STATUS_NOT_IN_CONTROL);
     }
-    if (runtime_path(r->runtime, sizeof r->runtime, r->err))
+    if (runtime_path(r->runtime, sizeof r->runtime, r->err) || run_file_check_heap(&r->options, r->err))
         return say(r, STATUS_SETUP);
     if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
         return say(r, STATUS_SETUP);

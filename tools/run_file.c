@@ -105,11 +105,8 @@ static int write_front(int fd, const struct run_shape *shape)
     return bad ? bad : write_tables(fd, &header);
 }
 
-/* Gives the file the largest shape that limit and file system allow.  Header and tables included. */
-static int size_and_head(int fd, struct run_shape *shape)
+static int size_within(int fd, struct run_shape *shape, uint64_t limit)
 {
-    struct rlimit was;
-    uint64_t limit = raise_file_limit(&was);
     int bad = -EFBIG;
     do {
         uint64_t bytes = run_file_bytes(shape);
@@ -118,6 +115,24 @@ static int size_and_head(int fd, struct run_shape *shape)
         bad = ftruncate(fd, 0) == 0 && ftruncate(fd, (off_t)bytes) == 0 ? write_front(fd, shape)
                                                                         : -errno;
     } while (bad && step_down(shape));
+    return bad;
+}
+
+/*
+ * Gives the file the largest shape that limit and file system allow.  Header and tables included.  Records are
+ * worth more than a heap in the file.
+ */
+static int size_and_head(int fd, struct run_shape *shape)
+{
+    struct run_shape without_heap = *shape;
+    without_heap.heap_bytes = 0;
+    struct rlimit was;
+    uint64_t limit = raise_file_limit(&was);
+    int bad = size_within(fd, shape, limit);
+    if (bad == -EFBIG && shape->heap_bytes > 0) {
+        *shape = without_heap;
+        bad = size_within(fd, shape, limit);
+    }
     setrlimit(RLIMIT_FSIZE, &was);
     return bad;
 }
@@ -212,17 +227,35 @@ static int make_in_some_dir(struct run_file *f, const struct options *o, struct 
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static uint64_t file_heap_bytes(const struct options *o)
+{
+    return strcmp(option_text(o, "heap"), "file") == 0 ? option_size(o, "heap-size") : 0;
+}
+
+int run_file_check_heap(const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    uint64_t bytes = option_size(o, "heap-size");
+    if (strcmp(option_text(o, "heap"), "file") != 0)
+        return 0;
+    if (bytes < RTC_HEAP_BYTES_MIN)
+        return fail(err, -EINVAL, "option heap-size: %llu bytes is less than the minimum, %llum",
+                    (unsigned long long)bytes, RTC_HEAP_BYTES_MIN >> 20);
+    if (bytes > RTC_HEAP_BYTES_MAX)
+        return fail(err, -EINVAL, "option heap-size: %llu bytes is more than the maximum, %llug",
+                    (unsigned long long)bytes, RTC_HEAP_BYTES_MAX >> 30);
+    return 0;
+}
+
 static struct run_shape first_shape(const struct options *o, const char *options_text)
 {
     static char host[sizeof((struct run_header *)0)->host];
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     gethostname(host, sizeof host - 1);
-    bool has_heap = strcmp(option_text(o, "heap"), "file") == 0;
     return (struct run_shape){
         .area_bytes = area_bytes_wanted(),
         .area_count = RTC_AREA_COUNT_MAX,
-        .heap_bytes = has_heap ? option_size(o, "heap-size") : 0,
+        .heap_bytes = file_heap_bytes(o),
         .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
         .mode = RUN_BY_LAUNCHER,
         .uid = geteuid(),
@@ -284,8 +317,6 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
 {
     memset(f, 0, sizeof *f);
     struct run_shape shape = first_shape(o, options_text);
-    if (shape.heap_bytes > RTC_FILE_BYTES_MAX / 2)
-        return fail(err, -EFBIG, "option heap-size: more than a run file can hold");
     check_pool_dir(o, lost);
     int bad = make_file(f, o, &shape, lost);
     if (!bad)
@@ -295,6 +326,9 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
         return fail(err, bad, "cannot make a run file: %s%s", strerror(-bad),
                     bad == -EFBIG ? " (see ulimit -f)" : "");
     }
+    if (shape.heap_bytes < file_heap_bytes(o))
+        lost_add(lost, "limits on file sizes: no room for heap-size, %llu bytes: the heap is in private memory",
+                 (unsigned long long)file_heap_bytes(o));
     uint64_t bytes = shape.area_bytes * shape.area_count;
     if (bytes < SMALL_FILE_BYTES)
         lost_add(lost, "limits on file sizes: the run file holds at most %llu MiB",

@@ -310,6 +310,8 @@ struct run_file {
  */
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
                   struct lost *lost, char err[TOOLS_ERROR_BYTES]);
+/* heap=file: not 0 if heap-size is not a size that a heap in the file can have. */
+int run_file_check_heap(const struct options *o, char err[TOOLS_ERROR_BYTES]);
 void run_file_close(struct run_file *f);
 
 /* ---- keeper.c: a second process in the launcher's group -------------------------------------- */

@@ -54,6 +54,8 @@
 #define RTC_UNCHECKED_COUNT 64u
 #define RTC_UNIT_SHIFT 16 /* slabs are made of units of 64 KiB; slab number = unit number */
 #define RTC_FILE_BYTES_MAX (1ull << 42)
+#define RTC_HEAP_BYTES_MIN (4ull << 20) /* heap=file; programs start in half of it */
+#define RTC_HEAP_BYTES_MAX (RTC_FILE_BYTES_MAX / 2)
 /*
  * Header and tables of every file that is read lie within these first 408 KiB, whatever the header
  * says: a reader can have them in memory before it knows whether to believe it.
@@ -110,7 +112,7 @@ struct run_header {
     uint64_t told_offset; /* of a told_record, in area 0: when the run is over; 0 = none; minor version 6 */
     uint64_t unchecked_offset; /* of unchecked_records, in area 0; 0 = none; minor version 7 */
     uint32_t pool_dir_error; /* by hand: why (errno) no run file could be made in pool_dir or RTCHECK_POOL_DIR; 0; minor version 7 */
-    uint32_t pad1;
+    uint32_t heap_error; /* why (errno) the heap is not in the file, as heap=file asked; EINVAL: heap_size is too small; 0; minor version 7 */
     uint64_t kept_bytes; /* of a kept copy: the rest of the file, zeros, is not stored; 0 = all is stored; minor version 7 */
     uint64_t reserved[19];
     char host[64];      /* NUL-terminated */

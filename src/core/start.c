@@ -42,7 +42,8 @@ static int start_run(char *const *envp)
         .pool_dir = rt.options.pool_dir,
         .envp = envp,
         .options = options,
-        .heap_bytes = rt.options.heap_in_file ? align_up(rt.options.heap_bytes, UNIT_BYTES) : 0,
+        .has_heap = rt.options.heap_in_file,
+        .heap_bytes = rt.options.heap_bytes,
     };
     int err = run_start(&request);
     if (!err && run)
@@ -76,7 +77,9 @@ static void start(char **envp)
         os_lack(OS_RUN_FILE);
     struct heap_setup setup = {.in_file = may_use_file_heap()};
     setup.file_bytes = setup.in_file ? run_header()->heap_bytes : 0;
-    if (heap_start(&setup) && setup.in_file) {
+    int err = heap_start(&setup);
+    if (err && setup.in_file) {
+        run_header()->heap_error = (uint32_t)-err;
         setup.in_file = false;
         heap_start(&setup);
     }

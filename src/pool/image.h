@@ -19,7 +19,8 @@ struct run_request {
     const char *pool_dir; /* option, may be empty */
     char *const *envp;
     const char *options;  /* by hand: to be kept in the run header */
-    uint64_t heap_bytes;  /* heap=file: file size of the heap part; else 0 */
+    bool has_heap;        /* heap=file */
+    uint64_t heap_bytes;  /* of the heap in the file; sizes that cannot be used give a private heap */
 };
 
 /* Maps the run; from then on run_header() is not NULL.  -errno: the run goes unrecorded. */

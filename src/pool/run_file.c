@@ -129,19 +129,22 @@ static int map_window(int fd, const struct run_header *h)
     return -ENOMEM;
 }
 
-static int map_heap(int fd, const struct run_header *h)
+/* Without room in the address space the heap is private (heap_start), and the records are in the file. */
+static void map_heap(int fd, const struct run_header *h)
 {
     if (!h->heap_offset)
-        return 0;
-    char *p = os_reserve(NULL, h->heap_bytes + UNIT_BYTES, false);
-    if (os_failed(p))
-        return -ENOMEM;
-    p = (char *)align_up((uintptr_t)p, UNIT_BYTES);
-    if (os_failed(os_reserve_file(p, fd, h->heap_bytes, h->heap_offset)))
-        return -ENOMEM;
+        return;
+    uint64_t bytes = h->heap_bytes + UNIT_BYTES;
+    char *whole = os_reserve(NULL, bytes, false);
+    if (os_failed(whole))
+        return;
+    char *p = (char *)align_up((uintptr_t)whole, UNIT_BYTES);
+    if (os_failed(os_reserve_file(p, fd, h->heap_bytes, h->heap_offset))) {
+        os_unmap(whole, bytes);
+        return;
+    }
     run.heap = p;
     run.heap_bytes = h->heap_bytes;
-    return 0;
 }
 
 /* Takes the descriptor; it is closed whatever happens. */
@@ -157,7 +160,7 @@ static int map_run(int fd)
     if (!err)
         err = map_window(fd, &copy);
     if (!err)
-        err = map_heap(fd, &copy);
+        map_heap(fd, &copy);
     os_close(fd);
     if (!err)
         run.header = (struct run_header *)(void *)run.base;
@@ -304,14 +307,14 @@ static int write_front(int fd, const struct run_header *header)
 }
 
 /* Sizes the file and writes its header; a file that may not be that large gets fewer areas. */
-static int format(int fd, const struct run_request *request)
+static int format_with(int fd, const struct run_request *request, uint64_t heap_bytes)
 {
     static struct run_header header;
     static char host[64];
     os_host_name(host, sizeof host);
     uint64_t file_limit = os_limit(RLIMIT_FSIZE); /* growing past it is a signal, not an error */
     struct run_shape shape = {.area_bytes = RTC_AREA_BYTES,
-                              .heap_bytes = request->heap_bytes,
+                              .heap_bytes = heap_bytes,
                               .start_ns = os_wall_clock_ns(),
                               .mode = RUN_BY_HAND,
                               .uid = os_uid(),
@@ -329,6 +332,30 @@ static int format(int fd, const struct run_request *request)
             return err;
     }
     return -EFBIG;
+}
+
+static int heap_size_error(const struct run_request *request)
+{
+    return request->heap_bytes < RTC_HEAP_BYTES_MIN ? -EINVAL
+           : request->heap_bytes > RTC_HEAP_BYTES_MAX ? -EFBIG : 0;
+}
+
+/* heap=file: a heap for which the file cannot have room is private; the header has the reason. */
+static int format(int fd, const struct run_request *request)
+{
+    int heap_err = request->has_heap ? heap_size_error(request) : 0;
+    if (request->has_heap && !heap_err) {
+        int err = format_with(fd, request, align_up(request->heap_bytes, UNIT_BYTES));
+        if (err != -EFBIG)
+            return err;
+        heap_err = err;
+    }
+    uint32_t reason = (uint32_t)-heap_err;
+    int err = format_with(fd, request, 0);
+    if (!err && reason && os_write_at(fd, &reason, sizeof reason, offsetof(struct run_header, heap_error)) !=
+                              (long)sizeof reason)
+        err = -ENOSPC;
+    return err;
 }
 
 static int map_by_name(void)

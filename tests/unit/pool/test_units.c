@@ -316,7 +316,9 @@ static void of_fixed_size(void)
 {
     const uint64_t bytes = 32 * MIB;
     const struct run_request request = {
-        .pool_dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .heap_bytes = bytes};
+        .pool_dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+        .has_heap = true,
+        .heap_bytes = bytes};
     MUST(run_start(&request) == 0);
     MUST(os_unlink(run_path()) == 0);
     MUST(heap_start(&(struct heap_setup){.in_file = true, .file_bytes = bytes}) == 0);
