@@ -136,15 +136,18 @@ ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, 
     return unlikely(unmap_is_special(c, start, end)) && unmap_look(c, start, end);
 }
 
-bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end);
+bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end,
+                  bool over);
 
 /*
- * The same of [start, end), which is about to be mapped anew or moved by this call.  true: that is
+ * The same of [start, end), which is about to be mapped over or moved by this call.  true: that is
  * not to be made.
  */
-ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end)
+ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintptr_t start,
+                                 uintptr_t end, bool over)
 {
-    return start < end && unlikely(!c->t || !c->whole || unmap_is_heap(start, end)) && unmap_refuse(c, op, start, end);
+    return start < end && unlikely(!c->t || !c->whole || unmap_is_heap(start, end)) &&
+           unmap_refuse(c, op, start, end, over);
 }
 
 /* ---- notice.c -------------------------------------------------------------------------------- */

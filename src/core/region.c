@@ -82,7 +82,7 @@ void region_of(uintptr_t at, struct error_record *e)
         e->region = REGION_UNKNOWN;
     else if (at < NULL_BYTES)
         e->region = REGION_NULL;
-    else if (at - heap.base < atomic_load_explicit(&heap.bytes, memory_order_relaxed))
+    else if (pool_find((const void *)at).verdict != PTR_FOREIGN)
         e->region = REGION_HEAP;
     else if (!alternate_region(at, e) && !object_region(at, e))
         mapped_region(at, e);

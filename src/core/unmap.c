@@ -13,13 +13,16 @@
  *
  * For the same reason nothing is mapped over what we use: such a call fails for want of memory.
  * What we have only reserved (it has no rights) may be replaced: a program that knows where it
- * wants its memory gets it there.  And so may what lies in a block: that is the program's own.
+ * wants its memory gets it there.  And so may what lies in a block: that is the program's own.  Parts of
+ * the heap that hold no block in use are taken from the pool first (pool/foreign.c), so freed blocks may
+ * be replaced, too; munmap leaves them as they are.
  */
 #include "core.h"
 
 #define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
 #define PAGES_LOOKED_AT 64u /* one by one, which takes less than the list of all mappings */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
+#define STOPS_TRIED 8u        /* each waits 20 ms at most */
 #define UNKNOWN_LOOKED_AT 16u /* threads that have never called us */
 
 /*
@@ -140,10 +143,11 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
     uintptr_t own, own_end;
     if (!c->t || start >= end || end > ADDRESSES_END)
         return false;
-    if (!c->whole)
+    bool heap = unmap_is_heap(start, end);
+    if (!c->whole || heap)
         os_next_own(start, &own, &own_end);
     bool ours = !c->whole && own < end;
-    if (unmap_is_heap(start, end))
+    if (heap && own < end)
         tell(c, OP(MUNMAP, MALLOC), start, end, &region);
     else if (is_stack(c, start, end, &region) ||
              (!c->whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
@@ -177,10 +181,47 @@ static bool is_in_a_block(uintptr_t start, uintptr_t end)
     return recording_find((const void *)start, &b) != KNOWN_NOT && end <= b.start + b.bytes;
 }
 
-COLD bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end)
+/* Outside of the heap's address space nothing of [start, end) is ours. */
+static bool is_alone_in_heap(uintptr_t start, uintptr_t end)
+{
+    return (start >= heap.base || !is_in_use(start, heap.base)) &&
+           (end <= heap_space_end() || !is_in_use(heap_space_end(), end));
+}
+
+/* A thread that lost its processor inside a section comes out of it, sooner or later. */
+static bool stop_writers(void)
+{
+    for (unsigned i = 0; i < STOPS_TRIED; i++)
+        if (fork_stop_writers())
+            return true;
+    return false;
+}
+
+/* What of the heap lies in [start, end) becomes the program's.  false: it stays the heap's. */
+static bool take_from_heap(uintptr_t start, uintptr_t end)
+{
+    struct section s;
+    uintptr_t from = start > heap.base ? start : heap.base, own, own_end;
+    uintptr_t to = end < heap_space_end() ? end : heap_space_end();
+    if (from >= to)
+        return false;
+    os_next_own(from, &own, &own_end);
+    if (own >= to || !is_alone_in_heap(start, end) || !self ||
+        (!os_has(OS_QUIESCE) && !threads_is_alone()) || !stop_writers())
+        return false;
+    bool begun = section_begin(&s), done = begun && heap_make_foreign(from, to, s.go);
+    fork_let_go();
+    if (begun)
+        section_end(&s); /* only now: callbacks of the program may follow */
+    return done;
+}
+
+COLD bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end,
+                       bool over)
 {
     struct error_record region = {.region = unmap_is_heap(start, end) ? REGION_HEAP : REGION_NONE};
-    if (end > ADDRESSES_END || !is_in_use(start, end) || is_in_a_block(start, end))
+    if (end > ADDRESSES_END || is_in_a_block(start, end) || (over && take_from_heap(start, end)) ||
+        !is_in_use(start, end))
         return false;
     tell(c, op, start, end, &region);
     return true;

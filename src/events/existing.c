@@ -151,7 +151,13 @@ static void tell_heap(struct visit *v, const struct handler *h)
     uintptr_t start, end;
     bootstrap_range(&start, &end);
     tell_mapped(v, h, (struct range){start, align_up(end, PAGE_BYTES)});
-    tell_mapped(v, h, (struct range){heap.base, heap.base + notice_existing()});
+    struct range heaps = {heap.base, heap.base + notice_existing()};
+    uintptr_t own, own_end;
+    for (uintptr_t at = heaps.start; at < heaps.end; at = own_end) { /* not what the program has mapped over */
+        os_next_own(at, &own, &own_end);
+        if (own < heaps.end)
+            tell_mapped(v, h, (struct range){own, own_end < heaps.end ? own_end : heaps.end});
+    }
 }
 
 static void tell_mappings(struct visit *v, const struct handler *h)

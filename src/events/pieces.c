@@ -76,8 +76,8 @@ void change_stayed(struct change *c, struct range r)
 
 bool change_refused(struct change *c, uint32_t op, struct range over, struct range from)
 {
-    if (likely(!unmap_refuses(&c->map, op, over.start, over.end) &&
-               !unmap_refuses(&c->map, op, from.start, from.end)))
+    if (likely(!unmap_refuses(&c->map, op, from.start, from.end, false) &&
+               !unmap_refuses(&c->map, op, over.start, over.end, true)))
         return false;
     change_stayed(c, from);
     change_stayed(c, over);

@@ -101,6 +101,17 @@ static void add_closed(struct search *s, const struct mapping *m)
     }
 }
 
+/* Parts of the heap that the program has mapped over are its own. */
+static void add_in_heap(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
+                        enum root_kind kind, uint32_t thread)
+{
+    uintptr_t own, own_end;
+    for (uintptr_t at = start; at < end; at = own_end) {
+        os_next_own(at, &own, &own_end);
+        add(s, m, at, own < end ? own : end, kind, thread);
+    }
+}
+
 /* What is not ours of a piece of a mapping. */
 static void add_without_ours(struct search *s, const struct mapping *m, uintptr_t start,
                              uintptr_t end, enum root_kind kind, uint32_t thread)
@@ -110,6 +121,9 @@ static void add_without_ours(struct search *s, const struct mapping *m, uintptr_
         if (o->end <= start || o->start >= end)
             continue;
         add_without_ours(s, m, start, o->start, kind, thread);
+        if (o->start == heap.base)
+            add_in_heap(s, m, start > o->start ? start : o->start, end < o->end ? end : o->end,
+                        kind, thread);
         start = o->end;
     }
     add(s, m, start, end, kind, thread);
@@ -243,8 +257,12 @@ static void note_closed(struct search *s, const struct mapping *m)
     uintptr_t end = heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed);
     if (m->readable || m->end <= heap.base || m->start >= end)
         return;
-    if (!will_open(all, m->start, m->end < end ? m->end : end, m->protection))
-        s->full = true;
+    end = m->end < end ? m->end : end;
+    for (uintptr_t at = m->start, own, own_end; at < end; at = own_end) {
+        os_next_own(at, &own, &own_end);
+        if (own < end && !will_open(all, own, own_end < end ? own_end : end, m->protection))
+            s->full = true;
+    }
 }
 
 static void search(struct search *s, struct mappings *maps)

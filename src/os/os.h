@@ -63,6 +63,8 @@ int os_unmap(void *at, size_t bytes); /* all of what one call gave */
  */
 void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end);
 void os_note_own(const void *at, size_t bytes);
+/* Whole pages of it are the program's from now on.  false: they may stay ours (the table is full). */
+bool os_disown(uintptr_t start, uintptr_t end);
 int os_allow(void *at, size_t bytes);     /* read and write */
 int os_read_only(void *at, size_t bytes); /* read */
 int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */

@@ -17,7 +17,8 @@ static struct {
     _Atomic uint32_t high; /* all used ones are below */
 } own;
 
-void os_note_own(const void *at, size_t bytes)
+/* false: the table is full. */
+static bool note(const void *at, size_t bytes)
 {
     for (uint32_t i = 0; i < OWN_MAX; i++) {
         uintptr_t nobody = 0;
@@ -27,8 +28,14 @@ void os_note_own(const void *at, size_t bytes)
         uint32_t high = atomic_load(&own.high);
         while (high <= i && !atomic_compare_exchange_weak(&own.high, &high, i + 1))
             ;
-        return;
+        return true;
     }
+    return false;
+}
+
+void os_note_own(const void *at, size_t bytes)
+{
+    note(at, bytes);
 }
 
 void os_forget_own(const void *at)
@@ -39,6 +46,33 @@ void os_forget_own(const void *at)
             atomic_store(&own.area[i].start, 0);
             return;
         }
+}
+
+/* Appends the upper part of an entry before the entry is cut: readers never miss memory that stays ours. */
+static bool cut(uint32_t i, uintptr_t start, uintptr_t end)
+{
+    uintptr_t s = atomic_load(&own.area[i].start), e = atomic_load(&own.area[i].end);
+    if (!s || e <= start || s >= end)
+        return true;
+    if (s < start && e > end && !note((const void *)end, e - end))
+        return false;
+    if (s < start) {
+        atomic_store(&own.area[i].end, start);
+    } else if (e > end) {
+        atomic_store(&own.area[i].start, end);
+    } else {
+        atomic_store(&own.area[i].end, 0);
+        atomic_store(&own.area[i].start, 0);
+    }
+    return true;
+}
+
+bool os_disown(uintptr_t start, uintptr_t end)
+{
+    bool done = true;
+    for (uint32_t i = 0; done && i < atomic_load(&own.high); i++)
+        done = cut(i, start, end);
+    return done;
 }
 
 void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end)

@@ -22,7 +22,7 @@ struct found pool_find(const void *p)
         inside = (uintptr_t)p - large_start_of(head);
         return (struct found){inside ? PTR_INSIDE : PTR_START, head, kind, 0, (uint32_t)inside};
     }
-    return (struct found){.verdict = PTR_UNUSED};
+    return (struct found){.verdict = kind == UNIT_FOREIGN ? PTR_FOREIGN : PTR_UNUSED};
 }
 
 uint64_t pool_inside(const struct found *f, uintptr_t at)

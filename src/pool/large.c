@@ -250,6 +250,35 @@ static void leave(void)
         units_give(head, n, !held->pages);
 }
 
+/* Where in the FIFO, which the caller has locked; its end: nowhere. */
+static uint32_t place_in_fifo(const struct unit *head)
+{
+    uint32_t i = large.head;
+    while (i != large.tail && large.held[i % HELD_MAX].head != head)
+        i++;
+    return i;
+}
+
+bool large_is_held(const struct unit *head)
+{
+    lock_take(&large.lock);
+    bool held = place_in_fifo(head) != large.tail;
+    lock_drop(&large.lock);
+    return held;
+}
+
+void large_drop(const struct unit *head)
+{
+    lock_take(&large.lock);
+    uint32_t i = place_in_fifo(head);
+    struct held held = large.held[i % HELD_MAX];
+    for (; i != large.head; i--)
+        large.held[i % HELD_MAX] = large.held[(i - 1) % HELD_MAX];
+    large.held[i % HELD_MAX] = held;
+    leave();
+    lock_drop(&large.lock);
+}
+
 uint64_t large_quarantined(void)
 {
     return __atomic_load_n(&large.held_bytes, __ATOMIC_RELAXED); /* of some recent moment */

@@ -82,6 +82,7 @@ enum unit_kind {
     /* 1 .. ALL_CLASSES: slab of class kind - 1; the head unit points to its segment */
     UNIT_LARGE = 0x100, /* the head unit points to its large_record */
     UNIT_FREE = 0x200,  /* run of free units: length at both ends */
+    UNIT_FOREIGN = 0x300, /* the program has mapped memory of its own there: each unit; never used again */
 };
 
 struct unit {
@@ -300,6 +301,14 @@ struct heap_setup {
 };
 
 int heap_start(const struct heap_setup *setup);
+/* All of its address space, in use or reserved. */
+uintptr_t heap_space_end(void);
+/*
+ * The program is about to map memory of its own over [start, end), whole pages in the heap's address space:
+ * units that hold no block in use become UNIT_FOREIGN, and freed blocks there leave the quarantine.  false:
+ * nothing is changed, for some of it is in use.  Between fork_stop_writers and fork_let_go (foreign.c).
+ */
+bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t go);
 /*
  * heap=file, in the child before anything: what is in use goes out into private memory, of which
  * *progress tells the waiting parent, and then into the place of the heap.  NULL: no memory.
@@ -318,6 +327,8 @@ struct unit *units_take_dense(uint64_t n, bool *clean);
 void units_give_dense(struct unit *first, uint64_t n, bool dirty);
 /* Takes the n units at `first` if they are free. */
 bool units_take_at(struct unit *first, uint64_t n, bool *clean);
+/* Units (by number) that are free, foreign, or above the heap's end: never used again. */
+void units_make_foreign(uint64_t first, uint64_t end);
 void units_after_fork(bool trusted);
 uint64_t heap_ready(void); /* bytes from its beginning that are usable memory */
 /* Of some recent moment: takes no lock, may be called anywhere. */

@@ -68,6 +68,23 @@ ALWAYS_INLINE uint64_t run_length(const struct unit *u)
     return owner_kind(owner) == UNIT_FREE ? (uint64_t)(uintptr_t)owner_pointer(owner) : 0;
 }
 
+/* The free run that u lies in; NULL: in none.  While nobody else changes runs. */
+struct unit *units_run_of(struct unit *u);
+/* From now on nothing that is freed is given back to the kernel, or becomes due; and: again. */
+void units_keep(bool kept);
+
+/* ---- for foreign.c --------------------------------------------------------------------------- */
+
+/* Is no slot of it in use, or kept for handlers? */
+bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t go);
+/* Such a slab leaves, also what of it lies in caches and quarantines.  While all writers are stopped. */
+void slab_drop(struct unit *head, uint32_t kind, uint32_t go);
+/* Of one slab's slots, those that wait in the quarantine of t leave it. */
+void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t go);
+/* A freed large block that is in the quarantine; it leaves. */
+bool large_is_held(const struct unit *head);
+void large_drop(const struct unit *head);
+
 /* ---- space.c: called under units.c's lock, or where nobody else can be ----------------------- */
 
 /*
@@ -75,7 +92,20 @@ ALWAYS_INLINE uint64_t run_length(const struct unit *u)
  * false: cannot be.
  */
 bool space_make_ready(uint64_t units);
+bool space_could_hold(uint64_t units); /* false: whatever is freed, the heap never has so many */
 uint64_t space_ready_bytes(void);
+/*
+ * Units above the heap's end that the program has mapped over.  A request to make units ready never reaches
+ * beyond the first unit of the next one.
+ */
+struct hole {
+    uint64_t first, end;
+};
+struct hole space_next_hole(void); /* UINT64_MAX: there is none */
+bool space_is_hole(uint64_t first, uint64_t end); /* some of it? */
+void space_add_hole(uint64_t first, uint64_t end);
+/* The heap comes to end behind the next hole: it is one no more.  false: no memory for its table entries. */
+bool space_pass_hole(void);
 /* May parts of the heap be backed by huge pages?  Not in the file, nor under a limit, where address space is scarce. */
 bool space_has_huge(void);
 

@@ -69,12 +69,9 @@ ALWAYS_INLINE void come_near(const void *block)
     __builtin_prefetch(segment_record(owner_pointer(owner), f.slot), 1);
 }
 
-static void evict(struct thread *t, uint32_t go)
+/* What it held is examined, and its record says FREE; the class of its slot is returned. */
+ALWAYS_INLINE uint32_t leave(struct quarantine *q, void *block, uint32_t go)
 {
-    struct quarantine *q = &t->quarantine;
-    void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
-    if (likely(q->tail - q->head > NEAR))
-        come_near(q->slot[(q->head + NEAR) % QUARANTINE_SLOTS]);
     struct found f = pool_find_slot(block);
     uint32_t class = f.kind - 1, slot_bytes = size_class[class].slot_bytes;
     struct block_record *b = pool_record_slot(&f, go);
@@ -84,7 +81,30 @@ static void evict(struct thread *t, uint32_t go)
         judge(block, word, go);
     q->bytes -= slot_bytes;
     block_forget(b);
-    slab_give(t, class, block);
+    return class;
+}
+
+static void evict(struct thread *t, uint32_t go)
+{
+    struct quarantine *q = &t->quarantine;
+    void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
+    if (likely(q->tail - q->head > NEAR))
+        come_near(q->slot[(q->head + NEAR) % QUARANTINE_SLOTS]);
+    slab_give(t, leave(q, block, go), block);
+}
+
+COLD void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t go)
+{
+    struct quarantine *q = &t->quarantine;
+    uint32_t to = q->head;
+    for (uint32_t i = q->head; i != q->tail; i++) {
+        void *block = q->slot[i % QUARANTINE_SLOTS];
+        if ((uintptr_t)block >= start && (uintptr_t)block < end)
+            leave(q, block, go);
+        else
+            q->slot[to++ % QUARANTINE_SLOTS] = block;
+    }
+    q->tail = to;
 }
 
 static void enter(struct thread *t, void *block, uint32_t class, uint32_t go)

@@ -347,6 +347,47 @@ void slab_drain(struct thread *t)
             flush(&t->bin[class], class, t->bin[class].count);
 }
 
+/* ---- what the program maps over ------------------------------------------------------------------ */
+
+bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t go)
+{
+    struct found f = {PTR_START, head, kind, 0, 0};
+    for (; !is_reserve(kind) && f.slot < size_class[kind - 1].slots; f.slot++) {
+        uint64_t word, stacks;
+        if (!block_read(pool_look(&f, go), &word, &stacks) || word_state(word) == BLOCK_LIVE ||
+            word_state(word) == BLOCK_INHERITED)
+            return false;
+    }
+    return !is_reserve(kind);
+}
+
+static void drop_from_bin(struct cache_bin *bin, uintptr_t start, uintptr_t end)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < bin->count; i++)
+        if ((uintptr_t)bin->slot[i] < start || (uintptr_t)bin->slot[i] >= end)
+            bin->slot[kept++] = bin->slot[i];
+    bin->count = kept;
+}
+
+void slab_drop(struct unit *head, uint32_t kind, uint32_t go)
+{
+    uint32_t class = kind - 1;
+    uintptr_t start = unit_address(head), end = start + size_class[class].units * UNIT_BYTES;
+    struct central *c = &central[class];
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        quarantine_drop(t, start, end, go);
+        drop_from_bin(&t->bin[class], start, end);
+    }
+    lock_take(&c->lock);
+    for (struct thread *t = c->orphans; t; t = t->next)
+        drop_from_bin(&t->bin[class], start, end);
+    if (note_of(head)->listed)
+        list_remove(c, head);
+    slab_unmake(head, class);
+    lock_drop(&c->lock);
+}
+
 /* ---- handlers -------------------------------------------------------------------------------- */
 
 /* A free one of 64 slots of a slab that handlers share; NULL: all are taken. */

@@ -26,6 +26,8 @@
 #define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
 #define PROGRESS_UNITS 64u /* copied between two signs of life */
 
+#define HOLES_MAX 32u /* above the heap's end; there are as many more as fit below it */
+
 struct heap heap;
 struct unit_note *unit_note;
 struct slab_bits *slab_bits;
@@ -37,6 +39,8 @@ static struct {
     uint64_t usable_units; /* address space that is ours */
     uint64_t ready_bytes;  /* of the heap: readable and writable */
     uint64_t tables_ready; /* units whose table entries are */
+    uint32_t holes;        /* above heap.bytes; ascending, and each ends before the next begins */
+    struct hole hole[HOLES_MAX];
 } space;
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -164,6 +168,58 @@ static bool extend_space(uint64_t units)
     return true;
 }
 
+/* ---- holes: what the program has mapped over ---------------------------------------------------- */
+
+uintptr_t heap_space_end(void)
+{
+    return heap.base + (space.usable_units << RTC_UNIT_SHIFT);
+}
+
+struct hole space_next_hole(void)
+{
+    return space.holes ? space.hole[0] : (struct hole){UINT64_MAX, UINT64_MAX};
+}
+
+bool space_is_hole(uint64_t first, uint64_t end)
+{
+    for (uint32_t i = 0; i < space.holes; i++)
+        if (space.hole[i].first < end && space.hole[i].end > first)
+            return true;
+    return false;
+}
+
+/* With as many as fit the heap ends before the new one, and before all that lie above it. */
+void space_add_hole(uint64_t first, uint64_t end)
+{
+    uint32_t at = 0, next;
+    while (at < space.holes && space.hole[at].end < first)
+        at++;
+    for (next = at; next < space.holes && space.hole[next].first <= end; next++) {
+        first = space.hole[next].first < first ? space.hole[next].first : first;
+        end = space.hole[next].end > end ? space.hole[next].end : end;
+    }
+    if (next == at && space.holes == HOLES_MAX) {
+        space.max_units = space.usable_units = first;
+        space.holes = at;
+        return;
+    }
+    memmove(space.hole + at + 1, space.hole + next, (space.holes - next) * sizeof *space.hole);
+    space.holes = space.holes - (next - at) + 1;
+    space.hole[at] = (struct hole){first, end};
+}
+
+bool space_pass_hole(void)
+{
+    uint64_t end = space.hole[0].end;
+    if (!ready_tables(end))
+        return false;
+    if (space.ready_bytes < end << RTC_UNIT_SHIFT)
+        space.ready_bytes = end << RTC_UNIT_SHIFT;
+    space.holes--;
+    memmove(space.hole, space.hole + 1, space.holes * sizeof *space.hole);
+    return true;
+}
+
 bool space_has_huge(void)
 {
     return !space.in_file && !space.limited;
@@ -195,7 +251,9 @@ static bool ready_heap(uint64_t bytes)
         return true;
     uint64_t step = space.ready_bytes / STEP_SHARE;
     step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
-    uint64_t want = align_up(bytes + step, STEP_BYTES_MIN);
+    uint64_t want = align_up(bytes + step, STEP_BYTES_MIN), hole = space_next_hole().first;
+    if (want >> RTC_UNIT_SHIFT > hole)
+        want = hole << RTC_UNIT_SHIFT;
     uint64_t tries[] = {want, align_up(bytes, UNIT_BYTES)};
     for (size_t i = 0; i < countof(tries); i++) {
         if (!extend_space(tries[i] >> RTC_UNIT_SHIFT) || !ready_bytes(space.ready_bytes, tries[i]))
@@ -207,9 +265,14 @@ static bool ready_heap(uint64_t bytes)
     return false;
 }
 
+bool space_could_hold(uint64_t units)
+{
+    return units <= space.max_units;
+}
+
 bool space_make_ready(uint64_t units)
 {
-    return units <= space.max_units && ready_tables(units) && ready_heap(units << RTC_UNIT_SHIFT);
+    return space_could_hold(units) && ready_tables(units) && ready_heap(units << RTC_UNIT_SHIFT);
 }
 
 uint64_t space_ready_bytes(void)
@@ -219,14 +282,21 @@ uint64_t space_ready_bytes(void)
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* The units that hold something; free runs are left out, clean or dirty. */
+static bool is_foreign(uint64_t unit)
+{
+    if (unit >= atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT)
+        return space_is_hole(unit, unit + 1);
+    return owner_kind(atomic_load_explicit(&heap.unit[unit].owner, memory_order_relaxed)) == UNIT_FOREIGN;
+}
+
+/* The units that hold something; free runs and what the program has mapped over are left out, clean or dirty. */
 static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
 {
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     uint32_t copied = 0;
     for (uint64_t i = 1; i < end;) {
         uint64_t length = run_length(heap.unit + i);
-        if (!length) {
+        if (!length && !is_foreign(i)) {
             memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
             if (++copied % PROGRESS_UNITS == 0)
                 atomic_fetch_add_explicit(progress, 1, memory_order_relaxed);
@@ -248,15 +318,35 @@ void *heap_copy_out(_Atomic uint32_t *progress)
     return copy;
 }
 
+/* Private memory at these units; false: none. */
+static bool replace(uint64_t first, uint64_t end)
+{
+    char *at = (char *)heap.base + (first << RTC_UNIT_SHIFT);
+    uint64_t ready = space.ready_bytes >> RTC_UNIT_SHIFT, last = end < ready ? end : ready;
+    return !os_failed(os_replace(at, (end - first) << RTC_UNIT_SHIFT)) &&
+           (last <= first || !os_allow(at, (last - first) << RTC_UNIT_SHIFT));
+}
+
+static bool replace_all(void)
+{
+    uint64_t end = space.usable_units;
+    for (uint64_t first = 0, next; first < end; first = next) {
+        bool foreign = is_foreign(first);
+        for (next = first + 1; next < end && is_foreign(next) == foreign; next++)
+            ;
+        if (!foreign && !replace(first, next))
+            return false;
+    }
+    return true;
+}
+
 void heap_put_back(void *copy)
 {
     _Atomic uint32_t nobody_waits = 0;
     uint64_t bytes = space.ready_bytes;
-    char *at = (char *)heap.base;
-    if (!copy || os_failed(os_replace(at, space.usable_units << RTC_UNIT_SHIFT)) ||
-        os_allow(at, bytes))
+    if (!copy || !replace_all())
         os_exit_now(127); /* the shared heap must not be written by two */
-    copy_in_use(at, copy, &nobody_waits);
+    copy_in_use((char *)heap.base, copy, &nobody_waits);
     os_unmap(copy, bytes);
     space.in_file = false;
 }

@@ -36,6 +36,7 @@ static struct {
     uint64_t dirty_bytes;
     _Atomic uint64_t units; /* written under the lock */
     uint64_t gone;          /* units, of those */
+    bool kept;              /* no pages are given back: what is freed joins the free runs at once */
 } runs = {.lock = LOCK_INIT(RANK_UNITS)};
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -115,18 +116,25 @@ ALWAYS_INLINE uint64_t joins(const struct unit *u, bool huge)
     return note_of(u)->huge == huge ? run_length(u) : 0;
 }
 
-/* Makes the heap end in a free run that holds n units at a multiple of `align`; false: no memory. */
-static bool grow(uint64_t n, uint64_t align)
+static uint64_t end_unit(void)
 {
-    uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
-    uint64_t first = bytes >> RTC_UNIT_SHIFT;
-    if (first == 0)
-        first = 1; /* unit 0 stays out */
-    uint64_t before = first > 1 ? joins(heap.unit + first - 1, false) : 0;
-    if (align == 1 && before < n)
-        n -= before; /* the run that ends here is the beginning of it */
-    uint64_t units;
-    if (!checked_add(first, n, &units) || !space_make_ready(units))
+    uint64_t units = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    return units ? units : 1; /* unit 0 stays out */
+}
+
+static void set_end(uint64_t units)
+{
+    atomic_store_explicit(&heap.bytes, units << RTC_UNIT_SHIFT, memory_order_release);
+    if (image())
+        atomic_store_explicit(&image()->heap_bytes, units << RTC_UNIT_SHIFT, memory_order_relaxed);
+}
+
+/* The heap comes to end after `units`, of which the new ones are a free run, or part of one.  false: no memory. */
+static bool grow_to(uint64_t units)
+{
+    uint64_t first = end_unit(), before = first > 1 ? joins(heap.unit + first - 1, false) : 0,
+             n = units - first;
+    if (!space_make_ready(units))
         return false;
     struct unit *at = heap.unit + first;
     bool dirty = false;
@@ -137,10 +145,37 @@ static bool grow(uint64_t n, uint64_t align)
         set_owner(at + before - 1, 0, 0); /* an end no more */
     }
     run_link(at, before + n, dirty);
-    atomic_store_explicit(&heap.bytes, units << RTC_UNIT_SHIFT, memory_order_release);
-    if (image())
-        atomic_store_explicit(&image()->heap_bytes, units << RTC_UNIT_SHIFT, memory_order_relaxed);
+    set_end(units);
     return true;
+}
+
+/* The same, over the next hole. */
+static COLD bool pass_hole(void)
+{
+    struct hole hole = space_next_hole();
+    uint64_t first = end_unit();
+    if ((hole.first > first && !grow_to(hole.first)) || !space_pass_hole())
+        return false;
+    for (uint64_t i = hole.first > first ? hole.first : first; i < hole.end; i++)
+        set_owner(heap.unit + i, owner_of(UNIT_FOREIGN, 0), 0);
+    set_end(hole.end);
+    return true;
+}
+
+/* Makes the heap end in a free run that holds n units at a multiple of `align`; false: no memory. */
+static bool grow(uint64_t n, uint64_t align)
+{
+    for (;;) {
+        uint64_t first = end_unit(), before = first > 1 ? joins(heap.unit + first - 1, false) : 0,
+                 units;
+        /* The run that ends here is the beginning of it. */
+        if (!checked_add(first, align == 1 && before < n ? n - before : n, &units))
+            return false;
+        if (likely(units <= space_next_hole().first))
+            return grow_to(units);
+        if (!space_could_hold(units) || !pass_hole())
+            return false;
+    }
 }
 
 /* What the program takes for unmapped is used again. */
@@ -322,6 +357,7 @@ ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, stru
  */
 ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool may_clean)
 {
+    may_clean &= !runs.kept;
     if (may_clean && dirty && runs.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
         if (must_wait()) {
             leave_due(first, n);
@@ -378,6 +414,55 @@ void units_put_back(struct unit *first, uint64_t n, bool released)
         note_of(first + i)->gone = true;
     }
     give(first, n, !released, released); /* else, refused (mlock), it would be due for ever */
+    lock_drop(&runs.lock);
+}
+
+/* ---- what the program maps over ------------------------------------------------------------------ */
+
+void units_keep(bool kept)
+{
+    lock_take(&runs.lock);
+    runs.kept = kept;
+    lock_drop(&runs.lock);
+}
+
+struct unit *units_run_of(struct unit *u)
+{
+    struct unit *first = u - u->back; /* of a run only the first and the last unit have an owner */
+    while (first > heap.unit && !first->back &&
+           !atomic_load_explicit(&first->owner, memory_order_relaxed))
+        first--;
+    return !first->back && run_length(first) > (uint64_t)(u - first) ? first : NULL;
+}
+
+/* In a free run; how many of [at, end) it has. */
+static uint64_t run_to_foreign(struct unit *at, struct unit *end)
+{
+    struct unit *run = units_run_of(at);
+    uint64_t skip = (uint64_t)(at - run), n = run_length(run) - skip;
+    bool clean;
+    if (n > (uint64_t)(end - at))
+        n = (uint64_t)(end - at);
+    run_cut(run, skip, n, &clean);
+    for (uint64_t i = 0; i < n; i++) {
+        runs.gone -= note_of(at + i)->gone;
+        note_of(at + i)->gone = false;
+        set_owner(at + i, owner_of(UNIT_FOREIGN, 0), 0);
+    }
+    return n;
+}
+
+void units_make_foreign(uint64_t first, uint64_t end)
+{
+    lock_take(&runs.lock);
+    uint64_t used = end_unit(), below = end < used ? end : used;
+    for (uint64_t i = first; i < below;) {
+        struct unit *u = heap.unit + i;
+        uint32_t kind = owner_kind(atomic_load_explicit(&u->owner, memory_order_relaxed));
+        i += i == 0 || kind == UNIT_FOREIGN ? 1 : run_to_foreign(u, heap.unit + below);
+    }
+    if (end > used)
+        space_add_hole(first > used ? first : used, end);
     lock_drop(&runs.lock);
 }
 

@@ -249,6 +249,28 @@ static void knowing_what_is_ours(void **state)
     assert_true(start == UINTPTR_MAX && end == UINTPTR_MAX);
 }
 
+/* A piece in the midst, then what is left from its beginning and to its end, and all. */
+static void giving_up_what_is_ours(void **state)
+{
+    (void)state;
+    char *p = os_map(8 * PAGE_BYTES);
+    uintptr_t at = (uintptr_t)p, start, end;
+    assert_true(os_disown(at + 3 * PAGE_BYTES, at + 5 * PAGE_BYTES));
+    os_next_own(at + 2 * PAGE_BYTES, &start, &end);
+    assert_true(start == at + 2 * PAGE_BYTES && end == at + 3 * PAGE_BYTES);
+    os_next_own(end, &start, &end);
+    assert_true(start == at + 5 * PAGE_BYTES && end == at + 8 * PAGE_BYTES);
+    assert_true(os_disown(at - PAGE_BYTES, at + PAGE_BYTES) && os_disown(at + 7 * PAGE_BYTES, at + 9 * PAGE_BYTES));
+    os_next_own(at, &start, &end);
+    assert_true(start == at + PAGE_BYTES && end == at + 3 * PAGE_BYTES);
+    os_next_own(end, &start, &end);
+    assert_true(start == at + 5 * PAGE_BYTES && end == at + 7 * PAGE_BYTES);
+    assert_true(os_disown(at, at + 8 * PAGE_BYTES));
+    os_next_own(at, &start, &end);
+    assert_true(start >= at + 8 * PAGE_BYTES);
+    assert_int_equal(munmap(p, 8 * PAGE_BYTES), 0);
+}
+
 /* Every field of the lines about a file's mapping. */
 static void reading_mappings(void **state)
 {
@@ -289,7 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_calls),
-        cmocka_unit_test(knowing_what_is_ours), cmocka_unit_test(reading_mappings),
+        cmocka_unit_test(knowing_what_is_ours), cmocka_unit_test(giving_up_what_is_ours), cmocka_unit_test(reading_mappings),
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
         cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),
         cmocka_unit_test(wiping),      cmocka_unit_test(measuring),

@@ -497,6 +497,74 @@ static void extremes(void)
     MUST(units_take(1, 1, &clean) && heap_end() == end); /* the gaps around it are used */
 }
 
+/* ---- what the program maps over --------------------------------------------------------------- */
+
+#define FOREIGN (BLOCKS_MAX + 1)
+
+/* n units from `at` on, unless a block has one of them. */
+static void make_foreign(uint32_t at, uint32_t n)
+{
+    for (uint32_t i = at; i < at + n; i++)
+        if (model.owner[i] && model.owner[i] != FOREIGN)
+            return;
+    for (uint32_t i = at; i < at + n; i++)
+        model.owner[i] = FOREIGN;
+    units_make_foreign(at, at + n);
+}
+
+static void check_foreign(void)
+{
+    uint32_t end = heap_end(), units = 0;
+    for (uint32_t i = 1; i < end; i++) {
+        MUST((owner_kind(heap.unit[i].owner) == UNIT_FOREIGN) == (model.owner[i] == FOREIGN));
+        units += !model.owner[i];
+    }
+    uint64_t total, unused;
+    heap_totals(&total, &unused);
+    MUST(total == heap.bytes && unused == units * UNIT_BYTES);
+}
+
+/* Blocks come and go, and foreign units are among free ones and above the end: no block ever has one. */
+static void never_used_again(void)
+{
+    bool clean;
+    heap_alone();
+    model.random = SEED;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        uint32_t b = chance(256), n = 1 + chance(40);
+        struct block *block = &model.block[b];
+        if (block->units) {
+            bool dirty = disown_units(b, block->first, block->units);
+            give_units(block->first, block->units, dirty);
+            block->units = 0;
+        } else {
+            struct unit *first = units_take(n, chance(8) ? 1 : 8, &clean);
+            MUST(first);
+            *block = (struct block){first, n, true};
+            own_units(b, first, n, clean);
+            mark_units(block);
+        }
+        if (i % 16 == 0 && heap_end() < UNITS_MAX / 2)
+            make_foreign(1 + chance(heap_end() + 200), 1 + chance(20));
+        if (i % 64 == 0)
+            check_foreign();
+    }
+    check_foreign();
+}
+
+/* More than are kept above the end: the heap ends before the last of them. */
+static void too_many_holes(void)
+{
+    uint32_t taken = 0;
+    bool clean;
+    heap_alone();
+    for (uint32_t at = 100; at < 100 + 2 * 33; at += 2)
+        units_make_foreign(at, at + 1);
+    for (struct unit *u; (u = units_take(1, 1, &clean)); taken++)
+        MUST(number_of(u) < 100 || (number_of(u) < 164 && number_of(u) % 2 == 1));
+    MUST(taken == 163 - 32);
+}
+
 static void test_plain(void **state)
 {
     (void)state;
@@ -517,6 +585,8 @@ IN_CHILD(gives_back)
 IN_CHILD(dirt_stays_small)
 IN_CHILD(dense_lie_together)
 IN_CHILD(extremes)
+IN_CHILD(never_used_again)
+IN_CHILD(too_many_holes)
 IN_CHILD(watched_gives_back)
 IN_CHILD(watched_dirt_stays_small)
 #ifdef LIMITABLE
@@ -529,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
         cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
         cmocka_unit_test(test_dense_lie_together), cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_never_used_again), cmocka_unit_test(test_too_many_holes),
         cmocka_unit_test(test_watched_gives_back), cmocka_unit_test(test_watched_dirt_stays_small),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),
