@@ -6,6 +6,7 @@
  *
  *   - the heap, whose blocks count only if something leads to them, and what is ours;
  *   - devices, where reading may do something;
+ *   - what belongs to valgrind, if that runs the program: it gives memory back while it runs our search;
  *   - what is dead of a stack: below what live.c counts as in use, or all of it when its thread is over.
  *     libc keeps the stacks of threads that ended, full of pointers that mean nothing.
  *
@@ -265,22 +266,40 @@ static void note_closed(struct search *s, const struct mapping *m)
     }
 }
 
+/* The kernel may have joined the program's memory with valgrind's, which lies before or behind it. */
+static bool clip_to_program(struct mapping *m)
+{
+    bool first = os_is_of_program(m->start), last = os_is_of_program(m->end - 1);
+    uintptr_t border = m->start;
+    if (first == last)
+        return first;
+    while (os_is_of_program(border) == first)
+        border += PAGE_BYTES;
+    *(first ? &m->end : &m->start) = border;
+    return true;
+}
+
+static void add_writable(struct search *s, const struct mapping *m, bool behind_guard)
+{
+    if (text_equal(m->path, "[stack]"))
+        add_main_stack(s, m);
+    else if (behind_guard && !m->path[0])
+        add_guarded(s, m);
+    else
+        add_without_ours(s, m, m->start, m->end, ROOT_MAPPED, 0);
+}
+
 static void search(struct search *s, struct mappings *maps)
 {
     struct mapping m, before = {0};
     while (os_mappings_next(maps, &m)) {
+        struct mapping its = m;
         note_closed(s, &m);
         add_named(s, &m);
         if (is_closed(&m) && s->all_stand)
             add_closed(s, &m);
-        else if (may_hold_pointers(&m)) {
-            if (text_equal(m.path, "[stack]"))
-                add_main_stack(s, &m);
-            else if (before.guard && before.end == m.start && !m.path[0])
-                add_guarded(s, &m);
-            else
-                add_without_ours(s, &m, m.start, m.end, ROOT_MAPPED, 0);
-        }
+        else if (may_hold_pointers(&m) && clip_to_program(&its))
+            add_writable(s, &its, before.guard && before.end == its.start);
         before = m;
     }
 }

@@ -134,6 +134,15 @@ bool os_is_readable(uintptr_t at)
                  &no_time) != -EFAULT;
 }
 
+/* valgrind answers this operation itself, and denies that its own memory can be read. */
+bool os_is_of_program(uintptr_t at)
+{
+    static const struct timespec no_time = {0, 0};
+    return !os_by_valgrind() ||
+           CALL6(SYS_futex, align_down(at, sizeof(uint32_t)), FUTEX_WAIT_BITSET_PRIVATE,
+                 0x5ec7104eu, &no_time, 0, FUTEX_BITSET_MATCH_ANY) != -EFAULT;
+}
+
 size_t os_copy(void *to, const void *from, size_t bytes)
 {
     uintptr_t at = (uintptr_t)from;

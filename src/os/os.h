@@ -41,6 +41,9 @@ bool os_sandboxed(void);
 /* Of a process that is not in it: the program's was, and is gone. */
 void os_leave_sandbox(void);
 
+/* valgrind runs the program, by a tool that leaves malloc to us. */
+bool os_by_valgrind(void);
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 bool os_failed(const void *p); /* is what os_reserve and os_map returned an error? */
@@ -75,6 +78,8 @@ int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
 int os_populate(void *at, size_t bytes);
 /* Is the page around an address readable?  Also for addresses that no page can have. */
 bool os_is_readable(uintptr_t at);
+/* Is it the program's, or ours?  valgrind's own memory is mapped in the process, too. */
+bool os_is_of_program(uintptr_t at);
 /*
  * Copies memory of the program that may not be readable; returns how many bytes, fewer at the first page that is not.
  * `to` may not overlap.

@@ -167,28 +167,12 @@ __asm__(".text\n"
         ".size os_signal_return, .-os_signal_return\n");
 
 /*
- * The request by which a program asks valgrind whether it runs the program (valgrind.h, RUNNING_ON_VALGRIND).
- * To the processor the four rotations and the exchange are no operation.
- */
-static bool is_run_by_valgrind(void)
-{
-    const uint64_t request[6] = {0x1001};
-    uint64_t depth = 0;
-    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n"
-                     "    xchgq %%rbx, %%rbx"
-                     : "+d"(depth)
-                     : "a"(request)
-                     : "cc", "memory");
-    return depth;
-}
-
-/*
  * Of a handler with SA_ONSTACK valgrind assumes that its frame lies on an alternate stack.  Where the thread has
  * none, it does not extend the main thread's stack for the frame, and ends the program by SIGSEGV instead.
  */
 static unsigned usable(int flags)
 {
-    bool ends = (flags & SA_ONSTACK) && is_run_by_valgrind();
+    bool ends = (flags & SA_ONSTACK) && os_by_valgrind();
     return (unsigned)flags & ~(ends ? (unsigned)SA_ONSTACK : 0);
 }
 
