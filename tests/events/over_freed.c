@@ -147,18 +147,21 @@ static void two_and_between(void)
 #define SLOTS 400
 static char *slot[SLOTS];
 
-/* In the midst of blocks of one slab, of which some wait, and others are at hand: all but `kept`. */
+/*
+ * A page in the midst of blocks of one slab, all free but one, if that is kept.  Around the page lie the block
+ * that left the quarantine last, which is in the thread's cache, and the first that waits (256 KiB, 85 slots).
+ */
 static struct pages freed_slab(bool keep_one)
 {
+    enum { WAIT = 85, CACHED = SLOTS / 2 };
     for (int i = 0; i < SLOTS; i++)
         slot[i] = block_of(3000);
-    int at = SLOTS / 2;
-    while (slot[at + 1] - slot[at] != slot[at + 2] - slot[at + 1])
-        at++;
-    for (int i = 0; i < SLOTS; i++)
-        if (!keep_one || i != at + 2)
+    for (int i = CACHED + WAIT + 1; i < SLOTS; i++)
+        free(slot[i]);
+    for (int i = 0; i <= CACHED + WAIT; i++)
+        if (!keep_one || i != CACHED + 1)
             free(slot[i]);
-    return (struct pages){(char *)((uintptr_t)slot[at + 1] & -PAGE), PAGE};
+    return (struct pages){(char *)((uintptr_t)slot[CACHED + 1] & -PAGE), PAGE};
 }
 
 static void slab(void)
@@ -277,7 +280,7 @@ static void free_late_of_slab(void)
 {
     struct pages p = freed_slab(false);
     map_over(p);
-    free(slot[SLOTS / 2]);
+    free(slot[SLOTS / 2 + 1]);
     still_has(p, 7);
 }
 
