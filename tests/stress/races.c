@@ -9,7 +9,9 @@
  * The instant is a reading of the processor's clock a little ahead: those that run by then free
  * within some nanoseconds of each other, the rest follow.  On a busy machine a round takes as long
  * as all threads need to get a processor, so their number adapts: after SECONDS a FEWEST-th of ROUNDS
- * is enough, if at least two threads were in time in one of them.
+ * is enough, if at least two threads were in time in one of them.  Beside busy neighbours the scheduler
+ * may leave all threads on one processor, where they take turns and are never in time together; so they
+ * are dealt out to the processors.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -99,6 +101,21 @@ static int is_enough(unsigned long rounds, unsigned long played, unsigned long t
     return played >= rounds && together >= rounds / 4;
 }
 
+/* Every other one where there are two. */
+static void settle_on_processor(pthread_t thread, unsigned long number)
+{
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    unsigned long left = number % (unsigned long)CPU_COUNT(&allowed);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &allowed) || left-- > 0)
+        processor++;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    pthread_setaffinity_np(thread, sizeof one, &one);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -112,6 +129,9 @@ int main(int argc, char **argv)
     for (unsigned long i = 1; i < threads; i++) /* the main thread is one of them */
         if (pthread_create(&id[i], NULL, racer, NULL) != 0)
             return 3;
+    for (unsigned long i = threads - 1; i > 0; i--)
+        settle_on_processor(id[i], i);
+    settle_on_processor(pthread_self(), 0); /* last: its set is the one that is dealt out */
     time_t begin = time(NULL);
     while (!is_enough(rounds, played, together, begin))
         together += (unsigned long)play(++played);
