@@ -304,12 +304,16 @@ static int map_header(struct run_file *f)
 static void check_pool_dir(const struct options *o, struct lost *lost)
 {
     const char *dir = option_text(o, "pool-dir");
+    struct stat st;
     if (!*dir)
         return;
+    int err = access(dir, W_OK | X_OK) != 0 || stat(dir, &st) != 0 ? errno
+              : S_ISDIR(st.st_mode)                                ? 0
+                                                                   : ENOTDIR;
     if (dir[0] != '/')
         lost_add(lost, "pool-dir %.80s: not an absolute path, not used", dir);
-    else if (access(dir, W_OK | X_OK) != 0)
-        lost_add(lost, "pool-dir %.80s: %s, not used", dir, strerror(errno));
+    else if (err)
+        lost_add(lost, "pool-dir %.80s: %s, not used", dir, strerror(err));
 }
 
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,

@@ -11,6 +11,7 @@ with the runtime, too.  What we could not do is said; never is the program stopp
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -240,7 +241,9 @@ def pool_dir(stage):
     plain = run_plain(stage, argv)
     denied, good = stage.room(), stage.room()
     os.chmod(denied, 0o500)
-    cases = [('/nonexistent', 'No such file or directory'), ('relative', 'Invalid argument'), (stage.program('limits/needs'), 'Not a directory')]
+    own = stage.room() + '/program'
+    shutil.copy(stage.program('limits/needs'), own)  # ours to write and to execute
+    cases = [('/nonexistent', 'No such file or directory'), ('relative', 'Invalid argument'), (own, 'Not a directory')]
     if os.geteuid() != 0:
         cases.append((denied, 'Permission denied'))
     for path, why in cases:
