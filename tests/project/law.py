@@ -88,9 +88,13 @@ def check_sight(commands):
         for other, names in everything.items():
             wrong.extend(f"{room} finds {h} of {other}" for h in names if h in found - visible)
             wrong.extend(f"{room} does not find {h} of {other}" for h in names if h in visible - found)
-            for header in names:
-                if header not in visible or not header.endswith("_priv.h"):
-                    check_compiles(commands[room], room, header, header in visible)
+        wrong.extend(f"{room} sees {seen}, and not all that this sees" for seen in sees if set(SEES[seen]) - set(sees))
+        for header in everything[room]:  # where it lives: who sees it sees all that it can include
+            if not header.endswith("_priv.h"):
+                check_compiles(commands[room], room, header, True)
+        hidden = sorted({h for names in everything.values() for h in names} - visible)
+        for header in hidden[:1]:  # of the others on_path has said that they are not found
+            check_compiles(commands[room], room, header, False)
 
 
 def check_files():
