@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Variables of the heap (rtcheck/profile.h): every row of the contract, by hand and by the launcher."""
-# rtc-test: counters/profile ci 120
+# rtc-test: counters/profile ci 240
 # rtc-test: counters/profile-full full 3600 --full
 import os
 import re

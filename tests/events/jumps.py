@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Handlers of signals that leave the calls that they have interrupted by siglongjmp."""
-# rtc-test: events/jumps ci 60
+# rtc-test: events/jumps ci 120
 # rtc-test: events/jumps_full full 600 --full
 import os
 import sys

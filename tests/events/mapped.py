@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """biu-map: what calls of the program have mapped and nobody has unmapped, by the place that did it."""
-# rtc-test: events/mapped ci 60
+# rtc-test: events/mapped ci 120
 import os
 import re
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rtc-test: leaks/lsan ci 60
+# rtc-test: leaks/lsan ci 120
 """Programs built for another checker (lsan.c): the check that they make is the one at the end, and ends them
 as that checker would; what their own functions ask for is done, or said not to be known; and where a sanitizer's
 runtime is there, too (sanitizer.c), it gets the calls.  Suppressions of its own hold for a program (lsan_cxx.cc, too)

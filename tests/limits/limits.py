@@ -4,7 +4,7 @@
 Every check runs the program plainly first: what it prints and how it ends is what has to come out
 with the runtime, too.  What we could not do is said; never is the program stopped by it.
 """
-# rtc-test: limits ci 90
+# rtc-test: limits ci 180
 # rtc-test: limits_full full 1200 --full
 # rtc-test: limits_root_full full,root 1200 --full
 # rtc-test: limits_root ci,root 60 --only jail --only locked --only full_tmpfs --only read_only_root

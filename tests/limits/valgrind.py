@@ -7,7 +7,7 @@ massif, dhat) is a program with an allocator of its own, found out as always, by
 not in control, which is said and is status 120.  Neither the program nor the tool is harmed in
 either case, so there is nothing to choose.  --full: all of them, instead of two of each kind.
 """
-# rtc-test: limits_valgrind ci 120
+# rtc-test: limits_valgrind ci 240
 # rtc-test: limits_valgrind_full full 300 --full
 import glob
 import os
