@@ -67,7 +67,7 @@ static void empty_area(const struct view *v, const struct live_head *head, int f
     struct area_entry *entry = live_area(v, head, area);
     uint64_t owner = area_owner(AREA_CLAIMED, image);
 
-    if (!atomic_compare_exchange_strong(&entry->owner, &owner, area_owner(AREA_TAKING, image)))
+    if (!atomic_compare_exchange_strong(&entry->owner, &owner, area_owner(AREA_RECLAIMING, image)))
         return;
     if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)area_offset(v->run, area),
                   (off_t)v->run->area_bytes) < 0)
@@ -89,7 +89,7 @@ static void free_lease_of(struct lease *lease, const struct image *image)
     uint32_t state = atomic_load(&lease->state), pid = atomic_load(&lease->pid);
 
     if (lease_is_over(lease, image))
-        lease_let_go(lease, state, pid);
+        lease_release(lease, state, pid);
 }
 
 static void give_back(const struct view *v, const struct live_head *head, int fd,
@@ -103,7 +103,7 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
         if (owner != area_owner(AREA_CLAIMED, image->number))
             continue;
         if (!tallied)
-            add_tally(&((struct run_header *)(void *)head->at)->taken_back, image);
+            add_tally(&((struct run_header *)(void *)head->at)->reclaimed, image);
         tallied = true;
         empty_area(v, head, fd, area, image->number);
     }
@@ -134,7 +134,7 @@ static bool is_over(const struct image *image)
 /* What exec has put another in the place of is not the program any more. */
 static bool is_of_program(const struct report *r, const struct image *image)
 {
-    return image->pid_known && image->pid == r->kept_pid && !image_has_successor(image);
+    return image->pid_known && image->pid == r->kept_pid && !image_has_exec_successor(image);
 }
 
 /* Who reads the file later is to find what was wrong; of many images the first will do. */
@@ -146,7 +146,7 @@ static bool is_to_be_kept(const struct report *r, const struct image *image)
         return true;
     for (const struct image *other = r->images; other; other = other->hh.next)
         kept += other->kept;
-    return (image->error_places > 0 || image->leak_places > 0) && kept < KEPT_MAX;
+    return (image->error_sites > 0 || image->leak_index > 0) && kept < KEPT_MAX;
 }
 
 static uint32_t count_over(const struct report *r)

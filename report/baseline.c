@@ -83,7 +83,7 @@ static int known_add(struct baseline *b, struct scan *s, const struct known *new
     HASH_FIND_STR(b->known, new->id, known);
     if (known)
         return scan_refuse(s, "an id that was there before");
-    known = must_have(calloc(1, sizeof *known));
+    known = xalloc(calloc(1, sizeof *known));
     memcpy(known->id, new->id, sizeof known->id);
     known->count = new->count;
     known->cap = new->cap;
@@ -160,11 +160,11 @@ void baseline_free(struct baseline *b)
 int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
                        size_t room)
 {
-    struct baseline *b = must_have(calloc(1, sizeof *b));
+    struct baseline *b = xalloc(calloc(1, sizeof *b));
     struct scan s = {name, text, text, text + bytes, err, room};
     int bad = bytes ? whole_take(b, &s) : 0;
 
-    b->name = must_have(strdup(name));
+    b->name = xalloc(strdup(name));
     if (bad)
         baseline_free(b);
     else
@@ -226,12 +226,13 @@ static void count_add(const struct baseline *b, const char *id, uint64_t count)
 
 static bool error_counts(const struct error *e)
 {
-    return error_is_told(e) && e->fate.suppressed_by == 0;
+    return error_is_shown(e) && e->disposition.suppressed_by == 0;
 }
 
 static bool leak_counts(const struct leak *leak, uint32_t kinds)
 {
-    return leak_kind(leak->class) & kinds && leak->fate.suppressed_by == 0 && leak->blocks > 0;
+    return leak_kind(leak->class) & kinds && leak->disposition.suppressed_by == 0 &&
+           leak->blocks > 0;
 }
 
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
@@ -248,9 +249,10 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
         if (leak_counts(&r->leaks[i], kinds))
             count_add(b, r->leaks[i].id, r->leaks[i].blocks);
     for (uint32_t i = 0; i < r->error_count; i++)
-        r->errors[i].fate.is_known = error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
+        r->errors[i].disposition.is_known =
+            error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
     for (uint32_t i = 0; i < r->leak_count; i++)
-        r->leaks[i].fate.is_known = leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
+        r->leaks[i].disposition.is_known = leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
 }
 
 /* What was known, and is not there any more. */
@@ -268,14 +270,14 @@ void baseline_print(const struct report *r, const struct page *page)
     uint32_t count = 0, gone = r->baseline ? unseen(r->baseline) : 0;
 
     for (uint32_t i = 0; i < r->error_count; i++)
-        count += r->errors[i].fate.is_known;
+        count += r->errors[i].disposition.is_known;
     for (uint32_t i = 0; i < r->leak_count; i++)
-        count += r->leaks[i].fate.is_known;
+        count += r->leaks[i].disposition.is_known;
     if (!r->baseline || count + gone == 0)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs("KNOWN", page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fprintf(page->out, "           %s by ", count_text(count, "finding", "findings").text);
     text_put(page->out, r->baseline->name);
     if (gone > 0)
@@ -355,7 +357,7 @@ static void baseline_put(FILE *out, void *writing)
 {
     const struct writing *w = writing;
     struct json j = {.out = out, .is_first = true};
-    struct row *rows = must_have(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
+    struct row *rows = xalloc(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
     uint32_t count = rows_make(w->r, w->old, w->kinds, rows);
 
     open_object(&j, NULL);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "symbols_priv.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 struct slot {
     GElf_Addr at;
@@ -100,7 +100,7 @@ static struct slots *slots_add(struct slots *all, Elf *elf, Elf_Scn *section, co
         uint32_t entry = is_slot ? entry_of_symbol(elf, h->sh_link, GELF_R_SYM(rela.r_info)) : ENTRY_NONE;
         if (entry == ENTRY_NONE)
             continue;
-        all = must_have(realloc(all, sizeof *all + (all->count + 1) * sizeof all->slot[0]));
+        all = xalloc(realloc(all, sizeof *all + (all->count + 1) * sizeof all->slot[0]));
         all->slot[all->count++] = (struct slot){rela.r_offset, entry};
     }
     return all;
@@ -108,7 +108,7 @@ static struct slots *slots_add(struct slots *all, Elf *elf, Elf_Scn *section, co
 
 static struct slots *slots_make(Elf *elf)
 {
-    struct slots *all = must_have(calloc(1, sizeof *all));
+    struct slots *all = xalloc(calloc(1, sizeof *all));
     GElf_Shdr h;
 
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
@@ -154,12 +154,12 @@ static const uint8_t *code_at(Elf *elf, GElf_Addr at, size_t bytes)
     return NULL;
 }
 
-static GElf_Addr relative(const uint8_t *displacement, GElf_Addr behind)
+static GElf_Addr relative(const uint8_t *displacement, GElf_Addr next_instruction)
 {
     int32_t distance;
 
     memcpy(&distance, displacement, sizeof distance);
-    return behind + (GElf_Addr)(int64_t)distance;
+    return next_instruction + (GElf_Addr)(int64_t)distance;
 }
 
 /* jmp *slot, behind endbr64 and bnd where there are any; 0: something else. */

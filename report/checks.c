@@ -24,7 +24,7 @@
 static void head_print(const struct report *r, const struct image *image,
                        const struct leak_check_record *check, const struct page *page)
 {
-    const char *why = leak_check_words(r, image);
+    const char *why = leak_check_text(r, image);
 
     fprintf(page->out, "rtcheck: leak check %u of ", check->number);
     text_put(page->out, program_name(image));
@@ -35,7 +35,7 @@ static void head_print(const struct report *r, const struct image *image,
         fprintf(page->out, "leaks are not known: %s", why);
     else
         leaks_sums_put(r, page);
-    uint32_t others = image->threads_unheard - image->threads_waiting;
+    uint32_t others = image->threads_not_stopped - image->threads_waiting;
 
     if (image->leak_check == LEAKS_CUT)
         fputs(" at least: the run file is full", page->out);
@@ -71,39 +71,39 @@ static void leaks_drop(struct report *r)
     leaks_free(r);
     r->leaks = NULL;
     r->leak_count = 0;
-    r->leak_places = NULL;
+    r->leak_index = NULL;
     r->leak_row_count = 0;
-    r->held = (struct leak_sum){0};
+    r->reachable = (struct leak_sum){0};
 }
 
 /* The image tells of this check alone; false: it has none. */
 static bool check_take(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
 {
     for (struct image *other = r->images; other; other = other->hh.next) {
-        other->leak_check = LEAKS_NOT_ASKED;
+        other->leak_check = LEAKS_NOT_REQUESTED;
         other->marks = 0; /* its own are read again */
     }
     leaks_drop(r);
     if (!image_read_check(r, image, check, at))
         return false;
-    for (struct image *elder = image_elder(r, image); elder; elder = image_elder(r, elder))
-        image_read_map(r, elder); /* the first of its program has said what it suppresses */
+    for (struct image *parent = image_parent(r, image); parent; parent = image_parent(r, parent))
+        image_read_map(r, parent); /* the first of its program has said what it suppresses */
     leaks_sort(r);
     return true;
 }
 
 /* What there is to be said to the program. */
-static uint32_t word_told(const struct report *r, const struct leak_check_record *check)
+static uint32_t reported_value(const struct report *r, const struct leak_check_record *check)
 {
     uint32_t hidden = 0;
     if (check->flags & LEAK_CHECK_AT_END)
         return 1 + (uint32_t)report_leaks(r, LEAK_DEFINITE);
     for (uint32_t i = 0; i < r->leak_count; i++)
-        hidden += r->leaks[i].fate.suppressed_by != 0;
+        hidden += r->leaks[i].disposition.suppressed_by != 0;
     return 1 + hidden;
 }
 
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_told *told,
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_reported *reported,
                        uint32_t room)
 {
     char err[REPORT_ERROR_BYTES];
@@ -113,31 +113,31 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
 
     if (report_open_fd(&r, fd, "the run", err))
         return 0;
-    r->wants_held = how->leak_kinds & LEAK_REACHABLE;
+    r->wants_reachable = how->leak_kinds & LEAK_REACHABLE;
     if (images_refresh(r) == 0)
         for (struct image *image = r->images; image && count < room; image = image->hh.next) {
-            uint64_t place;
-            if ((only && image->number != only) || !check_take(r, image, &check, &place))
+            uint64_t record_at;
+            if ((only && image->number != only) || !check_take(r, image, &check, &record_at))
                 continue;
-            findings_judge(r, how);
-            report_hide_behind(r, how->leak_kinds | how->problem_kinds);
+            findings_match(r, how);
+            report_hide_indirect(r, how->leak_kinds | how->problem_kinds);
             check_print(r, image, &check, out, how);
-            told[count++] = (struct check_told){place + offsetof(struct leak_check_record, told), word_told(r, &check)};
+            reported[count++] = (struct check_reported){record_at + offsetof(struct leak_check_record, reported), reported_value(r, &check)};
         }
     report_close(r);
     return count;
 }
 
-void report_checks_done(int fd, const struct check_told *told, uint32_t count)
+void report_checks_done(int fd, const struct check_reported *reported, uint32_t count)
 {
     struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     for (uint32_t i = 0; i < count; i++)
-        if (pwrite(fd, &told[i].value, sizeof told[i].value, (off_t)told[i].at) != sizeof told[i].value)
+        if (pwrite(fd, &reported[i].value, sizeof reported[i].value, (off_t)reported[i].at) != sizeof reported[i].value)
             continue; /* who waits for it does not do so for ever */
     if (run == MAP_FAILED)
         return;
-    atomic_fetch_add(&run->checks_told, 1);
-    syscall(SYS_futex, &run->checks_told, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    atomic_fetch_add(&run->checks_reported, 1);
+    syscall(SYS_futex, &run->checks_reported, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     munmap(run, sizeof *run);
 }

@@ -20,19 +20,19 @@ static int report_begin(struct report **out, struct report *r, int err)
 
 int report_open(struct report **out, const char *path, char err[REPORT_ERROR_BYTES])
 {
-    struct report *r = must_have(calloc(1, sizeof *r));
+    struct report *r = xalloc(calloc(1, sizeof *r));
     return report_begin(out, r, view_open(&r->view, path, err));
 }
 
 int report_open_fd(struct report **out, int fd, const char *name, char err[REPORT_ERROR_BYTES])
 {
-    struct report *r = must_have(calloc(1, sizeof *r));
+    struct report *r = xalloc(calloc(1, sizeof *r));
     return report_begin(out, r, view_open_fd(&r->view, fd, name, err));
 }
 
 void report_want_reachable(struct report *r)
 {
-    r->wants_held = true;
+    r->wants_reachable = true;
 }
 
 void report_want_mapped(struct report *r)
@@ -79,7 +79,7 @@ struct last_of_pid {
 };
 
 /* Images of one process follow each other by exec. */
-static void mark_succeeded(struct report *r)
+static void mark_exec_successors(struct report *r)
 {
     struct last_of_pid *all = NULL, *last, *next;
 
@@ -87,11 +87,11 @@ static void mark_succeeded(struct report *r)
         uint64_t key = (uint64_t)image->pid_known << 32 | image->pid;
         HASH_FIND(hh, all, &key, sizeof key, last);
         if (!last) {
-            last = must_have(calloc(1, sizeof *last));
+            last = xalloc(calloc(1, sizeof *last));
             last->key = key;
             HASH_ADD(hh, all, key, sizeof last->key, last);
         } else if (image->how == IMAGE_EXEC) {
-            last->image->succeeded = true;
+            last->image->has_exec_successor = true;
         }
         last->image = image;
     }
@@ -122,9 +122,9 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
     errors_sort(r);
     leaks_sort(r);
     images_join(r);
-    mark_succeeded(r);
+    mark_exec_successors(r);
     apply_exits(r);
-    told_read(r);
+    launcher_record_read(r);
     return 0;
 }
 
@@ -249,7 +249,7 @@ void report_close(struct report *r)
     free(r->bad);
     free(r->exits);
     free(r->counters);
-    free(r->told);
+    free(r->launcher);
     view_close(&r->view);
     free(r);
 }

@@ -14,19 +14,19 @@
  */
 size_t begun_before(const void *items, size_t count, size_t stride, uint64_t address);
 
-/* ---- own_share.c ----------------------------------------------------------------------------- */
+/* ---- own_cost.c ----------------------------------------------------------------------------- */
 
 /* `calls`: how many operations there were, of which some were timed. */
-void own_share_add(struct own_share *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT]);
+void own_cost_add(struct own_cost *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT]);
 /* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
-void own_share_add_blocks(struct own_share *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
+void own_cost_add_blocks(struct own_cost *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
 
-/* ---- told.c ---------------------------------------------------------------------------------- */
+/* ---- launcher_record.c ---------------------------------------------------------------------------------- */
 
 /* What the launcher has written into the file, unless it is the launcher that asks. */
-void told_read(struct report *r);
+void launcher_record_read(struct report *r);
 /* wrong->what: it is bad. */
-void told_dump(const struct view *v, FILE *out, struct verify_error *wrong);
+void launcher_record_dump(const struct view *v, FILE *out, struct verify_error *wrong);
 
 /* ---- images.c -------------------------------------------------------------------------------- */
 
@@ -51,9 +51,9 @@ void images_mark_needed(struct report *r);
 /* Do both speak of one process?  Of those in namespaces of their own, as far as can be told. */
 bool image_is_of_process(const struct image *a, const struct image *b);
 /* Is there a later image of the same process?  exec has thrown this one away. */
-bool image_has_successor(const struct image *image);
+bool image_has_exec_successor(const struct image *image);
 /* The image it shares old records, stacks and modules with, or NULL. */
-struct image *image_elder(const struct report *r, const struct image *image);
+struct image *image_parent(const struct report *r, const struct image *image);
 /* Absorbed images that no other's stacks refer to: to r->done, without their maps. */
 void images_retire(struct report *r);
 /* Forgets those that other processes took back before we read anything of them but the header. */
@@ -107,7 +107,7 @@ void errors_sort(struct report *r);
 /* Gives the first `count` their ids. */
 void errors_name(struct report *r, uint32_t count);
 /* The stack that says where it happened, a site or NO_SITE: of damage the block's allocation. */
-uint32_t error_place(const struct error *e);
+uint32_t error_main_site(const struct error *e);
 
 /* ---- write.c --------------------------------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ struct rules *rules_with_own(struct report *r, struct rules *rules);
 /* ---- suppress_match.c ------------------------------------------------------------------------ */
 
 /* As report_suppress and report_compare, without counting what rules met: of a run that goes on. */
-void findings_judge(struct report *r, const struct print_options *how);
+void findings_match(struct report *r, const struct print_options *how);
 bool is_of_libc(const char *base_name); /* of a module */
 /*
  * The function that allocated (enum error_entry), by what the innermost frame calls; ENTRY_NONE:
@@ -190,7 +190,7 @@ void id_of_kind(const struct report *r, const char *code, const char *what, uint
  * .2, .3 behind equal ids: the first keeps the plain one.  An id is what each of `items`, which lie
  * `stride` bytes apart, begins with.
  */
-void ids_tell_apart(void *items, uint32_t count, size_t stride);
+void ids_make_unique(void *items, uint32_t count, size_t stride);
 /* How many frames of a symbolized stack are the user's: not what comes before main. */
 uint32_t user_frames(const struct report *r, const struct site *site);
 
@@ -203,7 +203,7 @@ void image_numbers_sort(struct image_numbers *images);
 /* Blocks in use from one site, in all images but those that exec threw away. */
 struct record {
     char id[ID_BYTES];
-    struct fate fate; /* by rules of dbx's grammar that are about biu */
+    struct disposition disposition; /* by rules of dbx's grammar that are about biu */
     uint32_t site;
     uint64_t blocks;
     uint64_t bytes;

@@ -20,7 +20,7 @@ static void counts_widen(struct counts *c)
 {
     c->slot_count = c->slot_count ? 2 * c->slot_count : 64;
     free(c->slots);
-    c->slots = must_have(calloc(c->slot_count, sizeof c->slots[0]));
+    c->slots = xalloc(calloc(c->slot_count, sizeof c->slots[0]));
     for (uint32_t i = 0; i < c->count; i++)
         c->slots[counts_slot(c, c->items[i].stack)] = i + 1;
 }

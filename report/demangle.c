@@ -32,7 +32,7 @@ static void take(const char *piece, size_t bytes, void *opaque)
         longjmp(p->too_much, 1); /* libiberty has nothing but its stack */
     if (p->bytes + bytes >= p->room) {
         p->room = 2 * (p->bytes + bytes) + 64;
-        p->text = must_have(realloc(p->text, p->room));
+        p->text = xalloc(realloc(p->text, p->room));
     }
     memcpy(p->text + p->bytes, piece, bytes);
     p->bytes += bytes;
@@ -41,7 +41,7 @@ static void take(const char *piece, size_t bytes, void *opaque)
 
 static char *demangle_by(demangler *language, const char *name)
 {
-    struct plain *p = must_have(calloc(1, sizeof *p));
+    struct plain *p = xalloc(calloc(1, sizeof *p));
     char *text;
 
     if (setjmp(p->too_much) != 0 ||

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 /* What names[] has for n, which may be anything. */
 static const char *name_of(const char *const *names, size_t count, uint64_t n)
@@ -58,10 +58,10 @@ static void dump_run(const struct view *v, FILE *out)
             "run start_ns=%llu next_area=%u next_image=%u doorbell=%u reported=%u "
             "unrecorded=%u checks_asked=%u checks_told=%u\n",
             ull(run->start_ns), run->next_area, run->next_image, run->doorbell, run->reported,
-            run->unrecorded_images, run->checks_asked, run->checks_told);
+            run->unrecorded_images, run->checks_requested, run->checks_reported);
     fprintf(out, "run taken_back images=%llu allocs=%llu frees=%llu blocks=%llu bytes=%llu\n",
-            ull(run->taken_back.images), ull(run->taken_back.allocs), ull(run->taken_back.frees),
-            ull(run->taken_back.live_blocks), ull(run->taken_back.live_bytes));
+            ull(run->reclaimed.images), ull(run->reclaimed.allocs), ull(run->reclaimed.frees),
+            ull(run->reclaimed.live_blocks), ull(run->reclaimed.live_bytes));
     if (run->heap_error)
         fprintf(out, "run heap_error=%u\n", run->heap_error);
     if (run->pool_dir_error)
@@ -113,9 +113,9 @@ static void dump_image_life(const struct image_header *h, FILE *out)
             "bootstrap_allocs=%llu unchecked_children=%llu lost_features=0x%llx",
             ull(h->private_segments), h->private_kinds, h->errors_unwritten, ull(h->fork_count),
             ull(h->slab_copies), ull(h->handler_allocs), ull(h->bootstrap_allocs),
-            ull(h->unchecked_children), ull(h->lost_features));
+            ull(h->unchecked_children), ull(h->missing_features));
     for (unsigned n = 0; feature_name(n); n++)
-        if (h->lost_features >> n & 1)
+        if (h->missing_features >> n & 1)
             fprintf(out, ",%s", feature_name(n));
     fputc('\n', out);
 }
@@ -131,8 +131,8 @@ static void dump_image_counts(const struct image_header *h, FILE *out)
             ull(h->quarantine_bytes), h->malloc_fill - 1, h->free_fill - 1,
             h->stack_frames);
     fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
-            ull(h->bad_frees[LOST_DUPLICATE]), ull(h->bad_frees[LOST_MISALIGNED]),
-            ull(h->bad_frees[LOST_BAD]), ull(h->bad_frees[LOST_FOREIGN]));
+            ull(h->bad_frees[BAD_FREE_DUPLICATE]), ull(h->bad_frees[BAD_FREE_MISALIGNED]),
+            ull(h->bad_frees[BAD_FREE_BAD]), ull(h->bad_frees[BAD_FREE_FOREIGN]));
     fprintf(out,
             " image checks=0x%x errors_unrecorded=%llu error_limit=%u peak_bytes=%llu "
             "segment_bytes=%llu\n",
@@ -147,7 +147,7 @@ static void dump_image_counts(const struct image_header *h, FILE *out)
             " image leak_check=%u threads_unheard=%u threads_waiting=%u leak_ns=%llu "
             "root_bytes=%llu skipped=%llu marks=%u "
             "leak_checks=%u\n",
-            h->leak_check, h->threads_unheard, h->threads_waiting, ull(h->leak_ns),
+            h->leak_check, h->threads_not_stopped, h->threads_waiting, ull(h->leak_ns),
             ull(h->root_bytes), ull(h->root_bytes_skipped), h->marks, h->leak_checks);
 }
 
@@ -199,10 +199,10 @@ static void dump_large(const struct segment *s, FILE *out)
     }
 }
 
-static void dump_recorded(const struct segment *s, FILE *out)
+static void dump_client_blocks(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        const struct recorded_block *r = segment_item(s, i);
+        const struct client_block_record *r = segment_item(s, i);
         if (r->block.word == 0)
             continue; /* never used */
         fprintf(out, "   recorded %u 0x%llx bytes=%llu ", i, ull(r->start), ull(r->bytes));
@@ -220,7 +220,7 @@ static void dump_depot(const struct segment *s, FILE *out)
                 ull(depot_address(n->pc)), n->pc & DEPOT_PC_EXACT ? " exact" : "",
                 depot_module(n->pc), depot_is_root(n->parent) ? 0 : n->parent);
         if (depot_is_root(n->parent) && depot_end(n->parent) != STACK_WHOLE)
-            fprintf(out, " (%s)", stack_end_words(depot_end(n->parent)));
+            fprintf(out, " (%s)", stack_end_text(depot_end(n->parent)));
         fputc('\n', out);
     }
 }
@@ -289,7 +289,7 @@ static void dump_leaks(const struct segment *s, FILE *out)
             continue;
         fprintf(out, "   leak %u %s stack=%x blocks=%llu bytes=%llu new=%llu/%llu behind=%llu/%llu", i,
                 NAME(reaches, g->reach), g->stack, ull(g->blocks), ull(g->bytes), ull(g->new_blocks),
-                ull(g->new_bytes), ull(g->behind_blocks), ull(g->behind_bytes));
+                ull(g->new_bytes), ull(g->indirect_blocks), ull(g->indirect_bytes));
         fprintf(out, " block=0x%llx+%llu thread=%u by=%s value=0x%llx at=0x%llx from=0x%llx+%llu/%x",
                 ull(g->block), ull(g->block_bytes), g->thread, NAME(witnesses, g->witness),
                 ull(g->value), ull(g->at), ull(g->from), ull(g->from_bytes), g->from_stack);
@@ -320,7 +320,7 @@ static void dump_leak_checks(const struct segment *s, FILE *out)
         fprintf(out,
                 "   leak check %u result=%u told=%u flags=%u thread=%u threads_unheard=%u "
                 "threads_waiting=%u ns=%llu root_bytes=%llu skipped=%llu\n",
-                c->number, c->result, c->told, c->flags, c->thread, c->threads_unheard,
+                c->number, c->result, c->reported, c->flags, c->thread, c->threads_not_stopped,
                 c->threads_waiting, ull(c->ns), ull(c->root_bytes), ull(c->root_bytes_skipped));
     }
 }
@@ -356,8 +356,8 @@ static void dump_map_sum(const struct segment *s, FILE *out)
                 sum->flags, sum->first_call, ull(sum->mapped), ull(sum->unmapped), ull(sum->unseen),
                 ull(sum->bytes), ull(sum->peak_bytes));
         fprintf(out, " anew=%llu compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu changed=%llu\n",
-                ull(sum->anew), ull(sum->compared), ull(sum->behind_objects), ull(sum->behind_stacks),
-                ull(sum->behind_others), ull(sum->behind_gone), ull(sum->behind_changed));
+                ull(sum->rebuilt), ull(sum->compared), ull(sum->unseen_objects), ull(sum->unseen_stacks),
+                ull(sum->unseen_others), ull(sum->unseen_unmapped), ull(sum->unseen_changed));
     }
 }
 
@@ -375,7 +375,7 @@ static void dump_dispatched(const struct segment *s, FILE *out)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct dispatch_record *d = segment_item(s, i);
         fprintf(out, "   dispatched error=%d calls=%llu told=%llu uncovered=%llu call_ns=%u measured=%u\n", d->error,
-                ull(d->calls), ull(d->told), ull(d->uncovered), d->call_ns, d->measured);
+                ull(d->calls), ull(d->reported), ull(d->uncovered), d->call_ns, d->measured);
     }
 }
 
@@ -428,8 +428,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_roots(s, out);
     else if (s->kind == SEGMENT_LEAK_CHECKS)
         dump_leak_checks(s, out);
-    else if (s->kind == SEGMENT_RECORDED)
-        dump_recorded(s, out);
+    else if (s->kind == SEGMENT_CLIENT_BLOCKS)
+        dump_client_blocks(s, out);
     else if (s->kind == SEGMENT_TEXTS)
         dump_texts(s, out);
     else if (s->kind == SEGMENT_MAPPINGS)
@@ -489,7 +489,7 @@ int report_dump(struct report *r, FILE *out)
     struct verify_error first = {0};
 
     dump_run(&r->view, out);
-    told_dump(&r->view, out, &first);
+    launcher_record_dump(&r->view, out, &first);
     dump_unchecked(r->view.run, out);
     dump_leases(&r->view, out);
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {

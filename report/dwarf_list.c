@@ -103,9 +103,9 @@ static void add_declared(struct variables *v, Dwarf_Die die, const struct name *
 
     if (!*scope->text || !die_has(die, DW_AT_declaration))
         return;
-    new = must_have(calloc(1, sizeof *new));
+    new = xalloc(calloc(1, sizeof *new));
     new->die = die_offset(die);
-    new->scope = must_have(strdup(scope->text));
+    new->scope = xalloc(strdup(scope->text));
     HASH_ADD(hh, v->declared, die, sizeof new->die, new);
 }
 
@@ -120,7 +120,7 @@ static void add_variable(struct variables *v, Dwarf_Die die, const struct name *
     }
     new.bytes = variable_bytes(v, die, 0);
     if (*scope->text)
-        new.scope = must_have(strdup(scope->text));
+        new.scope = xalloc(strdup(scope->text));
     entries->at = grow(entries->at, entries->count, sizeof new);
     entries->at[entries->count++] = new;
 }

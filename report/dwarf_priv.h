@@ -70,7 +70,7 @@ void name_add(struct name *name, const char *text);
 /* The type behind names and qualifiers; NULL: unknown. */
 Dwarf_Die type_of(const struct variables *v, Dwarf_Die of);
 /* From a variable down to the innermost element or member: adds to its name, *offset is then in it. */
-void type_go_down(const struct variables *v, Dwarf_Die variable, uint64_t *offset, struct name *name);
+void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offset, struct name *name);
 /* How many bytes a variable takes; `links` = 0. */
 uint64_t variable_bytes(const struct variables *v, Dwarf_Die die, unsigned links);
 
@@ -82,12 +82,13 @@ void entries_list(struct variables *v, bool all);
 const struct entry *entries_find(const struct entries *entries, uint64_t address);
 void entries_forget(struct variables *v);
 
-/* ---- dwarf_words.c --------------------------------------------------------------------------- */
+/* ---- dwarf_variable.c --------------------------------------------------------------------------- */
 
 /* Its name and place; what a definition does not say, its declaration does.  `links` = 0. */
-void words_take(const struct variables *v, Dwarf_Die die, const char *scope, struct name *name,
-                struct variable *out, unsigned links);
+void variable_take(const struct variables *v, Dwarf_Die die, const char *scope, struct name *name,
+                   struct variable *out, unsigned links);
 /* The way from it down to *offset, which is then in what is named. */
-void words_take_path(const struct variables *v, Dwarf_Die die, uint64_t *offset, struct name *name);
+void variable_take_path(const struct variables *v, Dwarf_Die die, uint64_t *offset,
+                        struct name *name);
 
 #endif

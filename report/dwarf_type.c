@@ -208,7 +208,7 @@ static Dwarf_Die into_type(const struct variables *v, Dwarf_Die type, uint64_t *
     }
 }
 
-void type_go_down(const struct variables *v, Dwarf_Die variable, uint64_t *offset,
+void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offset,
                     struct name *name)
 {
     Dwarf_Die type = type_of(v, variable);

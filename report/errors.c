@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 static uint32_t site_or_none(struct report *r, struct image *image, uint32_t stack)
 {
@@ -81,14 +81,14 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
         const struct error_record *e = &records[i];
         uint64_t times = atomic_load_explicit(&e->count, memory_order_relaxed);
         struct error error;
-        uint32_t place;
+        uint32_t index;
         if (atomic_load_explicit(&e->kind, memory_order_relaxed) >= ERROR_KIND_COUNT) {
             r->strange_errors++;
             continue;
         }
         error = error_of(r, image, e);
-        place = error_intern(r, &error);
-        error_merge(&r->errors[place], &error, times ? times : 1, image->number);
+        index = error_intern(r, &error);
+        error_merge(&r->errors[index], &error, times ? times : 1, image->number);
     }
 }
 
@@ -109,7 +109,7 @@ void errors_sort(struct report *r)
         qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
 }
 
-uint32_t error_place(const struct error *e)
+uint32_t error_main_site(const struct error *e)
 {
     bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
     return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
@@ -120,11 +120,11 @@ void errors_name(struct report *r, uint32_t count)
     progress_begin(&r->progress, count);
     for (uint32_t i = 0; i < count; i++) {
         struct error *e = &r->errors[i];
-        if (error_place(e) != NO_SITE)
-            symbolize_site(r, error_place(e));
-        id_of_site(r, error_code(e->kind), error_place(e), e->id);
+        if (error_main_site(e) != NO_SITE)
+            symbolize_site(r, error_main_site(e));
+        id_of_site(r, error_code(e->kind), error_main_site(e), e->id);
         progress_step(&r->progress);
     }
     progress_end(&r->progress);
-    ids_tell_apart(r->errors, count, sizeof *r->errors);
+    ids_make_unique(r->errors, count, sizeof *r->errors);
 }

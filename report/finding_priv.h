@@ -5,7 +5,7 @@
 #define FINDING_PRIV_H
 
 #include "image_priv.h"
-#include "place_priv.h"
+#include "site_priv.h"
 
 /* What an address is that is no block's: error_record's, with the module looked up. */
 struct region {
@@ -19,14 +19,14 @@ struct region {
 };
 
 /* Why a finding is not told, after report_suppress and report_compare. */
-struct fate {
+struct disposition {
     uint32_t suppressed_by; /* the number of a rule, from 1; 0: of none */
     bool is_known;          /* by a baseline */
 };
 
-static inline bool is_hidden(const struct fate *fate)
+static inline bool is_hidden(const struct disposition *disposition)
 {
-    return fate->suppressed_by != 0 || fate->is_known;
+    return disposition->suppressed_by != 0 || disposition->is_known;
 }
 
 /* One place of errors of one kind, in all the processes that had it: error_record, outside its file. */
@@ -55,7 +55,7 @@ struct error {
     uint32_t found_bytes;
     uint8_t found[ERROR_BYTES_FOUND];
     struct image_numbers images;
-    struct fate fate;
+    struct disposition disposition;
 };
 
 /* What a leak is called. */
@@ -65,8 +65,8 @@ enum leak_class {
     CLASS_INTERIOR, /* aib */
     CLASS_REGISTER, /* air */
     CLASS_UNSURE,   /* nowhere to be seen, but a thread may have it in a register: air */
-    CLASS_BEHIND,   /* behind one of these three: told there */
-    CLASS_HELD,     /* biu */
+    CLASS_POSSIBLY_INDIRECT, /* behind one of these three: told there */
+    CLASS_REACHABLE, /* biu */
     CLASS_MAPPED,   /* biu-map: no blocks, but ranges that were mapped */
     CLASS_COUNT
 };
@@ -83,7 +83,7 @@ struct holder {
     uint32_t root; /* enum root_kind; ROOT_NONE: there is none, or it is not known */
     uint64_t inside; /* how far in the block it points */
     uint64_t at;     /* where it lies: an address, or the number of a register */
-    struct region *place; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
+    struct region *region; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
     uint32_t function; /* the one whose frame it lies in: a site of one frame, or NO_SITE */
     struct in_frame in_frame;
     bool is_above_frames;   /* of all that its thread has on that stack */
@@ -106,16 +106,16 @@ struct leak {
     uint64_t bytes;
     uint64_t new_blocks;
     uint64_t new_bytes;
-    uint64_t behind_blocks;
-    uint64_t behind_bytes;
+    uint64_t indirect_blocks;
+    uint64_t indirect_bytes;
     uint32_t image; /* what follows is of the first */
-    bool is_circle;
+    bool is_cycle;
     uint64_t block;
     uint64_t block_bytes;
     struct thread thread;
     struct holder holder;
     struct image_numbers images;
-    struct fate fate;
+    struct disposition disposition;
 };
 
 /* What all leaks of a kind come to, those behind a possible one included. */

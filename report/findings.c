@@ -19,7 +19,7 @@ static void errors_add(struct report *r, struct findings *f)
     for (uint32_t i = 0; i < r->error_count; i++) {
         const struct error *e = &r->errors[i];
         struct error_rows rows = error_rows(e);
-        if (!error_is_told(e) || is_hidden(&e->fate))
+        if (!error_is_shown(e) || is_hidden(&e->disposition))
             continue;
         for (uint32_t k = 0; k < rows.count; k++)
             symbolize_site(r, rows.at[k].site);
@@ -28,7 +28,7 @@ static void errors_add(struct report *r, struct findings *f)
                            .id = e->id,
                            .code = error_code(e->kind),
                            .image = e->image,
-                           .site = error_place(e),
+                           .site = error_main_site(e),
                            .level = error_is_problem(e) ? LEVEL_PROBLEM : LEVEL_WARNING,
                        });
     }
@@ -125,9 +125,9 @@ uint64_t shown_address(const struct report *r, const struct frame *frame, const 
                                                             : r->modules[frame->module].bias + frame->offset;
 }
 
-const struct frame *finding_place(const struct report *r, uint32_t place, struct source_line *line)
+const struct frame *finding_frame(const struct report *r, uint32_t index, struct source_line *line)
 {
-    const struct site *site = place == NO_SITE ? NULL : &r->sites[place];
+    const struct site *site = index == NO_SITE ? NULL : &r->sites[index];
     uint32_t end = site ? user_frames(r, site) : 0;
 
     for (uint32_t i = 0; i < end; i++) {

@@ -50,7 +50,7 @@ uint64_t shown_address(const struct report *r, const struct frame *frame, const 
  * Where somebody would look first: the innermost function of a stack that has a line and is of no
  * header, else the innermost.  NULL: the stack is not known.
  */
-const struct frame *finding_place(const struct report *r, uint32_t site, struct source_line *line);
+const struct frame *finding_frame(const struct report *r, uint32_t site, struct source_line *line);
 
 /* Its stacks, each with what it is of: of a leak the one that allocated it. */
 struct error_rows finding_rows(const struct finding *f);

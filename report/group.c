@@ -7,13 +7,15 @@
 
 bool image_was_replaced(const struct image *image)
 {
-    return image->succeeded || (image->state == IMAGE_ENDING && image->end_how == END_EXEC);
+    return image->has_exec_successor ||
+           (image->state == IMAGE_ENDING && image->end_how == END_EXEC);
 }
 
 /* By hand, what exec starts has a run file of its own. */
 bool image_was_lost(const struct report *r, const struct image *image)
 {
-    return r->view.run->mode == RUN_BY_LAUNCHER && image_was_replaced(image) && !image->succeeded;
+    return r->view.run->mode == RUN_BY_LAUNCHER && image_was_replaced(image) &&
+           !image->has_exec_successor;
 }
 
 bool image_is_checked(const struct image *image)
@@ -28,7 +30,8 @@ struct image *image_main(const struct report *r)
     while (root && root->how != IMAGE_ROOT)
         root = root->hh.next;
     for (struct image *later = root ? root->hh.next : NULL; later; later = later->hh.next)
-        if (root->succeeded && later->how == IMAGE_EXEC && image_is_of_process(later, root))
+        if (root->has_exec_successor && later->how == IMAGE_EXEC &&
+            image_is_of_process(later, root))
             root = later;
     return root ? root : r->images;
 }
@@ -38,7 +41,7 @@ struct totals totals_of(const struct report *r)
     struct totals t = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
-        t.processes += !image->succeeded;
+        t.processes += !image->has_exec_successor;
         t.allocs += image->allocs;
         t.frees += image->frees;
         if (image_was_replaced(image))
@@ -52,7 +55,7 @@ struct totals totals_of(const struct report *r)
 /* The head's tally holds what this report took, too. */
 struct totals totals_elsewhere(const struct report *r)
 {
-    const struct run_tally *all = &r->view.run->taken_back, *ours = &r->absorbed;
+    const struct run_tally *all = &r->view.run->reclaimed, *ours = &r->absorbed;
     struct totals t = {0};
 
     if (all->images <= ours->images)
@@ -113,7 +116,7 @@ static int by_size(const void *a_, const void *b_)
 /* One place per site; those that nothing is in use from are squeezed out. */
 static struct record *records_sum(const struct report *r, uint32_t *count)
 {
-    struct record *records = must_have(calloc((size_t)r->site_count + 1, sizeof *records));
+    struct record *records = xalloc(calloc((size_t)r->site_count + 1, sizeof *records));
     uint32_t kept = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
@@ -132,8 +135,8 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
 
     qsort(records, *count, sizeof *records, by_size);
     for (uint32_t i = 0; i < *count; i++)
-        if (records[i].site < r->use_fate_count)
-            records[i].fate = r->use_fates[records[i].site];
+        if (records[i].site < r->use_disposition_count)
+            records[i].disposition = r->use_dispositions[records[i].site];
     progress_begin(&r->progress, named < *count ? named : *count);
     for (uint32_t i = 0; i < *count && i < named; i++) {
         symbolize_site(r, records[i].site);
@@ -142,7 +145,7 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
     }
     progress_end(&r->progress);
     if (named >= *count)
-        ids_tell_apart(records, *count, sizeof *records);
+        ids_make_unique(records, *count, sizeof *records);
     return records;
 }
 

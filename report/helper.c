@@ -27,8 +27,8 @@
 
 #define ANSWER_BYTES_MAX (64u << 20)
 #define LOOK_AGAIN_MS 100
-#define PATIENCE_SECONDS 60           /* for one frame: a whole file may have to be read for it */
-#define PATIENCE_NETWORK_SECONDS 1800 /* or to be fetched */
+#define TIMEOUT_SECONDS 60            /* for one frame: a whole file may have to be read for it */
+#define TIMEOUT_NETWORK_SECONDS 1800 /* or to be fetched */
 #define MEMORY_MAX (8ull << 30)       /* address space more than what it begins with */
 
 struct helper {
@@ -46,11 +46,11 @@ struct doing {
 };
 
 /* What is new in the tables goes before the questions, in its order. */
-enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, ASK_SITE, ASK_VARIABLE, ASK_LOCAL, ASK_THREAD_VARIABLE };
+enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, QUERY_SITE, QUERY_VARIABLE, QUERY_LOCAL, QUERY_THREAD_VARIABLE };
 
 struct question {
     uint32_t kind;
-    uint32_t place; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
+    uint32_t index; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
     uint64_t offset;
     struct in_frame at; /* LOCAL */
 };
@@ -130,9 +130,9 @@ static void doing_set(struct doing *now, uint32_t module)
     atomic_fetch_add_explicit(&now->step, 1, memory_order_relaxed);
 }
 
-static void answer_site(struct report *r, uint32_t place, struct doing *now, FILE *out)
+static void answer_site(struct report *r, uint32_t index, struct doing *now, FILE *out)
 {
-    const struct site *site = &r->sites[place];
+    const struct site *site = &r->sites[index];
 
     for (uint32_t i = 0; i < site->count; i++) {
         uint32_t frame = site->frames[i];
@@ -144,28 +144,28 @@ static void answer_site(struct report *r, uint32_t place, struct doing *now, FIL
     }
 }
 
-static uint32_t module_asked(const struct report *r, const struct question *q)
+static uint32_t module_of_query(const struct report *r, const struct question *q)
 {
-    return q->kind == ASK_LOCAL ? r->frames[q->place].module : q->place;
+    return q->kind == QUERY_LOCAL ? r->frames[q->index].module : q->index;
 }
 
-static void variable_asked(struct report *r, const struct question *q, struct variable *out)
+static void variable_of_query(struct report *r, const struct question *q, struct variable *out)
 {
-    if (q->kind == ASK_LOCAL)
-        local_symbolize(r, &r->frames[q->place], q->at, out);
-    else if (q->kind == ASK_THREAD_VARIABLE)
-        thread_variable_symbolize(r, q->place, q->offset, out);
+    if (q->kind == QUERY_LOCAL)
+        local_symbolize(r, &r->frames[q->index], q->at, out);
+    else if (q->kind == QUERY_THREAD_VARIABLE)
+        thread_variable_symbolize(r, q->index, q->offset, out);
     else
-        variable_symbolize(r, q->place, q->offset, out);
+        variable_symbolize(r, q->index, q->offset, out);
 }
 
 static void answer_variable(struct report *r, const struct question *q, struct doing *now, FILE *out)
 {
     struct variable variable = {0};
 
-    doing_set(now, module_asked(r, q));
-    variable_asked(r, q, &variable);
-    answer_put_variable(out, r, module_asked(r, q), &variable);
+    doing_set(now, module_of_query(r, q));
+    variable_of_query(r, q, &variable);
+    answer_put_variable(out, r, module_of_query(r, q), &variable);
     variable_free(&variable);
 }
 
@@ -183,12 +183,12 @@ static bool add(struct report *r, int fd, const struct question *q)
         return true;
     case ADD_FRAME:
     case ADD_EXACT_FRAME:
-        frame_intern(r, q->place, q->offset, q->kind == ADD_EXACT_FRAME);
+        frame_intern(r, q->index, q->offset, q->kind == ADD_EXACT_FRAME);
         return true;
     default:
-        if (!receive_all(fd, frames, q->place * sizeof frames[0]))
+        if (!receive_all(fd, frames, q->index * sizeof frames[0]))
             return false;
-        site_intern(r, frames, q->place, (uint32_t)q->offset);
+        site_intern(r, frames, q->index, (uint32_t)q->offset);
         return true;
     }
 }
@@ -197,12 +197,12 @@ static bool answer(struct report *r, int fd, const struct question *q, struct do
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = must_have(open_memstream(&text, &bytes));
+    FILE *out = xalloc(open_memstream(&text, &bytes));
     uint32_t head;
     bool good;
 
-    if (q->kind == ASK_SITE)
-        answer_site(r, q->place, now, out);
+    if (q->kind == QUERY_SITE)
+        answer_site(r, q->index, now, out);
     else
         answer_variable(r, q, now, out);
     good = fclose(out) == 0 && bytes <= ANSWER_BYTES_MAX;
@@ -217,7 +217,7 @@ static _Noreturn void serve(struct report *r, int fd, struct doing *now)
     struct question q;
 
     while (receive_all(fd, &q, sizeof q) &&
-           (q.kind >= ASK_SITE ? answer(r, fd, &q, now) : add(r, fd, &q)))
+           (q.kind >= QUERY_SITE ? answer(r, fd, &q, now) : add(r, fd, &q)))
         ;
     _exit(0);
 }
@@ -242,7 +242,7 @@ void helper_end(struct report *r)
 
 static struct helper *helper_start(struct report *r)
 {
-    struct helper *h = must_have(calloc(1, sizeof *h));
+    struct helper *h = xalloc(calloc(1, sizeof *h));
     pid_t parent = getpid();
     int ends[2];
 
@@ -272,13 +272,13 @@ forget:
     return NULL;
 }
 
-static uint32_t patience_ms(const struct report *r)
+static uint32_t timeout_ms(const struct report *r)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
 
-    if (r->patience_ms)
-        return r->patience_ms;
-    return 1000 * (urls && *urls ? PATIENCE_NETWORK_SECONDS : PATIENCE_SECONDS);
+    if (r->timeout_ms)
+        return r->timeout_ms;
+    return 1000 * (urls && *urls ? TIMEOUT_NETWORK_SECONDS : TIMEOUT_SECONDS);
 }
 
 /* false: it has ended, or stays where it is. */
@@ -294,7 +294,7 @@ static bool wait_for(struct report *r)
         waited_ms = now == at ? waited_ms + LOOK_AGAIN_MS : 0;
         at = now;
         progress_show(&r->progress);
-        if (waited_ms >= patience_ms(r)) {
+        if (waited_ms >= timeout_ms(r)) {
             h->is_stuck = true;
             return false;
         }
@@ -310,7 +310,7 @@ static bool receive(struct report *r, struct answer *a)
 
     if (!wait_for(r) || !receive_all(h->fd, &bytes, sizeof bytes) || bytes > ANSWER_BYTES_MAX)
         return false;
-    a->text = must_have(malloc((size_t)bytes + 1));
+    a->text = xalloc(malloc((size_t)bytes + 1));
     a->text[bytes] = '\0';
     a->at = a->text;
     a->end = a->text + bytes;
@@ -321,11 +321,11 @@ static bool receive(struct report *r, struct answer *a)
 }
 
 /* What the helper broke at is not tried again, of that module; without one nothing is. */
-static void blame(struct report *r, uint32_t kind)
+static void mark_unreadable(struct report *r, uint32_t kind)
 {
     uint32_t at = atomic_load_explicit(&r->helper->now->module, memory_order_relaxed);
 
-    if (at < r->module_count && kind != ASK_SITE)
+    if (at < r->module_count && kind != QUERY_SITE)
         r->modules[at].no_variables = true;
     else if (at < r->module_count)
         r->modules[at].symbols = SYMBOLS_UNREADABLE;
@@ -334,17 +334,17 @@ static void blame(struct report *r, uint32_t kind)
 }
 
 /* false: it broke; there is none any more, and somebody is to blame. */
-static bool ask(struct report *r, const struct question *q, struct answer *a)
+static bool query(struct report *r, const struct question *q, struct answer *a)
 {
     doing_set(r->helper->now, NO_MODULE);
     if (send_all(r->helper->fd, q, sizeof *q) && receive(r, a))
         return true;
-    blame(r, q->kind);
+    mark_unreadable(r, q->kind);
     helper_end(r);
     return false;
 }
 
-static bool tell_module(const struct helper *h, const struct module *module)
+static bool send_module(const struct helper *h, const struct module *module)
 {
     const struct question q = {.kind = ADD_MODULE};
     struct module_record m = {.bias = module->bias, .build_id_bytes = module->build_id_bytes};
@@ -354,31 +354,31 @@ static bool tell_module(const struct helper *h, const struct module *module)
     return send_all(h->fd, &q, sizeof q) && send_all(h->fd, &m, sizeof m);
 }
 
-static bool tell_frame(const struct helper *h, const struct frame *frame)
+static bool send_frame(const struct helper *h, const struct frame *frame)
 {
     const struct question q = {.kind = frame->exact ? ADD_EXACT_FRAME : ADD_FRAME,
-                               .place = frame->module,
+                               .index = frame->module,
                                .offset = frame->offset};
 
     return send_all(h->fd, &q, sizeof q);
 }
 
-static bool tell_site(const struct helper *h, const struct site *site)
+static bool send_site(const struct helper *h, const struct site *site)
 {
-    const struct question q = {.kind = ADD_SITE, .place = site->count, .offset = site->end};
+    const struct question q = {.kind = ADD_SITE, .index = site->count, .offset = site->end};
 
     return send_all(h->fd, &q, sizeof q) &&
            send_all(h->fd, site->frames, site->count * sizeof site->frames[0]);
 }
 
 /* What came after it was made: a run that goes on is told of bit by bit. */
-static void tell_news(const struct report *r, struct helper *h)
+static void send_additions(const struct report *r, struct helper *h)
 {
-    while (h->modules < r->module_count && tell_module(h, &r->modules[h->modules]))
+    while (h->modules < r->module_count && send_module(h, &r->modules[h->modules]))
         h->modules++;
-    while (h->frames < r->frame_count && tell_frame(h, &r->frames[h->frames]))
+    while (h->frames < r->frame_count && send_frame(h, &r->frames[h->frames]))
         h->frames++;
-    while (h->sites < r->site_count && tell_site(h, &r->sites[h->sites]))
+    while (h->sites < r->site_count && send_site(h, &r->sites[h->sites]))
         h->sites++;
 }
 
@@ -388,7 +388,7 @@ static struct helper *helper_get(struct report *r)
     if (!r->helper)
         r->helper = helper_start(r);
     if (r->helper)
-        tell_news(r, r->helper);
+        send_additions(r, r->helper);
     else if (r->view.foreign)
         r->no_symbols = true;
     return r->helper;
@@ -397,7 +397,7 @@ static struct helper *helper_get(struct report *r)
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Is there a frame that can be named?  Those that cannot are done. */
-static bool is_worth_asking(struct report *r, const struct site *site)
+static bool is_worth_query(struct report *r, const struct site *site)
 {
     bool worth = false;
 
@@ -418,16 +418,16 @@ static void symbolize_here(struct report *r, const struct site *site)
             frame_symbolize(r, &r->frames[site->frames[i]]);
 }
 
-void symbolize_site(struct report *r, uint32_t place)
+void symbolize_site(struct report *r, uint32_t index)
 {
-    const struct question q = {.kind = ASK_SITE, .place = place};
+    const struct question q = {.kind = QUERY_SITE, .index = index};
     struct answer a;
 
-    while (is_worth_asking(r, &r->sites[place])) {
+    while (is_worth_query(r, &r->sites[index])) {
         if (!helper_get(r)) {
             if (!r->no_symbols)
-                symbolize_here(r, &r->sites[place]);
-        } else if (ask(r, &q, &a)) {
+                symbolize_here(r, &r->sites[index]);
+        } else if (query(r, &q, &a)) {
             while (a.at < a.end && answer_get_frame(&a, r))
                 ;
             free(a.text);
@@ -438,40 +438,42 @@ void symbolize_site(struct report *r, uint32_t place)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-static bool ask_variable(struct report *r, const struct question *q, struct variable *out)
+static bool query_variable(struct report *r, const struct question *q, struct variable *out)
 {
-    uint32_t module = module_asked(r, q);
+    uint32_t module = module_of_query(r, q);
     struct answer a;
 
     *out = (struct variable){0};
     if (r->no_symbols || !module_has_file(r, module) || r->modules[module].no_variables)
         return false;
     if (helper_get(r)) {
-        if (!ask(r, q, &a))
+        if (!query(r, q, &a))
             return false;
         answer_get_symbols(&a, &r->modules[module]);
         answer_get_variable(&a, out);
         free(a.text);
     } else if (!r->no_symbols) {
-        variable_asked(r, q, out);
+        variable_of_query(r, q, out);
     }
     return out->name || out->section;
 }
 
 bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
 {
-    return ask_variable(r, &(struct question){.kind = ASK_VARIABLE, .place = module, .offset = offset}, out);
+    return query_variable(r, &(struct question){.kind = QUERY_VARIABLE, .index = module, .offset = offset}, out);
 }
 
 bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out)
 {
-    return ask_variable(r, &(struct question){.kind = ASK_LOCAL, .place = frame, .at = at}, out);
+    return query_variable(r, &(struct question){.kind = QUERY_LOCAL, .index = frame, .at = at},
+                          out);
 }
 
 bool thread_variable_find(struct report *r, uint32_t module, uint64_t below, struct variable *out)
 {
-    return ask_variable(
-        r, &(struct question){.kind = ASK_THREAD_VARIABLE, .place = module, .offset = below}, out);
+    return query_variable(
+        r, &(struct question){.kind = QUERY_THREAD_VARIABLE, .index = module, .offset = below},
+        out);
 }
 
 void variable_free(struct variable *variable)

@@ -21,11 +21,11 @@ static void put_number(FILE *out, uint64_t number)
     fputc('\0', out);
 }
 
-void answer_put_frame(FILE *out, const struct report *r, uint32_t place)
+void answer_put_frame(FILE *out, const struct report *r, uint32_t index)
 {
-    const struct frame *frame = &r->frames[place];
+    const struct frame *frame = &r->frames[index];
 
-    put_number(out, place);
+    put_number(out, index);
     put_number(out, r->modules[frame->module].symbols);
     put_number(out, frame->calls);
     put(out, frame->system_name);
@@ -71,7 +71,7 @@ static const char *get(struct answer *a)
 static char *get_copy(struct answer *a)
 {
     const char *text = get(a);
-    return *text ? must_have(strdup(text)) : NULL;
+    return *text ? xalloc(strdup(text)) : NULL;
 }
 
 static uint64_t get_number(struct answer *a)
@@ -91,7 +91,7 @@ static void get_inlined(struct answer *a, struct frame *frame)
 
     if (count == 0 || count > INLINED_MAX)
         return;
-    frame->inlined = must_have(calloc(count, sizeof frame->inlined[0]));
+    frame->inlined = xalloc(calloc(count, sizeof frame->inlined[0]));
     frame->inlined_count = (uint32_t)count;
     for (uint32_t i = 0; i < frame->inlined_count; i++) {
         frame->inlined[i].system_name = get_copy(a);
@@ -134,12 +134,12 @@ static void get_names(struct answer *a, struct frame *frame)
  */
 bool answer_get_frame(struct answer *a, struct report *r)
 {
-    uint64_t place = get_number(a);
+    uint64_t index = get_number(a);
     struct frame *frame, dropped = {0};
 
-    if (place >= r->frame_count || r->frames[place].module == NO_MODULE)
+    if (index >= r->frame_count || r->frames[index].module == NO_MODULE)
         return false;
-    frame = &r->frames[place];
+    frame = &r->frames[index];
     answer_get_symbols(a, &r->modules[frame->module]);
     get_names(a, frame->tried ? &dropped : frame);
     frame->tried = true;

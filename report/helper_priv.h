@@ -13,7 +13,7 @@ struct answer {
 };
 
 /* In the helper. */
-void answer_put_frame(FILE *out, const struct report *r, uint32_t place);
+void answer_put_frame(FILE *out, const struct report *r, uint32_t index);
 void answer_put_variable(FILE *out, const struct report *r, uint32_t module, const struct variable *variable);
 
 /* From the helper.  false: no such answer was asked for. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
@@ -87,7 +87,7 @@ struct seen_id {
     UT_hash_handle hh;
 };
 
-void ids_tell_apart(void *items, uint32_t count, size_t stride)
+void ids_make_unique(void *items, uint32_t count, size_t stride)
 {
     struct seen_id *all = NULL, *seen, *next;
 
@@ -95,7 +95,7 @@ void ids_tell_apart(void *items, uint32_t count, size_t stride)
         char *id = (char *)items + i * stride;
         HASH_FIND(hh, all, id, strlen(id), seen);
         if (!seen) {
-            seen = must_have(calloc(1, sizeof *seen));
+            seen = xalloc(calloc(1, sizeof *seen));
             snprintf(seen->id, sizeof seen->id, "%s", id);
             HASH_ADD(hh, all, id, strlen(seen->id), seen);
         }

@@ -70,9 +70,9 @@ struct image {
     uint64_t private_segments;
     uint32_t private_kinds; /* of them: bit n = SEGMENT_*; 0 also of files before minor version 7 */
     uint32_t errors_unwritten;
-    uint64_t bad_frees[LOST_COUNT];
+    uint64_t bad_frees[BAD_FREE_COUNT];
     uint64_t unchecked_children;
-    uint64_t lost_features;
+    uint64_t missing_features;
     uint32_t checks; /* CHECK_*; without CHECK_MADE what follows is not known */
     uint32_t error_limit;
     uint16_t malloc_fill; /* the byte + 1; 0: none */
@@ -83,10 +83,10 @@ struct image {
     struct costs costs;
     struct costs costs_at_death; /* with what it had waited for; whoever waited for it told */
     uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
-    uint32_t threads_unheard;
-    uint32_t threads_deaf; /* of them */
+    uint32_t threads_not_stopped;
+    uint32_t threads_unresponsive; /* of them */
     uint32_t threads_waiting; /* of them, in a system call */
-    uint32_t watcher;      /* pid, 0 or WATCHER_DONE */
+    uint32_t scanner;      /* pid, 0 or SCANNER_DONE */
     uint32_t first_area;   /* which has its header */
     uint64_t leak_ns;
     uint64_t root_bytes;
@@ -107,15 +107,15 @@ struct image {
     bool pid_known;  /* its process id is one of our process-id namespace */
     bool gone;       /* the process has ended, for certain */
     bool needed;     /* scratch of images_mark_needed and images_retire */
-    bool succeeded;  /* exec has made a later image of the same process */
+    bool has_exec_successor; /* exec has made a later image of the same process */
     bool map_tried;  /* its depot and modules were read in this round */
     int wait_status; /* as the launcher saw it, or -1 */
     uint64_t allocs;
     uint64_t frees;
     uint64_t live_blocks;
     uint64_t live_bytes;
-    uint32_t error_places;
-    uint32_t leak_places; /* that are findings */
+    uint32_t error_sites;
+    uint32_t leak_index; /* that are findings */
     struct mark_record *mark_records;
     uint32_t mark_count;
     bool has_maps;       /* it made calls that map or unmap: */

@@ -25,7 +25,7 @@ struct first_bytes {
     struct image_header image;
 };
 
-void *must_have(void *p)
+void *xalloc(void *p)
 {
     if (!p) {
         fputs("rtcheck: out of memory\n", stderr);
@@ -38,7 +38,7 @@ void *grow(void *array, uint32_t count, size_t item)
 {
     if (count != 0 && !is_pow2(count))
         return array;
-    return must_have(reallocarray(array, count ? 2 * (size_t)count : 1, item));
+    return xalloc(reallocarray(array, count ? 2 * (size_t)count : 1, item));
 }
 
 struct image *image_of(const struct report *r, uint32_t number)
@@ -57,14 +57,14 @@ static bool pid_is_known(const struct report *r, const struct image *image);
 /* Text that may lack its end. */
 static char *text_copy(const char *text, size_t room)
 {
-    return must_have(strndup(text, room));
+    return xalloc(strndup(text, room));
 }
 
 static void image_take_argv(struct image *image, const struct image_header *h)
 {
     uint32_t bytes = h->argv_bytes < sizeof h->argv ? h->argv_bytes : sizeof h->argv;
 
-    image->argv = must_have(malloc(bytes + 1));
+    image->argv = xalloc(malloc(bytes + 1));
     memcpy(image->argv, h->argv, bytes);
     image->argv[bytes] = '\0';
     image->argv_bytes = bytes;
@@ -95,11 +95,11 @@ static void image_take_leak_check(struct image *image, const struct image_header
     uint32_t check = atomic_load_explicit(&h->leak_check, memory_order_relaxed);
 
     image->leak_check = check < LEAKS_CHECK_COUNT ? check : LEAKS_CHECK_COUNT;
-    image->threads_unheard = h->threads_unheard;
-    image->threads_deaf = h->threads_deaf;
+    image->threads_not_stopped = h->threads_not_stopped;
+    image->threads_unresponsive = h->threads_unresponsive;
     image->threads_waiting =
-        h->threads_waiting < h->threads_unheard ? h->threads_waiting : h->threads_unheard;
-    image->watcher = atomic_load_explicit(&h->watcher, memory_order_relaxed);
+        h->threads_waiting < h->threads_not_stopped ? h->threads_waiting : h->threads_not_stopped;
+    image->scanner = atomic_load_explicit(&h->scanner, memory_order_relaxed);
     image->leak_ns = h->leak_ns;
     image->root_bytes = h->root_bytes;
     image->root_bytes_skipped = h->root_bytes_skipped;
@@ -117,7 +117,7 @@ void image_update(struct image *image, const struct image_header *h)
     image->private_kinds = atomic_load_explicit(&h->private_kinds, memory_order_relaxed);
     image->errors_unwritten = atomic_load_explicit(&h->errors_unwritten, memory_order_relaxed);
     image->unchecked_children = atomic_load_explicit(&h->unchecked_children, memory_order_relaxed);
-    for (int i = 0; i < LOST_COUNT; i++)
+    for (int i = 0; i < BAD_FREE_COUNT; i++)
         image->bad_frees[i] = atomic_load_explicit(&h->bad_frees[i], memory_order_relaxed);
     image->end_how = h->end_how;
     image->end_status = h->end_status;
@@ -129,7 +129,7 @@ void image_update(struct image *image, const struct image_header *h)
 
 static void image_add(struct report *r, uint32_t number, uint32_t area, const struct image_header *h)
 {
-    struct image *image = must_have(calloc(1, sizeof *image));
+    struct image *image = xalloc(calloc(1, sizeof *image));
 
     image->number = number;
     image->first_area = area;
@@ -142,7 +142,7 @@ static void image_add(struct report *r, uint32_t number, uint32_t area, const st
     image->stack_frames = h->stack_frames > 0 && h->stack_frames < RTC_STACK_FRAMES ? h->stack_frames
                                                                                    : RTC_STACK_FRAMES;
     image->start_ns = h->start_ns;
-    image->lost_features = h->lost_features;
+    image->missing_features = h->missing_features;
     image->wait_status = -1;
     image->exe = text_copy(h->exe, sizeof h->exe);
     image->name = text_copy(h->name, sizeof h->name);
@@ -326,7 +326,7 @@ bool image_is_of_process(const struct image *a, const struct image *b)
     return a->pid == b->pid && a->pid_known == b->pid_known;
 }
 
-bool image_has_successor(const struct image *image)
+bool image_has_exec_successor(const struct image *image)
 {
     for (const struct image *later = image->hh.next; later; later = later->hh.next)
         if (image_is_of_process(later, image) && later->how == IMAGE_EXEC)
@@ -338,26 +338,26 @@ bool image_has_successor(const struct image *image)
  * Its process is gone, and somebody is about to say what it cannot say itself any more.  Asked of the file
  * as it is now: the image was read when it began.
  */
-static bool is_witnessed_now(const struct report *r, const struct image *image)
+static bool is_scanned_now(const struct report *r, const struct image *image)
 {
     struct first_bytes now;
 
-    if (!(image->checks & CHECK_WITNESS) || !image->pid_known || image->absorbed ||
+    if (!(image->checks & CHECK_POST_MORTEM) || !image->pid_known || image->absorbed ||
         view_read(&r->view, area_offset(r->view.run, image->first_area), &now, sizeof now) ||
         !is_first_area_of(&now, image->number, image->first_area))
         return false;
-    uint32_t watcher = atomic_load_explicit(&now.image.watcher, memory_order_relaxed);
-    return watcher != 0 && watcher != WATCHER_DONE && !pid_is_gone(watcher) && !pid_is_zombie(watcher);
+    uint32_t watcher = atomic_load_explicit(&now.image.scanner, memory_order_relaxed);
+    return watcher != 0 && watcher != SCANNER_DONE && !pid_is_gone(watcher) && !pid_is_zombie(watcher);
 }
 
-uint32_t report_witnesses(struct report *r)
+uint32_t report_scanners(struct report *r)
 {
     uint32_t count = 0;
 
     if (images_refresh(r))
         return 0;
     for (const struct image *image = r->images; image; image = image->hh.next)
-        count += (pid_is_gone(image->pid) || pid_is_zombie(image->pid)) && is_witnessed_now(r, image);
+        count += (pid_is_gone(image->pid) || pid_is_zombie(image->pid)) && is_scanned_now(r, image);
     return count;
 }
 
@@ -365,10 +365,10 @@ static bool is_gone(const struct report *r, const struct image *image)
 {
     if (r->view.finished)
         return true;
-    if (is_witnessed_now(r, image))
+    if (is_scanned_now(r, image))
         return false;
-    return image->pid_known &&
-           (pid_is_gone(image->pid) || (image->end_how == END_EXEC && image_has_successor(image)));
+    return image->pid_known && (pid_is_gone(image->pid) ||
+                                (image->end_how == END_EXEC && image_has_exec_successor(image)));
 }
 
 void images_mark_gone(struct report *r)
@@ -396,7 +396,7 @@ static bool has_shared_past(const struct image *image)
     return image->how == IMAGE_FORK || image->how == IMAGE_FORK_UNSEEN;
 }
 
-struct image *image_elder(const struct report *r, const struct image *image)
+struct image *image_parent(const struct report *r, const struct image *image)
 {
     return has_shared_past(image) ? image_of(r, image->parent) : NULL;
 }
@@ -409,7 +409,7 @@ static bool lease_has_reader(const struct report *r, const struct lease *lease)
     const struct image *parent = image_of(r, lease->parent);
     const struct image *reader = child > lease->parent ? image_of(r, child) : NULL;
 
-    if (state == LEASE_FREE || state == LEASE_LEFT)
+    if (state == LEASE_FREE || state == LEASE_EXECED)
         return false; /* who reads the records of one that left needs it, and so its parent */
     if (reader)
         return !reader->gone;
@@ -443,9 +443,9 @@ void images_mark_needed(struct report *r)
     need_parents_of_leases(r);
     /* A needed child may still hand on what it has never copied from its parent: youngest first. */
     for (image = last; image; image = image->hh.prev) {
-        struct image *elder = image_elder(r, image);
-        if (image->needed && elder && image->lease != 0)
-            elder->needed = true;
+        struct image *parent = image_parent(r, image);
+        if (image->needed && parent && image->lease != 0)
+            parent->needed = true;
     }
 }
 
@@ -458,12 +458,12 @@ void images_retire(struct report *r)
         last = image;
     }
     for (image = last; image; image = before) {
-        struct image *elder = image_elder(r, image);
+        struct image *parent = image_parent(r, image);
         before = image->hh.prev;
         if (!image->needed)
             image_move_to_done(r, image);
-        else if (elder)
-            elder->needed = true;
+        else if (parent)
+            parent->needed = true;
     }
 }
 

@@ -30,7 +30,7 @@ static struct gaps gaps_of(const struct report *r)
         g.limited += image->errors_unrecorded;
         g.cut += image->leak_check == LEAKS_CUT;
         g.unchecked +=
-            image->leak_check != LEAKS_NOT_ASKED && !leaks_were_sought(image->leak_check);
+            image->leak_check != LEAKS_NOT_REQUESTED && !leak_check_was_made(image->leak_check);
     }
     return g;
 }
@@ -87,11 +87,11 @@ char *report_incomplete(const struct report *r, bool leaks)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = must_have(open_memstream(&text, &bytes));
+    FILE *out = xalloc(open_memstream(&text, &bytes));
 
     gaps_put(r, leaks, out);
     fclose(out);
-    must_have(text);
+    xalloc(text);
     if (bytes > 0)
         return text;
     free(text);

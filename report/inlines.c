@@ -47,7 +47,7 @@ static void add_ranges(struct functions *f, Dwarf_Die *function)
     for (ptrdiff_t at = 0; (at = dwarf_ranges(function, at, &base, &start, &end)) > 0;) {
         if (f->count == f->room) {
             f->room = f->room ? 2 * f->room : 64;
-            f->ranges = must_have(reallocarray(f->ranges, f->room, sizeof *f->ranges));
+            f->ranges = xalloc(reallocarray(f->ranges, f->room, sizeof *f->ranges));
         }
         f->ranges[f->count++] = (struct function_range){start, end, *function};
     }
@@ -112,7 +112,7 @@ static struct functions *functions_of(struct functions **known, Dwarf_Die *unit)
     HASH_FIND_PTR(*known, &unit->addr, f);
     if (f)
         return f;
-    f = must_have(calloc(1, sizeof *f));
+    f = xalloc(calloc(1, sizeof *f));
     f->unit = unit->addr;
     functions_list(f, unit, false);
     HASH_ADD_PTR(*known, unit, f);
@@ -150,7 +150,7 @@ static bool is_scope(int tag)
 }
 
 /* To the child of `die` that holds the address. */
-static bool go_down(Dwarf_Die *die, Dwarf_Addr address)
+static bool descend(Dwarf_Die *die, Dwarf_Addr address)
 {
     Dwarf_Die child;
 
@@ -171,7 +171,7 @@ static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Di
     Dwarf_Die die = *function;
     uint32_t count = 0;
 
-    while (count < INLINED_MAX && go_down(&die, address))
+    while (count < INLINED_MAX && descend(&die, address))
         if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
             calls[count++] = die;
     return count;
@@ -188,7 +188,7 @@ uint32_t scopes_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr addre
     die = *function;
     do
         scopes[count++] = die;
-    while (count < SCOPES_MAX && go_down(&die, address));
+    while (count < SCOPES_MAX && descend(&die, address));
     return count;
 }
 
@@ -231,7 +231,7 @@ static int call_line(Dwarf_Die *call)
 
 static char *copy_of(const char *text)
 {
-    return text ? must_have(strdup(text)) : NULL;
+    return text ? xalloc(strdup(text)) : NULL;
 }
 
 char *function_name(Dwarf_Die *function)
@@ -280,7 +280,7 @@ void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
     frame->inlined_count = calls_at(function, address, calls);
     if (frame->inlined_count == 0)
         return;
-    frame->inlined = must_have(calloc(frame->inlined_count, sizeof frame->inlined[0]));
+    frame->inlined = xalloc(calloc(frame->inlined_count, sizeof frame->inlined[0]));
     for (uint32_t i = 0; i < frame->inlined_count; i++)
         frame->inlined[i] = inlined_of(&calls[frame->inlined_count - 1 - i], unit);
 }

@@ -33,14 +33,14 @@ void put_time(struct json *j, const char *name, uint64_t ns);
 /* "process": [..] */
 void json_images(struct json *j, const struct image_numbers *images);
 
-/* ---- suppress_say.c -------------------------------------------------------------------------- */
+/* ---- suppress_print.c -------------------------------------------------------------------------- */
 
 /* "suppressions": [..] */
 void json_suppressions(struct json *j, const struct report *r);
 /* "suppressed": {..}, of summary. */
 void json_suppressed(struct json *j, const struct report *r);
 /* "status", and why: of a finding. */
-void json_fate(struct json *j, const struct fate *fate);
+void json_disposition(struct json *j, const struct disposition *disposition);
 
 /* ---- print_json_errors.c --------------------------------------------------------------------- */
 

@@ -9,25 +9,25 @@
 #include <string.h>
 
 #include "json_scan.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 #define DEPTH_MAX 32u
 
 int scan_refuse(struct scan *s, const char *why, ...)
 {
-    struct text_place place = {s->name, 1, s->text, 0, s->at};
+    struct text_position position = {s->name, 1, s->text, 0, s->at};
     const char *end;
     va_list args;
 
     for (const char *p = s->text; p < s->at; p++)
         if (*p == '\n') {
-            place.number++;
-            place.line = p + 1;
+            position.number++;
+            position.line = p + 1;
         }
     end = s->at < s->end ? memchr(s->at, '\n', (size_t)(s->end - s->at)) : NULL;
-    place.bytes = (size_t)((end ? end : s->end) - place.line);
+    position.bytes = (size_t)((end ? end : s->end) - position.line);
     va_start(args, why);
-    place_complain(&place, s->err, s->room, why, args);
+    text_error(&position, s->err, s->room, why, args);
     va_end(args);
     return -EINVAL;
 }

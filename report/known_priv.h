@@ -14,7 +14,7 @@ struct exit_fact {
 };
 
 /* Of what the runtime itself has cost, in all images that were read. */
-struct own_share {
+struct own_cost {
     uint32_t images;  /* that have told something; 0: nobody has */
     uint32_t stopped; /* of them, those that entered a sandbox */
     uint32_t every;
@@ -62,11 +62,11 @@ struct report {
     struct counter_row *counters;
     uint32_t counter_count;
     struct run_tally absorbed; /* by this report */
-    struct own_share own_share;
+    struct own_cost own_cost;
     struct measured measured;
     bool is_of_launcher; /* it is made by who ran the program, and writes into the file what that alone knows */
-    struct told_record *told; /* out of the file; NULL: there is none, */
-    const char *told_wrong;   /* or a bad one */
+    struct launcher_record *launcher; /* out of the file; NULL: there is none, */
+    const char *launcher_error; /* or a bad one */
 
     struct module *modules;
     uint32_t module_count;
@@ -80,16 +80,16 @@ struct report {
     struct leak *leaks;
     uint32_t leak_count;
     uint64_t leaks_unread; /* beyond LEAKS_MAX */
-    bool wants_held;       /* those of CLASS_HELD are in the table */
+    bool wants_reachable;  /* those of CLASS_REACHABLE are in the table */
     bool wants_mapped;     /* and those of CLASS_MAPPED */
     bool wants_regions;    /* images have region_sites */
-    struct leak_sum held;  /* else this is all that is known of them */
-    struct leak_places {
+    struct leak_sum reachable; /* else this is all that is known of them */
+    struct leak_index {
         uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */
-    } *leak_places;               /* by site + 1; the first is NO_SITE's */
+    } *leak_index;                /* by site + 1; the first is NO_SITE's */
     uint32_t leak_row_count;
-    struct fate *use_fates; /* by site: of blocks in use from there; NULL: no rule is about them */
-    uint32_t use_fate_count;
+    struct disposition *use_dispositions; /* by site: of blocks in use from there; NULL: no rule is about them */
+    uint32_t use_disposition_count;
     struct interned *known;  /* hash over the tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
     uint32_t symbols_count;
@@ -101,12 +101,12 @@ struct report {
     uint32_t own_count;
     const struct baseline *baseline; /* the same of what is known */
     bool no_symbols;       /* it breaks */
-    time_t waited_for_nothing; /* seconds, for servers of debugging information */
-    uint32_t patience_ms;  /* how long it may be at one frame; 0 = as helper.c has it */
+    time_t wasted_wait_seconds; /* seconds, for servers of debugging information */
+    uint32_t timeout_ms;   /* how long it may be at one frame; 0 = as helper.c has it */
 };
 
 /* Memory of the reporter itself: gives up with a line when there is none. */
-void *must_have(void *p);
+void *xalloc(void *p);
 void *grow(void *array, uint32_t count, size_t item); /* room for one more; doubles */
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 struct row_key {
     uint32_t class;
@@ -17,7 +17,7 @@ struct row_key {
 
 struct known_row {
     struct row_key key;
-    uint32_t place;
+    uint32_t index;
     UT_hash_handle hh;
 };
 
@@ -33,8 +33,8 @@ static struct row_key key_of(const struct report *r, const struct leak *leak, ui
 }
 
 /* The place of the row that this leak belongs to; a new one's is `next`.  Whole stacks are one leak. */
-static uint32_t place_of(const struct report *r, struct known_row **all, const struct leak *leak,
-                         uint32_t match, uint32_t next)
+static uint32_t row_of(const struct report *r, struct known_row **all, const struct leak *leak,
+                       uint32_t match, uint32_t next)
 {
     struct known_row *known;
     struct row_key key;
@@ -44,12 +44,12 @@ static uint32_t place_of(const struct report *r, struct known_row **all, const s
     key = key_of(r, leak, match);
     HASH_FIND(hh, *all, &key, sizeof key, known);
     if (!known) {
-        known = must_have(calloc(1, sizeof *known));
+        known = xalloc(calloc(1, sizeof *known));
         known->key = key;
-        known->place = next;
+        known->index = next;
         HASH_ADD(hh, *all, key, sizeof known->key, known);
     }
-    return known->place;
+    return known->index;
 }
 
 static void row_add(struct leak_row *row, const struct leak *leak)
@@ -59,14 +59,14 @@ static void row_add(struct leak_row *row, const struct leak *leak)
     row->blocks += leak->blocks;
     row->bytes += leak->bytes;
     row->new_blocks += leak->new_blocks;
-    row->behind_blocks += leak->behind_blocks;
-    row->behind_bytes += leak->behind_bytes;
+    row->indirect_blocks += leak->indirect_blocks;
+    row->indirect_bytes += leak->indirect_bytes;
 }
 
 static int by_size(const void *a_, const void *b_)
 {
     const struct leak_row *a = a_, *b = b_;
-    uint64_t a_bytes = a->bytes + a->behind_bytes, b_bytes = b->bytes + b->behind_bytes;
+    uint64_t a_bytes = a->bytes + a->indirect_bytes, b_bytes = b->bytes + b->indirect_bytes;
 
     if (a_bytes != b_bytes)
         return a_bytes > b_bytes ? -1 : 1;
@@ -79,8 +79,8 @@ static void rows_name(struct report *r, const struct leak_row *rows, uint32_t co
     uint32_t from, end = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = (uint32_t)(rows[i].first - r->leaks);
-        end = place >= end ? place + 1 : end;
+        uint32_t index = (uint32_t)(rows[i].first - r->leaks);
+        end = index >= end ? index + 1 : end;
     }
     for (from = end; from > 0 && leak_kind(r->leaks[from - 1].class) == leak_kind(rows[0].first->class);)
         from--;
@@ -106,15 +106,15 @@ struct leak_row *leak_rows(struct report *r, uint32_t kind, uint32_t match, uint
 
     *count = 0;
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        uint32_t place;
-        if (leak_kind(r->leaks[i].class) != kind || is_hidden(&r->leaks[i].fate))
+        uint32_t index;
+        if (leak_kind(r->leaks[i].class) != kind || is_hidden(&r->leaks[i].disposition))
             continue;
-        place = place_of(r, &all, &r->leaks[i], match, *count);
-        if (place == *count) {
+        index = row_of(r, &all, &r->leaks[i], match, *count);
+        if (index == *count) {
             rows = grow(rows, *count, sizeof *rows);
             rows[(*count)++] = (struct leak_row){.is_marked = is_marked};
         }
-        row_add(&rows[place], &r->leaks[i]);
+        row_add(&rows[index], &r->leaks[i]);
     }
     forget(all);
     if (*count > 0)
@@ -130,8 +130,8 @@ uint32_t leak_rows_count(const struct report *r, uint32_t kinds, uint32_t match)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < r->leak_count; i++)
-        if (leak_kind(r->leaks[i].class) & kinds && !is_hidden(&r->leaks[i].fate))
-            count += place_of(r, &all, &r->leaks[i], match, count) == count;
+        if (leak_kind(r->leaks[i].class) & kinds && !is_hidden(&r->leaks[i].disposition))
+            count += row_of(r, &all, &r->leaks[i], match, count) == count;
     forget(all);
     return count;
 }
@@ -146,17 +146,17 @@ struct leak_row leak_row_of(const struct leak *leak)
 
 static bool is_of_kind(enum leak_class class, uint32_t kind)
 {
-    return leak_kind(class) == kind || (class == CLASS_BEHIND && kind == LEAK_POSSIBLE);
+    return leak_kind(class) == kind || (class == CLASS_POSSIBLY_INDIRECT && kind == LEAK_POSSIBLE);
 }
 
 struct leak_sum leak_sum(const struct report *r, uint32_t kind)
 {
     struct leak_sum sum = {.places = report_leaks(r, kind)};
 
-    if (kind == LEAK_REACHABLE && !r->wants_held)
-        return r->held;
+    if (kind == LEAK_REACHABLE && !r->wants_reachable)
+        return r->reachable;
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        if (!is_of_kind(r->leaks[i].class, kind) || is_hidden(&r->leaks[i].fate))
+        if (!is_of_kind(r->leaks[i].class, kind) || is_hidden(&r->leaks[i].disposition))
             continue;
         sum.blocks += r->leaks[i].blocks;
         sum.bytes += r->leaks[i].bytes;
@@ -169,34 +169,34 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
  * It is known how much is behind each head, not which of them: as long as one head with some is
  * told, all are.
  */
-static void hide_behind(struct report *r, enum leak_class class, uint32_t heads)
+static void hide_indirect(struct report *r, enum leak_class class, uint32_t heads)
 {
-    const struct fate *fate = NULL;
+    const struct disposition *disposition = NULL;
 
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
-        if (leak_kind(leak->class) != heads || leak->behind_blocks == 0)
+        if (leak_kind(leak->class) != heads || leak->indirect_blocks == 0)
             continue;
-        if (!is_hidden(&leak->fate))
+        if (!is_hidden(&leak->disposition))
             return;
-        fate = &leak->fate;
+        disposition = &leak->disposition;
     }
-    for (uint32_t i = 0; fate && i < r->leak_count; i++)
-        if (r->leaks[i].class == class && !is_hidden(&r->leaks[i].fate))
-            r->leaks[i].fate = *fate;
+    for (uint32_t i = 0; disposition && i < r->leak_count; i++)
+        if (r->leaks[i].class == class && !is_hidden(&r->leaks[i].disposition))
+            r->leaks[i].disposition = *disposition;
 }
 
-void report_hide_behind(struct report *r, uint32_t kinds)
+void report_hide_indirect(struct report *r, uint32_t kinds)
 {
     if (!(kinds & LEAK_INDIRECT))
-        hide_behind(r, CLASS_INDIRECT, LEAK_DEFINITE);
-    hide_behind(r, CLASS_BEHIND, LEAK_POSSIBLE);
+        hide_indirect(r, CLASS_INDIRECT, LEAK_DEFINITE);
+    hide_indirect(r, CLASS_POSSIBLY_INDIRECT, LEAK_POSSIBLE);
 }
 
 bool leaks_are_known(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (leaks_were_sought(image->leak_check))
+        if (leak_check_was_made(image->leak_check))
             return true;
     return false;
 }

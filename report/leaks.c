@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 static const struct class_info {
     const char *code;
@@ -22,8 +22,8 @@ static const struct class_info {
     [CLASS_INTERIOR] = {"aib", "aib", LEAK_POSSIBLE},
     [CLASS_REGISTER] = {"air", "air", LEAK_POSSIBLE},
     [CLASS_UNSURE] = {"air", "air unsure", LEAK_POSSIBLE},
-    [CLASS_BEHIND] = {"aib", "aib behind", 0},
-    [CLASS_HELD] = {"biu", "biu", LEAK_REACHABLE},
+    [CLASS_POSSIBLY_INDIRECT] = {"aib", "aib behind", 0},
+    [CLASS_REACHABLE] = {"biu", "biu", LEAK_REACHABLE},
     [CLASS_MAPPED] = {"biu-map", "biu-map", LEAK_MAPPED},
 };
 static_assert(countof(classes) == CLASS_COUNT, "each has its code");
@@ -41,19 +41,19 @@ const char *leak_code(enum leak_class class)
 static enum leak_class class_of(const struct image *image, uint32_t reach)
 {
     static const enum leak_class unsure[CLASS_COUNT] = {
-        [CLASS_LOST] = CLASS_UNSURE,       [CLASS_INDIRECT] = CLASS_BEHIND,
+        [CLASS_LOST] = CLASS_UNSURE,       [CLASS_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
         [CLASS_INTERIOR] = CLASS_INTERIOR, [CLASS_REGISTER] = CLASS_REGISTER,
-        [CLASS_UNSURE] = CLASS_UNSURE,     [CLASS_BEHIND] = CLASS_BEHIND,
-        [CLASS_HELD] = CLASS_HELD,         [CLASS_MAPPED] = CLASS_MAPPED,
+        [CLASS_UNSURE] = CLASS_UNSURE,     [CLASS_POSSIBLY_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
+        [CLASS_REACHABLE] = CLASS_REACHABLE,         [CLASS_MAPPED] = CLASS_MAPPED,
     };
     static const enum leak_class of[] = {
-        [REACH_NONE] = CLASS_HELD,         [REACH_HELD] = CLASS_HELD,
+        [REACH_NONE] = CLASS_REACHABLE,         [REACH_REACHABLE] = CLASS_REACHABLE,
         [REACH_INTERIOR] = CLASS_INTERIOR, [REACH_REGISTER] = CLASS_REGISTER,
-        [REACH_BEHIND] = CLASS_BEHIND,     [REACH_LOST] = CLASS_LOST,
-        [REACH_CIRCLE] = CLASS_LOST,       [REACH_LOST_BEHIND] = CLASS_INDIRECT,
+        [REACH_INDIRECT] = CLASS_POSSIBLY_INDIRECT,     [REACH_LOST] = CLASS_LOST,
+        [REACH_CYCLE] = CLASS_LOST,       [REACH_LOST_INDIRECT] = CLASS_INDIRECT,
     };
     static_assert(countof(of) == REACH_COUNT, "each is of a class");
-    return image->threads_unheard > 0 ? unsure[of[reach]] : of[reach];
+    return image->threads_not_stopped > 0 ? unsure[of[reach]] : of[reach];
 }
 
 /* ---- from the file --------------------------------------------------------------------------- */
@@ -63,37 +63,37 @@ static uint32_t site_or_none(struct report *r, struct image *image, uint32_t sta
     return stack ? site_of_stack(r, image, stack) : NO_SITE;
 }
 
-static struct region *new_place(struct holder *h)
+static struct region *new_region(struct holder *h)
 {
-    h->place = must_have(calloc(1, sizeof *h->place));
-    h->place->module = NO_MODULE;
-    return h->place;
+    h->region = xalloc(calloc(1, sizeof *h->region));
+    h->region->module = NO_MODULE;
+    return h->region;
 }
 
 /* Where the word at `at` lies, if the root is one that can hold it. */
 static void take_root(struct report *r, struct image *image, struct holder *h,
                       const struct root_record *root)
 {
-    struct region *place;
+    struct region *index;
 
     if (h->at < root->start || h->at >= root->end)
         return;
-    place = new_place(h);
+    index = new_region(h);
     h->root = root->kind;
-    place->start = root->start;
-    place->end = root->end;
-    place->offset = h->at - root->bias;
-    place->thread = thread_of_number(r, image, root->thread);
+    index->start = root->start;
+    index->end = root->end;
+    index->offset = h->at - root->bias;
+    index->thread = thread_of_number(r, image, root->thread);
     if (h->root == ROOT_MODULE)
-        place->module = module_of_number(r, image, root->module, h->at);
-    memcpy(place->path, root->path, sizeof place->path);
+        index->module = module_of_number(r, image, root->module, h->at);
+    memcpy(index->path, root->path, sizeof index->path);
 }
 
 static void take_frame(struct report *r, struct image *image, struct holder *h,
                        const struct leak_group *g)
 {
     if (g->on_thread)
-        h->place->thread = thread_of_number(r, image, g->on_thread);
+        h->region->thread = thread_of_number(r, image, g->on_thread);
     if (g->frame_pc == 0) {
         h->is_above_frames = g->frame_cfa != 0;
         h->control_block = g->control_block;
@@ -112,10 +112,10 @@ static struct holder holder_of(struct report *r, struct image *image, const stru
     struct holder h = {.what = g->witness, .at = g->at, .program = NO_MODULE, .function = NO_SITE,
                        .from_stack = NO_SITE};
 
-    if (h.what != WITNESS_NOBODY && h.what != WITNESS_SELF)
+    if (h.what != WITNESS_NONE && h.what != WITNESS_SELF)
         h.inside = g->value - g->block;
     if (h.what == WITNESS_REGISTER)
-        new_place(&h)->thread = thread_of_number(r, image, g->thread);
+        new_region(&h)->thread = thread_of_number(r, image, g->thread);
     if (h.what == WITNESS_BLOCK) {
         h.from = g->from;
         h.from_bytes = g->from_bytes;
@@ -136,7 +136,7 @@ static struct leak leak_of(struct report *r, struct image *image, const struct l
         .class = class_of(image, reach),
         .site = site_or_none(r, image, g->stack),
         .image = image->number,
-        .is_circle = reach == REACH_CIRCLE,
+        .is_cycle = reach == REACH_CYCLE,
         .block = g->block,
         .block_bytes = g->block_bytes,
         .thread = thread_of_number(r, image, g->witness == WITNESS_REGISTER ? 0 : g->thread),
@@ -151,39 +151,39 @@ static void leak_add(struct leak *leak, const struct leak_group *g, uint32_t ima
     leak->bytes += g->bytes;
     leak->new_blocks += g->new_blocks;
     leak->new_bytes += g->new_bytes;
-    leak->behind_blocks += g->behind_blocks;
-    leak->behind_bytes += g->behind_bytes;
+    leak->indirect_blocks += g->indirect_blocks;
+    leak->indirect_bytes += g->indirect_bytes;
     image_numbers_add(&leak->images, image);
 }
 
 /* Where the place of this class and stack is kept, + 1; room is made with the stacks. */
-static uint32_t *place_of(struct report *r, enum leak_class class, uint32_t site)
+static uint32_t *intern_slot(struct report *r, enum leak_class class, uint32_t site)
 {
     uint32_t row = site == NO_SITE ? 0 : site + 1;
 
     if (row >= r->leak_row_count) {
         uint32_t count = r->site_count + r->site_count / 4 + 16;
-        r->leak_places = must_have(reallocarray(r->leak_places, count, sizeof *r->leak_places));
-        memset(r->leak_places + r->leak_row_count, 0,
-               (count - r->leak_row_count) * sizeof *r->leak_places);
+        r->leak_index = xalloc(reallocarray(r->leak_index, count, sizeof *r->leak_index));
+        memset(r->leak_index + r->leak_row_count, 0,
+               (count - r->leak_row_count) * sizeof *r->leak_index);
         r->leak_row_count = count;
     }
-    return &r->leak_places[row].of[class];
+    return &r->leak_index[row].of[class];
 }
 
 /* The leak of this class and stack, which may be new; NULL: there is no room. */
-static struct leak *leak_place(struct report *r, const struct leak *leak)
+static struct leak *leak_intern(struct report *r, const struct leak *leak)
 {
-    uint32_t *place = place_of(r, leak->class, leak->site);
+    uint32_t *index = intern_slot(r, leak->class, leak->site);
 
-    if (*place)
-        return &r->leaks[*place - 1];
+    if (*index)
+        return &r->leaks[*index - 1];
     if (r->leak_count == LEAKS_MAX)
         return NULL;
     r->leaks = grow(r->leaks, r->leak_count, sizeof *r->leaks);
     r->leaks[r->leak_count] = *leak;
-    *place = ++r->leak_count;
-    return &r->leaks[*place - 1];
+    *index = ++r->leak_count;
+    return &r->leaks[*index - 1];
 }
 
 static void sum_add(struct leak_sum *sum, const struct leak_group *g)
@@ -197,7 +197,7 @@ static void sum_add(struct leak_sum *sum, const struct leak_group *g)
 static void finding_take(struct report *r, struct image *image, const struct leak_group *g,
                          const struct root_record *roots, uint32_t root_count)
 {
-    struct leak new = leak_of(r, image, g), *leak = leak_place(r, &new);
+    struct leak new = leak_of(r, image, g), *leak = leak_intern(r, &new);
 
     if (!leak) {
         r->leaks_unread++;
@@ -206,19 +206,19 @@ static void finding_take(struct report *r, struct image *image, const struct lea
     if (leak->images.count == 0)
         leak->holder = holder_of(r, image, g, roots, root_count);
     leak_add(leak, g, image->number);
-    image->leak_places += leak->class != CLASS_HELD;
+    image->leak_index += leak->class != CLASS_REACHABLE;
 }
 
 void leak_take(struct report *r, struct image *image, const struct leak_group *g,
                const struct root_record *roots, uint32_t root_count)
 {
     uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
-    bool is_held = class_of(image, reach) == CLASS_HELD;
+    bool is_held = class_of(image, reach) == CLASS_REACHABLE;
 
     if (reach == REACH_NONE || (is_held && image_was_replaced(image)))
         return; /* exec has thrown away what was in use */
-    if (is_held && !r->wants_held)
-        sum_add(&r->held, g);
+    if (is_held && !r->wants_reachable)
+        sum_add(&r->reachable, g);
     else
         finding_take(r, image, g, roots, root_count);
 }
@@ -242,7 +242,7 @@ void mapping_take(struct report *r, struct image *image, const struct map_region
         .thread = thread_of_number(r, image, m->thread),
         .holder = {.program = NO_MODULE, .function = NO_SITE, .from_stack = NO_SITE},
     };
-    struct leak *leak = leak_place(r, &new);
+    struct leak *leak = leak_intern(r, &new);
 
     if (is_new(image, m)) {
         g.new_blocks = g.blocks;
@@ -260,9 +260,9 @@ void mapping_take(struct report *r, struct image *image, const struct map_region
 static uint32_t rank(enum leak_class class)
 {
     static const uint32_t ranks[] = {
-        [CLASS_LOST] = 0,     [CLASS_INDIRECT] = 1, [CLASS_INTERIOR] = 2,
-        [CLASS_REGISTER] = 2, [CLASS_UNSURE] = 2,   [CLASS_BEHIND] = 3,   [CLASS_HELD] = 4,
-        [CLASS_MAPPED] = 5,
+        [CLASS_LOST] = 0,      [CLASS_INDIRECT] = 1, [CLASS_INTERIOR] = 2,
+        [CLASS_REGISTER] = 2,  [CLASS_UNSURE] = 2,   [CLASS_POSSIBLY_INDIRECT] = 3,
+        [CLASS_REACHABLE] = 4, [CLASS_MAPPED] = 5,
     };
     static_assert(countof(ranks) == CLASS_COUNT, "each has its rank");
     return ranks[class];
@@ -271,8 +271,8 @@ static uint32_t rank(enum leak_class class)
 static int by_rank(const void *a_, const void *b_)
 {
     const struct leak *a = a_, *b = b_;
-    uint64_t a_bytes = a->bytes + a->behind_bytes, b_bytes = b->bytes + b->behind_bytes;
-    uint64_t a_blocks = a->blocks + a->behind_blocks, b_blocks = b->blocks + b->behind_blocks;
+    uint64_t a_bytes = a->bytes + a->indirect_bytes, b_bytes = b->bytes + b->indirect_bytes;
+    uint64_t a_blocks = a->blocks + a->indirect_blocks, b_blocks = b->blocks + b->indirect_blocks;
 
     if (rank(a->class) != rank(b->class))
         return rank(a->class) < rank(b->class) ? -1 : 1;
@@ -291,8 +291,8 @@ void leaks_sort(struct report *r)
         image_numbers_sort(&r->leaks[i].images);
     if (r->leak_count > 0)
         qsort(r->leaks, r->leak_count, sizeof *r->leaks, by_rank);
-    free(r->leak_places); /* they are elsewhere now */
-    r->leak_places = NULL;
+    free(r->leak_index); /* they are elsewhere now */
+    r->leak_index = NULL;
     r->leak_row_count = 0;
 }
 
@@ -309,7 +309,7 @@ void leaks_name(struct report *r, uint32_t from, uint32_t end)
         progress_step(&r->progress);
     }
     progress_end(&r->progress);
-    ids_tell_apart(r->leaks + from, end - from, sizeof *r->leaks);
+    ids_make_unique(r->leaks + from, end - from, sizeof *r->leaks);
 }
 
 void leaks_name_all(struct report *r)
@@ -327,7 +327,8 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < r->leak_count; i++)
-        count += (leak_kind(r->leaks[i].class) & kinds) != 0 && !is_hidden(&r->leaks[i].fate);
+        count +=
+            (leak_kind(r->leaks[i].class) & kinds) != 0 && !is_hidden(&r->leaks[i].disposition);
     return count;
 }
 
@@ -335,9 +336,9 @@ void leaks_free(struct report *r)
 {
     for (uint32_t i = 0; i < r->leak_count; i++) {
         free(r->leaks[i].images.at);
-        free(r->leaks[i].holder.place);
+        free(r->leaks[i].holder.region);
     }
     free(r->leaks);
-    free(r->leak_places);
-    free(r->use_fates);
+    free(r->leak_index);
+    free(r->use_dispositions);
 }

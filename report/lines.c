@@ -28,7 +28,7 @@ static void add_ranges(struct lines *l, Dwarf_Die *unit, Dwarf_Addr bias)
     for (ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &start, &end)) > 0;) {
         if (l->count == l->room) {
             l->room = l->room ? 2 * l->room : 64;
-            l->ranges = must_have(reallocarray(l->ranges, l->room, sizeof *l->ranges));
+            l->ranges = xalloc(reallocarray(l->ranges, l->room, sizeof *l->ranges));
         }
         l->ranges[l->count++] = (struct unit_range){start + bias, end + bias, bias, *unit};
     }
@@ -43,7 +43,7 @@ static int by_start(const void *a, const void *b)
 
 static struct lines *lines_make(Dwfl_Module *module)
 {
-    struct lines *l = must_have(calloc(1, sizeof *l));
+    struct lines *l = xalloc(calloc(1, sizeof *l));
     Dwarf_Die *unit = NULL;
     Dwarf_Addr bias;
 
@@ -54,7 +54,7 @@ static struct lines *lines_make(Dwfl_Module *module)
     return l;
 }
 
-static int holds(const void *key, const void *range)
+static int is_in_range(const void *key, const void *range)
 {
     const Dwarf_Addr *address = key;
     const struct unit_range *r = range;
@@ -75,7 +75,7 @@ bool unit_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, Dw
     if (!*lines)
         *lines = lines_make(module);
     if ((*lines)->count)
-        r = bsearch(&address, (*lines)->ranges, (*lines)->count, sizeof *r, holds);
+        r = bsearch(&address, (*lines)->ranges, (*lines)->count, sizeof *r, is_in_range);
     if (!r)
         return false;
     *unit = r->unit;

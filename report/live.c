@@ -24,7 +24,7 @@ static void new_errors_put(struct report *r, struct live *l, const struct page *
 {
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
-        if (!error_is_told(e) || is_hidden(&e->fate) || e->time_ns <= l->until_ns)
+        if (!error_is_shown(e) || is_hidden(&e->disposition) || e->time_ns <= l->until_ns)
             continue;
         l->until_ns = e->time_ns;
         if (l->lines++ < LIVE_LINES)
@@ -43,10 +43,10 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
 
     if (l->lines > LIVE_LINES || report_open_fd(&r, fd, "the run", err))
         return;
-    count = atomic_load_explicit(&r->view.run->error_places, memory_order_relaxed);
+    count = atomic_load_explicit(&r->view.run->error_sites, memory_order_relaxed);
     if (count != l->places && report_collect(r, err) == 0) {
         l->places = count;
-        findings_judge(r, how);
+        findings_match(r, how);
         errors_name(r, r->error_count);
         new_errors_put(r, l, &page);
     }

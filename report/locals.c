@@ -19,7 +19,7 @@
 #define RSP 7u
 
 /* Distances from the CFA. */
-struct standing {
+struct cpu_state {
     Dwarf_Addr address;       /* the unit's own */
     uint32_t known;           /* registers, by DWARF's numbers */
     int64_t value[REGISTERS]; /* what they hold */
@@ -50,7 +50,7 @@ static bool is_register(const Dwarf_Op *op, uint64_t *number)
     return is_short || op->atom == DW_OP_regx;
 }
 
-static void learn(struct standing *s, uint64_t number, int64_t value)
+static void learn(struct cpu_state *s, uint64_t number, int64_t value)
 {
     if (number >= REGISTERS)
         return;
@@ -59,7 +59,7 @@ static void learn(struct standing *s, uint64_t number, int64_t value)
 }
 
 /* The one that the CFA is counted from. */
-static void take_register(struct standing *s, Dwarf_CFI *cfi, Dwarf_Addr address)
+static void take_register(struct cpu_state *s, Dwarf_CFI *cfi, Dwarf_Addr address)
 {
     Dwarf_Frame *frame;
     uint64_t number;
@@ -77,14 +77,14 @@ static void take_register(struct standing *s, Dwarf_CFI *cfi, Dwarf_Addr address
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static bool plus_register(const struct standing *s, uint64_t number, int64_t plus, int64_t *out)
+static bool plus_register(const struct cpu_state *s, uint64_t number, int64_t plus, int64_t *out)
 {
     return number < REGISTERS && s->known >> number & 1 &&
            !__builtin_add_overflow(s->value[number], plus, out);
 }
 
 /* How many of the operations make one place in memory; 0: they do not. */
-static size_t memory_of(const struct standing *s, const Dwarf_Op *ops, size_t count, int64_t *out)
+static size_t memory_of(const struct cpu_state *s, const Dwarf_Op *ops, size_t count, int64_t *out)
 {
     uint64_t number;
     int64_t plus;
@@ -104,7 +104,7 @@ static size_t memory_of(const struct standing *s, const Dwarf_Op *ops, size_t co
     return __builtin_add_overflow(*out, (int64_t)ops[1].number, out) ? 0 : 2;
 }
 
-static void take_base(struct standing *s, Dwarf_Die *function)
+static void take_base(struct cpu_state *s, Dwarf_Die *function)
 {
     Dwarf_Attribute attribute;
     Dwarf_Op *ops;
@@ -128,7 +128,8 @@ static bool is_variable(int tag)
 /* ---- the list -------------------------------------------------------------------------------- */
 
 /* How far behind the variable's start the place is; false: the variable begins nowhere before it. */
-static bool is_behind(const struct standing *s, Dwarf_Die *variable, int64_t at, uint64_t *inside)
+static bool contains_address(const struct cpu_state *s, Dwarf_Die *variable, int64_t at,
+                             uint64_t *inside)
 {
     Dwarf_Attribute attribute;
     Dwarf_Op *ops;
@@ -144,7 +145,7 @@ static bool is_behind(const struct standing *s, Dwarf_Die *variable, int64_t at,
 }
 
 /* Those of one scope, without what is in it. */
-static uint32_t list(const struct standing *s, Dwarf_Die *scope, int64_t at, struct local *found,
+static uint32_t list(const struct cpu_state *s, Dwarf_Die *scope, int64_t at, struct local *found,
                      uint32_t room)
 {
     Dwarf_Die die;
@@ -153,7 +154,7 @@ static uint32_t list(const struct standing *s, Dwarf_Die *scope, int64_t at, str
     if (dwarf_child(scope, &die) != 0)
         return 0;
     do {
-        if (is_variable(dwarf_tag(&die)) && is_behind(s, &die, at, &found[count].inside))
+        if (is_variable(dwarf_tag(&die)) && contains_address(s, &die, at, &found[count].inside))
             found[count++].die = dwarf_dieoffset(&die);
     } while (count < room && die_next(&die));
     return count;
@@ -172,7 +173,7 @@ static Dwarf_Die function_of(const Dwarf_Die *scopes, uint32_t i)
 uint32_t locals_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, Dwarf_CFI *cfi,
                      Dwarf_Addr cfi_address, struct in_frame at, struct local found[LOCALS_MAX])
 {
-    struct standing s = {.address = address};
+    struct cpu_state s = {.address = address};
     Dwarf_Die scopes[SCOPES_MAX];
     uint32_t count = 0, depth = scopes_find(known, unit, address, scopes);
 

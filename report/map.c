@@ -24,7 +24,7 @@ static void read_depot(struct image *image, const struct segment *s)
         HASH_DEL(image->depot, known);
         free(known);
     }
-    known = must_have(malloc(sizeof *known + count * sizeof known->nodes[0]));
+    known = xalloc(malloc(sizeof *known + count * sizeof known->nodes[0]));
     known->chunk = chunk;
     known->count = count;
     for (uint32_t i = 0; i < count; i++)
@@ -91,11 +91,13 @@ bool map_read_segment(struct report *r, struct image *image, const struct segmen
 
 static const struct depot_node *depot_find(const struct image *image, uint32_t id)
 {
-    uint32_t number = depot_chunk_of(id), place = depot_place_of(id);
+    uint32_t number = depot_chunk_of(id), node_index = depot_index_of(id);
     struct depot_chunk *chunk;
 
     HASH_FIND(hh, image->depot, &number, sizeof number, chunk);
-    return chunk && place < chunk->count && chunk->nodes[place].pc ? &chunk->nodes[place] : NULL;
+    return chunk && node_index < chunk->count && chunk->nodes[node_index].pc
+               ? &chunk->nodes[node_index]
+               : NULL;
 }
 
 static const struct depot_node *stack_node(struct report *r, struct image *image, uint32_t id)
@@ -103,7 +105,7 @@ static const struct depot_node *stack_node(struct report *r, struct image *image
     const struct depot_node *node;
 
     while (image && depot_chunk_of(id) < image->first_depot_chunk)
-        image = image_elder(r, image);
+        image = image_parent(r, image);
     if (!image)
         return NULL;
     node = depot_find(image, id);
@@ -132,7 +134,7 @@ static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
 {
     bool exact = (pc & DEPOT_PC_EXACT) != 0;
 
-    for (; image; image = image_elder(r, image)) {
+    for (; image; image = image_parent(r, image)) {
         const struct range *range = range_of(image, pc);
         if (!range) {
             image_read_map(r, image);
@@ -175,7 +177,7 @@ static bool range_is(const struct range *range, uint32_t number, uint64_t addres
 
 uint32_t module_of_number(struct report *r, struct image *image, uint32_t number, uint64_t address)
 {
-    for (; image; image = image_elder(r, image)) {
+    for (; image; image = image_parent(r, image)) {
         image_read_map(r, image);
         for (uint32_t i = image->range_count; i-- > 0;)
             if (range_is(&image->ranges[i], number, address))
@@ -188,7 +190,7 @@ uint32_t module_of_program(struct report *r, struct image *image)
 {
     const char *path = image->exe;
 
-    for (; image; image = image_elder(r, image)) {
+    for (; image; image = image_parent(r, image)) {
         image_read_map(r, image);
         for (uint32_t i = image->range_count; i-- > 0;)
             if (strcmp(r->modules[image->ranges[i].module].path, path) == 0)
@@ -200,7 +202,7 @@ uint32_t module_of_program(struct report *r, struct image *image)
 /* An elder may have given out the same number later, to another thread: it is asked for its own only. */
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number)
 {
-    for (; image && number != 0; image = image_elder(r, image)) {
+    for (; image && number != 0; image = image_parent(r, image)) {
         image_read_map(r, image);
         for (uint32_t i = image->thread_count; i-- > 0;)
             if (image->threads[i].number == number)

@@ -92,7 +92,7 @@ static struct names *names_make(Dwfl_Module *module)
     int symbols = dwfl_module_getsymtab(module);
     int first_global = dwfl_module_getsymtab_first_global(module);
     size_t room = symbols > 0 && first_global >= 0 ? (size_t)symbols : 0;
-    struct names *all = must_have(malloc(sizeof *all + room * sizeof all->name[0]));
+    struct names *all = xalloc(malloc(sizeof *all + room * sizeof all->name[0]));
 
     all->gaps = NULL;
     all->count = 0;
@@ -175,7 +175,7 @@ static bool has_label(const struct names *all, size_t before, GElf_Addr start, b
 }
 
 /* May the address be behind a label?  Only behind one that no other symbol ends behind. */
-static bool is_behind_label(const struct names *all, size_t before)
+static bool follows_label(const struct names *all, size_t before)
 {
     return before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
 }
@@ -183,7 +183,7 @@ static bool is_behind_label(const struct names *all, size_t before)
 static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr address, size_t before,
                             Elf_Scn *section)
 {
-    struct gap *gap = must_have(calloc(1, sizeof *gap));
+    struct gap *gap = xalloc(calloc(1, sizeof *gap));
     GElf_Off offset = 0;
 
     gap->key.before = before;
@@ -224,7 +224,7 @@ const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr addre
     best = best_of(&in);
     if (in.is_cut || (!global && has_label(all, before, address, false)))
         return dwfl_module_addrinfo(module, address, offset, symbol, NULL, NULL, NULL);
-    if (!best && is_behind_label(all, before))
+    if (!best && follows_label(all, before))
         return label_find(all, module, address, before, offset, symbol);
     if (!best)
         return NULL;

@@ -196,9 +196,9 @@ static void header_take(struct image *image, const struct image_header *h, struc
     now->is_partial = image->flags & IMAGE_METADATA_PRIVATE;
     now->peak_bytes = image->peak_bytes;
     now->shadow_bytes = image->segment_bytes + atomic_load_explicit(&h->pc_bytes, memory_order_relaxed);
-    now->baf = image->bad_frees[LOST_BAD];
-    now->duf = image->bad_frees[LOST_DUPLICATE];
-    now->maf = image->bad_frees[LOST_MISALIGNED];
+    now->baf = image->bad_frees[BAD_FREE_BAD];
+    now->duf = image->bad_frees[BAD_FREE_DUPLICATE];
+    now->maf = image->bad_frees[BAD_FREE_MISALIGNED];
     now->dropped = image->errors_unrecorded;
     now->leak_checks = image->leak_checks;
     now->heap_bytes = atomic_load_explicit(&h->heap_bytes, memory_order_relaxed);
@@ -241,9 +241,9 @@ static void area_take(struct report *r, struct image *image, uint32_t area, stru
 static void use_count(const struct image *image, struct now *now)
 {
     uint64_t blocks = now->inherited_blocks + now->allocs, bytes = now->inherited_bytes + now->alloc_bytes;
-    bool told = image->how != IMAGE_FORK || now->says_inherited;
+    bool has_counts = image->how != IMAGE_FORK || now->has_inherited_counts;
 
-    now->use_known = told && image->how != IMAGE_FORK_UNSEEN;
+    now->use_known = has_counts && image->how != IMAGE_FORK_UNSEEN;
     now->blocks = blocks > now->frees ? blocks - now->frees : 0;
     now->bytes = bytes > now->free_bytes ? bytes - now->free_bytes : 0;
     if (now->use_known && now->peak_bytes < now->bytes)
@@ -254,7 +254,7 @@ bool now_read(struct report *r, struct image *image, struct now *now)
 {
     struct chunks chunks = {0};
 
-    *now = (struct now){.time_ns = now_ns(), .says_inherited = r->view.run->version_minor >= 6};
+    *now = (struct now){.time_ns = now_ns(), .has_inherited_counts = r->view.run->version_minor >= 6};
     for (uint32_t area = 1; area < view_area_end(&r->view); area++)
         if (area_is_of(r, area, image->number))
             area_take(r, image, area, &chunks, now);

@@ -12,7 +12,7 @@ struct now {
     bool is_partial; /* the run file had no room for some of it: that is missing, too */
     bool is_moment;  /* the counters are of one moment */
     bool use_known;  /* else blocks and bytes are not: an unseen fork */
-    bool says_inherited;
+    bool has_inherited_counts;
     bool has_left;   /* by exec, to something that is no image */
     bool is_end_known; /* if it has ended: how it did is as the file has it, or has had it */
     uint64_t time_ns; /* CLOCK_REALTIME */

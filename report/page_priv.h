@@ -4,9 +4,9 @@
 #ifndef PAGE_PRIV_H
 #define PAGE_PRIV_H
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
-/* ---- suppress_say.c -------------------------------------------------------------------------- */
+/* ---- suppress_print.c -------------------------------------------------------------------------- */
 
 struct rule; /* rules.h */
 
@@ -23,14 +23,14 @@ struct hidden {
 
 struct hidden hidden_sum(const struct report *r);
 /* Of its leaks, those that would have been told with others, behind which they are. */
-struct leak_sum hidden_behind(const struct report *r, const struct print_options *how);
+struct leak_sum hidden_indirect(const struct report *r, const struct print_options *how);
 /* Out of a file, and it met nothing; it might have. */
 bool rule_is_unused(const struct rule *rule);
 /* How many lines suppressed_print takes that nobody has asked for. */
 uint32_t suppressed_lines(const struct report *r);
 void suppressed_print(const struct report *r, const struct page *page);
 /* The same in formats of others, where it is asked for or somebody has to look at a rule. */
-void suppressed_print_apart(const struct report *r, const struct page *page);
+void suppressed_print_separate(const struct report *r, const struct page *page);
 
 /* ---- suppress_gen.c -------------------------------------------------------------------------- */
 
@@ -57,10 +57,10 @@ struct page {
 /* Was the program that the run was made for checked to its end? */
 bool is_in_control(const struct report *r, const struct image *main);
 
-enum ink { INK_NONE, INK_HEADING, INK_BAD, INK_WARNING, INK_GOOD };
+enum colour { COLOUR_NONE, COLOUR_HEADING, COLOUR_ERROR, COLOUR_WARNING, COLOUR_GOOD };
 
 /* What follows is of this color, where there are colors. */
-void ink(const struct page *page, enum ink ink);
+void set_colour(const struct page *page, enum colour set_colour);
 
 /* ---- print_notes.c --------------------------------------------------------------------------- */
 
@@ -82,7 +82,8 @@ bool notes_against(const struct notes *notes);
 void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
 void notes_free(struct notes *notes);
 /* "process 4711 (make)", "3 processes (first 4711, make)" */
-void flock_put(const struct report *r, const struct image_numbers *images, const struct page *page);
+void process_set_put(const struct report *r, const struct image_numbers *images,
+                     const struct page *page);
 
 /* ---- print_text.c: how the run ended --------------------------------------------------------- */
 
@@ -91,7 +92,7 @@ struct outcome {
     struct notes notes;
     uint64_t problems;
     char *incomplete;         /* what findings may be missing, NULL: none; freed by outcome_free */
-    bool is_told;             /* also by a quiet report */
+    bool is_printed;          /* also by a quiet report */
 };
 
 struct outcome outcome_of(const struct report *r, const struct print_options *how);
@@ -104,7 +105,7 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
  * In formats of others, behind their findings: what is not told, the notes and the last line, where
  * it is told.
  */
-void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page);
+void outcome_print_separate(const struct report *r, const struct outcome *outcome, const struct page *page);
 
 /* ---- region_files.c -------------------------------------------------------------------------- */
 
@@ -118,7 +119,7 @@ const char *region_file(const struct region_files *all, const struct map_region 
 
 /* Of all processes but those that exec threw away. */
 struct map_totals {
-    uint64_t processes, uncompared, mapped, unmapped, unseen, anew, bytes;
+    uint64_t processes, uncompared, mapped, unmapped, unseen, rebuilt, bytes;
     uint64_t peak_bytes; /* the most that one had */
     uint64_t objects, stacks, others, gone, changed; /* behind our back */
 };
@@ -132,7 +133,7 @@ void maps_print(const struct report *r, const struct page *page);
 struct dispatch_totals {
     uint64_t processes, without; /* of those asked for it: where there is no such thing, because of */
     int32_t error;
-    uint64_t calls, told, uncovered, ns;
+    uint64_t calls, reported, uncovered, ns;
     uint32_t measured;
     bool cut; /* one was killed, and may have had more calls */
 };
@@ -160,7 +161,7 @@ void stack_print(const struct report *r, const char *label, uint32_t site, const
 /* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c -------------------------------- */
 
 /* Does it stand among the errors (others are a note), and is it more than a warning? */
-bool error_is_told(const struct error *e);
+bool error_is_shown(const struct error *e);
 bool error_is_problem(const struct error *e);
 bool error_is_warning(uint32_t kind);
 /* In full. */
@@ -202,22 +203,22 @@ struct cost_sum {
 struct cost_sum cost_sum(const struct report *r);
 #define COST_COLUMN 16
 
-/* What of it is ours: own_share.c. */
-bool own_share_is_known(const struct own_share *sum);
-const char *own_share_why(const struct report *r); /* it is not */
-double own_share_ns(const struct own_share *sum);
+/* What of it is ours: own_cost.c. */
+bool own_cost_is_known(const struct own_cost *sum);
+const char *own_cost_why(const struct report *r); /* it is not */
+double own_cost_ns(const struct own_cost *sum);
 /* Of works (bit n: enum cost_work) that are operations; all together at most those that there were. */
 #define ALL_WORKS UINT32_MAX
-uint64_t own_share_faults(const struct own_share *sum, const struct cost_sum *all, uint32_t works);
-bool own_share_has_calls(const struct own_share *sum); /* that were timed */
+uint64_t own_cost_faults(const struct own_cost *sum, const struct cost_sum *all, uint32_t works);
+bool own_cost_has_calls(const struct own_cost *sum); /* that were timed */
 /* Clock cycles per ns, as the run's counter has them; 0, and why: they are not known. */
-double own_share_cycles(const struct report *r, const char **why);
+double own_cost_cycles(const struct report *r, const char **why);
 /* ns that so many percent of operations stay below, about; below 0: none was timed. */
-double own_share_time(const struct own_share *sum, const uint64_t times[COST_TIMES], unsigned percent);
+double own_cost_time(const struct own_cost *sum, const uint64_t times[COST_TIMES], unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
 uint64_t own_report_faults(void);
-void own_share_print(const struct report *r, const struct cost_sum *all, const struct page *page);
+void own_cost_print(const struct report *r, const struct cost_sum *all, const struct page *page);
 
 /* Where numbers come from. */
 #define COST_AT_DEATH "rusage at death"

@@ -40,7 +40,7 @@ struct gram {
 struct text {
     UT_hash_handle hh;
     uint32_t number;
-    bool is_asked;
+    bool is_matched;
     struct list patterns;
     char *text;
 };
@@ -68,7 +68,7 @@ static bool is_wild(char c)
     return c == PATTERN_RUN || c == PATTERN_ONE;
 }
 
-bool pattern_meets(const char *pattern, const char *text)
+bool pattern_matches(const char *pattern, const char *text)
 {
     const char *run = NULL, *from = NULL;
 
@@ -95,7 +95,7 @@ bool pattern_meets(const char *pattern, const char *text)
 
 struct patterns *patterns_new(void)
 {
-    return must_have(calloc(1, sizeof(struct patterns)));
+    return xalloc(calloc(1, sizeof(struct patterns)));
 }
 
 static void grams_free(struct patterns *all)
@@ -147,8 +147,8 @@ uint32_t pattern_intern(struct patterns *all, const char *pattern, size_t bytes)
         p->uses++;
         return p->number;
     }
-    p = must_have(calloc(1, sizeof *p));
-    p->text = must_have(strndup(pattern, bytes));
+    p = xalloc(calloc(1, sizeof *p));
+    p->text = xalloc(strndup(pattern, bytes));
     p->is_literal = is_literal(p->text);
     p->uses = 1;
     all->pattern = grow(all->pattern, all->count, sizeof(void *));
@@ -194,8 +194,8 @@ uint32_t text_intern(struct patterns *all, const char *text)
     HASH_FIND_STR(all->texts, text, t);
     if (t)
         return t->number;
-    t = must_have(calloc(1, sizeof *t));
-    t->text = must_have(strdup(text));
+    t = xalloc(calloc(1, sizeof *t));
+    t->text = xalloc(strdup(text));
     all->text = grow(all->text, all->text_count, sizeof(void *));
     all->text[all->text_count++] = t;
     t->number = all->text_count;
@@ -228,7 +228,7 @@ static struct gram *gram_get(struct patterns *all, uint64_t key)
 
     if (gram)
         return gram;
-    gram = must_have(calloc(1, sizeof *gram));
+    gram = xalloc(calloc(1, sizeof *gram));
     gram->key = key;
     HASH_ADD(hh, all->grams, key, sizeof gram->key, gram);
     return gram;
@@ -267,7 +267,7 @@ static void grams_count(struct patterns *all, const struct pattern *p)
         gram_get(all, gram_key(at, bytes))->seen++;
 }
 
-static void pattern_place(struct patterns *all, const struct pattern *p)
+static void pattern_list_add(struct patterns *all, const struct pattern *p)
 {
     unsigned bytes = gram_length(p->text);
     struct gram *rarest = NULL;
@@ -289,7 +289,7 @@ static void patterns_seal(struct patterns *all)
             grams_count(all, all->pattern[i]);
     for (uint32_t i = 0; i < all->count; i++)
         if (!all->pattern[i]->is_literal)
-            pattern_place(all, all->pattern[i]);
+            pattern_list_add(all, all->pattern[i]);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ static void try_all(struct patterns *all, struct text *t, const struct list *lis
             continue;
         p->tried_with = t->number;
         all->compared++;
-        if (pattern_meets(p->text, t->text))
+        if (pattern_matches(p->text, t->text))
             list_add(&t->patterns, p->number);
     }
 }
@@ -314,12 +314,12 @@ static int ascending(const void *a_, const void *b_)
     return *a < *b ? -1 : *a > *b;
 }
 
-static void text_ask(struct patterns *all, struct text *t)
+static void text_match_all(struct patterns *all, struct text *t)
 {
     size_t length = strlen(t->text);
     struct pattern *p;
 
-    t->is_asked = true;
+    t->is_matched = true;
     HASH_FIND(hh, all->by_text, t->text, length, p);
     if (p && p->is_literal)
         list_add(&t->patterns, p->number);
@@ -345,13 +345,13 @@ const uint32_t *text_patterns(struct patterns *all, uint32_t text, uint32_t *cou
     if (!all->is_sealed)
         patterns_seal(all);
     t = all->text[text - 1];
-    if (!t->is_asked)
-        text_ask(all, t);
+    if (!t->is_matched)
+        text_match_all(all, t);
     *count = t->patterns.count;
     return t->patterns.at;
 }
 
-bool text_meets(struct patterns *all, uint32_t text, uint32_t pattern)
+bool text_matches(struct patterns *all, uint32_t text, uint32_t pattern)
 {
     uint32_t count;
     const uint32_t *list = text_patterns(all, text, &count);

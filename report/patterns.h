@@ -31,12 +31,12 @@ bool pattern_is_trivial(const struct patterns *all, uint32_t pattern);
 uint32_t text_intern(struct patterns *all, const char *text);
 /* The patterns that it meets, ascending. */
 const uint32_t *text_patterns(struct patterns *all, uint32_t text, uint32_t *count);
-bool text_meets(struct patterns *all, uint32_t text, uint32_t pattern);
+bool text_matches(struct patterns *all, uint32_t text, uint32_t pattern);
 
 /* How many pairs were compared byte by byte. */
 uint64_t patterns_compared(const struct patterns *all);
 
 /* One pair, at once. */
-bool pattern_meets(const char *pattern, const char *text);
+bool pattern_matches(const char *pattern, const char *text);
 
 #endif

@@ -10,7 +10,7 @@
 /* The counters go on through an exec: of a process its last image says all. */
 static bool is_last_of_process(const struct image *image)
 {
-    return !image->succeeded;
+    return !image->has_exec_successor;
 }
 
 static void cost_add(struct cost_sum *sum, const struct image *image)
@@ -48,7 +48,7 @@ static void cost_take_death(struct cost_sum *sum, const struct report *r)
 
 static void leak_cost_add(struct leak_cost *sum, const struct image *image)
 {
-    if (!leaks_were_sought(image->leak_check))
+    if (!leak_check_was_made(image->leak_check))
         return;
     sum->processes++;
     sum->ns += image->leak_ns;
@@ -142,15 +142,15 @@ void cost_print(const struct report *r, const struct page *page)
 
     if (page->how->deterministic)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs("COST", page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fprintf(page->out, "%*s", COST_COLUMN - 4, "");
     clock_put(&sum, page);
     rusage_put(&sum, page);
     unknown_put(r, &sum, page);
     ours_put(r, &sum, page);
     fputc('\n', page->out);
-    own_share_print(r, &sum, page);
+    own_cost_print(r, &sum, page);
     measured_print(&r->measured, page);
 }

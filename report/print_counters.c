@@ -11,7 +11,7 @@
 
 void report_set_counters(struct report *r, const struct counter_row *rows, uint32_t count)
 {
-    r->counters = must_have(calloc((size_t)count + 1, sizeof *rows));
+    r->counters = xalloc(calloc((size_t)count + 1, sizeof *rows));
     if (count > 0)
         memcpy(r->counters, rows, count * sizeof *rows);
     r->counter_count = count;

@@ -29,7 +29,7 @@ struct dispatch_totals dispatch_totals(const struct report *r)
             continue;
         }
         t.calls += d->calls;
-        t.told += d->told;
+        t.reported += d->reported;
         t.uncovered += d->uncovered;
         t.ns += d->calls * d->call_ns;
         t.measured = d->measured;
@@ -65,7 +65,7 @@ static void calls_put(const struct dispatch_totals *t, const struct page *page)
             t->cut ? "at least " : "", count_text(t->calls, "call", "calls").text,
             (unsigned long long)dispatch_call_ns(t), (double)t->ns / 1e6, t->measured);
     fprintf(page->out, "%*s%llu of them changed what is mapped and came by no watched function of libc's\n", COLUMN, "",
-            (unsigned long long)t->told);
+            (unsigned long long)t->reported);
 }
 
 void dispatch_print(const struct report *r, const struct page *page)
@@ -74,9 +74,9 @@ void dispatch_print(const struct report *r, const struct page *page)
 
     if (t.processes == 0)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fprintf(page->out, "%-*s", COLUMN, "EVENTS");
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     if (t.processes > t.without)
         calls_put(&t, page);
     if (t.without > 0)

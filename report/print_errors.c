@@ -12,7 +12,7 @@
 #define FRAMES_LEAST 2u /* shown of each stack, when there is little room */
 #define SHORT_FRAMES 2u /* and where all of it is one line */
 
-bool error_is_told(const struct error *e)
+bool error_is_shown(const struct error *e)
 {
     return error_class(e->kind) != FINDING_NOTE;
 }
@@ -34,9 +34,9 @@ static void id_line_put(struct report *r, const struct error *e, const struct pa
     char *sentence = error_sentence(r, e, page->how->deterministic);
 
     fputc(' ', page->out);
-    ink(page, error_is_problem(e) ? INK_BAD : INK_WARNING);
+    set_colour(page, error_is_problem(e) ? COLOUR_ERROR : COLOUR_WARNING);
     fprintf(page->out, "%-12s", e->id);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fputs("  ", page->out);
     text_put(page->out, sentence);
     free(sentence);
@@ -45,13 +45,13 @@ static void id_line_put(struct report *r, const struct error *e, const struct pa
 /* Where, who and how often. */
 static void facts_put(const struct report *r, const struct error *e, const struct page *page)
 {
-    char *thread = thread_words(r, e->image, &e->thread);
+    char *thread = format_thread(r, e->image, &e->thread);
     const char *comma = "";
 
     fprintf(page->out, "\n%*s", STACK_INDENT, "");
     if (e->address != 0 && !page->how->deterministic) {
         fprintf(page->out, "0x%llx", (unsigned long long)e->address);
-        found_words(e, page->out);
+        format_found(e, page->out);
         comma = ", ";
     }
     if (e->thread.number != 0) {
@@ -65,7 +65,7 @@ static void facts_put(const struct report *r, const struct error *e, const struc
     }
     if (r->images->hh.next) {
         fprintf(page->out, "%sin ", comma);
-        flock_put(r, &e->images, page);
+        process_set_put(r, &e->images, page);
     }
     fputc('\n', page->out);
     free(thread);
@@ -74,7 +74,7 @@ static void facts_put(const struct report *r, const struct error *e, const struc
 static void thread_line_put(const struct report *r, const struct error *e,
                             const struct error_row *row, const struct page *page)
 {
-    char *thread = thread_words(r, e->image, row->thread);
+    char *thread = format_thread(r, e->image, row->thread);
 
     fprintf(page->out, "%*s%-*sby ", STACK_INDENT, "", STACK_LABEL, row->label);
     text_put(page->out, thread);
@@ -112,11 +112,11 @@ static char *error_text(struct report *r, const struct error *e, struct page pag
     char *text = NULL;
     size_t bytes;
 
-    page.out = must_have(open_memstream(&text, &bytes));
+    page.out = xalloc(open_memstream(&text, &bytes));
     page.program = program_path(r, e->image);
     error_print(r, e, &page);
     fclose(page.out);
-    return must_have(text);
+    return xalloc(text);
 }
 
 /* In `most` lines; NULL: it does not fit.  With fewer frames, if it must. */
@@ -167,12 +167,12 @@ void more_print(const struct report *r, uint32_t count, const struct page *page)
     fputc('\n', page->out);
 }
 
-static uint32_t told_list(const struct report *r, uint32_t *list)
+static uint32_t shown_list(const struct report *r, uint32_t *list)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < r->error_count; i++)
-        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
+        if (error_is_shown(&r->errors[i]) && !is_hidden(&r->errors[i].disposition))
             list[count++] = i;
     return count;
 }
@@ -196,21 +196,21 @@ static uint32_t full_print(struct report *r, const uint32_t *list, uint32_t coun
 
 void errors_print(struct report *r, uint32_t lines, const struct page *page)
 {
-    uint32_t *list = must_have(calloc((size_t)r->error_count + 1, sizeof *list));
-    uint32_t count = told_list(r, list), told;
+    uint32_t *list = xalloc(calloc((size_t)r->error_count + 1, sizeof *list));
+    uint32_t count = shown_list(r, list), shown;
 
     if (count > 0 && lines > 1) {
         lines--;
         errors_name(r, list[count > lines ? lines - 1 : count - 1] + 1);
-        ink(page, INK_HEADING);
+        set_colour(page, COLOUR_HEADING);
         fputs("ERRORS", page->out);
-        ink(page, INK_NONE);
+        set_colour(page, COLOUR_NONE);
         fputc('\n', page->out);
-        told = full_print(r, list, count, page, &lines);
-        for (; told < count && (lines > 1 || told + 1 == count); told++, lines--)
-            error_print_short(r, &r->errors[list[told]], page);
-        if (told < count)
-            more_print(r, count - told, page);
+        shown = full_print(r, list, count, page, &lines);
+        for (; shown < count && (lines > 1 || shown + 1 == count); shown++, lines--)
+            error_print_short(r, &r->errors[list[shown]], page);
+        if (shown < count)
+            more_print(r, count - shown, page);
     }
     free(list);
 }

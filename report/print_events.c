@@ -37,7 +37,7 @@ static void file_put(const struct region_files *files, const struct map_region *
         fputs("anonymous", out);
 }
 
-static void whose_put(struct report *r, const struct image *image, uint32_t i, const struct page *page)
+static void owner_put(struct report *r, const struct image *image, uint32_t i, const struct page *page)
 {
     static const char *const names[] = {"", "there at first", "called", "found later"};
     const struct map_region *m = &image->regions[i];
@@ -51,19 +51,19 @@ static void whose_put(struct report *r, const struct image *image, uint32_t i, c
     site_put(r, site, EVENT_FRAMES, page);
 }
 
-static void behind_put(const struct map_sum *sum, FILE *out)
+static void unseen_put(const struct map_sum *sum, FILE *out)
 {
-    uint64_t objects = sum->behind_objects, stacks = sum->behind_stacks, others = sum->behind_others;
+    uint64_t objects = sum->unseen_objects, stacks = sum->unseen_stacks, others = sum->unseen_others;
 
     if (sum->compared == 0)
         fputs("  not compared with the kernel's yet\n", out);
-    else if (objects + stacks + others + sum->behind_gone + sum->behind_changed == 0)
+    else if (objects + stacks + others + sum->unseen_unmapped + sum->unseen_changed == 0)
         fputs("  nothing was made, changed or taken away behind our back\n", out);
     else
         fprintf(out, "  behind our back: %s, %s and %llu more were made; %llu went, %llu changed\n",
                 count_text(objects, "library", "libraries").text, count_text(stacks, "stack", "stacks").text,
-                (unsigned long long)others, (unsigned long long)sum->behind_gone,
-                (unsigned long long)sum->behind_changed);
+                (unsigned long long)others, (unsigned long long)sum->unseen_unmapped,
+                (unsigned long long)sum->unseen_changed);
 }
 
 static void regions_print(struct report *r, struct image *image, const struct page *page)
@@ -73,7 +73,7 @@ static void regions_print(struct report *r, struct image *image, const struct pa
     for (uint32_t i = 0; i < image->region_count; i++) {
         range_put(&image->regions[i], page->out);
         file_put(files, &image->regions[i], page->out);
-        whose_put(r, image, i, page);
+        owner_put(r, image, i, page);
         fputc('\n', page->out);
     }
     region_files_free(files);
@@ -95,13 +95,13 @@ static void process_print(struct report *r, struct image *image, struct page pag
             (unsigned long long)sum->unmapped, size_text(image->mapped_bytes).text);
     fprintf(page.out, ", %s at most%s\n", size_text(sum->peak_bytes).text,
             sum->first_call > 1 ? " with what it inherited" : "");
-    behind_put(sum, page.out);
+    unseen_put(sum, page.out);
     if (sum->unseen > 0)
         fprintf(page.out, "  %s not seen: of handlers that interrupted the runtime, or that could not wait for it\n",
                 count_text(sum->unseen, "call", "calls").text);
-    if (sum->anew > 0)
+    if (sum->rebuilt > 0)
         fprintf(page.out, "  made anew %s, as handlers had jumped out of changes: of what those made is nothing known\n",
-                count_text(sum->anew, "time", "times").text);
+                count_text(sum->rebuilt, "time", "times").text);
     if (image->regions_torn)
         fputs("  read in the midst of a change: a range may be missing\n", page.out);
     if (sum->flags & MAP_SUM_FULL)
@@ -116,7 +116,7 @@ bool report_print_events(struct report *r, uint32_t pid, FILE *out)
     bool any = false;
 
     for (struct image *image = r->images; image; image = image->hh.next) {
-        if ((pid != 0 && image->pid != pid) || image->succeeded)
+        if ((pid != 0 && image->pid != pid) || image->has_exec_successor)
             continue;
         process_print(r, image, page);
         any = true;

@@ -76,7 +76,7 @@ void gcc_print(struct report *r, FILE *out, const struct print_options *how)
         for (uint32_t k = 0; k < rows.count; k++)
             notes_put(r, &rows.at[k], how, out);
     }
-    outcome_print_apart(r, &outcome, &page);
+    outcome_print_separate(r, &outcome, &page);
     outcome_free(&outcome);
     findings_free(&all);
 }

@@ -54,7 +54,7 @@ static void command_put(struct report *r, const struct finding *f, const struct 
     struct finding_where where = finding_where(r, f, how);
     char *sentence = finding_sentence(r, f, true), *text = NULL;
     size_t bytes;
-    FILE *stacks = must_have(open_memstream(&text, &bytes));
+    FILE *stacks = xalloc(open_memstream(&text, &bytes));
 
     stacks_put(r, f, how, stacks);
     fclose(stacks);
@@ -67,7 +67,7 @@ static void command_put(struct report *r, const struct finding *f, const struct 
     fprintf(out, " (%s)::", f->id);
     escaped_put(out, sentence, "%");
     fputs("%0A", out);
-    escaped_put(out, must_have(text), "%");
+    escaped_put(out, xalloc(text), "%");
     fputc('\n', out);
     free(text);
     free(sentence);
@@ -141,17 +141,17 @@ static void cell_put(FILE *out, const char *text)
 static void row_put(struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
 {
     struct finding_where where = finding_where(r, f, how);
-    char *sentence = finding_sentence(r, f, true), *place = NULL;
+    char *sentence = finding_sentence(r, f, true), *location = NULL;
 
-    if (asprintf(&place, where.line > 0 ? "%s:%u" : "%s", where.path, where.line) < 0)
-        place = must_have(NULL);
+    if (asprintf(&location, where.line > 0 ? "%s:%u" : "%s", where.path, where.line) < 0)
+        location = xalloc(NULL);
     fputs("|", out);
     cell_put(out, f->id);
     cell_put(out, sentence);
     cell_put(out, where.function);
-    cell_put(out, place);
+    cell_put(out, location);
     fputc('\n', out);
-    free(place);
+    free(location);
     free(sentence);
     free(where.path);
 }

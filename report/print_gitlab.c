@@ -44,7 +44,7 @@ static void finding_put(struct json *j, struct report *r, const struct finding *
     char *sentence = finding_sentence(r, f, true), *text;
 
     if (asprintf(&text, "%s (%s) in %s", sentence, f->id, where.function) < 0)
-        text = must_have(NULL);
+        text = xalloc(NULL);
     open_object(j, NULL);
     put_text(j, "description", text);
     put_text(j, "check_name", f->code);

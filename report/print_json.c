@@ -180,11 +180,11 @@ static void print_argv(struct json *j, const struct image *image)
     put_number(j, "argc", image->argc);
 }
 
-static void print_wrong_frees(struct json *j, const uint64_t lost[LOST_COUNT])
+static void print_wrong_frees(struct json *j, const uint64_t lost[BAD_FREE_COUNT])
 {
-    put_number(j, "duf", lost[LOST_DUPLICATE]);
-    put_number(j, "maf", lost[LOST_MISALIGNED]);
-    put_number(j, "baf", lost[LOST_BAD]);
+    put_number(j, "duf", lost[BAD_FREE_DUPLICATE]);
+    put_number(j, "maf", lost[BAD_FREE_MISALIGNED]);
+    put_number(j, "baf", lost[BAD_FREE_BAD]);
 }
 
 static void print_process(struct json *j, const struct report *r, const struct image *image)
@@ -212,7 +212,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
     json_leak_check(j, image);
     json_marks(j, image);
     put_text(j, "heap", image->flags & IMAGE_HEAP_IN_FILE ? "file" : "private");
-    print_lost_features(j, image->lost_features);
+    print_lost_features(j, image->missing_features);
     put_number(j, "allocs", image->allocs);
     put_number(j, "frees", image->frees);
     put_number(j, "bytes", image->live_bytes);
@@ -224,7 +224,7 @@ static void print_process(struct json *j, const struct report *r, const struct i
     open_object(j, "errors");
     print_wrong_frees(j, image->bad_frees);
     close_object(j);
-    put_number(j, "foreign_frees", image->bad_frees[LOST_FOREIGN]);
+    put_number(j, "foreign_frees", image->bad_frees[BAD_FREE_FOREIGN]);
     close_object(j);
 }
 
@@ -265,13 +265,13 @@ struct wanted {
     bool *modules;
 };
 
-static void want_site(const struct report *r, uint32_t place, struct wanted *w)
+static void want_site(const struct report *r, uint32_t index, struct wanted *w)
 {
-    const struct site *site = place == NO_SITE ? NULL : &r->sites[place];
+    const struct site *site = index == NO_SITE ? NULL : &r->sites[index];
 
     if (!site)
         return;
-    w->sites[place] = true;
+    w->sites[index] = true;
     for (uint32_t k = 0; k < site->count; k++) {
         uint32_t module = r->frames[site->frames[k]].module;
         w->frames[site->frames[k]] = true;
@@ -283,9 +283,9 @@ static void want_site(const struct report *r, uint32_t place, struct wanted *w)
 static void wanted_fill(const struct report *r, const struct record *records, uint32_t count,
                         struct wanted *w)
 {
-    w->sites = must_have(calloc((size_t)r->site_count + 1, sizeof(bool)));
-    w->frames = must_have(calloc((size_t)r->frame_count + 1, sizeof(bool)));
-    w->modules = must_have(calloc((size_t)r->module_count + 1, sizeof(bool)));
+    w->sites = xalloc(calloc((size_t)r->site_count + 1, sizeof(bool)));
+    w->frames = xalloc(calloc((size_t)r->frame_count + 1, sizeof(bool)));
+    w->modules = xalloc(calloc((size_t)r->module_count + 1, sizeof(bool)));
     for (uint32_t i = 0; i < count; i++)
         want_site(r, records[i].site, w);
     for (uint32_t i = 0; i < r->error_count; i++) {
@@ -301,8 +301,8 @@ static void wanted_fill(const struct report *r, const struct record *records, ui
         want_site(r, r->leaks[i].site, w);
         want_site(r, h->function, w);
         want_site(r, h->from_stack, w);
-        if (h->place && h->place->module != NO_MODULE)
-            w->modules[h->place->module] = true;
+        if (h->region && h->region->module != NO_MODULE)
+            w->modules[h->region->module] = true;
     }
 }
 
@@ -325,7 +325,7 @@ static void print_module(struct json *j, const struct module *module, uint32_t i
     put_text(j, "build_id", build_id);
     put_number(j, "process", module->image);
     put_hex(j, "bias", module->bias);
-    put_text(j, "symbols", module_symbols_words(module->symbols));
+    put_text(j, "symbols", module_symbols_text(module->symbols));
     close_object(j);
 }
 
@@ -378,7 +378,7 @@ static void print_stack(struct json *j, const struct site *site, uint32_t id)
     close_array(j);
     put_flag(j, "truncated", site->end != STACK_WHOLE);
     if (site->end != STACK_WHOLE)
-        put_text(j, "end", stack_end_words(site->end));
+        put_text(j, "end", stack_end_text(site->end));
     close_object(j);
 }
 
@@ -399,11 +399,11 @@ static void print_record(struct json *j, const struct record *record)
     put_number(j, "bytes", record->bytes);
     put_number(j, "blocks", record->blocks);
     put_number(j, "stack", record->site);
-    json_fate(j, &record->fate);
+    json_disposition(j, &record->disposition);
     close_object(j);
 }
 
-static void print_places(struct json *j, const struct report *r, const struct wanted *w)
+static void print_sites(struct json *j, const struct report *r, const struct wanted *w)
 {
     open_array(j, "modules");
     for (uint32_t i = 0; i < r->module_count; i++)
@@ -467,7 +467,7 @@ void json_print(struct report *r, FILE *out, const struct print_options *how)
         print_process(&j, r, image);
     close_array(&j);
     print_summary(&j, r);
-    print_places(&j, r, &w);
+    print_sites(&j, r, &w);
     json_errors(&j, r);
     json_leaks(&j, r);
     json_suppressions(&j, r);

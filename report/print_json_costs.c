@@ -23,9 +23,9 @@ static uint64_t whole(double ns)
     return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static void times_object(struct json *j, const char *name, const struct own_share *sum, const uint64_t *times)
+static void times_object(struct json *j, const char *name, const struct own_cost *sum, const uint64_t *times)
 {
-    double middle = own_share_time(sum, times, 50);
+    double middle = own_cost_time(sum, times, 50);
 
     if (middle < 0) {
         put_null(j, name);
@@ -33,11 +33,11 @@ static void times_object(struct json *j, const char *name, const struct own_shar
     }
     open_object(j, name);
     put_number(j, "p50", whole(middle));
-    put_number(j, "p99", whole(own_share_time(sum, times, 99)));
+    put_number(j, "p99", whole(own_cost_time(sum, times, 99)));
     close_object(j);
 }
 
-static void works_object(struct json *j, const struct own_share *sum, const struct cost_sum *all, double cycles_per_ns)
+static void works_object(struct json *j, const struct own_cost *sum, const struct cost_sum *all, double cycles_per_ns)
 {
     open_object(j, "work");
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
@@ -47,7 +47,7 @@ static void works_object(struct json *j, const struct own_share *sum, const stru
         put_known(j, "ns", is_known, whole(work->ns));
         put_known(j, "cycles", is_known && cycles_per_ns > 0, whole(work->ns * cycles_per_ns));
         if (i < COST_OPERATION_COUNT)
-            put_known(j, "faults", work->timed > 0, own_share_faults(sum, all, 1u << i));
+            put_known(j, "faults", work->timed > 0, own_cost_faults(sum, all, 1u << i));
         else if (i == COST_SCAN || i == COST_START)
             put_known(j, "faults", work->faults > 0, work->faults); /* older files have none */
         put_text(j, "source", i == COST_SCAN || i == COST_START ? COST_BY_CPU_CLOCK : COST_SAMPLED);
@@ -60,9 +60,9 @@ static void works_object(struct json *j, const struct own_share *sum, const stru
     close_object(j);
 }
 
-static void cycles_fields(struct json *j, const struct own_share *sum, double per_ns, const char *why)
+static void cycles_fields(struct json *j, const struct own_cost *sum, double per_ns, const char *why)
 {
-    put_known(j, "cycles", !why, whole(own_share_ns(sum) * per_ns));
+    put_known(j, "cycles", !why, whole(own_cost_ns(sum) * per_ns));
     if (why)
         put_text(j, "cycles_why", why);
     else
@@ -82,7 +82,7 @@ static void sources_object(struct json *j)
     close_object(j);
 }
 
-static void blocks_object(struct json *j, const struct own_share *sum)
+static void blocks_object(struct json *j, const struct own_cost *sum)
 {
     if (sum->blocks == 0)
         return;
@@ -94,24 +94,24 @@ static void blocks_object(struct json *j, const struct own_share *sum)
 }
 
 /* "share": {..}, or null and why. */
-static void share_object(struct json *j, const struct report *r, const struct cost_sum *all)
+static void own_cost_object(struct json *j, const struct report *r, const struct cost_sum *all)
 {
-    const struct own_share *sum = &r->own_share;
+    const struct own_cost *sum = &r->own_cost;
     const char *why;
-    double per_ns = own_share_cycles(r, &why);
+    double per_ns = own_cost_cycles(r, &why);
 
-    if (!own_share_is_known(sum)) {
+    if (!own_cost_is_known(sum)) {
         put_null(j, "share");
-        put_text(j, "share_why", own_share_why(r));
+        put_text(j, "share_why", own_cost_why(r));
         return;
     }
     open_object(j, "share");
-    put_number(j, "ns", whole(own_share_ns(sum)));
+    put_number(j, "ns", whole(own_cost_ns(sum)));
     put_number(j, "report_ns", whole(own_report_ns()));
     put_number(j, "report_faults", own_report_faults());
     cycles_fields(j, sum, per_ns, why);
-    put_known(j, "kernel_ns", own_share_has_calls(sum), whole(sum->kernel_ns));
-    put_known(j, "faults", own_share_has_calls(sum), own_share_faults(sum, all, ALL_WORKS));
+    put_known(j, "kernel_ns", own_cost_has_calls(sum), whole(sum->kernel_ns));
+    put_known(j, "faults", own_cost_has_calls(sum), own_cost_faults(sum, all, ALL_WORKS));
     put_number(j, "every", sum->every);
     put_number(j, "disturbed", sum->disturbed);
     put_flag(j, "sandboxed", sum->stopped > 0);
@@ -150,8 +150,8 @@ void json_cost(struct json *j, const struct report *r)
     else
         put_null(j, "metadata_bytes");
     json_leak_cost(j, &sum.leaks);
-    share_object(j, r, &sum);
-    blocks_object(j, &r->own_share);
+    own_cost_object(j, r, &sum);
+    blocks_object(j, &r->own_cost);
     close_object(j);
     json_measured(j, &r->measured);
     close_object(j);

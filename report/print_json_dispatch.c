@@ -15,7 +15,7 @@ void json_dispatched(struct json *j, const struct report *r)
     if (t.without > 0)
         put_text(j, "reason", dispatch_reason(t.error));
     put_number(j, "calls", t.calls);
-    put_number(j, "told", t.told);
+    put_number(j, "told", t.reported);
     put_number(j, "threads_uncovered", t.uncovered);
     if (t.calls > 0) {
         put_number(j, "call_ns", dispatch_call_ns(&t));

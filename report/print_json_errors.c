@@ -10,7 +10,7 @@
 
 static const char *class_name(const struct error *e)
 {
-    return error_is_problem(e) ? "error" : error_is_told(e) ? "warning" : "note";
+    return error_is_problem(e) ? "error" : error_is_shown(e) ? "warning" : "note";
 }
 
 static const char *const block_states[] = {"never", "live", "freed", "forgotten", "inherited"};
@@ -181,7 +181,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
-    json_fate(j, &e->fate);
+    json_disposition(j, &e->disposition);
     close_object(j);
     free(sentence);
 }
@@ -233,15 +233,15 @@ void json_error_counts(struct json *j, const struct report *r)
 
     for (uint32_t i = 0; i < r->error_count; i++) {
         const struct error *e = &r->errors[i];
-        times[e->kind] += is_hidden(&e->fate) ? 0 : e->count;
-        hidden[e->kind] += is_hidden(&e->fate) ? e->count : 0;
-        places[e->kind] += !is_hidden(&e->fate);
+        times[e->kind] += is_hidden(&e->disposition) ? 0 : e->count;
+        hidden[e->kind] += is_hidden(&e->disposition) ? e->count : 0;
+        places[e->kind] += !is_hidden(&e->disposition);
     }
     for (const struct image *image = r->images; image; image = image->hh.next)
         unrecorded += image->errors_unrecorded;
-    at_least(&times[ERROR_DUF], beyond(lost_of(r, LOST_DUPLICATE), hidden[ERROR_DUF]));
-    at_least(&times[ERROR_MAF], beyond(lost_of(r, LOST_MISALIGNED), hidden[ERROR_MAF]));
-    at_least(&times[ERROR_BAF], beyond(lost_of(r, LOST_BAD), hidden[ERROR_BAF]));
+    at_least(&times[ERROR_DUF], beyond(lost_of(r, BAD_FREE_DUPLICATE), hidden[ERROR_DUF]));
+    at_least(&times[ERROR_MAF], beyond(lost_of(r, BAD_FREE_MISALIGNED), hidden[ERROR_MAF]));
+    at_least(&times[ERROR_BAF], beyond(lost_of(r, BAD_FREE_BAD), hidden[ERROR_BAF]));
     by_code(j, "errors", times);
     by_code(j, "error_places", places);
     put_number(j, "errors_unrecorded", unrecorded);

@@ -45,20 +45,20 @@ static void witness_object(struct json *j, struct report *r, const struct leak *
     open_object(j, "witness");
     put_text(j, "type", witness_type(leak));
     put_text(j, "where", sentence);
-    if (h->what != WITNESS_NOBODY && h->what != WITNESS_SELF)
+    if (h->what != WITNESS_NONE && h->what != WITNESS_SELF)
         put_number(j, "inside", h->inside);
     if (h->what == WITNESS_ROOT || h->what == WITNESS_BLOCK)
         put_hex(j, "addr", h->at);
     if (h->what == WITNESS_REGISTER)
         put_number(j, "register", h->at);
     if (h->root != ROOT_NONE)
-        json_region(j, r, h->place);
+        json_region(j, r, h->region);
     stack_put(j, "function", h->function);
     json_variable_of_thread(j, r, h);
     if (h->what == WITNESS_BLOCK)
         from_put(j, h);
-    if (h->place)
-        json_thread(j, "thread", r, leak->image, &h->place->thread);
+    if (h->region)
+        json_thread(j, "thread", r, leak->image, &h->region->thread);
     close_object(j);
     free(sentence);
 }
@@ -83,16 +83,16 @@ static void leak_object(struct json *j, struct report *r, const struct leak *lea
     put_number(j, "bytes", leak->bytes);
     put_number(j, "blocks", leak->blocks);
     counts_object(j, "new", leak->new_bytes, leak->new_blocks);
-    counts_object(j, "behind", leak->behind_bytes, leak->behind_blocks);
+    counts_object(j, "behind", leak->indirect_bytes, leak->indirect_blocks);
     stack_put(j, "stack", leak->site);
     open_object(j, "first");
     put_hex(j, "addr", leak->block);
     put_number(j, "size", leak->block_bytes);
-    put_flag(j, "circle", leak->is_circle);
+    put_flag(j, "circle", leak->is_cycle);
     json_thread(j, "thread", r, leak->image, &leak->thread);
     close_object(j);
     witness_object(j, r, leak);
-    json_fate(j, &leak->fate);
+    json_disposition(j, &leak->disposition);
     close_object(j);
 }
 
@@ -111,10 +111,10 @@ void json_leak_check(struct json *j, const struct image *image)
     static_assert(countof(names) == LEAKS_CHECK_COUNT + 1, "each has its name");
 
     put_text(j, "leak_check", names[image->leak_check]);
-    put_number(j, "threads_unheard", image->threads_unheard);
-    put_number(j, "threads_deaf", image->threads_deaf);
+    put_number(j, "threads_unheard", image->threads_not_stopped);
+    put_number(j, "threads_deaf", image->threads_unresponsive);
     put_number(j, "threads_waiting", image->threads_waiting);
-    put_flag(j, "witnessed", (image->flags & IMAGE_WITNESSED) != 0);
+    put_flag(j, "witnessed", (image->flags & IMAGE_POST_MORTEM) != 0);
     put_number(j, "marks", image->marks);
     put_number(j, "leak_checks", image->leak_checks);
 }
@@ -126,7 +126,7 @@ static struct leak_sum sum_of(const struct report *r, const char *code)
     struct leak_sum sum = {0};
 
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        if (strcmp(leak_code(r->leaks[i].class), code) != 0 || is_hidden(&r->leaks[i].fate))
+        if (strcmp(leak_code(r->leaks[i].class), code) != 0 || is_hidden(&r->leaks[i].disposition))
             continue;
         sum.blocks += r->leaks[i].blocks;
         sum.bytes += r->leaks[i].bytes;

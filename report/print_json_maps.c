@@ -14,7 +14,7 @@ void json_mappings(struct json *j, const struct report *r)
     put_number(j, "mapped", t.mapped);
     put_number(j, "unmapped", t.unmapped);
     put_number(j, "unseen", t.unseen);
-    put_number(j, "made_anew", t.anew);
+    put_number(j, "made_anew", t.rebuilt);
     put_number(j, "bytes", t.bytes);
     put_number(j, "peak_bytes", t.peak_bytes);
     put_number(j, "uncompared", t.uncompared);

@@ -58,28 +58,28 @@ static char *stacks_of(const struct junit *u, const struct finding *f)
     struct error_rows rows = finding_rows(f);
     char *text = NULL;
     size_t bytes;
-    FILE *out = must_have(open_memstream(&text, &bytes));
+    FILE *out = xalloc(open_memstream(&text, &bytes));
     struct page page = {.out = out, .how = u->how, .program = program_path(u->r, f->image),
                         .frames = u->how->frames ? u->how->frames : FRAMES_SHOWN};
 
     for (uint32_t i = 0; i < rows.count; i++)
         stack_print(u->r, rows.at[i].label, rows.at[i].site, &page);
     fclose(out);
-    return must_have(text);
+    return xalloc(text);
 }
 
 static void case_put(const struct junit *u, const struct finding *f, const char *program)
 {
     struct finding_where where = finding_where(u->r, f, u->how);
     char *sentence = finding_sentence(u->r, f, true), *stacks = stacks_of(u, f), *name;
-    const char *fate = f->level == LEVEL_PROBLEM ? "failure" : "skipped";
+    const char *disposition = f->level == LEVEL_PROBLEM ? "failure" : "skipped";
 
     if (asprintf(&name, "%s %s in %s", f->id, check_at(check_of(f->code))->title, where.function) < 0)
-        name = must_have(NULL);
+        name = xalloc(NULL);
     fputs("    <testcase", u->out);
     attribute_put(u->out, "classname", program);
     attribute_put(u->out, "name", name);
-    fprintf(u->out, " time=\"0\">\n      <%s", fate);
+    fprintf(u->out, " time=\"0\">\n      <%s", disposition);
     if (f->level == LEVEL_PROBLEM)
         attribute_put(u->out, "type", f->code);
     attribute_put(u->out, "message", sentence);
@@ -89,7 +89,7 @@ static void case_put(const struct junit *u, const struct finding *f, const char 
         fprintf(u->out, ":%u", where.line);
     fputs("\n", u->out);
     xml_put(u->out, stacks, "\n\t");
-    fprintf(u->out, "</%s>\n    </testcase>\n", fate);
+    fprintf(u->out, "</%s>\n    </testcase>\n", disposition);
     free(name);
     free(stacks);
     free(sentence);
@@ -178,7 +178,7 @@ static void suite_put(const struct junit *u, const struct image *image, const st
         sums.failures += !is_active(u->r, main);
     }
     if (asprintf(&name, "rtcheck %s %u", program, shown_pid(u->r, image->number, u->how)) < 0)
-        name = must_have(NULL);
+        name = xalloc(NULL);
     fputs("  <testsuite", u->out);
     attribute_put(u->out, "name", name);
     sums_put(u, sums);

@@ -49,36 +49,36 @@ static void parts_free(struct part parts[KINDS], uint32_t count)
 
 static void heading_print(const struct part *part, const struct page *page)
 {
-    uint64_t blocks = 0, bytes = 0, behind_blocks = 0, behind_bytes = 0;
+    uint64_t blocks = 0, bytes = 0, indirect_blocks = 0, indirect_bytes = 0;
 
     for (uint32_t i = 0; i < part->count; i++) {
         blocks += part->rows[i].blocks;
         bytes += part->rows[i].bytes;
-        behind_blocks += part->rows[i].behind_blocks;
-        behind_bytes += part->rows[i].behind_bytes;
+        indirect_blocks += part->rows[i].indirect_blocks;
+        indirect_bytes += part->rows[i].indirect_bytes;
     }
-    ink(page, INK_HEADING);
-    fputs(kind_words(part->kind)->heading, page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_HEADING);
+    fputs(kind_text(part->kind)->heading, page->out);
+    set_colour(page, COLOUR_NONE);
     fprintf(page->out, "  %s: %s in %s", count_text(part->count, "place", "places").text,
             size_text(bytes).text, things_text(part->rows[0].first->class, blocks).text);
-    if (behind_blocks > 0)
-        fprintf(page->out, ", and %s in %s behind them", size_text(behind_bytes).text,
-                block_text(behind_blocks).text);
+    if (indirect_blocks > 0)
+        fprintf(page->out, ", and %s in %s behind them", size_text(indirect_bytes).text,
+                block_text(indirect_blocks).text);
     fputc('\n', page->out);
 }
 
-static enum ink ink_of(uint32_t kind)
+static enum colour colour_of(uint32_t kind)
 {
-    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? INK_BAD : kind == LEAK_POSSIBLE ? INK_WARNING : INK_NONE;
+    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? COLOUR_ERROR : kind == LEAK_POSSIBLE ? COLOUR_WARNING : COLOUR_NONE;
 }
 
 static void id_put(const struct leak_row *row, int columns, const struct page *page)
 {
     fputc(' ', page->out);
-    ink(page, ink_of(leak_kind(row->first->class)));
+    set_colour(page, colour_of(leak_kind(row->first->class)));
     fprintf(page->out, "%-*s", columns, row->first->id);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
 }
 
 /* Ids are equally long but for .2, .3 behind some. */
@@ -115,7 +115,7 @@ static uint32_t frames_in_row(const struct leak_row *row, const struct page *pag
 
 static void row_print(struct report *r, const struct leak_row *row, int columns, const struct page *page)
 {
-    char *behind = behind_words(row);
+    char *indirect_text = format_indirect(row);
     char address[24] = "-";
 
     if (row->blocks <= 1)
@@ -130,10 +130,10 @@ static void row_print(struct report *r, const struct leak_row *row, int columns,
         fputs("not known", page->out);
     else
         chain_put(r, row->first->site, frames_in_row(row, page), " < ", page);
-    if (behind)
-        fprintf(page->out, "; %s", behind);
+    if (indirect_text)
+        fprintf(page->out, "; %s", indirect_text);
     fputc('\n', page->out);
-    free(behind);
+    free(indirect_text);
 }
 
 static uint32_t shown_at_most(const struct part *part, const struct page *page)
@@ -173,7 +173,7 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
 {
     char *sentence = leak_sentence(row, page.how->deterministic);
     char *witness = witness_sentence(r, row->first, page.how->deterministic);
-    char *behind = behind_words(row);
+    char *indirect_text = format_indirect(row);
 
     page.program = program_path(r, row->first->image);
     page.numbered = true;
@@ -183,8 +183,8 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
     fputc('\n', page.out);
     if (row->first->class != CLASS_MAPPED)
         line_put(row->blocks > 1 ? "the first" : "witness", witness, &page);
-    if (behind)
-        line_put("and", behind, &page);
+    if (indirect_text)
+        line_put("and", indirect_text, &page);
     if (row->members > 1 && page.how->match < page.frames)
         page.frames = page.how->match;
     if (row->first->site == NO_SITE)
@@ -193,23 +193,23 @@ static void record_print(struct report *r, const struct leak_row *row, struct pa
         stack_print(r, made_label(row->first), row->first->site, &page);
     free(sentence);
     free(witness);
-    free(behind);
+    free(indirect_text);
 }
 
 /* ---- a line for each kind -------------------------------------------------------------------- */
 
 static void summary_print(const struct report *r, const struct page *page)
 {
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs("LEAKS", page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fputc('\n', page->out);
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         struct leak_sum sum = leak_sum(r, kind);
-        uint64_t places = kind == LEAK_REACHABLE && !r->wants_held ? sum.places : leak_rows_count(r, kind, page->how->match);
+        uint64_t places = kind == LEAK_REACHABLE && !r->wants_reachable ? sum.places : leak_rows_count(r, kind, page->how->match);
         if (kind == LEAK_MAPPED && !r->wants_mapped)
             continue;
-        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_words(kind)->summary, size_text(sum.bytes).text,
+        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_text(kind)->summary, size_text(sum.bytes).text,
                 things_text(kind == LEAK_MAPPED ? CLASS_MAPPED : CLASS_LOST, sum.blocks).text,
                 count_text(places, "place", "places").text);
     }
@@ -311,7 +311,7 @@ static bool some_leaks_are_missing(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image->leak_check == LEAKS_CUT ||
-            (!leaks_were_sought(image->leak_check) && leak_check_words(r, image)))
+            (!leak_check_was_made(image->leak_check) && leak_check_text(r, image)))
             return true;
     return false;
 }
@@ -329,8 +329,8 @@ static uint64_t killed_unchecked(const struct report *r)
     uint64_t count = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        count += image->leak_check == LEAKS_NOT_ASKED && image->checks & CHECK_LEAKS &&
-                 leak_check_words(r, image);
+        count += image->leak_check == LEAKS_NOT_REQUESTED && image->checks & CHECK_LEAKS &&
+                 leak_check_text(r, image);
     return count;
 }
 

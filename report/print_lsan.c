@@ -62,9 +62,9 @@ static uint32_t frame_put(const struct sanitizer *s, const struct frame *frame, 
     return functions;
 }
 
-static void stack_put(const struct sanitizer *s, uint32_t place)
+static void stack_put(const struct sanitizer *s, uint32_t index)
 {
-    const struct site *site = place == NO_SITE ? NULL : &s->r->sites[place];
+    const struct site *site = index == NO_SITE ? NULL : &s->r->sites[index];
     uint32_t count = site ? shown_frames(s->r, site, s->how) : 0, number = 0;
 
     if (count == 0)
@@ -95,7 +95,7 @@ static void head_put(const struct sanitizer *s, uint32_t image, const char *tool
 static void summary_put(const struct sanitizer *s, const struct finding *f, const char *what)
 {
     struct source_line line;
-    const struct frame *frame = finding_place(s->r, f->site, &line);
+    const struct frame *frame = finding_frame(s->r, f->site, &line);
 
     fprintf(s->out, "SUMMARY: AddressSanitizer: %s ", what);
     if (frame)
@@ -149,9 +149,9 @@ static void title_put(const struct sanitizer *s, const struct error *e)
 
 static void block_put(const struct sanitizer *s, const struct error *e)
 {
-    bool before = e->address < e->block, behind = !before && e->address >= e->block + e->block_bytes;
+    bool before = e->address < e->block, after = !before && e->address >= e->block + e->block_bytes;
     uint64_t distance = before   ? e->block - e->address
-                        : behind ? e->address - e->block - e->block_bytes
+                        : after ? e->address - e->block - e->block_bytes
                                  : e->address - e->block;
     uint64_t start = s->how->deterministic ? 0 : e->block;
 
@@ -159,7 +159,7 @@ static void block_put(const struct sanitizer *s, const struct error *e)
         return;
     fprintf(s->out, "0x%llx is located %llu bytes %s %llu-byte region [0x%llx,0x%llx)\n",
             s->how->deterministic ? 0 : (unsigned long long)e->address, (unsigned long long)distance,
-            before ? "before" : behind ? "after" : "inside of", (unsigned long long)e->block_bytes,
+            before ? "before" : after ? "after" : "inside of", (unsigned long long)e->block_bytes,
             (unsigned long long)start, (unsigned long long)(start + e->block_bytes));
 }
 
@@ -262,7 +262,7 @@ void lsan_print(struct report *r, FILE *out, const struct print_options *how)
         if (all.at[i].error)
             error_put(&s, &all.at[i]);
     leaks_put(&s, &all, outcome.main ? outcome.main->number : 0);
-    outcome_print_apart(r, &outcome, &page);
+    outcome_print_separate(r, &outcome, &page);
     outcome_free(&outcome);
     findings_free(&all);
 }

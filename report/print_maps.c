@@ -24,19 +24,19 @@ struct map_totals map_totals(const struct report *r)
         t.mapped += sum->mapped;
         t.unmapped += sum->unmapped;
         t.unseen += sum->unseen;
-        t.anew += sum->anew;
+        t.rebuilt += sum->rebuilt;
         t.bytes += image->mapped_bytes;
         t.peak_bytes = sum->peak_bytes > t.peak_bytes ? sum->peak_bytes : t.peak_bytes;
-        t.objects += sum->behind_objects;
-        t.stacks += sum->behind_stacks;
-        t.others += sum->behind_others;
-        t.gone += sum->behind_gone;
-        t.changed += sum->behind_changed;
+        t.objects += sum->unseen_objects;
+        t.stacks += sum->unseen_stacks;
+        t.others += sum->unseen_others;
+        t.gone += sum->unseen_unmapped;
+        t.changed += sum->unseen_changed;
     }
     return t;
 }
 
-static void behind_put(const struct map_totals *t, const struct page *page)
+static void unseen_put(const struct map_totals *t, const struct page *page)
 {
     fprintf(page->out, "%*sbehind our back: %s, %s and %llu more made, %llu gone, %llu changed\n", COLUMN, "",
             count_text(t->objects, "library", "libraries").text, count_text(t->stacks, "stack", "stacks").text,
@@ -47,12 +47,12 @@ static void behind_put(const struct map_totals *t, const struct page *page)
     if (t->unseen > 0)
         fprintf(page->out, "%*s%s not seen: of handlers that interrupted the runtime, or that could not wait for it\n", COLUMN, "",
                 count_text(t->unseen, "call", "calls").text);
-    if (t->anew > 0)
+    if (t->rebuilt > 0)
         fprintf(page->out, "%*smade anew %s, as handlers had jumped out of changes: of what those made is nothing known\n", COLUMN, "",
-                count_text(t->anew, "time", "times").text);
+                count_text(t->rebuilt, "time", "times").text);
 }
 
-static void whose_put(const struct image *image, const struct page *page)
+static void owner_put(const struct image *image, const struct page *page)
 {
     fputs("  ", page->out);
     text_put(page->out, program_name(image));
@@ -84,22 +84,22 @@ void maps_print(const struct report *r, const struct page *page)
 
     if (!page->how->mappings)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fprintf(page->out, "%-*s", COLUMN, "MAPPINGS");
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     if (t.processes == 0) {
         fputs("no calls that map or unmap\n", page->out);
     } else {
         fprintf(page->out, "%s mapped, %llu unmapped; %s by them, %s at most%s\n",
                 count_text(t.mapped, "call", "calls").text, (unsigned long long)t.unmapped, size_text(t.bytes).text,
                 size_text(t.peak_bytes).text, t.processes > 1 ? " in one process" : "");
-        behind_put(&t, page);
+        unseen_put(&t, page);
     }
     for (const struct image *image = r->images; image; image = image->hh.next) {
         if (image->mark_count == 0)
             continue;
         if (HASH_COUNT(r->images) > 1)
-            whose_put(image, page);
+            owner_put(image, page);
         marks_put(image, page);
     }
 }

@@ -50,9 +50,9 @@ void measured_print(const struct measured *m, const struct page *page)
 {
     if (m->pairs == 0)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs("MEASURED", page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     bool has_bounds = m->sure > 0;
     fprintf(page->out, "%*s%u %s with the runtime and without", COST_COLUMN - 8, "", m->pairs,
             m->pairs == 1 ? "pair of runs" : "pairs of runs");

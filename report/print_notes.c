@@ -24,29 +24,29 @@ static void note_add(struct notes *notes, bool against, const char *format, ...)
     n = vasprintf(&note.text, format, args);
     va_end(args);
     if (n < 0)
-        note.text = must_have(NULL);
+        note.text = xalloc(NULL);
     notes->at = grow(notes->at, notes->count, sizeof notes->at[0]);
     notes->at[notes->count++] = note;
 }
 
 /* Processes with something in common: how many, and the first one's name. */
-struct flock {
+struct process_set {
     uint64_t count;
     const struct image *first;
 };
 
-static void flock_add(struct flock *flock, const struct image *image)
+static void process_set_add(struct process_set *process_set, const struct image *image)
 {
-    if (flock->count++ == 0)
-        flock->first = image;
+    if (process_set->count++ == 0)
+        process_set->first = image;
 }
 
 /* "process 4711 (make)" or "3 processes (first 4711, make)" */
-static struct flock_text {
+static struct process_set_text {
     char text[128];
-} flock_text(const struct flock *f, bool deterministic)
+} process_set_text(const struct process_set *f, bool deterministic)
 {
-    struct flock_text t;
+    struct process_set_text t;
     const char *name = program_name(f->first);
     unsigned long long count = f->count;
 
@@ -62,21 +62,22 @@ static struct flock_text {
     return t;
 }
 
-void flock_put(const struct report *r, const struct image_numbers *images, const struct page *page)
+void process_set_put(const struct report *r, const struct image_numbers *images,
+                     const struct page *page)
 {
-    struct flock f = {images->count, images->count ? image_of(r, images->at[0]) : NULL};
+    struct process_set f = {images->count, images->count ? image_of(r, images->at[0]) : NULL};
 
     if (f.first)
-        text_put(page->out, flock_text(&f, page->how->deterministic).text);
+        text_put(page->out, process_set_text(&f, page->how->deterministic).text);
 }
 
-static struct flock flock_with_flag(const struct report *r, uint32_t flag)
+static struct process_set processes_with_flag(const struct report *r, uint32_t flag)
 {
-    struct flock f = {0};
+    struct process_set f = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image->flags & flag)
-            flock_add(&f, image);
+            process_set_add(&f, image);
     return f;
 }
 
@@ -86,7 +87,7 @@ static void note_flags(const struct report *r, struct notes *notes)
         uint32_t flag;
         bool against;
         const char *text;
-    } said[] = {
+    } flag_notes[] = {
         {IMAGE_INHERITED_UNSURE, false,
          "not sure what it had from its parent: frees of such blocks were believed"},
         {IMAGE_SANDBOXED, false,
@@ -95,10 +96,10 @@ static void note_flags(const struct report *r, struct notes *notes)
          "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
     };
 
-    for (size_t i = 0; i < countof(said); i++) {
-        struct flock f = flock_with_flag(r, said[i].flag);
+    for (size_t i = 0; i < countof(flag_notes); i++) {
+        struct process_set f = processes_with_flag(r, flag_notes[i].flag);
         if (f.count > 0)
-            note_add(notes, said[i].against, "%s: %s", flock_text(&f, notes->deterministic).text, said[i].text);
+            note_add(notes, flag_notes[i].against, "%s: %s", process_set_text(&f, notes->deterministic).text, flag_notes[i].text);
     }
 }
 
@@ -107,7 +108,7 @@ static const struct lost_kind {
     uint32_t kinds; /* bit n = SEGMENT_* */
     const char *lost;
 } lost_kinds[] = {
-    {1u << SEGMENT_SLAB | 1u << SEGMENT_LARGE | 1u << SEGMENT_RECORDED, "blocks in use"},
+    {1u << SEGMENT_SLAB | 1u << SEGMENT_LARGE | 1u << SEGMENT_CLIENT_BLOCKS, "blocks in use"},
     {1u << SEGMENT_DEPOT, "stacks"},
     {1u << SEGMENT_MODULES, "libraries"},
     {1u << SEGMENT_THREADS, "threads and counts"},
@@ -121,7 +122,7 @@ static const struct lost_kind {
 
 static void note_no_room(const struct report *r, struct notes *notes)
 {
-    struct flock f = flock_with_flag(r, IMAGE_METADATA_PRIVATE);
+    struct process_set f = processes_with_flag(r, IMAGE_METADATA_PRIVATE);
     uint32_t kinds = 0;
     char list[192] = "";
     const char *before = "";
@@ -140,67 +141,67 @@ static void note_no_room(const struct report *r, struct notes *notes)
     }
     if (f.count > 0 && used > 0)
         note_add(notes, true, "%s: run file full, incomplete: %s",
-                 flock_text(&f, notes->deterministic).text, list);
+                 process_set_text(&f, notes->deterministic).text, list);
 }
 
 static void note_unchecked(const struct report *r, struct notes *notes)
 {
-    struct flock refused = {0}, own = {0}, other = {0};
+    struct process_set refused = {0}, own = {0}, other = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image->refused)
-            flock_add(&refused, image);
+            process_set_add(&refused, image);
         else if (image->flags & IMAGE_OWN_MALLOC)
-            flock_add(&own, image);
+            process_set_add(&own, image);
         else if (!image_is_checked(image))
-            flock_add(&other, image);
+            process_set_add(&other, image);
     if (refused.count > 0)
         note_add(notes, true, "%s: not in control: what was recorded of it is damaged",
-                 flock_text(&refused, notes->deterministic).text);
+                 process_set_text(&refused, notes->deterministic).text);
     if (own.count > 0)
         note_add(notes, true, "%s: not in control: brought a malloc of its own",
-                 flock_text(&own, notes->deterministic).text);
+                 process_set_text(&own, notes->deterministic).text);
     if (other.count > 0)
         note_add(notes, true, "%s: not in control: its malloc was not seen to be ours",
-                 flock_text(&other, notes->deterministic).text);
+                 process_set_text(&other, notes->deterministic).text);
 }
 
 /* A file of an earlier version counts wrong frees, and that is all. */
-static void note_unlooked(const struct report *r, struct notes *notes)
+static void note_not_scanned(const struct report *r, struct notes *notes)
 {
-    struct flock f = {0}, unfilled = {0};
+    struct process_set f = {0}, unfilled = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image_is_checked(image) && !(image->checks & CHECK_MADE))
-            flock_add(&f, image);
+            process_set_add(&f, image);
         else if (image_is_checked(image) && !(image->checks & CHECK_FREED))
-            flock_add(&unfilled, image);
+            process_set_add(&unfilled, image);
     if (f.count > 0)
         note_add(notes, false, "%s: no errors were looked for, wrong frees only counted",
-                 flock_text(&f, notes->deterministic).text);
+                 process_set_text(&f, notes->deterministic).text);
     if (unfilled.count > 0)
         note_add(notes, false, "%s: freed blocks were not filled: writes to them were not looked for",
-                 flock_text(&unfilled, notes->deterministic).text);
+                 process_set_text(&unfilled, notes->deterministic).text);
 }
 
 static void note_unwritten_errors(const struct report *r, struct notes *notes)
 {
-    struct flock f = {0};
+    struct process_set f = {0};
     uint64_t errors = 0, cut = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
         if (image->errors_unwritten || image->leak_check == LEAKS_CUT)
-            flock_add(&f, image);
+            process_set_add(&f, image);
         errors += image->errors_unwritten;
         cut += image->leak_check == LEAKS_CUT;
     }
     if (errors > 0)
         note_add(notes, true, "%s: %s not recorded: run file full",
-                 flock_text(&f, notes->deterministic).text,
+                 process_set_text(&f, notes->deterministic).text,
                  count_text(errors, "more error was", "more errors were").text);
     if (cut > 0)
         note_add(notes, true, "%s: more leaks than are listed: run file full",
-                 flock_text(&f, notes->deterministic).text);
+                 process_set_text(&f, notes->deterministic).text);
 }
 
 static void note_unrecorded_errors(const struct report *r, struct notes *notes)
@@ -227,7 +228,7 @@ static void note_foreign(const struct report *r, struct notes *notes)
     uint64_t foreign = 0, libcs = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        foreign += image->bad_frees[LOST_FOREIGN];
+        foreign += image->bad_frees[BAD_FREE_FOREIGN];
     for (uint32_t i = 0; i < r->error_count; i++)
         if (r->errors[i].kind == ERROR_FOREIGN)
             libcs += r->errors[i].count;
@@ -250,7 +251,7 @@ static void note_unchecked_programs(const struct report *r, uint64_t count, stru
         if (p->count > 1)
             snprintf(times, sizeof times, " (%llu times)", (unsigned long long)p->count);
         note_add(notes, true, "not checked: %s: %s%s%s", p->path,
-                 p->by_interpreter ? "interpreter: " : "", unchecked_words(p->reason), times);
+                 p->by_interpreter ? "interpreter: " : "", unchecked_reason_text(p->reason), times);
     }
     if (count > all.named)
         note_add(notes, true, "%s started without us: not checked",
@@ -259,54 +260,54 @@ static void note_unchecked_programs(const struct report *r, uint64_t count, stru
 
 static void note_children(const struct report *r, const struct image *main, struct notes *notes)
 {
-    struct flock lost = {0};
+    struct process_set lost = {0};
     uint64_t unchecked = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
         unchecked += image->unchecked_children;
         if (image != main && image_was_lost(r, image))
-            flock_add(&lost, image);
+            process_set_add(&lost, image);
     }
     if (lost.count > 0)
         note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
-                 flock_text(&lost, notes->deterministic).text);
+                 process_set_text(&lost, notes->deterministic).text);
     note_unchecked_programs(r, unchecked, notes);
 }
 
 /* Others than the program itself, whose fate the verdict tells. */
 static void note_ends(const struct report *r, const struct image *main, struct notes *notes)
 {
-    struct flock killed = {0}, running = {0};
+    struct process_set killed = {0}, running = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
         const char *end = end_name(r, image);
         if (image == main)
             continue;
         if (strcmp(end, "killed") == 0)
-            flock_add(&killed, image);
+            process_set_add(&killed, image);
         else if (strcmp(end, "running") == 0)
-            flock_add(&running, image);
+            process_set_add(&running, image);
     }
     if (killed.count > 0)
         note_add(notes, false, "%s: killed, or ended unseen; counted as it was then",
-                 flock_text(&killed, notes->deterministic).text);
+                 process_set_text(&killed, notes->deterministic).text);
     if (running.count > 0)
         note_add(notes, false, "%s: still running; counted as it is now",
-                 flock_text(&running, notes->deterministic).text);
+                 process_set_text(&running, notes->deterministic).text);
 }
 
 /* A use of freed memory often shows in nothing but this. */
 static void note_crashes(const struct report *r, struct notes *notes)
 {
-    struct flock f = {0};
+    struct process_set f = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->flags & IMAGE_OF_FREED)
-            flock_add(&f, image);
+        if (image->flags & IMAGE_FAULT_OF_FREED)
+            process_set_add(&f, image);
     if (f.count > 0)
         note_add(notes, false, "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
                  "compare with --free-fill=no",
-                 flock_text(&f, notes->deterministic).text);
+                 process_set_text(&f, notes->deterministic).text);
 }
 
 static void note_file(const struct report *r, struct notes *notes)
@@ -346,7 +347,7 @@ static char *feature_list(uint64_t mask)
 {
     char *list = NULL;
     size_t bytes;
-    FILE *out = must_have(open_memstream(&list, &bytes));
+    FILE *out = xalloc(open_memstream(&list, &bytes));
 
     for (unsigned n = 0, more = 0; n < 64; n++) {
         const char *name = feature_name(n);
@@ -359,7 +360,7 @@ static char *feature_list(uint64_t mask)
             fprintf(out, "number %u", n);
     }
     fclose(out);
-    return must_have(list);
+    return xalloc(list);
 }
 
 enum feature {
@@ -377,7 +378,7 @@ static void note_machine(const struct report *r, struct notes *notes)
     char *list;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        lost |= image->lost_features;
+        lost |= image->missing_features;
     lost &= ~NOT_REPLACED;
     if (lost == 0)
         return;
@@ -396,28 +397,29 @@ static void note_leaks_unknown(const struct report *r, const struct image *main,
     bool known = leaks_are_known(r);
 
     for (uint32_t check = 0; check <= LEAKS_CHECK_COUNT; check++) {
-        struct flock f = {0};
+        struct process_set f = {0};
         for (const struct image *image = r->images; image; image = image->hh.next)
-            if (image->leak_check == check && leak_check_words(r, image) &&
-                (check != LEAKS_NOT_ASKED || image->checks & CHECK_LEAKS || known || image == main))
-                flock_add(&f, image);
+            if (image->leak_check == check && leak_check_text(r, image) &&
+                (check != LEAKS_NOT_REQUESTED || image->checks & CHECK_LEAKS || known ||
+                 image == main))
+                process_set_add(&f, image);
         if (f.count > 0)
-            note_add(notes, check != LEAKS_NOT_ASKED, "%s: leaks are not known: %s",
-                     flock_text(&f, notes->deterministic).text, leak_check_words(r, f.first));
+            note_add(notes, check != LEAKS_NOT_REQUESTED, "%s: leaks are not known: %s",
+                     process_set_text(&f, notes->deterministic).text, leak_check_text(r, f.first));
     }
 }
 
 /* Threads that did not stop for the check, and why: they keep its signal out, or had no time to run. */
-static void note_unheard(const struct report *r, struct notes *notes)
+static void note_not_stopped(const struct report *r, struct notes *notes)
 {
     uint64_t unheard = 0, deaf = 0, waiting = 0;
     char why[96] = "";
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (leaks_were_sought(image->leak_check) && !(image->flags & IMAGE_WITNESSED)) {
-            uint32_t others = image->threads_unheard - image->threads_waiting;
+        if (leak_check_was_made(image->leak_check) && !(image->flags & IMAGE_POST_MORTEM)) {
+            uint32_t others = image->threads_not_stopped - image->threads_waiting;
             unheard += others;
-            deaf += image->threads_deaf < others ? image->threads_deaf : others;
+            deaf += image->threads_unresponsive < others ? image->threads_unresponsive : others;
             waiting += image->threads_waiting;
         }
     if (waiting > 0)
@@ -435,17 +437,17 @@ static void note_unheard(const struct report *r, struct notes *notes)
              count_text(unheard, "thread did", "threads did").text, why);
 }
 
-static void note_witnessed(const struct report *r, struct notes *notes)
+static void note_post_mortem(const struct report *r, struct notes *notes)
 {
-    struct flock f = {0};
+    struct process_set f = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (leaks_were_sought(image->leak_check) && image->flags & IMAGE_WITNESSED)
-            flock_add(&f, image);
+        if (leak_check_was_made(image->leak_check) && image->flags & IMAGE_POST_MORTEM)
+            process_set_add(&f, image);
     if (f.count > 0)
         note_add(notes, false, "%s: leaks are told by a witness of the end: registers are not known, so all are "
                  "possible only, and dead parts of stacks count",
-                 flock_text(&f, notes->deterministic).text);
+                 process_set_text(&f, notes->deterministic).text);
 }
 
 static void note_leaks(const struct report *r, struct notes *notes)
@@ -454,13 +456,13 @@ static void note_leaks(const struct report *r, struct notes *notes)
 
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
-        if (leak->site != NO_SITE || leak->class == CLASS_HELD)
+        if (leak->site != NO_SITE || leak->class == CLASS_REACHABLE)
             continue;
         blocks += leak->blocks;
         bytes += leak->bytes;
     }
-    note_unheard(r, notes);
-    note_witnessed(r, notes);
+    note_not_stopped(r, notes);
+    note_post_mortem(r, notes);
     if (blocks > 0)
         note_add(notes, false, "it is not known where %s in leaked %s came from", size_text(bytes).text,
                  block_text(blocks).text);
@@ -488,14 +490,14 @@ static void note_launcher(const struct report *r, struct notes *notes)
     bool measured = measure && *measure != '0', counted = run_setting(r->view.run, "counters") != NULL;
     const char *what = measured && counted ? "--counters and --measure" : measured ? "--measure" : "--counters";
 
-    if (r->told && measured && r->measured.pairs == 0)
+    if (r->launcher && measured && r->measured.pairs == 0)
         note_add(notes, false, "--measure: nothing was measured");
-    if (r->is_of_launcher || r->told || (!measured && !counted))
+    if (r->is_of_launcher || r->launcher || (!measured && !counted))
         return;
     if (r->view.run->mode == RUN_BY_HAND)
         note_add(notes, false, "without the launcher there is no %s", what);
-    else if (r->told_wrong)
-        note_add(notes, false, "what came of %s is damaged in the run file: %s", what, r->told_wrong);
+    else if (r->launcher_error)
+        note_add(notes, false, "what came of %s is damaged in the run file: %s", what, r->launcher_error);
     else
         note_add(notes, false, "what came of %s is not in the run file: the launcher had not told when it was made", what);
 }
@@ -507,7 +509,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
 
     note_file(r, &notes);
     note_unchecked(r, &notes);
-    note_unlooked(r, &notes);
+    note_not_scanned(r, &notes);
     note_unrecorded_errors(r, &notes);
     note_foreign(r, &notes);
     note_children(r, main, &notes);

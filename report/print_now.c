@@ -159,13 +159,13 @@ static bool comes_from(const struct report *r, const struct image *image, uint32
 /* false: it goes on. */
 static bool has_ended(const struct report *r, const struct image *image)
 {
-    return image_has_successor(image) || !image_seems_alive(r, image);
+    return image_has_exec_successor(image) || !image_seems_alive(r, image);
 }
 
 /* Of its last row. */
 static const char *end_event(const struct report *r, const struct image *image, const struct now *now)
 {
-    if (image_has_successor(image) || now->has_left)
+    if (image_has_exec_successor(image) || now->has_left)
         return "exec";
     return now->is_end_known ? end_name(r, image) : "gone";
 }
@@ -206,7 +206,7 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
         if (!image->rows && how->pid != 0 && !comes_from(r, image, how->pid))
             continue;
         if (!image->rows) /* who has it has been found: those between may go */
-            image->rows = must_have(calloc(1, sizeof *image->rows));
+            image->rows = xalloc(calloc(1, sizeof *image->rows));
         if (image->rows->is_over)
             continue;
         bool ended = image_put(r, image, has_ended(r, image), how, out);
@@ -218,7 +218,7 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
 
 uint64_t report_stat_unseen(const struct report *r)
 {
-    uint64_t taken = atomic_load_explicit(&r->view.run->taken_back.images, memory_order_relaxed), seen = 0;
+    uint64_t taken = atomic_load_explicit(&r->view.run->reclaimed.images, memory_order_relaxed), seen = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         seen += image->rows && image->rows->last.known && !image_has_area(r, image);

@@ -42,7 +42,7 @@ static void thread_put(const struct report *r, const char *label, const struct e
 
     if (t->number == 0)
         return;
-    words = thread_words(r, e->image, t);
+    words = format_thread(r, e->image, t);
     label_put(label, page);
     text_put(page->out, words);
     if (t->tid != 0 && !page->how->deterministic)
@@ -99,9 +99,9 @@ static void region_put(const struct error *e, const struct page *page)
 
 static void head_print(const char *id, const char *sentence, const struct page *page)
 {
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs(id, page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fputs("  ", page->out);
     text_put(page->out, sentence);
     fputc('\n', page->out);
@@ -167,7 +167,7 @@ static void leak_thread_put(const struct report *r, const struct leak *leak, con
 
     if (leak->thread.number == 0)
         return;
-    words = thread_words(r, leak->image, &leak->thread);
+    words = format_thread(r, leak->image, &leak->thread);
     snprintf(label, sizeof label, "%s by", made_label(leak));
     label_put(label, page);
     text_put(page->out, words);
@@ -187,7 +187,7 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
     page->program = program_path(r, leak->image);
     head_print(leak->id, sentence, page);
     free(sentence);
-    text_line_put("behind", behind_words(&row), page);
+    text_line_put("behind", format_indirect(&row), page);
     label_put("first", page);
     if (!page->how->deterministic)
         fprintf(page->out, "0x%llx, ", (unsigned long long)leak->block);
@@ -221,10 +221,10 @@ static bool leak_find(struct report *r, const char *id, struct page *page)
 }
 
 /* Of those in use from this place one can be told who holds it. */
-static void held_put(struct report *r, uint32_t site, const struct page *page)
+static void reachable_put(struct report *r, uint32_t site, const struct page *page)
 {
     for (uint32_t i = 0; i < r->leak_count; i++)
-        if (r->leaks[i].class == CLASS_HELD && r->leaks[i].site == site)
+        if (r->leaks[i].class == CLASS_REACHABLE && r->leaks[i].site == site)
             text_line_put("witness", witness_sentence(r, &r->leaks[i], page->how->deterministic), page);
 }
 
@@ -235,11 +235,11 @@ static void record_show(struct report *r, const struct record *record, struct pa
     if (asprintf(&sentence, "%s in use in %s, %s each on average", size_text(record->bytes).text,
                  block_text(record->blocks).text,
                  size_text(record->bytes / record->blocks).text) < 0)
-        sentence = must_have(NULL);
+        sentence = xalloc(NULL);
     page->program = program_path(r, record->images.at[0]);
     head_print(record->id, sentence, page);
     free(sentence);
-    held_put(r, record->site, page);
+    reachable_put(r, record->site, page);
     processes_put(r, &record->images, page);
     stack_put(r, "allocated", record->site, page);
 }

@@ -43,13 +43,13 @@ static void uri_put(struct json *j, const char *path)
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+,@";
     char *text = NULL;
     size_t bytes;
-    FILE *out = must_have(open_memstream(&text, &bytes));
+    FILE *out = xalloc(open_memstream(&text, &bytes));
 
     fputs(path[0] == '/' ? "file://" : "", out);
     for (; *path; path++)
         fprintf(out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
     fclose(out);
-    put_text(j, "uri", must_have(text));
+    put_text(j, "uri", xalloc(text));
     free(text);
 }
 
@@ -77,7 +77,7 @@ static void function_put(struct json *j, const char *function)
     close_array(j);
 }
 
-static void place_put(struct sarif *s, const struct finding *f)
+static void location_put(struct sarif *s, const struct finding *f)
 {
     struct finding_where where = finding_where(s->r, f, s->how);
 
@@ -149,7 +149,7 @@ static void related_put(struct sarif *s, const struct finding *f, const struct e
     open_array(&s->j, "relatedLocations");
     for (uint32_t i = 0; i < rows->count; i++) {
         struct source_line line = {0};
-        const struct frame *frame = finding_place(s->r, rows->at[i].site, &line);
+        const struct frame *frame = finding_frame(s->r, rows->at[i].site, &line);
         if (rows->at[i].site == f->site || !frame || !line.file)
             continue;
         char *path = source_path(s->how, line.file);
@@ -189,7 +189,7 @@ static void result_put(struct sarif *s, const struct finding *f)
     put_number(&s->j, "ruleIndex", check_of(f->code));
     put_text(&s->j, "level", level_name(f->level));
     message_put(&s->j, "message", sentence);
-    place_put(s, f);
+    location_put(s, f);
     open_object(&s->j, "partialFingerprints");
     put_text(&s->j, "rtcheckId/v1", f->id);
     close_object(&s->j);

@@ -142,15 +142,15 @@ static uint32_t line_count(const struct report *r, const struct site *site, uint
 /* ---- all in one line ------------------------------------------------------------------------- */
 
 /* From the first function on that is of no header, if there is one. */
-void site_put(const struct report *r, uint32_t place, uint32_t most, const struct page *page)
+void site_put(const struct report *r, uint32_t index, uint32_t most, const struct page *page)
 {
-    chain_put(r, place, most, "  <- ", page);
+    chain_put(r, index, most, "  <- ", page);
 }
 
-void chain_put(const struct report *r, uint32_t place, uint32_t most, const char *joint,
+void chain_put(const struct report *r, uint32_t index, uint32_t most, const char *joint,
                const struct page *page)
 {
-    const struct site *site = &r->sites[place];
+    const struct site *site = &r->sites[index];
     uint32_t count = user_frames(r, site), shown = 0, skip = headers_at(r, site, 0, 0, count);
 
     if (site->count == 0)
@@ -264,9 +264,9 @@ static uint32_t frame_print(struct stack *s, uint32_t at)
     return same;
 }
 
-void stack_print(const struct report *r, const char *label, uint32_t place, const struct page *page)
+void stack_print(const struct report *r, const char *label, uint32_t index, const struct page *page)
 {
-    const struct site *site = &r->sites[place];
+    const struct site *site = &r->sites[index];
     struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site),
                       0, 0};
     uint32_t at = 0;
@@ -278,6 +278,6 @@ void stack_print(const struct report *r, const char *label, uint32_t place, cons
         fprintf(page->out, "... %u more\n", s.end - at);
     } else if (site->end != STACK_WHOLE && (site->end != STACK_CUT || page->whole)) {
         begin_line(&s);
-        fprintf(page->out, "(ends here: %s)\n", stack_end_words(site->end));
+        fprintf(page->out, "(ends here: %s)\n", stack_end_text(site->end));
     }
 }

@@ -20,15 +20,15 @@
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
 
-void ink(const struct page *page, enum ink ink)
+void set_colour(const struct page *page, enum colour set_colour)
 {
     static const char *const codes[] = {
-        [INK_NONE] = "\033[0m",      [INK_HEADING] = "\033[1m", [INK_BAD] = "\033[1;31m",
-        [INK_WARNING] = "\033[33m", [INK_GOOD] = "\033[32m",
+        [COLOUR_NONE] = "\033[0m",      [COLOUR_HEADING] = "\033[1m", [COLOUR_ERROR] = "\033[1;31m",
+        [COLOUR_WARNING] = "\033[33m", [COLOUR_GOOD] = "\033[32m",
     };
 
     if (page->how->color)
-        fputs(codes[ink], page->out);
+        fputs(codes[set_colour], page->out);
 }
 
 /* ---- the first line -------------------------------------------------------------------------- */
@@ -36,14 +36,15 @@ void ink(const struct page *page, enum ink ink)
 /* Is there a record of each wrong free, or were they only counted? */
 static bool has_records(const struct image *image)
 {
-    return image->checks & CHECK_MADE || image->error_places > 0;
+    return image->checks & CHECK_MADE || image->error_sites > 0;
 }
 
 static uint64_t counted_only(const struct image *image)
 {
-    return has_records(image) ? 0
-                              : image->bad_frees[LOST_DUPLICATE] +
-                                    image->bad_frees[LOST_MISALIGNED] + image->bad_frees[LOST_BAD];
+    return has_records(image)
+               ? 0
+               : image->bad_frees[BAD_FREE_DUPLICATE] + image->bad_frees[BAD_FREE_MISALIGNED] +
+                     image->bad_frees[BAD_FREE_BAD];
 }
 
 uint64_t report_problems(const struct report *r)
@@ -51,16 +52,16 @@ uint64_t report_problems(const struct report *r)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < r->error_count; i++)
-        count += error_is_problem(&r->errors[i]) && !is_hidden(&r->errors[i].fate);
+        count += error_is_problem(&r->errors[i]) && !is_hidden(&r->errors[i].disposition);
     for (const struct image *image = r->images; image; image = image->hh.next)
         count += counted_only(image);
     return count;
 }
 
-bool report_tells_errors(const struct report *r)
+bool report_shows_errors(const struct report *r)
 {
     for (uint32_t i = 0; i < r->error_count; i++)
-        if (error_is_told(&r->errors[i]) && !is_hidden(&r->errors[i].fate))
+        if (error_is_shown(&r->errors[i]) && !is_hidden(&r->errors[i].disposition))
             return true;
     return false;
 }
@@ -69,13 +70,13 @@ bool report_tells_errors(const struct report *r)
 static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT])
 {
     for (uint32_t i = 0; i < r->error_count; i++)
-        kinds[r->errors[i].kind] += !is_hidden(&r->errors[i].fate);
+        kinds[r->errors[i].kind] += !is_hidden(&r->errors[i].disposition);
     for (const struct image *image = r->images; image; image = image->hh.next) {
         if (has_records(image))
             continue;
-        kinds[ERROR_DUF] += image->bad_frees[LOST_DUPLICATE];
-        kinds[ERROR_MAF] += image->bad_frees[LOST_MISALIGNED];
-        kinds[ERROR_BAF] += image->bad_frees[LOST_BAD];
+        kinds[ERROR_DUF] += image->bad_frees[BAD_FREE_DUPLICATE];
+        kinds[ERROR_MAF] += image->bad_frees[BAD_FREE_MISALIGNED];
+        kinds[ERROR_BAF] += image->bad_frees[BAD_FREE_BAD];
     }
 }
 
@@ -85,7 +86,7 @@ static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t ma
         uint64_t count = leak_rows_count(r, kind & kinds, match);
         if (count == 0)
             continue;
-        fprintf(out, "%s%s", before, count_text(count, kind_words(kind)->one, kind_words(kind)->many).text);
+        fprintf(out, "%s%s", before, count_text(count, kind_text(kind)->one, kind_text(kind)->many).text);
         before = ", ";
     }
     return before;
@@ -136,7 +137,7 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
     struct totals t = totals_of(r);
 
     kinds_count(r, kinds);
-    ink(page, problems ? INK_BAD : INK_GOOD);
+    set_colour(page, problems ? COLOUR_ERROR : COLOUR_GOOD);
     fprintf(page->out, "rtcheck: %s%s",
             !lacks_findings(r, page->how) ? ""
             : problems                    ? "at least "
@@ -144,7 +145,7 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
             problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
     if (problems)
         kinds_put(kinds, leaks_put(r, page->how->problem_kinds, page->how->match, ": ", page->out), page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     for (uint32_t kind = 0; kind < ERROR_KIND_COUNT; kind++)
         warnings += error_is_warning(kind) ? kinds[kind] : 0;
     if (warnings)
@@ -179,7 +180,7 @@ static void program_print(const struct image *main, const struct page *page)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void fate_print(const struct report *r, const struct image *image, FILE *out)
+static void end_print(const struct report *r, const struct image *image, FILE *out)
 {
     const char *end = end_name(r, image);
     int status = image->wait_status;
@@ -212,7 +213,7 @@ static void process_print(const struct report *r, const struct image *image,
     fprintf(out, ": %s in %s, %s, %s, ", size_text(image->live_bytes).text,
             block_text(image->live_blocks).text, count_text(image->allocs, "alloc", "allocs").text,
             count_text(image->frees, "free", "frees").text);
-    fate_print(r, image, out);
+    end_print(r, image, out);
     fputc('\n', out);
 }
 
@@ -222,9 +223,9 @@ static void processes_print(const struct report *r, const struct page *page)
 
     if (!table || !r->images->hh.next)
         return;
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fputs("PROCESSES", page->out);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     fputc('\n', page->out);
     for (const struct image *image = r->images; image; image = image->hh.next)
         process_print(r, image, page);
@@ -247,8 +248,8 @@ struct outcome outcome_of(const struct report *r, const struct print_options *ho
         .incomplete = lacks_findings(r, how) ? report_incomplete(r, leaks_count(how)) : NULL,
     };
 
-    o.is_told = !how->quiet || !is_in_control(r, main) || notes_against(&o.notes) || o.problems ||
-                lacks_findings(r, how);
+    o.is_printed = !how->quiet || !is_in_control(r, main) || notes_against(&o.notes) ||
+                   o.problems || lacks_findings(r, how);
     return o;
 }
 
@@ -263,8 +264,9 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
     const struct image *main = outcome->main;
     FILE *out = page->out;
 
-    ink(page,
-        outcome->problems || outcome->incomplete || !is_in_control(r, main) ? INK_BAD : INK_GOOD);
+    set_colour(page, outcome->problems || outcome->incomplete || !is_in_control(r, main)
+                         ? COLOUR_ERROR
+                         : COLOUR_GOOD);
     if (is_in_control(r, main) && outcome->incomplete)
         fprintf(out, "rtcheck: incomplete: %s; ", outcome->incomplete);
     else if (is_in_control(r, main))
@@ -277,10 +279,10 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
         fputs("rtcheck: not in control: ", out);
     if (outcome->problems)
         fprintf(out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     leaks_verdict_put(r, page);
     if (main)
-        fate_print(r, main, out);
+        end_print(r, main, out);
     if (page->how->pool) {
         fputs("; run file: ", out);
         text_put(out, page->how->pool);
@@ -288,11 +290,11 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
     fputc('\n', out);
 }
 
-void outcome_print_apart(const struct report *r, const struct outcome *outcome, const struct page *page)
+void outcome_print_separate(const struct report *r, const struct outcome *outcome, const struct page *page)
 {
-    if (!outcome->is_told)
+    if (!outcome->is_printed)
         return;
-    suppressed_print_apart(r, page);
+    suppressed_print_separate(r, page);
     notes_print(&outcome->notes, UINT32_MAX, page->out);
     verdict_print(r, outcome, page);
 }
@@ -348,7 +350,7 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
         .frames = how->frames ? how->frames : FRAMES_SHOWN,
     };
 
-    if (outcome.is_told) {
+    if (outcome.is_printed) {
         if (outcome.main)
             body_print(r, &outcome, &page);
         notes_print(&outcome.notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);

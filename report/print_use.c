@@ -72,9 +72,9 @@ static void peak_put(const struct report *r, const struct page *page)
 static void heading_print(const struct report *r, const struct image *main,
                           const struct totals *t, const struct totals *hidden, const struct page *page)
 {
-    ink(page, INK_HEADING);
+    set_colour(page, COLOUR_HEADING);
     fprintf(page->out, "%-14s", main->state == IMAGE_ENDING ? "IN USE AT EXIT" : "IN USE AT END");
-    ink(page, INK_NONE);
+    set_colour(page, COLOUR_NONE);
     if (t->blocks > 0)
         fprintf(page->out, "  %s in %s", size_text(t->bytes).text, block_text(t->blocks).text);
     else
@@ -92,7 +92,7 @@ static uint32_t records_shown(struct record *records, uint32_t count, struct tot
 
     for (uint32_t i = 0; i < count; i++) {
         struct record record = records[i];
-        if (is_hidden(&record.fate)) {
+        if (is_hidden(&record.disposition)) {
             hidden->blocks += record.blocks;
             hidden->bytes += record.bytes;
             continue;
@@ -112,7 +112,7 @@ void use_print(struct report *r, const struct image *main, const struct page *pa
 
     if (page->how->use == PRINT_USE_NOTHING)
         return;
-    records = records_make(r, table || r->use_fates ? UINT32_MAX : TOP_RECORDS, &count);
+    records = records_make(r, table || r->use_dispositions ? UINT32_MAX : TOP_RECORDS, &count);
     shown = records_shown(records, count, &hidden);
     heading_print(r, main, &t, &hidden, page);
     if (table)

@@ -82,9 +82,9 @@ static void function_put(const struct memcheck *m, const struct frame *frame, co
     fputc('\n', m->out);
 }
 
-static void stack_put(const struct memcheck *m, uint32_t place)
+static void stack_put(const struct memcheck *m, uint32_t index)
 {
-    const struct site *site = place == NO_SITE ? NULL : &m->r->sites[place];
+    const struct site *site = index == NO_SITE ? NULL : &m->r->sites[index];
     uint32_t count = site ? shown_frames(m->r, site, m->how) : 0;
 
     if (count == 0)
@@ -115,22 +115,22 @@ static void sentence_put(const struct memcheck *m, const struct finding *f)
 static void address_put(const struct memcheck *m, const struct error *e)
 {
     const char *state = e->free_stack != NO_SITE ? "free'd" : "alloc'd";
-    const char *place = e->address < e->block ? "before" : "inside";
+    const char *index = e->address < e->block ? "before" : "inside";
     uint64_t distance = e->address < e->block ? e->block - e->address : e->address - e->block;
 
     if (e->block_bytes <= distance && e->address > e->block) {
-        place = "after";
+        index = "after";
         distance -= e->block_bytes;
     }
     if (e->block == 0)
         line_put(m, " Address 0x%llx is not stack'd, malloc'd or (recently) free'd",
                  (unsigned long long)e->address);
     else if (m->how->deterministic)
-        line_put(m, " Address is %s bytes %s a block of size %s %s", grouped(distance).text, place,
+        line_put(m, " Address is %s bytes %s a block of size %s %s", grouped(distance).text, index,
                  grouped(e->block_bytes).text, state);
     else
         line_put(m, " Address 0x%llx is %s bytes %s a block of size %s %s", (unsigned long long)e->address,
-                 grouped(distance).text, place, grouped(e->block_bytes).text, state);
+                 grouped(distance).text, index, grouped(e->block_bytes).text, state);
 }
 
 static void block_stacks_put(const struct memcheck *m, const struct error *e)
@@ -174,7 +174,7 @@ static void error_put(const struct memcheck *m, const struct finding *f)
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
-static const char *lost_words(uint32_t kind)
+static const char *leak_kind_text(uint32_t kind)
 {
     return kind == LEAK_DEFINITE   ? "definitely lost"
            : kind == LEAK_INDIRECT ? "indirectly lost"
@@ -190,13 +190,13 @@ static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t
     struct amount blocks = grouped(row->blocks);
 
     begin(m);
-    if (kind == LEAK_DEFINITE && row->behind_bytes > 0)
+    if (kind == LEAK_DEFINITE && row->indirect_bytes > 0)
         fprintf(m->out, "%s (%s direct, %s indirect) bytes in %s blocks",
-                grouped(row->bytes + row->behind_bytes).text, grouped(row->bytes).text,
-                grouped(row->behind_bytes).text, blocks.text);
+                grouped(row->bytes + row->indirect_bytes).text, grouped(row->bytes).text,
+                grouped(row->indirect_bytes).text, blocks.text);
     else
         fprintf(m->out, "%s bytes in %s blocks", grouped(row->bytes).text, blocks.text);
-    fprintf(m->out, " are %s in loss record %s of %s\n", lost_words(kind), grouped(record).text,
+    fprintf(m->out, " are %s in loss record %s of %s\n", leak_kind_text(kind), grouped(record).text,
             grouped(records).text);
     stack_put(m, row->first->site);
     sentence_put(m, f);
@@ -209,7 +209,7 @@ static void leak_sum_put(const struct memcheck *m, uint32_t kind)
 {
     struct leak_sum sum = leak_sum(m->r, kind);
 
-    line_put(m, "   %15s: %s bytes in %s blocks", lost_words(kind), grouped(sum.bytes).text,
+    line_put(m, "   %15s: %s bytes in %s blocks", leak_kind_text(kind), grouped(sum.bytes).text,
              grouped(sum.blocks).text);
 }
 
@@ -263,7 +263,7 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
         if (all->at[i].level == LEVEL_PROBLEM)
             times += all->at[i].error ? all->at[i].error->count : 1;
     line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s)", grouped(times).text,
-             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks - hidden_behind(m->r, m->how).places).text);
+             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places).text);
 }
 
 /* What limits what was said, and whether the checker was there at all: in our own words. */
@@ -291,9 +291,9 @@ static void suppressed_put(const struct memcheck *m)
 {
     char *text = NULL, *rest, *line;
     size_t bytes = 0;
-    struct page page = {.out = must_have(open_memstream(&text, &bytes)), .how = m->how};
+    struct page page = {.out = xalloc(open_memstream(&text, &bytes)), .how = m->how};
 
-    suppressed_print_apart(m->r, &page);
+    suppressed_print_separate(m->r, &page);
     fclose(page.out);
     for (rest = text; (line = strsep(&rest, "\n")) && *line;)
         line_put(m, "%s", line);
@@ -321,7 +321,7 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
     if (!how->quiet)
         summary_put(&m, &all);
     notes_put(&m, &outcome.notes, !how->quiet);
-    if (outcome.is_told) {
+    if (outcome.is_printed) {
         suppressed_put(&m);
         verdict_put(&m, &outcome);
     }

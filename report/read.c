@@ -40,7 +40,7 @@ static void read_own(struct reading *rd, const struct text_record *text)
         rd->own[rd->own_count] = NULL;
     }
     free(rd->own[text->piece]);
-    rd->own[text->piece] = must_have(strdup(text->text));
+    rd->own[text->piece] = xalloc(strdup(text->text));
 }
 
 void take_own(struct reading *rd)
@@ -64,7 +64,7 @@ static void read_texts(struct reading *rd, const struct segment *s)
         if (text->kind != TEXT_UNKNOWN_SETTING || rd->what != READ_ALL)
             continue;
         image->unknown_settings = grow(image->unknown_settings, image->unknown_count, sizeof(char *));
-        image->unknown_settings[image->unknown_count++] = must_have(strdup(text->text));
+        image->unknown_settings[image->unknown_count++] = xalloc(strdup(text->text));
     }
 }
 
@@ -80,7 +80,7 @@ static void read_costs(struct reading *rd, const struct segment *s)
 static void (*const readers[])(struct reading *, const struct segment *) = {
     [SEGMENT_SLAB] = read_slab,
     [SEGMENT_LARGE] = read_large,
-    [SEGMENT_RECORDED] = read_recorded,
+    [SEGMENT_CLIENT_BLOCKS] = read_client_blocks,
     [SEGMENT_THREADS] = read_threads,
     [SEGMENT_ERRORS] = read_errors,
     [SEGMENT_LEAKS] = note_leaks,
@@ -184,10 +184,10 @@ void orphans_check(struct report *r)
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
         uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
                                               memory_order_relaxed);
-        struct image nobody = {.number = area_owner_image(owner)};
+        struct image unread = {.number = area_owner_image(owner)};
         struct area_copy copy;
-        if (area_owner_state(owner) == AREA_CLAIMED && !image_of(r, nobody.number) &&
-            read_good_area(r, &nobody, area, &copy))
+        if (area_owner_state(owner) == AREA_CLAIMED && !image_of(r, unread.number) &&
+            read_good_area(r, &unread, area, &copy))
             area_copy_drop(&copy);
     }
 }
@@ -215,7 +215,7 @@ static void take_costs(struct reading *rd)
                                                   [COST_FREE] = frees > both ? frees - both : 0,
                                                   [COST_RESIZE] = both};
 
-    own_share_add(&rd->report->own_share, &rd->costs, calls);
+    own_cost_add(&rd->report->own_cost, &rd->costs, calls);
 }
 
 void image_collect(struct report *r, struct image *image)
@@ -230,7 +230,7 @@ void image_collect(struct report *r, struct image *image)
     read_areas(&rd);
     take_blocks(&rd);
     take_costs(&rd);
-    image->error_places = rd.error_count;
+    image->error_sites = rd.error_count;
     errors_take(r, image, rd.errors, rd.error_count);
     take_own(&rd);
     take_leaks(&rd);

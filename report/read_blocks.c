@@ -46,7 +46,7 @@ static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, 
     if (part && part->epoch > epoch)
         return NULL;
     if (!part) {
-        part = must_have(calloc(1, sizeof *part));
+        part = xalloc(calloc(1, sizeof *part));
         part->key = key;
         HASH_ADD(hh, rd->parts, key, sizeof key, part);
     }
@@ -63,7 +63,7 @@ static void part_take_counts(struct part *part, const struct counts *c)
 {
     if (c->count == 0)
         return;
-    part->counts = must_have(malloc(c->count * sizeof part->counts[0]));
+    part->counts = xalloc(malloc(c->count * sizeof part->counts[0]));
     for (uint32_t i = 0; i < c->count; i++)
         part->counts[i] = (struct part_count){c->items[i].stack, (uint32_t)c->items[i].blocks,
                                               (uint32_t)c->items[i].bytes};
@@ -129,14 +129,14 @@ void read_large(struct reading *rd, const struct segment *s)
 }
 
 /* They stand in the file once. */
-void read_recorded(struct reading *rd, const struct segment *s)
+void read_client_blocks(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct recorded_block *r = segment_item(s, i);
+        const struct client_block_record *r = segment_item(s, i);
         if (is_own_live(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
-            counts_add(&rd->recorded, alloc_stack(&r->block), 1,
+            counts_add(&rd->client_blocks, alloc_stack(&r->block), 1,
                        atomic_load_explicit(&r->bytes, memory_order_relaxed));
     }
 }
@@ -161,9 +161,9 @@ static void sum_parts(struct reading *rd, struct counts *all)
 {
     struct part *part, *next;
 
-    for (uint32_t i = 0; i < rd->recorded.count; i++)
-        counts_add(all, rd->recorded.items[i].stack, rd->recorded.items[i].blocks, rd->recorded.items[i].bytes);
-    counts_free(&rd->recorded);
+    for (uint32_t i = 0; i < rd->client_blocks.count; i++)
+        counts_add(all, rd->client_blocks.items[i].stack, rd->client_blocks.items[i].blocks, rd->client_blocks.items[i].bytes);
+    counts_free(&rd->client_blocks);
     HASH_ITER (hh, rd->parts, part, next) {
         for (uint32_t i = 0; i < part->count; i++)
             counts_add(all, part->counts[i].stack, part->counts[i].blocks, part->counts[i].bytes);
@@ -172,7 +172,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
         rd->image->allocs += part->allocs;
         rd->image->frees += part->frees;
         rd->reallocs += part->reallocs;
-        own_share_add_blocks(&rd->report->own_share, part->blocks, part->record_bytes, part->around_bytes);
+        own_cost_add_blocks(&rd->report->own_cost, part->blocks, part->record_bytes, part->around_bytes);
         HASH_DEL(rd->parts, part);
         free(part->counts);
         free(part);
@@ -181,7 +181,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
 
 static void use_stacks(struct report *r, struct image *image, const struct counts *all)
 {
-    image->uses = must_have(calloc(all->count + 1, sizeof image->uses[0]));
+    image->uses = xalloc(calloc(all->count + 1, sizeof image->uses[0]));
     image->use_count = all->count;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct count *c = &all->items[i];

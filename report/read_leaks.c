@@ -12,7 +12,7 @@
 /* Roots are numbered through all chunks, which may stand in any order. */
 struct chunk_root {
     uint64_t chunk;
-    uint32_t place;
+    uint32_t root_index;
     struct root_record root;
 };
 
@@ -37,7 +37,7 @@ void read_roots(struct reading *rd, const struct segment *s)
         rd->roots = grow(rd->roots, rd->root_count, sizeof *rd->roots);
         root = &rd->roots[rd->root_count++];
         root->chunk = s->index;
-        root->place = i;
+        root->root_index = i;
         memcpy(&root->root, segment_item(s, i), sizeof root->root);
     }
 }
@@ -47,7 +47,7 @@ void read_check(struct reading *rd, const struct segment *s, uint64_t at)
     const struct leak_check_record *check = segment_item(s, 0);
 
     if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0 ||
-        atomic_load_explicit(&check->told, memory_order_relaxed) != 0)
+        atomic_load_explicit(&check->reported, memory_order_relaxed) != 0)
         return;
     memcpy((void *)&rd->check, (const void *)check, sizeof rd->check);
     rd->check_at = at + sizeof *s;
@@ -59,13 +59,13 @@ static int by_chunk(const void *a_, const void *b_)
 
     if (a->chunk != b->chunk)
         return a->chunk < b->chunk ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
+    return a->root_index < b->root_index ? -1 : a->root_index > b->root_index;
 }
 
 /* Number n is at n - 1. */
 static struct root_record *roots_in_order(struct reading *rd)
 {
-    struct root_record *roots = must_have(calloc((size_t)rd->root_count + 1, sizeof *roots));
+    struct root_record *roots = xalloc(calloc((size_t)rd->root_count + 1, sizeof *roots));
 
     if (rd->root_count > 0)
         qsort(rd->roots, rd->root_count, sizeof *rd->roots, by_chunk);
@@ -96,7 +96,8 @@ void take_leaks(struct reading *rd)
 {
     struct root_record *roots = roots_in_order(rd);
 
-    for (uint32_t i = 0; leaks_were_sought(rd->image->leak_check) && i < rd->leak_area_count; i++) {
+    for (uint32_t i = 0; leak_check_was_made(rd->image->leak_check) && i < rd->leak_area_count;
+         i++) {
         struct area_copy copy;
         const struct segment *s;
         uint64_t off = 0;
@@ -122,10 +123,10 @@ bool image_read_check(struct report *r, struct image *image, struct leak_check_r
     *at = rd.check_at;
     take_own(&rd);
     image->leak_check = check->result < LEAKS_CHECK_COUNT ? check->result : LEAKS_CHECK_COUNT;
-    image->threads_unheard = check->threads_unheard;
-    image->threads_waiting = check->threads_waiting < check->threads_unheard
+    image->threads_not_stopped = check->threads_not_stopped;
+    image->threads_waiting = check->threads_waiting < check->threads_not_stopped
                                  ? check->threads_waiting
-                                 : check->threads_unheard;
+                                 : check->threads_not_stopped;
     take_leaks(&rd); /* of none it found nothing */
     return atomic_load_explicit(&check->number, memory_order_relaxed) != 0;
 }

@@ -14,7 +14,7 @@ void read_mappings(struct reading *rd, const struct segment *s)
     rd->torn |= atomic_load_explicit(&s->epoch, memory_order_relaxed) % 2 != 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct map_region *m = segment_item(s, i);
-        if (m->start >= m->end || m->origin == MAP_UNTOLD || m->origin >= MAP_ORIGIN_COUNT)
+        if (m->start >= m->end || m->origin == MAP_NOT_RECORDED || m->origin >= MAP_ORIGIN_COUNT)
             continue;
         rd->regions = grow(rd->regions, rd->region_count, sizeof *rd->regions);
         memcpy(&rd->regions[rd->region_count++], m, sizeof *m);
@@ -85,7 +85,7 @@ void take_regions(struct reading *rd)
     image->mapped_bytes = own_bytes(image);
     if (!rd->report->wants_regions)
         return;
-    image->region_sites = must_have(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
+    image->region_sites = xalloc(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
     for (uint32_t i = 0; i < image->region_count; i++) {
         uint32_t stack = image->regions[i].stack;
         image->region_sites[i] = stack ? site_of_stack(rd->report, image, stack) : NO_SITE;
@@ -110,7 +110,7 @@ void take_mapped(struct reading *rd)
 
     if (!rd->report->wants_mapped || !(image->maps.flags & MAP_SUM_COMPARED) || image_was_replaced(image))
         return;
-    list = must_have(calloc((size_t)image->region_count + 1, sizeof *list));
+    list = xalloc(calloc((size_t)image->region_count + 1, sizeof *list));
     for (uint32_t i = 0; i < image->region_count; i++) {
         const struct map_region *m = &image->regions[i];
         if (m->origin == MAP_CALLED && !region_is_inherited(image, m))

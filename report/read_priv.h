@@ -23,7 +23,7 @@ struct reading {
     struct image *image;
     struct part *parts;
     struct counts scratch; /* of the segment being read */
-    struct counts recorded; /* blocks that the program made itself */
+    struct counts client_blocks; /* blocks that the program made itself */
     struct cost_record costs; /* .every 0: there is none */
     uint64_t reallocs;
     struct error_record *errors;
@@ -51,7 +51,7 @@ void take_own(struct reading *rd);
 
 void read_slab(struct reading *rd, const struct segment *s);
 void read_large(struct reading *rd, const struct segment *s);
-void read_recorded(struct reading *rd, const struct segment *s);
+void read_client_blocks(struct reading *rd, const struct segment *s);
 void read_threads(struct reading *rd, const struct segment *s);
 /* What was in use, and how much was asked for and freed, when all are read. */
 void take_blocks(struct reading *rd);

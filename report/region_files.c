@@ -38,9 +38,9 @@ static const char *file_add(struct region_files *all, uint64_t device, uint64_t 
     HASH_FIND(hh, all->files, &key, sizeof key, f);
     if (f)
         return f->path;
-    f = must_have(calloc(1, sizeof *f));
+    f = xalloc(calloc(1, sizeof *f));
     f->key = key;
-    f->path = must_have(strdup(path));
+    f->path = xalloc(strdup(path));
     HASH_ADD(hh, all->files, key, sizeof f->key, f);
     return f->path;
 }
@@ -59,7 +59,7 @@ static void line_take(struct region_files *all, char *text)
     all->lines[all->line_count++] = (struct line){start, end, file_add(all, major << 32 | minor, inode, text + path)};
 }
 
-static void ask_process(struct region_files *all, uint32_t pid)
+static void read_process_maps(struct region_files *all, uint32_t pid)
 {
     char path[64], *text = NULL;
     size_t room = 0;
@@ -86,10 +86,10 @@ static void take_modules(struct region_files *all, struct report *r, struct imag
 
 struct region_files *region_files_of(struct report *r, struct image *image)
 {
-    struct region_files *all = must_have(calloc(1, sizeof *all));
+    struct region_files *all = xalloc(calloc(1, sizeof *all));
 
     if (image_seems_alive(r, image))
-        ask_process(all, image->pid);
+        read_process_maps(all, image->pid);
     take_modules(all, r, image);
     return all;
 }

@@ -68,7 +68,7 @@ const struct run_header *report_run(const struct report *r);
 uint32_t report_running(struct report *r);
 
 /* How many processes are gone of which a witness has not told yet what there is to tell. */
-uint32_t report_witnesses(struct report *r);
+uint32_t report_scanners(struct report *r);
 
 /* Facts the launcher and the reporter decide by. */
 struct report_image_fact {
@@ -220,7 +220,7 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
  * What is behind leaks that are all suppressed or known is so with them, unless indirect leaks are among the
  * kinds that are told of by themselves.  After both.
  */
-void report_hide_behind(struct report *r, uint32_t kinds);
+void report_hide_indirect(struct report *r, uint32_t kinds);
 
 /* Writes what there is as a baseline, by rename, with the caps of `old` and the mode of the file.  -errno. */
 int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds);
@@ -229,7 +229,7 @@ int report_write_baseline(struct report *r, const char *path, const struct basel
 uint64_t report_problems(const struct report *r);
 /* May the report lack errors, or (`leaks`: they are wanted) leaks, by a fault of the run?  After report_collect. */
 bool report_is_incomplete(const struct report *r, bool leaks);
-bool report_tells_errors(const struct report *r); /* any, and be they warnings */
+bool report_shows_errors(const struct report *r); /* any, and be they warnings */
 
 /* Places with leaks of these kinds. */
 uint64_t report_leaks(const struct report *r, uint32_t kinds);
@@ -251,13 +251,13 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
  * told yet: of image `only`, 0: of all.  How many, at most `room`; told[] names them for
  * report_checks_done, which lets these programs go on: when the text is out.
  */
-struct check_told {
+struct check_reported {
     uint64_t at;    /* where that is to be written, and */
     uint32_t value; /* what */
 };
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_told *told,
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_reported *reported,
                        uint32_t room);
-void report_checks_done(int fd, const struct check_told *told, uint32_t count);
+void report_checks_done(int fd, const struct check_reported *reported, uint32_t count);
 
 /* It is told with the costs.  A report that did not get it is of a run file, and asks that. */
 void report_set_measured(struct report *r, const struct measured *m);
@@ -265,7 +265,7 @@ void report_set_measured(struct report *r, const struct measured *m);
  * Writes counters and measures into the run behind `fd`, which is over, and writable: for who reads
  * it later.  -errno.
  */
-int report_tell(const struct report *r, int fd);
+int report_write_launcher_record(const struct report *r, int fd);
 
 /* The text report, in the format that is wanted; our own's last line is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);

@@ -53,7 +53,7 @@ uint32_t rule_code_of(const char *name, size_t bytes)
 
 struct rules *rules_new(void)
 {
-    struct rules *rules = must_have(calloc(1, sizeof *rules));
+    struct rules *rules = xalloc(calloc(1, sizeof *rules));
     time_t now = time(NULL);
     struct tm tm;
 
@@ -146,12 +146,12 @@ static void index_add(struct rules *rules, uint32_t number)
 
 void rules_seal(struct rules *rules)
 {
-    struct rule_index *index = must_have(calloc(1, sizeof *index));
+    struct rule_index *index = xalloc(calloc(1, sizeof *index));
 
     if (rules->index)
         abort(); /* a second time: our own mistake */
-    index->by_pattern = must_have(calloc((size_t)patterns_count(rules->patterns) + 1, sizeof index->by_pattern[0]));
-    index->seen = must_have(calloc((size_t)rules->count + 1, sizeof index->seen[0]));
+    index->by_pattern = xalloc(calloc((size_t)patterns_count(rules->patterns) + 1, sizeof index->by_pattern[0]));
+    index->seen = xalloc(calloc((size_t)rules->count + 1, sizeof index->seen[0]));
     rules->index = index;
     for (uint32_t i = 0; i < rules->count; i++) {
         struct rule *rule = &rules->rule[i];
@@ -167,7 +167,7 @@ static bool is_about(const struct rule *rule, uint32_t code, uint32_t leak_kind)
     return rule->codes & code && (!(code & CODES_LEAKS) || rule->leak_kinds & leak_kind);
 }
 
-static bool any_text_meets(struct rules *rules, const struct spot *spot, const struct location *l)
+static bool any_text_matches(struct rules *rules, const struct spot *spot, const struct location *l)
 {
     static const uint32_t texts_of[FIELD_COUNT] = {
         [FIELD_FUN] = 1 << SPOT_SYSTEM | 1 << SPOT_ALIAS | 1 << SPOT_DECLARED,
@@ -178,17 +178,17 @@ static bool any_text_meets(struct rules *rules, const struct spot *spot, const s
     };
 
     for (unsigned i = 0; i < SPOT_TEXTS; i++)
-        if (texts_of[l->field] >> i & 1 && text_meets(rules->patterns, spot->text[i], l->pattern))
+        if (texts_of[l->field] >> i & 1 && text_matches(rules->patterns, spot->text[i], l->pattern))
             return true;
     for (uint32_t i = 0; l->field == FIELD_FUN && i < spot->name_count; i++)
-        if (text_meets(rules->patterns, spot->names[i], l->pattern))
+        if (text_matches(rules->patterns, spot->names[i], l->pattern))
             return true;
     return false;
 }
 
-static bool spot_meets(struct rules *rules, const struct spot *spot, const struct location *l)
+static bool spot_matches(struct rules *rules, const struct spot *spot, const struct location *l)
 {
-    return (l->line == 0 || l->line == spot->line) && any_text_meets(rules, spot, l);
+    return (l->line == 0 || l->line == spot->line) && any_text_matches(rules, spot, l);
 }
 
 /*
@@ -196,45 +196,45 @@ static bool spot_meets(struct rules *rules, const struct spot *spot, const struc
  * one more whenever what is behind it does not fit.  Locations beyond the frames that were kept are
  * not asked for, as long as each of those before had its own frame.
  */
-static bool stack_meets_from(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t spot)
+static bool stack_matches_from(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t spot)
 {
-    uint32_t at = 0, behind = UINT32_MAX, from = 0;
+    uint32_t at = 0, after_ellipsis = UINT32_MAX, from = 0;
 
     while (at < rule->location_count) {
         const struct location *l = &rule->locations[at];
         if (l->field == FIELD_ELLIPSIS) {
-            behind = ++at;
+            after_ellipsis = ++at;
             from = spot;
-        } else if (spot < f->spot_count && spot_meets(rules, f->spots[spot], l)) {
+        } else if (spot < f->spot_count && spot_matches(rules, f->spots[spot], l)) {
             at++;
             spot++;
-        } else if (behind == UINT32_MAX) {
+        } else if (after_ellipsis == UINT32_MAX) {
             return spot == f->spot_count && f->is_cut;
         } else if (from >= f->spot_count) {
             return false;
         } else {
-            at = behind;
+            at = after_ellipsis;
             spot = ++from;
         }
     }
     return true;
 }
 
-static bool stack_meets(struct rules *rules, const struct rule *rule, const struct subject *f)
+static bool stack_matches(struct rules *rules, const struct rule *rule, const struct subject *f)
 {
     uint32_t from = 0;
 
-    while (from + 1 < f->entry_count && !stack_meets_from(rules, rule, f, from))
+    while (from + 1 < f->entry_count && !stack_matches_from(rules, rule, f, from))
         from++;
-    return stack_meets_from(rules, rule, f, from);
+    return stack_matches_from(rules, rule, f, from);
 }
 
 /* Is one of `count` functions behind the entries at one of the locations? */
-static bool any_meets(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t count)
+static bool any_matches(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t count)
 {
     for (uint32_t i = f->entry_count; i < f->entry_count + count && i < f->spot_count; i++)
         for (uint32_t k = 0; k < rule->location_count; k++)
-            if (spot_meets(rules, f->spots[i], &rule->locations[k]))
+            if (spot_matches(rules, f->spots[i], &rule->locations[k]))
                 return true;
     return false;
 }
@@ -244,7 +244,7 @@ static bool is_of_program(const struct rule *rule, const struct subject *f)
     return !rule->program || (f->program && strcmp(rule->program, f->program) == 0);
 }
 
-static bool rule_meets(struct rules *rules, const struct rule *rule, const struct subject *f)
+static bool rule_matches(struct rules *rules, const struct rule *rule, const struct subject *f)
 {
     rules->tried++;
     if (!is_of_program(rule, f))
@@ -253,11 +253,11 @@ static bool rule_meets(struct rules *rules, const struct rule *rule, const struc
     case SCOPE_ALL:
         return true;
     case SCOPE_STACK:
-        return stack_meets(rules, rule, f);
+        return stack_matches(rules, rule, f);
     case SCOPE_ANY_FRAME:
-        return any_meets(rules, rule, f, f->spot_count);
+        return any_matches(rules, rule, f, f->spot_count);
     case SCOPE_PLACE:
-        return any_meets(rules, rule, f, f->place_count);
+        return any_matches(rules, rule, f, f->place_count);
     case SCOPE_STRIPPED:
         return f->is_stripped;
     case SCOPE_ADDRESS:
@@ -328,7 +328,7 @@ static uint32_t find(struct rules *rules, const struct subject *f, bool counts)
                         (keyless == 0 || index->candidates.at[keyed] > index->keyless.at[keyless - 1]);
         uint32_t number = is_keyed ? index->candidates.at[keyed++] : index->keyless.at[--keyless];
         struct rule *rule = &rules->rule[number];
-        if (!is_about(rule, f->code, f->leak_kind) || !rule_meets(rules, rule, f))
+        if (!is_about(rule, f->code, f->leak_kind) || !rule_matches(rules, rule, f))
             continue;
         if (has_room(rule, f))
             return number;
@@ -360,12 +360,12 @@ static bool is_among(const uint32_t kinds[CODE_BITS], uint32_t code, uint32_t le
     return (kinds[__builtin_ctz(code)] & (code & CODES_LEAKS ? leak_kind : ANY_KIND)) != 0;
 }
 
-bool rules_ask_about(const struct rules *rules, uint32_t code, uint32_t leak_kind)
+bool rules_apply_to(const struct rules *rules, uint32_t code, uint32_t leak_kind)
 {
     return is_among(rules->index->kinds, code, leak_kind);
 }
 
-bool rules_ask_names(const struct rules *rules, uint32_t code, uint32_t leak_kind)
+bool rules_need_names(const struct rules *rules, uint32_t code, uint32_t leak_kind)
 {
     return is_among(rules->index->named_kinds, code, leak_kind);
 }

@@ -153,8 +153,8 @@ struct subject {
 #define NO_RULE UINT32_MAX
 
 /* Might a rule meet findings of this code and kind; and one that looks at names of their stacks? */
-bool rules_ask_about(const struct rules *rules, uint32_t code, uint32_t leak_kind);
-bool rules_ask_names(const struct rules *rules, uint32_t code, uint32_t leak_kind);
+bool rules_apply_to(const struct rules *rules, uint32_t code, uint32_t leak_kind);
+bool rules_need_names(const struct rules *rules, uint32_t code, uint32_t leak_kind);
 /* The rule that decides about a finding; NO_RULE: none.  The same as often as it is asked. */
 uint32_t rules_find(struct rules *rules, const struct subject *finding);
 /* The same, and counted: after it a rule's max may be reached. */

@@ -122,7 +122,7 @@ int report_save(int fd, const char *path, uint64_t max_bytes)
     if (err)
         return err;
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
-        beside = must_have(NULL);
+        beside = xalloc(NULL);
     to = mkostemp(beside, O_CLOEXEC); /* 0600 */
     err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
     if (to >= 0 && close(to) < 0 && !err)

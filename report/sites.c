@@ -29,7 +29,7 @@ struct frame_key {
 /* Bytes that say what a thing is -> its place in its table. */
 struct interned {
     UT_hash_handle hh;
-    uint32_t place;
+    uint32_t index;
     uint32_t bytes;
     alignas(uint32_t) char key[];
 };
@@ -42,11 +42,11 @@ static struct interned *find(struct report *r, const void *key, size_t bytes)
 }
 
 /* The key stays where it is. */
-static void *remember(struct report *r, const void *key, size_t bytes, uint32_t place)
+static void *remember(struct report *r, const void *key, size_t bytes, uint32_t index)
 {
-    struct interned *new = must_have(malloc(sizeof *new + bytes));
+    struct interned *new = xalloc(malloc(sizeof *new + bytes));
 
-    new->place = place;
+    new->index = index;
     new->bytes = (uint32_t)bytes;
     memcpy(new->key, key, bytes);
     HASH_ADD_KEYPTR(hh, r->known, new->key, bytes, new);
@@ -60,7 +60,7 @@ static uint32_t module_add(struct report *r, const struct module_record *m, uint
     r->modules = grow(r->modules, r->module_count, sizeof *r->modules);
     module = &r->modules[r->module_count];
     *module = (struct module){.image = image, .bias = m->bias};
-    module->path = must_have(strndup(m->path, sizeof m->path));
+    module->path = xalloc(strndup(m->path, sizeof m->path));
     module->build_id_bytes = m->build_id_bytes;
     memcpy(module->build_id, m->build_id, sizeof module->build_id);
     return r->module_count++;
@@ -72,16 +72,16 @@ uint32_t module_intern(struct report *r, const struct module_record *m, uint32_t
     size_t length = strnlen(m->path, sizeof m->path);
     size_t bytes = offsetof(struct module_key, path) + length;
     struct interned *known;
-    uint32_t place;
+    uint32_t index;
 
     memcpy(key.build_id, m->build_id, m->build_id_bytes);
     memcpy(key.path, m->path, length);
     known = find(r, &key, bytes);
     if (known)
-        return known->place;
-    place = module_add(r, m, image);
-    remember(r, &key, bytes, place);
-    return place;
+        return known->index;
+    index = module_add(r, m, image);
+    remember(r, &key, bytes, index);
+    return index;
 }
 
 uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool exact)
@@ -90,7 +90,7 @@ uint32_t frame_intern(struct report *r, uint32_t module, uint64_t offset, bool e
     struct interned *known = find(r, &key, sizeof key);
 
     if (known)
-        return known->place;
+        return known->index;
     r->frames = grow(r->frames, r->frame_count, sizeof *r->frames);
     r->frames[r->frame_count] = (struct frame){.module = module, .offset = offset, .exact = exact};
     remember(r, &key, sizeof key, r->frame_count);
@@ -107,7 +107,7 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
     memcpy(key + 2, frames, count * sizeof frames[0]);
     known = find(r, key, bytes);
     if (known)
-        return known->place;
+        return known->index;
     r->sites = grow(r->sites, r->site_count, sizeof *r->sites);
     kept = remember(r, key, bytes, r->site_count);
     r->sites[r->site_count] = (struct site){.frames = kept + 2, .count = count, .end = end};
@@ -127,7 +127,7 @@ uint32_t error_intern(struct report *r, const struct error *e)
     struct interned *known = find(r, key, sizeof key);
 
     if (known)
-        return known->place;
+        return known->index;
     r->errors = grow(r->errors, r->error_count, sizeof *r->errors);
     r->errors[r->error_count] = *e;
     remember(r, key, sizeof key, r->error_count);

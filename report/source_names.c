@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words_priv.h"
+#include "wording_priv.h"
 
 /* Where the bracket that the text up to `end` closes with was opened; `end`: it does not close with one. */
 static const char *opened(const char *text, const char *end, char open, char close)
@@ -48,7 +48,7 @@ char *qualified_name(const char *full, const char **simple)
         else if (depth == 0 && *full == ':')
             last = full + 1;
     }
-    name = must_have(strndup(from, (size_t)(end - from)));
+    name = xalloc(strndup(from, (size_t)(end - from)));
     *simple = name + (last - from);
     return name;
 }
@@ -73,5 +73,5 @@ char *declared_name(const char *full)
             if (is_operator(from))
                 break;
     }
-    return must_have(strndup(from, (size_t)(end - from)));
+    return xalloc(strndup(from, (size_t)(end - from)));
 }

@@ -31,9 +31,9 @@ static char *mapped(const char *maps, const char *path)
             to_bytes--;
         if (asprintf(&text, "%.*s%s", (int)to_bytes, to, path + from) < 0)
             text = NULL;
-        return must_have(text);
+        return xalloc(text);
     }
-    return must_have(strdup(path));
+    return xalloc(strdup(path));
 }
 
 /* Of a whole path, without "/./", "//" and what "/../" takes back; never longer. */
@@ -73,7 +73,7 @@ char *source_path(const struct print_options *how, const char *file)
 struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how)
 {
     struct source_line line = {0};
-    const struct frame *frame = finding_place(r, f->site, &line);
+    const struct frame *frame = finding_frame(r, f->site, &line);
     const struct module *module = !frame || frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
 
     return (struct finding_where){

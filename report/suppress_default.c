@@ -30,7 +30,7 @@ static void add_stripped(struct rules *rules)
 {
     rules->rule = grow(rules->rule, rules->count, sizeof *rules->rule);
     rules->rule[rules->count++] = (struct rule){
-        .name = must_have(strdup("aib and air in objects without symbols")),
+        .name = xalloc(strdup("aib and air in objects without symbols")),
         .scope = SCOPE_STRIPPED,
         .codes = CODE_AIB | CODE_AIR,
         .leak_kinds = UINT32_MAX,

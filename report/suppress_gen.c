@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, 
         return;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0)
-        text = must_have(NULL);
+        text = xalloc(NULL);
     va_end(arguments);
     fprintf(e->out, "   %s:", field);
     for (const char *p = text; *p; p++) /* a name may be anybody's: nothing but its own line */
@@ -112,12 +112,12 @@ static void entry_put(struct entry *e, const struct error *error, uint32_t alloc
         location_put(e, "obj", "*/vgpreload_memcheck-*.so");
 }
 
-static void stack_put(struct entry *e, struct report *r, uint32_t place, const struct error *error)
+static void stack_put(struct entry *e, struct report *r, uint32_t index, const struct error *error)
 {
-    const struct site *site = &r->sites[place];
+    const struct site *site = &r->sites[index];
     uint32_t count;
 
-    symbolize_site(r, place);
+    symbolize_site(r, index);
     count = user_frames(r, site);
     entry_put(e, error, allocator_of(r, site));
     for (uint32_t i = 0; i < count; i++)
@@ -136,18 +136,18 @@ static const char *entry_kind(const struct error *error)
 
 bool error_rule_put(struct report *r, const struct error *error, FILE *out)
 {
-    uint32_t place = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
+    uint32_t index = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
     struct entry e = {.out = out};
 
-    if (place == NO_SITE || r->sites[place].count == 0)
+    if (index == NO_SITE || r->sites[index].count == 0)
         return false;
     fprintf(out, "{\n   %s\n   %s\n", error->id, entry_kind(error));
-    stack_put(&e, r, place, error);
+    stack_put(&e, r, index, error);
     fputs("}\n", out);
     return true;
 }
 
-static const char *leak_kind_word(enum leak_class class)
+static const char *leak_kind_text(enum leak_class class)
 {
     switch (leak_kind(class)) {
     case LEAK_DEFINITE:
@@ -170,7 +170,7 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
     if (leak->class == CLASS_MAPPED)
         fprintf(out, "{\n   %s\n   rtcheck:biu-map\n", leak->id);
     else
-        fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_word(leak->class));
+        fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_text(leak->class));
     stack_put(&e, r, leak->site, NULL);
     fputs("}\n", out);
     return true;
@@ -193,7 +193,7 @@ struct giving {
 
 static FILE *rule_begin(struct giving *g)
 {
-    return must_have(open_memstream(&g->text, &g->bytes));
+    return xalloc(open_memstream(&g->text, &g->bytes));
 }
 
 static void rule_end(struct giving *g, FILE *rule)
@@ -202,7 +202,7 @@ static void rule_end(struct giving *g, FILE *rule)
     const char *body;
 
     fclose(rule);
-    must_have(g->text);
+    xalloc(g->text);
     body = strstr(g->text, "\n   ");
     body = body ? strstr(body + 1, "\n   ") : NULL;
     if (!body) {
@@ -215,7 +215,7 @@ static void rule_end(struct giving *g, FILE *rule)
         return;
     }
     fputs(g->text, g->out);
-    known = must_have(calloc(1, sizeof *known));
+    known = xalloc(calloc(1, sizeof *known));
     known->text = g->text;
     HASH_ADD_KEYPTR(hh, g->given, body, strlen(body), known);
 }
@@ -252,7 +252,7 @@ void rules_print(struct report *r, const struct page *page)
         return;
     errors_name(r, r->error_count);
     for (uint32_t i = 0; i < r->error_count; i++) {
-        if (!error_is_told(&r->errors[i]) || is_hidden(&r->errors[i].fate))
+        if (!error_is_shown(&r->errors[i]) || is_hidden(&r->errors[i].disposition))
             continue;
         FILE *rule = rule_begin(&g);
         error_rule_put(r, &r->errors[i], rule);

@@ -19,7 +19,7 @@ static void put(char *pattern, size_t *used, char c)
  */
 static uint32_t template_intern(struct reader *in, const char *at, size_t bytes)
 {
-    char *pattern = must_have(malloc(bytes + 3));
+    char *pattern = xalloc(malloc(bytes + 3));
     bool is_begun = bytes > 0 && *at == '^', is_ended = false;
     size_t used = 0;
     uint32_t number;

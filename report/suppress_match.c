@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "patterns.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 #include "rules.h"
 
 /* Where valgrind has its own malloc: the entry's object to rules. */
@@ -115,7 +115,7 @@ static uint32_t alias_intern(struct match *m, const char *name, const char *obje
         from += strncmp(from, "__GI_", 5) == 0 ? 5 : 0;
         from += strspn(from, "_");
     }
-    alias = must_have(strndup(from, strcspn(from, "@")));
+    alias = xalloc(strndup(from, strcspn(from, "@")));
     number = strcmp(alias, name) == 0 ? 0 : text_intern(m->rules->patterns, alias);
     free(alias);
     return number;
@@ -183,17 +183,17 @@ static void spot_fill(struct match *m, const struct frame *frame, const struct s
         source_names(m, line, spot);
 }
 
-static const struct frame_spots *spots_of_frame(struct match *m, uint32_t place)
+static const struct frame_spots *spots_of_frame(struct match *m, uint32_t index)
 {
-    struct frame_spots *spots = &m->frames[place];
+    struct frame_spots *spots = &m->frames[index];
     struct source_line lines[FRAME_LINES_MAX];
 
     if (spots->at)
         return spots;
-    spots->count = frame_lines(&m->r->frames[place], lines, FRAME_LINES_MAX);
-    spots->at = must_have(calloc(spots->count, sizeof *spots->at));
+    spots->count = frame_lines(&m->r->frames[index], lines, FRAME_LINES_MAX);
+    spots->at = xalloc(calloc(spots->count, sizeof *spots->at));
     for (uint32_t i = 0; i < spots->count; i++)
-        spot_fill(m, &m->r->frames[place], &lines[i], &spots->at[i]);
+        spot_fill(m, &m->r->frames[index], &lines[i], &spots->at[i]);
     return spots;
 }
 
@@ -203,7 +203,7 @@ static void spot_add(struct match *m, struct subject *f, const struct spot *spot
 {
     if (f->spot_count == m->room) {
         m->room = m->room ? 2 * m->room : 128;
-        m->spots = must_have(reallocarray(m->spots, m->room, sizeof *m->spots));
+        m->spots = xalloc(reallocarray(m->spots, m->room, sizeof *m->spots));
     }
     m->spots[f->spot_count++] = spot;
 }
@@ -230,9 +230,9 @@ static void entries_take(struct match *m, struct subject *f, const struct site *
     f->entry_count = f->spot_count;
 }
 
-static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint32_t place)
+static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint32_t index)
 {
-    const struct site *site = place == NO_SITE ? NULL : &m->r->sites[place];
+    const struct site *site = index == NO_SITE ? NULL : &m->r->sites[index];
 
     entries_take(m, f, site, entry);
     for (uint32_t i = 0; site && i < site->count; i++) {
@@ -247,21 +247,21 @@ static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint3
 }
 
 /* Does the innermost frame lie in a file that was stripped?  It is asked once of each file. */
-static bool is_stripped(struct report *r, uint32_t place)
+static bool is_stripped(struct report *r, uint32_t index)
 {
-    const struct site *site = place == NO_SITE || r->sites[place].count == 0 ? NULL : &r->sites[place];
+    const struct site *site = index == NO_SITE || r->sites[index].count == 0 ? NULL : &r->sites[index];
     uint32_t module = site ? r->frames[site->frames[0]].module : NO_MODULE;
 
     if (module == NO_MODULE)
         return false;
     if (r->modules[module].symbols == SYMBOLS_UNTRIED)
-        symbolize_site(r, place);
+        symbolize_site(r, index);
     return r->modules[module].symbols == SYMBOLS_EXPORTED;
 }
 
 static uint32_t decide(struct match *m, struct subject *f, uint32_t entry, uint32_t site, bool counts)
 {
-    if (rules_ask_names(m->rules, f->code, f->leak_kind)) {
+    if (rules_need_names(m->rules, f->code, f->leak_kind)) {
         if (site != NO_SITE)
             symbolize_site(m->r, site);
         stack_take(m, f, entry, site);
@@ -270,11 +270,11 @@ static uint32_t decide(struct match *m, struct subject *f, uint32_t entry, uint3
     return counts ? rules_decide(m->rules, f) : rules_find(m->rules, f);
 }
 
-static struct fate fate_of(const struct rules *rules, uint32_t rule)
+static struct disposition disposition_of(const struct rules *rules, uint32_t rule)
 {
     bool is_hiding = rule != NO_RULE && !rules->rule[rule].is_shown;
 
-    return (struct fate){.suppressed_by = is_hiding ? rule + 1 : 0};
+    return (struct disposition){.suppressed_by = is_hiding ? rule + 1 : 0};
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -287,7 +287,7 @@ static uint32_t code_of_error(uint32_t kind)
     return rule_code_of(code, strlen(code));
 }
 
-static void error_judge(struct match *m, struct error *e, bool counts)
+static void match_error(struct match *m, struct error *e, bool counts)
 {
     bool by_block = e->kind == ERROR_WUA;
     uint32_t site = by_block ? e->alloc_stack : e->stack;
@@ -298,8 +298,8 @@ static void error_judge(struct match *m, struct error *e, bool counts)
         .bytes = 0,
     };
 
-    if (f.code && rules_ask_about(m->rules, f.code, 0))
-        e->fate = fate_of(m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
+    if (f.code && rules_apply_to(m->rules, f.code, 0))
+        e->disposition = disposition_of(m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
 }
 
 /* The program that all these processes run; NULL: they run several. */
@@ -316,11 +316,12 @@ static const char *program_of(const struct report *r, const struct image_numbers
     return first;
 }
 
-static void leak_judge(struct match *m, struct leak *leak, bool counts)
+static void match_leak(struct match *m, struct leak *leak, bool counts)
 {
     struct subject f = {
         .code = rule_code_of(leak_code(leak->class), strlen(leak_code(leak->class))),
-        .leak_kind = leak->class == CLASS_BEHIND ? LEAK_POSSIBLE : leak_kind(leak->class),
+        .leak_kind =
+            leak->class == CLASS_POSSIBLY_INDIRECT ? LEAK_POSSIBLE : leak_kind(leak->class),
         .address = leak->block,
         .bytes_there = leak->block_bytes,
         .program = m->r->own_count > 0 ? program_of(m->r, &leak->images) : NULL,
@@ -328,15 +329,16 @@ static void leak_judge(struct match *m, struct leak *leak, bool counts)
         .bytes = leak->bytes,
     };
 
-    if (rules_ask_about(m->rules, f.code, f.leak_kind))
-        leak->fate = fate_of(m->rules, decide(m, &f, ENTRY_ALLOCATED, leak->site, counts));
+    if (rules_apply_to(m->rules, f.code, f.leak_kind))
+        leak->disposition =
+            disposition_of(m->rules, decide(m, &f, ENTRY_ALLOCATED, leak->site, counts));
 }
 
 static struct match match_begin(struct report *r, struct rules *rules)
 {
     struct match m = {.r = r, .rules = rules};
 
-    m.frames = must_have(calloc((size_t)r->frame_count + 1, sizeof *m.frames));
+    m.frames = xalloc(calloc((size_t)r->frame_count + 1, sizeof *m.frames));
     return m;
 }
 
@@ -353,19 +355,19 @@ static void match_end(struct match *m)
  * grammars know nothing but leaks.  Only hits of a rule that is about nothing else are counted, and only once:
  * with the leak check's groups where these are read.
  */
-static void uses_judge(struct match *m, bool counts)
+static void match_uses(struct match *m, bool counts)
 {
     struct report *r = m->r;
     uint32_t count;
 
-    free(r->use_fates);
-    r->use_fates = NULL;
-    r->use_fate_count = 0;
-    if (!rules_ask_about(m->rules, CODE_BIU, LEAK_REACHABLE))
+    free(r->use_dispositions);
+    r->use_dispositions = NULL;
+    r->use_disposition_count = 0;
+    if (!rules_apply_to(m->rules, CODE_BIU, LEAK_REACHABLE))
         return;
     struct record *records = records_make(r, 0, &count);
-    r->use_fates = must_have(calloc((size_t)r->site_count + 1, sizeof *r->use_fates));
-    r->use_fate_count = r->site_count;
+    r->use_dispositions = xalloc(calloc((size_t)r->site_count + 1, sizeof *r->use_dispositions));
+    r->use_disposition_count = r->site_count;
     for (uint32_t i = 0; i < count; i++) {
         struct subject f = {.code = CODE_BIU,
                             .leak_kind = LEAK_REACHABLE,
@@ -375,14 +377,14 @@ static void uses_judge(struct match *m, bool counts)
         uint32_t rule = decide(m, &f, ENTRY_ALLOCATED, records[i].site, false);
         if (rule == NO_RULE || m->rules->rule[rule].grammar != GRAMMAR_RTC)
             continue;
-        if (counts && !r->wants_held && m->rules->rule[rule].codes == CODE_BIU)
+        if (counts && !r->wants_reachable && m->rules->rule[rule].codes == CODE_BIU)
             rules_decide(m->rules, &f);
-        r->use_fates[records[i].site] = fate_of(m->rules, rule);
+        r->use_dispositions[records[i].site] = disposition_of(m->rules, rule);
     }
     records_free(records, count);
 }
 
-static void judge_all(struct report *r, struct rules *rules, bool counts)
+static void match_all(struct report *r, struct rules *rules, bool counts)
 {
     struct match m = match_begin(r, rules);
 
@@ -390,27 +392,27 @@ static void judge_all(struct report *r, struct rules *rules, bool counts)
     r->rules = rules;
     progress_begin(&r->progress, r->error_count + r->leak_count);
     for (uint32_t i = 0; i < r->error_count; i++) {
-        error_judge(&m, &r->errors[i], counts);
+        match_error(&m, &r->errors[i], counts);
         progress_step(&r->progress);
     }
     for (uint32_t i = 0; i < r->leak_count; i++) {
-        leak_judge(&m, &r->leaks[i], counts);
+        match_leak(&m, &r->leaks[i], counts);
         progress_step(&r->progress);
     }
     progress_end(&r->progress);
-    uses_judge(&m, counts);
+    match_uses(&m, counts);
     match_end(&m);
 }
 
 void report_suppress(struct report *r, struct rules *rules)
 {
-    judge_all(r, rules_with_own(r, rules), true);
+    match_all(r, rules_with_own(r, rules), true);
 }
 
-void findings_judge(struct report *r, const struct print_options *how)
+void findings_match(struct report *r, const struct print_options *how)
 {
     if (how->rules)
-        judge_all(r, rules_with_own(r, how->rules), false);
+        match_all(r, rules_with_own(r, how->rules), false);
     if (how->baseline)
         report_compare(r, how->baseline, how->baseline_kinds);
 }

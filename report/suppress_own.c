@@ -15,7 +15,7 @@
 #include "patterns.h"
 #include "report_priv.h"
 #include "rules.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static bool join(char *const *pieces, uint32_t count, char **text)
         if (last != TEXT_PIECE_BYTES && i + 1 < count)
             return false;
     }
-    *text = must_have(malloc(bytes + 1));
+    *text = xalloc(malloc(bytes + 1));
     for (uint32_t i = 0; i < count; i++)
         memcpy(*text + i * (size_t)TEXT_PIECE_BYTES, pieces[i], strlen(pieces[i]));
     (*text)[bytes] = '\0';
@@ -58,10 +58,10 @@ void own_text_take(struct report *r, const struct image *image, char *const *pie
     struct own_text new = {0};
 
     if (!join(pieces, count, &new.text))
-        new.wrong = must_have(strdup("not all of it could be kept"));
+        new.wrong = xalloc(strdup("not all of it could be kept"));
     if (!new.text)
-        new.text = must_have(strdup(""));
-    new.exe = must_have(strdup(image->exe ? image->exe : ""));
+        new.text = xalloc(strdup(""));
+    new.exe = xalloc(strdup(image->exe ? image->exe : ""));
     if (is_known(r, &new)) {
         own_text_free(&new);
         return;
@@ -79,11 +79,11 @@ static void copy_rule(struct rules *to, const struct rules *from, const struct r
     to->rule = grow(to->rule, to->count, sizeof *to->rule);
     copy = &to->rule[to->count++];
     *copy = *rule;
-    copy->name = must_have(strdup(rule->name));
-    copy->file = rule->file ? must_have(strdup(rule->file)) : NULL;
-    copy->program = rule->program ? must_have(strdup(rule->program)) : NULL;
-    copy->reason = rule->reason ? must_have(strdup(rule->reason)) : NULL;
-    copy->locations = must_have(calloc((size_t)rule->location_count + 1, sizeof *copy->locations));
+    copy->name = xalloc(strdup(rule->name));
+    copy->file = rule->file ? xalloc(strdup(rule->file)) : NULL;
+    copy->program = rule->program ? xalloc(strdup(rule->program)) : NULL;
+    copy->reason = rule->reason ? xalloc(strdup(rule->reason)) : NULL;
+    copy->locations = xalloc(calloc((size_t)rule->location_count + 1, sizeof *copy->locations));
     for (uint32_t i = 0; i < rule->location_count; i++) {
         uint32_t pattern = rule->locations[i].pattern;
         const char *text = pattern ? pattern_text(from->patterns, pattern) : NULL;
@@ -96,7 +96,7 @@ static void copy_rule(struct rules *to, const struct rules *from, const struct r
 /* The first line of a complaint says what and where; the others show it. */
 static char *first_line(const char *text)
 {
-    return must_have(strndup(text, strcspn(text, "\n")));
+    return xalloc(strndup(text, strcspn(text, "\n")));
 }
 
 static void text_read(struct rules *rules, struct own_text *own)
@@ -109,7 +109,7 @@ static void text_read(struct rules *rules, struct own_text *own)
     if (!own->wrong && rules_read_text(read, name, own->text, strlen(own->text), err, sizeof err) != 0)
         own->wrong = first_line(err);
     for (uint32_t i = 0; !own->wrong && i < read->count; i++) {
-        read->rule[i].program = must_have(strdup(own->exe));
+        read->rule[i].program = xalloc(strdup(own->exe));
         copy_rule(rules, read, &read->rule[i]);
     }
     if (!own->wrong)

@@ -18,15 +18,15 @@
 #include <string.h>
 
 #include "suppress_priv.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 int reader_refuse(struct reader *in, const char *at, const char *format, ...)
 {
-    const struct text_place place = {in->name, in->number, in->whole, in->whole_bytes, at};
+    const struct text_position position = {in->name, in->number, in->whole, in->whole_bytes, at};
     va_list args;
 
     va_start(args, format);
-    place_complain(&place, in->err, in->room, format, args);
+    text_error(&position, in->err, in->room, format, args);
     va_end(args);
     return -EINVAL;
 }
@@ -70,7 +70,7 @@ static int take_max(struct reader *in, const char *at, size_t bytes)
 static int take_reason(struct reader *in, const char *at, size_t bytes)
 {
     free(in->remarks.reason);
-    in->remarks.reason = must_have(strndup(at, bytes));
+    in->remarks.reason = xalloc(strndup(at, bytes));
     return 0;
 }
 
@@ -170,8 +170,8 @@ struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char
     rules->rule = grow(rules->rule, rules->count, sizeof *rules->rule);
     rule = &rules->rule[rules->count++];
     *rule = (struct rule){.grammar = grammar, .line = in->number, .leak_kinds = UINT32_MAX};
-    rule->name = must_have(strndup(name, bytes));
-    rule->file = in->name ? must_have(strdup(in->name)) : NULL;
+    rule->name = xalloc(strndup(name, bytes));
+    rule->file = in->name ? xalloc(strdup(in->name)) : NULL;
     reader_remark(in, rule);
     return rule;
 }

@@ -58,7 +58,7 @@ static bool word_is(const struct word *word, const char *text)
 /* A name with a slash in it that does not begin with one is the end of a path. */
 static uint32_t name_intern(struct reader *in, const struct word *word)
 {
-    char *pattern = must_have(malloc(word->bytes + 3));
+    char *pattern = xalloc(malloc(word->bytes + 3));
     size_t used = 0;
     uint32_t number;
 

@@ -160,7 +160,7 @@ static int take_leak_kinds(struct reader *in, struct rule *rule)
 /* '*' and '?' as patterns have them. */
 static uint32_t glob_intern(struct reader *in, const char *at, size_t bytes)
 {
-    char *glob = must_have(malloc(bytes + 1));
+    char *glob = xalloc(malloc(bytes + 1));
     size_t used = 0;
     uint32_t number;
 
@@ -211,7 +211,7 @@ static int take_location(struct reader *in, struct rule *rule)
     return 0;
 }
 
-static bool says_something(const struct rule *rule)
+static bool is_specific(const struct rule *rule)
 {
     for (uint32_t i = 0; i < rule->location_count; i++)
         if (rule->locations[i].field != FIELD_ELLIPSIS)
@@ -228,7 +228,7 @@ static int take_locations(struct reader *in, struct rule *rule)
         if (!bad)
             bad = next(in, "}");
     }
-    if (!bad && !says_something(rule))
+    if (!bad && !is_specific(rule))
         return reader_refuse(in, in->line, "an entry needs one location at least that is not ...");
     return bad;
 }

@@ -24,13 +24,13 @@
 /* Where the user has not said: seconds for the first 100 KiB, and how often to try again. */
 #define NETWORK_TIMEOUT "10"
 #define NETWORK_RETRIES "0"
-#define NETWORK_PATIENCE 8 /* seconds for nothing, in all */
+#define NETWORK_EXTRA_TIME 8 /* seconds for nothing, in all */
 
 /* libdwfl asks servers wherever this variable is set; the next call may not. */
 static char *take_urls(void)
 {
     const char *set = getenv("DEBUGINFOD_URLS");
-    char *urls = set ? must_have(strdup(set)) : NULL;
+    char *urls = set ? xalloc(strdup(set)) : NULL;
 
     unsetenv("DEBUGINFOD_URLS");
     return urls;
@@ -44,7 +44,7 @@ static void put_back_urls(char *urls)
 }
 
 /* Root believes no files of others: the name is looked up beside the program, too. */
-static int believed(const struct report *r, int fd)
+static int close_unless_trusted(const struct report *r, int fd)
 {
     struct stat st;
 
@@ -58,7 +58,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
                           const char *file, const char *debuglink, GElf_Word crc, char **found)
 {
     struct report *r = *user;
-    char *urls = r->waited_for_nothing >= NETWORK_PATIENCE ? take_urls() : NULL;
+    char *urls = r->wasted_wait_seconds >= NETWORK_EXTRA_TIME ? take_urls() : NULL;
     time_t start = time(NULL);
     int fd;
 
@@ -66,9 +66,9 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
     setenv("DEBUGINFOD_RETRY_LIMIT", NETWORK_RETRIES, 0);
     fd = dwfl_standard_find_debuginfo(module, user, name, base, file, debuglink, crc, found);
     if (fd < 0)
-        r->waited_for_nothing += time(NULL) - start;
+        r->wasted_wait_seconds += time(NULL) - start;
     put_back_urls(urls);
-    return believed(r, fd);
+    return close_unless_trusted(r, fd);
 }
 
 static const Dwfl_Callbacks callbacks = {
@@ -94,9 +94,9 @@ int module_open(const struct report *r, const char *path, enum module_symbols *w
     return -1;
 }
 
-bool module_has_file(struct report *r, uint32_t place)
+bool module_has_file(struct report *r, uint32_t index)
 {
-    struct module *module = place == NO_MODULE ? NULL : &r->modules[place];
+    struct module *module = index == NO_MODULE ? NULL : &r->modules[index];
     enum module_symbols why;
     int fd;
 
@@ -180,7 +180,7 @@ static void symbols_load(struct report *r, struct symbols *s, struct module *mod
 struct symbols *symbols_of(struct report *r, uint32_t module)
 {
     if (r->symbols_count < r->module_count) {
-        r->symbols = must_have(reallocarray(r->symbols, r->module_count, sizeof *r->symbols));
+        r->symbols = xalloc(reallocarray(r->symbols, r->module_count, sizeof *r->symbols));
         memset(r->symbols + r->symbols_count, 0,
                (r->module_count - r->symbols_count) * sizeof *r->symbols);
         r->symbols_count = r->module_count;
@@ -197,7 +197,7 @@ static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr a
     const char *file = line_find(&s->lines, s->module, address, &frame->line);
 
     if (file)
-        frame->file = must_have(strdup(file));
+        frame->file = xalloc(strdup(file));
     else
         frame->line = 0;
 }
@@ -245,7 +245,7 @@ void frame_symbolize(struct report *r, struct frame *frame)
     address = frame->offset - !frame->exact + s->bias;
     name = name_find(&s->names, s->module, address, &offset, &sym);
     if (name && name[0]) {
-        frame->system_name = must_have(strdup(name));
+        frame->system_name = xalloc(strdup(name));
         frame->function = demangle(name);
         frame->in_function = offset + !frame->exact;
     }

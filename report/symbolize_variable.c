@@ -26,7 +26,7 @@ static char *section_of(const struct symbols *s, uint64_t offset)
             offset - h.sh_addr >= h.sh_size)
             continue;
         name = elf_strptr(elf, names, h.sh_name);
-        return name ? must_have(strdup(name)) : NULL;
+        return name ? xalloc(strdup(name)) : NULL;
     }
     return NULL;
 }
@@ -34,7 +34,7 @@ static char *section_of(const struct symbols *s, uint64_t offset)
 /* Of the file that has the debugging information, which may be another than the module's. */
 static struct variables *variables_of(const struct report *r, struct symbols *s)
 {
-    const char *main, *apart;
+    const char *main, *debug_file;
     enum module_symbols why;
     Dwarf_Addr bias;
     int fd;
@@ -44,8 +44,8 @@ static struct variables *variables_of(const struct report *r, struct symbols *s)
     s->variables_tried = true;
     if (!dwfl_module_getdwarf(s->module, &bias))
         return NULL;
-    dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &apart);
-    fd = module_open(r, apart ? apart : main, &why);
+    dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &debug_file);
+    fd = module_open(r, debug_file ? debug_file : main, &why);
     s->variables = fd < 0 ? NULL : variables_open(fd);
     return s->variables;
 }
@@ -61,8 +61,8 @@ static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out
         return;
     out->name = demangle(name);
     if (!out->name)
-        out->name = must_have(strdup(name));
-    out->whole = must_have(strdup(out->name));
+        out->name = xalloc(strdup(name));
+    out->whole = xalloc(strdup(out->name));
     out->offset = out->in_whole = in;
 }
 

@@ -20,7 +20,7 @@ const char *unchecked_code(uint32_t reason)
     return reason < UNCHECKED_COUNT ? codes[reason] : "unknown";
 }
 
-const char *unchecked_words(uint32_t reason)
+const char *unchecked_reason_text(uint32_t reason)
 {
     return reason < UNCHECKED_COUNT ? unchecked_text((enum unchecked_reason)reason)
                                     : "for a reason that this rtcheck does not know";

@@ -4,7 +4,7 @@
  *   dwarf_die.c    entries of debugging information
  *   dwarf_type.c   from a variable's type down to the element or member that the address is in
  *   dwarf_list.c   variables that have one address for the whole run
- *   dwarf_words.c  what is said of one
+ *   dwarf_variable.c  what is said of one
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@ static void take(const struct variables *v, Dwarf_Die die, const char *scope, ui
     struct name name = {""};
 
     out->offset = out->in_whole = inside;
-    words_take(v, die, scope, &name, out, 0);
-    out->whole = must_have(strdup(name.text));
-    words_take_path(v, die, &out->offset, &name);
-    out->name = must_have(strdup(name.text));
+    variable_take(v, die, scope, &name, out, 0);
+    out->whole = xalloc(strdup(name.text));
+    variable_take_path(v, die, &out->offset, &name);
+    out->name = xalloc(strdup(name.text));
 }
 
 /* In one of the lists of `v`. */
@@ -73,7 +73,7 @@ bool variables_at(struct variables *v, uint64_t at, uint64_t inside, struct vari
 
 struct variables *variables_open(int fd)
 {
-    struct variables *v = must_have(calloc(1, sizeof *v));
+    struct variables *v = xalloc(calloc(1, sizeof *v));
     Dwarf_Error error;
 
     v->fd = fd;

@@ -165,7 +165,7 @@ int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES])
     struct stat st;
     int code;
 
-    *v = (struct view){.fd = -1, .fd_is_ours = true, .name = must_have(strdup(path))};
+    *v = (struct view){.fd = -1, .fd_is_ours = true, .name = xalloc(strdup(path))};
     /* NONBLOCK: whatever it is, opening must not hang */
     v->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (v->fd < 0 || fstat(v->fd, &st) < 0)
@@ -184,7 +184,7 @@ int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR
 {
     struct stat st;
 
-    *v = (struct view){.fd = fd, .name = must_have(strdup(name))};
+    *v = (struct view){.fd = fd, .name = xalloc(strdup(name))};
     if (fstat(fd, &st) == 0)
         return view_begin(v, &st, err);
     int code = refuse(err, -errno, "%s cannot be read: %s", name, strerror(errno));

@@ -22,7 +22,7 @@ char *file_read(const char *path, size_t *bytes)
     *bytes = 0;
     while (in && !feof(in) && !ferror(in) && *bytes < FILE_BYTES_MAX) {
         room = room ? 2 * room : 4096;
-        text = must_have(realloc(text, room));
+        text = xalloc(realloc(text, room));
         *bytes += fread(text + *bytes, 1, room - *bytes, in);
     }
     if (!in || ferror(in) || *bytes >= FILE_BYTES_MAX) {
@@ -60,7 +60,7 @@ static int open_beside(const char *path, const struct stat *old, char **beside)
 
     umask(mask);
     if (asprintf(beside, "%s.XXXXXX", path) < 0)
-        *beside = must_have(NULL);
+        *beside = xalloc(NULL);
     fd = mkostemp(*beside, O_CLOEXEC);
     if (fd >= 0)
         fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);

@@ -4,11 +4,11 @@
  */
 #include "shadow.h"
 
-struct place classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots)
+struct slot_position classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots)
 {
     uint64_t slot = offset / slot_bytes;
     if (slot >= slots)
-        return (struct place){PTR_UNUSED, slots, 0};
+        return (struct slot_position){PTR_UNUSED, slots, 0};
     uint32_t inside = (uint32_t)(offset - slot * slot_bytes);
-    return (struct place){inside ? PTR_INSIDE : PTR_START, (uint32_t)slot, inside};
+    return (struct slot_position){inside ? PTR_INSIDE : PTR_START, (uint32_t)slot, inside};
 }

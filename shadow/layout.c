@@ -63,13 +63,13 @@ int run_header_init(struct run_header *run, const struct run_shape *shape)
     return 0;
 }
 
-void lease_let_go(struct lease *l, uint32_t state, uint32_t pid)
+void lease_release(struct lease *l, uint32_t state, uint32_t pid)
 {
     typedef uint64_t __attribute__((may_alias)) lease_word;
     static_assert(offsetof(struct lease, state) == 0 && offsetof(struct lease, pid) == 4,
                   "state and pid change as one word");
     uint64_t seen = (uint64_t)pid << 32 | state;
-    if (state == LEASE_HELD || state == LEASE_LEFT)
+    if (state == LEASE_HELD || state == LEASE_EXECED)
         __atomic_compare_exchange_n((lease_word *)(void *)l, &seen, LEASE_FREE, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }

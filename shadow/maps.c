@@ -25,7 +25,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define LEAF_HALF (MAP_LEAF_REGIONS / 2)
-#define ALL_PLACES UINT32_MAX
+#define ALL_SLOTS UINT32_MAX
 
 static_assert(MAP_LEAF_REGIONS == 32, "a bit for each place");
 
@@ -131,23 +131,23 @@ static struct map_spot before_spot(const struct maps *m, struct map_spot p)
 
 #define LAST_CHANGED UINT32_MAX
 
-static void touch(struct maps *m, uint32_t number, uint32_t places)
+static void touch(struct maps *m, uint32_t number, uint32_t slots_mask)
 {
     struct map_leaf *l = &m->leaf[number];
-    l->changed |= places;
+    l->changed |= slots_mask;
     if (l->next_changed)
         return;
     l->next_changed = m->changed ? m->changed : LAST_CHANGED;
     m->changed = number + 1;
 }
 
-uint32_t maps_next_changed(struct maps *m, uint32_t *places)
+uint32_t maps_next_changed(struct maps *m, uint32_t *slots_mask)
 {
     uint32_t number = m->changed;
     if (!number)
         return 0;
     struct map_leaf *l = &m->leaf[number - 1];
-    *places = l->changed;
+    *slots_mask = l->changed;
     m->changed = l->next_changed == LAST_CHANGED ? 0 : l->next_changed;
     l->next_changed = l->changed = 0;
     return number;
@@ -192,7 +192,7 @@ static void add_leaf(struct maps *m, uint32_t k)
         m->leaf[number].next_changed = m->leaf[number].changed = 0;
     }
     set_empty(&m->leaf[number]);
-    touch(m, number, ALL_PLACES);
+    touch(m, number, ALL_SLOTS);
     memmove(m->order + k + 1, m->order + k, (m->leaves - k) * sizeof *m->order);
     m->order[k] = number;
     m->leaves++;
@@ -201,7 +201,7 @@ static void add_leaf(struct maps *m, uint32_t k)
 static void drop_leaf(struct maps *m, uint32_t k)
 {
     uint32_t number = m->order[k];
-    touch(m, number, ALL_PLACES);
+    touch(m, number, ALL_SLOTS);
     set_empty(&m->leaf[number]);
     m->leaf[number].next_free = m->free;
     m->free = number + 1;
@@ -213,44 +213,44 @@ static void drop_leaf(struct maps *m, uint32_t k)
 static void put_in_leaf(struct maps *m, uint32_t number, uint32_t i, const struct map_region *r)
 {
     struct map_leaf *l = &m->leaf[number];
-    uint32_t place = (uint32_t)__builtin_ctz(~l->used);
+    uint32_t slot_index = (uint32_t)__builtin_ctz(~l->used);
     memmove(l->order + i + 1, l->order + i, l->count - i);
-    l->order[i] = (uint8_t)place;
-    l->region[place] = *r;
-    l->used |= 1u << place;
+    l->order[i] = (uint8_t)slot_index;
+    l->region[slot_index] = *r;
+    l->used |= 1u << slot_index;
     l->count++;
-    touch(m, number, 1u << place);
+    touch(m, number, 1u << slot_index);
 }
 
 static void take_from_leaf(struct maps *m, uint32_t number, uint32_t i)
 {
     struct map_leaf *l = &m->leaf[number];
-    uint32_t place = l->order[i];
+    uint32_t slot_index = l->order[i];
     l->count--;
-    l->used &= ~(1u << place);
+    l->used &= ~(1u << slot_index);
     memmove(l->order + i, l->order + i + 1, l->count - i);
-    touch(m, number, 1u << place);
+    touch(m, number, 1u << slot_index);
 }
 
-static void halve(struct maps *m, uint32_t k)
+static void split_leaf(struct maps *m, uint32_t k)
 {
     add_leaf(m, k + 1);
-    uint32_t number = m->order[k], behind = m->order[k + 1];
+    uint32_t number = m->order[k], next = m->order[k + 1];
     for (uint32_t i = 0; i < LEAF_HALF; i++)
-        put_in_leaf(m, behind, i, in_order(&m->leaf[number], LEAF_HALF + i));
+        put_in_leaf(m, next, i, in_order(&m->leaf[number], LEAF_HALF + i));
     while (m->leaf[number].count > LEAF_HALF)
         take_from_leaf(m, number, LEAF_HALF);
 }
 
-static void unite(struct maps *m, uint32_t k)
+static void merge_leaves(struct maps *m, uint32_t k)
 {
     if (k + 1 >= m->leaves)
         return;
-    struct map_leaf *l = leaf_at(m, k), *behind = leaf_at(m, k + 1);
-    if (l->count + behind->count > LEAF_HALF)
+    struct map_leaf *l = leaf_at(m, k), *next = leaf_at(m, k + 1);
+    if (l->count + next->count > LEAF_HALF)
         return;
-    for (uint32_t i = 0; i < behind->count; i++)
-        put_in_leaf(m, m->order[k], l->count, in_order(behind, i));
+    for (uint32_t i = 0; i < next->count; i++)
+        put_in_leaf(m, m->order[k], l->count, in_order(next, i));
     drop_leaf(m, k + 1);
 }
 
@@ -275,7 +275,7 @@ static inline void insert(struct maps *m, struct map_spot p, const struct map_re
     } else if (p.k == m->leaves)
         add_leaf(m, p.k);
     if (leaf_at(m, p.k)->count == MAP_LEAF_REGIONS) {
-        halve(m, p.k);
+        split_leaf(m, p.k);
         if (p.i > LEAF_HALF) {
             p.k++;
             p.i -= LEAF_HALF;
@@ -299,9 +299,9 @@ static void erase(struct maps *m, struct map_spot p)
     if (!m->leaf[number].count)
         drop_leaf(m, p.k);
     else
-        unite(m, p.k);
+        merge_leaves(m, p.k);
     if (p.k > 0)
-        unite(m, p.k - 1);
+        merge_leaves(m, p.k - 1);
 }
 
 /* It is cut there; what is behind is in no leaf yet. */
@@ -422,16 +422,16 @@ bool maps_put(struct maps *m, const struct map_region *r)
     if (!has_leaves(m, 2)) /* a cut and a new range: each may halve a leaf */
         return false;
     struct map_spot p = spot_of(m, r->start);
-    const struct map_region *behind = region_at(m, p), *before;
-    if (behind && behind->start < r->end) {
+    const struct map_region *next = region_at(m, p), *before;
+    if (next && next->start < r->end) {
         take_out(m, r->start, r->end);
         p = spot_of(m, r->start);
-        behind = region_at(m, p);
+        next = region_at(m, p);
     }
     before = region_at(m, before_spot(m, p));
-    bool joins_before = before && continues(before, r), joins_behind = behind && continues(r, behind);
+    bool joins_before = before && continues(before, r), joins_next = next && continues(r, next);
     insert(m, p, r);
-    if (unlikely(joins_behind))
+    if (unlikely(joins_next))
         join(m, r->end);
     if (unlikely(joins_before))
         join(m, r->start);

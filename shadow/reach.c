@@ -53,10 +53,10 @@ struct layout {
     uint64_t group;
     uint64_t queue; /* and from here on what there is */
     uint64_t bits;
-    uint64_t places;
+    uint64_t group_slots;
     uint64_t groups;
     uint64_t kinds;
-    uint64_t kind_places;
+    uint64_t kind_slots;
 };
 
 static struct layout layout_of(const struct reach_heap *h)
@@ -66,20 +66,20 @@ static struct layout layout_of(const struct reach_heap *h)
     if (groups > h->slots)
         groups = h->slots;
     l.groups = groups + 2 * REACH_COUNT; /* those of the stack that is not known fit always */
-    l.places = 2ull << log2_floor(l.groups * 2);
+    l.group_slots = 2ull << log2_floor(l.groups * 2);
     l.kinds = reach_kinds_most(h);
-    l.kind_places = 2ull << log2_floor(l.kinds);
+    l.kind_slots = 2ull << log2_floor(l.kinds);
     l.bits = align_up((uint64_t)h->slots + 1, 64);
     l.unit = align_up(sizeof(struct reach_scan), 64);
     l.kind = align_up(l.unit + (h->bytes >> RTC_UNIT_SHIFT) * sizeof(struct reach_unit), 64);
     l.kind_at = l.kind + l.kinds * sizeof(struct reach_kind);
-    l.kind_of = l.kind_at + l.kind_places * sizeof(uint16_t);
+    l.kind_of = l.kind_at + l.kind_slots * sizeof(uint16_t);
     l.open = align_up(l.kind_of + (uint64_t)h->slots * sizeof(uint16_t), 64);
     l.inside = l.open + l.bits / 8;
     l.waiting = l.inside + l.bits / 8;
     l.trail = align_up(l.waiting + l.bits / 8, 64);
     l.group_of = l.trail + (uint64_t)h->slots * sizeof(struct reach_trail);
-    l.group = l.group_of + l.places * sizeof(uint32_t);
+    l.group = l.group_of + l.group_slots * sizeof(uint32_t);
     l.queue = align_up(l.group + l.groups * sizeof(struct leak_group), 64);
     return l;
 }
@@ -95,13 +95,13 @@ uint64_t reach_room(const struct reach_heap *h, bool least)
     return layout_of(h).queue + (least ? 1 : queue_enough(h)) * sizeof(struct reach_found);
 }
 
-static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t bytes)
+static void lay_out_parts(struct reach_scan *r, const struct layout *l, uint64_t bytes)
 {
     char *base = (char *)r;
     r->unit = (struct reach_unit *)(void *)(base + l->unit);
     r->kind = (struct reach_kind *)(void *)(base + l->kind);
     r->kind_at = (uint16_t *)(void *)(base + l->kind_at);
-    r->kind_mask = (uint32_t)(l->kind_places - 1);
+    r->kind_mask = (uint32_t)(l->kind_slots - 1);
     r->kinds_max = (uint32_t)(l->kinds - 1);
     r->kind_of = (uint16_t *)(void *)(base + l->kind_of);
     r->open = (uint64_t *)(void *)(base + l->open);
@@ -115,7 +115,7 @@ static void place_parts(struct reach_scan *r, const struct layout *l, uint64_t b
     uint64_t queue = (bytes - l->queue) / sizeof *r->queue;
     r->queue_mask = (queue < queue_enough(&r->heap) ? 1ull << log2_floor(queue) : queue_enough(&r->heap)) - 1;
     r->many = l->bits / 256 + 1;
-    r->group_mask = (uint32_t)(l->places - 1);
+    r->group_mask = (uint32_t)(l->group_slots - 1);
     r->groups_max = (uint32_t)l->groups;
 }
 
@@ -203,9 +203,10 @@ bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct r
     return true;
 }
 
-bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
+bool reach_locate_slow(const struct reach_heap *h, uint64_t address, struct reach_spot *s)
 {
-    return (h->apart && reach_apart_at(h, address, s)) || reach_locate_by_unit(h, address, s);
+    return (h->client_slabs && reach_client_at(h, address, s)) ||
+           reach_locate_by_unit(h, address, s);
 }
 
 /* Its number in the table; 0: large, or there are too many. */
@@ -237,7 +238,7 @@ static void note_units(struct reach_scan *r)
 #define FIELD(NAME) ((uint64_t)BLOCK_##NAME##_MASK << BLOCK_##NAME##_SHIFT)
 #define NOTED (FIELD(STATE) | FIELD(MARK) | FIELD(SIZE)) /* of a record's word */
 
-void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start)
+void reach_mark_reachable(struct reach_scan *r, uint64_t slot, uint64_t start)
 {
     struct reach_spot s = {slot, start, 0};
     (void)reach_count(r, &s, COUNT_FOUND, (struct reach_trail){WITNESS_SELF, 0});
@@ -246,19 +247,19 @@ void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start)
 
 static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
 {
-    uint64_t word, stacks, said = 0, stack = 0; /* those of the last one: most say the same */
+    uint64_t word, stacks, last_word = 0, stack = 0; /* those of the last one: most say the same */
     uint16_t kind = 0;
     for (uint64_t slot = slab->first; slot < slab->first + slab->slots; slot++) {
         (void)block_read(reach_record_of(slab, slot), &word, &stacks);
         if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
             continue;
-        if ((word & NOTED) != said || stacks >> 32 != stack)
+        if ((word & NOTED) != last_word || stacks >> 32 != stack)
             kind = reach_kind(r, reach_note(r, slab, word, stacks));
-        said = word & NOTED;
+        last_word = word & NOTED;
         stack = stacks >> 32;
         r->kind_of[slot] = kind;
         if (word_flags(word) & BLOCK_FLAG_ROOT)
-            reach_hold(r, slot, slab->start + (slot - slab->first) * slab->slot_bytes);
+            reach_mark_reachable(r, slot, slab->start + (slot - slab->first) * slab->slot_bytes);
         else
             bit_set(r->open, slot);
     }
@@ -273,17 +274,17 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
         return NULL;
     r->heap = *h;
     r->rules = *rules;
-    place_parts(r, &l, bytes);
+    lay_out_parts(r, &l, bytes);
     if (r->rules.mark_since > BLOCK_MARK_MASK)
         r->rules.mark_since = BLOCK_MARK_MASK; /* marks stop there */
     note_units(r);
-    r->step = STEP_HELD;
-    r->as[COUNT_FOUND] = REACH_HELD;
+    r->step = STEP_REACHABLE;
+    r->as[COUNT_FOUND] = REACH_REACHABLE;
     for (uint32_t i = 0; i < h->slabs; i++)
         open_slab(r, &h->slab[i]);
-    r->slow_bytes = h->apart || h->hidden_count ? 0 : r->rules.next_piece ? REACH_SPARSE_BYTES : UINT64_MAX;
+    r->slow_bytes = h->client_slabs || h->hidden_count ? 0 : r->rules.next_piece ? REACH_SPARSE_BYTES : UINT64_MAX;
     if (!r->slow_bytes)
-        reach_apart_begin(r);
+        reach_client_begin(r);
     reach_flood(r);
     return r;
 }
@@ -296,7 +297,7 @@ void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uin
     if (r->slow_bytes)
         reach_read(r, words, count, where);
     else
-        reach_apart_read(r, words, count, where);
+        reach_client_read(r, words, count, where);
     reach_locate_all(r);
     reach_flood(r);
 }
@@ -315,26 +316,26 @@ void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, 
 static void own(struct reach_scan *r, uint64_t bit)
 {
     struct reach_spot s = spot_of(r, bit);
-    struct reach_trail t = {WITNESS_NOBODY, 0};
+    struct reach_trail t = {WITNESS_NONE, 0};
     if (r->as[COUNT_OWNER] != REACH_LOST)
         t = r->trail[s.slot];
     bit_clear(r->open, bit);
     bit_clear(r->inside, bit);
     reach_push(r, &s, reach_count(r, &s, COUNT_OWNER, t));
-    r->behind_blocks = 0;
-    r->behind_bytes = 0;
+    r->indirect_blocks = 0;
+    r->indirect_bytes = 0;
     reach_flood(r);
-    if (r->behind_blocks)
-        reach_count_behind(r, &s, t);
+    if (r->indirect_blocks)
+        reach_count_indirect(r, &s, t);
 }
 
 /* All whose bit in r->inside is set; found behind another one, they lose it. */
-static void own_all(struct reach_scan *r, enum reach as, enum reach behind)
+static void own_all(struct reach_scan *r, enum reach as, enum reach indirect)
 {
     reach_settle(r);
-    r->step = STEP_BEHIND;
+    r->step = STEP_INDIRECT;
     r->as[COUNT_OWNER] = as;
-    r->as[COUNT_FOUND] = behind;
+    r->as[COUNT_FOUND] = indirect;
     for (uint64_t bit = r->bits; previous_bit(r->inside, &bit);)
         own(r, bit);
 }
@@ -345,7 +346,7 @@ void reach_inside(struct reach_scan *r)
         r->inside[i] &= r->open[i];
         r->open[i] &= ~r->inside[i]; /* has its class: not to be found behind another one */
     }
-    own_all(r, REACH_INTERIOR, REACH_BEHIND);
+    own_all(r, REACH_INTERIOR, REACH_INDIRECT);
 }
 
 void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread)
@@ -376,7 +377,7 @@ static void count_led_to(struct reach_scan *r)
 /* (3): inside = not met; behind it, = candidate. */
 static void find_candidates(struct reach_scan *r)
 {
-    r->step = STEP_CIRCLE;
+    r->step = STEP_CYCLE;
     memcpy(r->inside, r->open, r->bits / 8);
     for (uint64_t bit = 0; next_bit(r->inside, r->bits, &bit); bit++) {
         struct reach_spot s = spot_of(r, bit);
@@ -390,14 +391,14 @@ static void find_candidates(struct reach_scan *r)
 
 void reach_lost(struct reach_scan *r)
 {
-    own_all(r, REACH_REGISTER, REACH_BEHIND);
+    own_all(r, REACH_REGISTER, REACH_INDIRECT);
     count_led_to(r);
     for (uint64_t i = 0; i < r->bits / 64; i++) {
         r->inside[i] = r->open[i] & ~r->inside[i];
         r->open[i] &= ~r->inside[i];
     }
-    own_all(r, REACH_LOST, REACH_LOST_BEHIND);
+    own_all(r, REACH_LOST, REACH_LOST_INDIRECT);
     find_candidates(r);
-    own_all(r, REACH_CIRCLE, REACH_LOST_BEHIND);
+    own_all(r, REACH_CYCLE, REACH_LOST_INDIRECT);
     reach_settle(r);
 }

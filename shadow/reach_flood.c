@@ -52,15 +52,15 @@ void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes
 }
 
 /* Its first lines: behind them the processor sees by itself where this goes. */
-static inline void ask_for_block(const struct reach_found *f)
+static inline void prefetch_block(const struct reach_found *f)
 {
-    reach_ask_for(reach_memory(f->start));
-    reach_ask_for(reach_memory(f->start + LINE_BYTES));
+    reach_prefetch(reach_memory(f->start));
+    reach_prefetch(reach_memory(f->start + LINE_BYTES));
 }
 
 static inline void take(struct reach_scan *r, struct reach_found f)
 {
-    ask_for_block(&f);
+    prefetch_block(&f);
     r->batch[r->batched++] = f;
 }
 
@@ -107,18 +107,18 @@ static inline void found(struct reach_scan *r, const struct reach_spot *s, uint6
     push(r, s, reach_count(r, s, COUNT_FOUND, t));
 }
 
-static void found_behind(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static void found_indirect(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     struct reach_block b = reach_look(r, s->slot, s->start);
     if (!(b.note & NOTE_UNCOUNTED)) {
-        r->behind_blocks++;
-        r->behind_bytes += b.request;
+        r->indirect_blocks++;
+        r->indirect_bytes += b.request;
     }
     bit_clear(r->inside, s->slot);
     found(r, s, where);
 }
 
-static void remember(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static void set_trail(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     if (bit_is_set(r->inside, s->slot))
         return;
@@ -133,7 +133,7 @@ static bool is_of_another(const struct reach_scan *r, const struct reach_spot *s
     return reach_locate_anywhere(r, where, &holder) && holder.slot != s->slot;
 }
 
-static void see_circle(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static void visit_cycle(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     if (bit_is_set(r->inside, s->slot)) {
         bit_clear(r->inside, s->slot);
@@ -151,8 +151,8 @@ bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s)
     return s->inside < b.request || reach_is_empty_array(r, &b, s->inside);
 }
 
-static __attribute__((noinline)) void see_inside(struct reach_scan *r, const struct reach_spot *s,
-                                                 uint64_t where)
+static __attribute__((noinline)) void visit_interior(struct reach_scan *r,
+                                                     const struct reach_spot *s, uint64_t where)
 {
     if (!reach_is_into(r, s))
         return;
@@ -160,40 +160,40 @@ static __attribute__((noinline)) void see_inside(struct reach_scan *r, const str
     if (reach_like_start(r, &b, s->inside))
         found(r, s, where);
     else
-        remember(r, s, where);
+        set_trail(r, s, where);
 }
 
-static inline void see_held(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static inline void visit_reachable(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     if (__builtin_expect(s->inside != 0, 0))
-        see_inside(r, s, where);
+        visit_interior(r, s, where);
     else
         found(r, s, where);
 }
 
-static void see_other(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
+static void visit_other(struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     if (!reach_is_into(r, s))
         return;
-    if (r->step == STEP_BEHIND)
-        found_behind(r, s, where);
-    else if (r->step == STEP_CIRCLE)
-        see_circle(r, s, where);
+    if (r->step == STEP_INDIRECT)
+        found_indirect(r, s, where);
+    else if (r->step == STEP_CYCLE)
+        visit_cycle(r, s, where);
     else if (is_of_another(r, s, where))
         bit_set(r->inside, s->slot);
 }
 
-void reach_see_all(struct reach_scan *r)
+void reach_visit_all(struct reach_scan *r)
 {
-    const bool held = r->step == STEP_HELD;
+    const bool is_reachable_step = r->step == STEP_REACHABLE;
     r->queue_left = queue_left(r);
     for (const struct reach_candidate *c = r->candidate, *end = c + r->candidates; c < end; c++) {
         if (!bit_is_set(r->open, c->spot.slot))
             continue;
-        if (held)
-            see_held(r, &c->spot, c->where);
+        if (is_reachable_step)
+            visit_reachable(r, &c->spot, c->where);
         else
-            see_other(r, &c->spot, c->where);
+            visit_other(r, &c->spot, c->where);
     }
     r->candidates = 0;
 }

@@ -10,42 +10,42 @@
 
 #include <stdatomic.h>
 
-static struct leak_group *group_new(struct reach_scan *r, uint32_t *place, uint32_t stack,
+static struct leak_group *group_new(struct reach_scan *r, uint32_t *group_slot, uint32_t stack,
                                     enum reach as)
 {
     struct leak_group *g = r->group + r->groups++;
-    *place = r->groups;
+    *group_slot = r->groups;
     g->stack = stack;
     atomic_init(&g->reach, as);
     return g;
 }
 
 /* Where the number of this group stands, or is to stand: there is room. */
-static uint32_t *group_place(struct reach_scan *r, uint32_t stack, enum reach as)
+static uint32_t *group_slot_of(struct reach_scan *r, uint32_t stack, enum reach as)
 {
     for (uint32_t i = (uint32_t)((stack * 8ull + as) * 0x9e3779b97f4a7c15ull >> 32);; i++) {
-        uint32_t *place = &r->group_of[i & r->group_mask];
-        if (!*place)
-            return place;
-        const struct leak_group *g = r->group + (*place - 1);
+        uint32_t *group_slot = &r->group_of[i & r->group_mask];
+        if (!*group_slot)
+            return group_slot;
+        const struct leak_group *g = r->group + (*group_slot - 1);
         if (g->stack == stack && atomic_load_explicit(&g->reach, memory_order_relaxed) == as)
-            return place;
+            return group_slot;
     }
 }
 
 /* A full table keeps room for stack 0. */
 static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum reach as)
 {
-    uint32_t *place = group_place(r, stack, as);
-    if (!*place && stack != 0 && r->groups + REACH_COUNT >= r->groups_max) {
+    uint32_t *group_slot = group_slot_of(r, stack, as);
+    if (!*group_slot && stack != 0 && r->groups + REACH_COUNT >= r->groups_max) {
         stack = 0;
-        place = group_place(r, stack, as);
+        group_slot = group_slot_of(r, stack, as);
     }
-    return *place ? r->group + (*place - 1) : group_new(r, place, stack, as);
+    return *group_slot ? r->group + (*group_slot - 1) : group_new(r, group_slot, stack, as);
 }
 
 /* The block that a pointer lies in. */
-static void name_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
+static void set_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
 {
     struct reach_spot s;
     if (!reach_locate_anywhere(r, at, &s))
@@ -56,14 +56,14 @@ static void name_holder(const struct reach_scan *r, struct leak_group *g, uint64
     g->from_stack = reach_stack(&holder);
 }
 
-static void name_witness(const struct reach_scan *r, struct leak_group *g,
-                         const struct reach_block *b, struct reach_trail t)
+static void set_witness(const struct reach_scan *r, struct leak_group *g,
+                        const struct reach_block *b, struct reach_trail t)
 {
     g->block = b->start;
     g->block_bytes = b->request;
     g->thread = word_thread(reach_word_of(r, b));
     g->witness = (uint32_t)(t.where & WHERE_KIND);
-    if (g->witness == WITNESS_NOBODY || g->witness == WITNESS_SELF)
+    if (g->witness == WITNESS_NONE || g->witness == WITNESS_SELF)
         return;
     uint32_t number = (uint32_t)(t.pointer & ((1u << TRAIL_NUMBER_BITS) - 1));
     g->value = b->start + (t.pointer >> TRAIL_NUMBER_BITS);
@@ -71,7 +71,7 @@ static void name_witness(const struct reach_scan *r, struct leak_group *g,
     if (g->witness == WITNESS_ROOT)
         g->root = number;
     if (g->witness == WITNESS_BLOCK)
-        name_holder(r, g, g->at);
+        set_holder(r, g, g->at);
     if (g->witness == WITNESS_REGISTER) {
         g->at >>= 3;
         g->thread = number;
@@ -83,7 +83,7 @@ static struct leak_group *group_with(struct reach_scan *r, const struct reach_bl
 {
     struct leak_group *g = group_of(r, reach_stack(b), as);
     if (!g->block)
-        name_witness(r, g, b, t);
+        set_witness(r, g, b, t);
     return g;
 }
 
@@ -125,12 +125,12 @@ void reach_settle(struct reach_scan *r)
     }
 }
 
-void reach_count_behind(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t)
+void reach_count_indirect(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t)
 {
     struct reach_block b = reach_look(r, s->slot, s->start);
     struct leak_group *g = group_with(r, &b, r->as[COUNT_OWNER], t);
-    g->behind_blocks += r->behind_blocks;
-    g->behind_bytes += r->behind_bytes;
+    g->indirect_blocks += r->indirect_blocks;
+    g->indirect_bytes += r->indirect_bytes;
 }
 
 const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count)

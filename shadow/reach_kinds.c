@@ -22,16 +22,16 @@ uint16_t reach_kind(struct reach_scan *r, uint64_t note)
     if (note & NOTE_LARGE)
         return 0;
     for (uint32_t i = (uint32_t)(note * 0x9e3779b97f4a7c15ull >> 32);; i++) {
-        uint16_t *place = &r->kind_at[i & r->kind_mask];
-        if (*place && r->kind[*place].note == note)
-            return *place;
-        if (*place)
+        uint16_t *kind_slot = &r->kind_at[i & r->kind_mask];
+        if (*kind_slot && r->kind[*kind_slot].note == note)
+            return *kind_slot;
+        if (*kind_slot)
             continue;
         if (r->kinds < r->kinds_max) {
-            *place = (uint16_t)++r->kinds;
-            r->kind[*place].note = note;
+            *kind_slot = (uint16_t)++r->kinds;
+            r->kind[*kind_slot].note = note;
         }
-        return *place;
+        return *kind_slot;
     }
 }
 

@@ -52,10 +52,10 @@ static inline uint64_t trail_pointer(uint64_t inside, uint32_t number)
 
 /* What is done with a pointer into a block that is still open. */
 enum reach_step {
-    STEP_HELD,   /* to its start: held.  To its inside: remembered */
-    STEP_BEHIND, /* found, wherever it points */
+    STEP_REACHABLE, /* to its start: held.  To its inside: remembered */
+    STEP_INDIRECT, /* found, wherever it points */
     STEP_COUNT,  /* the block is led to by another one */
-    STEP_CIRCLE, /* found if it is led to, for the moment */
+    STEP_CYCLE, /* found if it is led to, for the moment */
 };
 
 /* Of a unit of the heap, what is needed to find the slot. */
@@ -104,9 +104,9 @@ struct reach_scan {
     enum reach_step step;
     enum reach as[COUNTS]; /* what is counted now */
     uint32_t root;   /* number of the one that is being read */
-    uint64_t origin; /* STEP_CIRCLE: slot of the block that the walk began at */
-    uint64_t behind_blocks; /* found behind the owner that the walk began at */
-    uint64_t behind_bytes;
+    uint64_t origin; /* STEP_CYCLE: slot of the block that the walk began at */
+    uint64_t indirect_blocks; /* found behind the owner that the walk began at */
+    uint64_t indirect_bytes;
 
     struct reach_unit *unit;
     struct reach_shape shape[SHAPES];
@@ -122,8 +122,8 @@ struct reach_scan {
     uint64_t *inside;          /* remembered: by the step, see reach.c */
     uint64_t *waiting;         /* counted, and still to be read: found when the queue was full */
     uint64_t bits;             /* of each of the three */
-    uint64_t slow_bytes;       /* blocks of so many are read by reach_apart.c */
-    uint64_t apart_low, apart_high; /* around blocks outside of the heap; 0: there are none */
+    uint64_t slow_bytes;       /* blocks of so many are read by reach_client.c */
+    uint64_t client_low, client_high; /* around blocks outside of the heap; 0: there are none */
     struct reach_trail *trail; /* valid for some that are remembered */
     uint32_t slab;             /* that the last slot looked for was in */
     uint64_t waiting_count;
@@ -178,29 +178,29 @@ static inline void bit_clear(uint64_t *bits, uint64_t n)
  * Into the second cache: the first has few places for what is on its way, and while they are all
  * taken the processor waits, which doubled the time of everything.
  */
-static inline void reach_ask_for(const void *address)
+static inline void reach_prefetch(const void *address)
 {
     __builtin_prefetch(address, 0, 2);
 }
 
-/* ---- reach_apart.c --------------------------------------------------------------------------- */
+/* ---- reach_client.c --------------------------------------------------------------------------- */
 
 struct reach_scan;
 /* When all slabs are open. */
-void reach_apart_begin(struct reach_scan *r);
-bool reach_apart_at(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
+void reach_client_begin(struct reach_scan *r);
+bool reach_client_at(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 /* As reach_read, where not all of it may be searched. */
-void reach_apart_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
-void reach_apart_read_block(struct reach_scan *r, struct reach_found f);
+void reach_client_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
+void reach_client_read_block(struct reach_scan *r, struct reach_found f);
 
 /* ---- reach.c --------------------------------------------------------------------------------- */
 
 /* In use, whoever points to it. */
-void reach_hold(struct reach_scan *r, uint64_t slot, uint64_t start);
+void reach_mark_reachable(struct reach_scan *r, uint64_t slot, uint64_t start);
 /* The slot of a slab or large block of the heap. */
 bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 /* Falls it into a large block, one that lies apart, or into a slab of a shape that is not in the table? */
-bool reach_locate_slowly(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
+bool reach_locate_slow(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 
 static inline bool reach_locate(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
 {
@@ -209,7 +209,7 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
         return false;
     const struct reach_unit *unit = &r->unit[offset >> RTC_UNIT_SHIFT];
     if (!unit->shape)
-        return reach_locate_slowly(&r->heap, address, s);
+        return reach_locate_slow(&r->heap, address, s);
     const struct reach_shape *shape = &r->shape[unit->shape];
     uint64_t in_slab =
         (uint64_t)unit->back << RTC_UNIT_SHIFT | (offset & ((1u << RTC_UNIT_SHIFT) - 1));
@@ -225,7 +225,7 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
 /* The same where it may be outside of the heap. */
 static inline bool reach_locate_anywhere(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
 {
-    return reach_locate(r, address, s) || (r->apart_high && reach_apart_at(&r->heap, address, s));
+    return reach_locate(r, address, s) || (r->client_high && reach_client_at(&r->heap, address, s));
 }
 
 static inline const struct block_record *reach_record_of(const struct reach_slab *slab, uint64_t slot)
@@ -237,7 +237,7 @@ static inline const struct block_record *reach_record_of(const struct reach_slab
 static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t slot, uint64_t start)
 {
     const struct reach_heap *h = &r->heap;
-    if (slot + h->apart >= h->slots) /* each is a slab */
+    if (slot + h->client_slabs >= h->slots) /* each is a slab */
         return h->slab + (h->slabs - (h->slots - slot));
     return &r->heap.slab[r->heap.slab_of_unit[(start - r->heap.base) >> RTC_UNIT_SHIFT] - 1];
 }
@@ -294,7 +294,7 @@ void reach_read_batch(struct reach_scan *r);
 /* ---- reach_flood.c --------------------------------------------------------------------------- */
 
 /* Sees what was looked up. */
-void reach_see_all(struct reach_scan *r);
+void reach_visit_all(struct reach_scan *r);
 /* Counted, and to be read by the next flood. */
 void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes);
 void reach_wait(struct reach_scan *r, uint64_t slot);
@@ -323,7 +323,7 @@ static inline uint64_t reach_count(struct reach_scan *r, const struct reach_spot
 void reach_settle(struct reach_scan *r);
 
 /* Counts what was found behind an owner, in the group that it is counted in. */
-void reach_count_behind(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
+void reach_count_indirect(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
 
 /* ---- reach_cxx.c ----------------------------------------------------------------------------- */
 

@@ -46,9 +46,9 @@ void reach_locate_all(struct reach_scan *r)
         to->where = c->where;
         if (!reach_locate_anywhere(r, c->spot.start, &to->spot))
             continue;
-        reach_ask_for(&r->open[to->spot.slot / 64]);
-        reach_ask_for(&r->waiting[to->spot.slot / 64]);
-        reach_ask_for(&r->kind_of[to->spot.slot]);
+        reach_prefetch(&r->open[to->spot.slot / 64]);
+        reach_prefetch(&r->waiting[to->spot.slot / 64]);
+        reach_prefetch(&r->kind_of[to->spot.slot]);
         to++;
     }
     r->candidates = (uint32_t)(to - r->candidate);
@@ -57,7 +57,7 @@ void reach_locate_all(struct reach_scan *r)
 static __attribute__((noinline)) void make_room(struct reach_scan *r)
 {
     reach_locate_all(r);
-    reach_see_all(r);
+    reach_visit_all(r);
 }
 
 /* There is room for it. */
@@ -106,11 +106,11 @@ void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, u
 void reach_read_batch(struct reach_scan *r)
 {
     const struct window in = window_of(&r->heap);
-    reach_see_all(r);
+    reach_visit_all(r);
     for (uint32_t i = 0; i < r->batched; i++) {
         struct reach_found f = r->batch[i];
         if (__builtin_expect(f.bytes >= r->slow_bytes, 0))
-            reach_apart_read_block(r, f);
+            reach_client_read_block(r, f);
         else
             read_words(r, &in, reach_memory(f.start), f.bytes / 8, f.start | WITNESS_BLOCK);
     }

@@ -97,7 +97,7 @@ static inline uint32_t area_owner_image(uint64_t owner)
  * HELD or LEFT -> FREE, if it is still the lease that was looked at: between look and step it may
  * have been freed and taken again, then for another pid.
  */
-void lease_let_go(struct lease *l, uint32_t state, uint32_t pid);
+void lease_release(struct lease *l, uint32_t state, uint32_t pid);
 
 /* The items of a segment. */
 static inline void *segment_items(const struct segment *s)
@@ -216,20 +216,20 @@ enum verdict {
     PTR_UNUSED,    /* a slot never given out, or the tail of a slab behind the last slot */
 };
 
-struct place {
+struct slot_position {
     enum verdict verdict;
     uint32_t slot;
     uint32_t offset; /* from the start of the slot */
 };
 
 /* Where `offset` (from the start of the slab) falls. */
-struct place classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots);
+struct slot_position classify_in_slab(uint64_t offset, uint32_t slot_bytes, uint32_t slots);
 
 /* ---- depot.c: ids of stacks ------------------------------------------------------------------ */
 
-static inline uint32_t depot_id(uint32_t chunk, uint32_t place)
+static inline uint32_t depot_id(uint32_t chunk, uint32_t node_index)
 {
-    return chunk << DEPOT_CHUNK_SHIFT | (place + 1);
+    return chunk << DEPOT_CHUNK_SHIFT | (node_index + 1);
 }
 
 static inline uint32_t depot_chunk_of(uint32_t id)
@@ -238,7 +238,7 @@ static inline uint32_t depot_chunk_of(uint32_t id)
 }
 
 /* Place within its chunk; >= DEPOT_CHUNK_NODES for an id that depot_id never made. */
-static inline uint32_t depot_place_of(uint32_t id)
+static inline uint32_t depot_index_of(uint32_t id)
 {
     return (id & ((1u << DEPOT_CHUNK_SHIFT) - 1)) - 1;
 }
@@ -313,7 +313,7 @@ struct reach_heap {
      * another of them.  Nothing else is looked for where they lie.  Hidden memory is not read, but
      * for such blocks in it.
      */
-    uint32_t apart;
+    uint32_t client_slabs;
     uint32_t hidden_count;
     const struct reach_range *hidden;
 };
@@ -375,8 +375,9 @@ struct verify_error {
 /* The run header and its tables; `file_bytes` is what the file system says. */
 bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify_error *err);
 
-/* What the launcher has told, read into memory from run_header.told_offset of a good run. */
-bool verify_told(const struct told_record *told, uint64_t offset, struct verify_error *err);
+/* What the launcher has told, read into memory from run_header.launcher_offset of a good run. */
+bool verify_launcher(const struct launcher_record *launcher, uint64_t offset,
+                     struct verify_error *err);
 
 /*
  * One area, read into memory: head, image header (ordinal 0), segments up to used_bytes and every
@@ -437,7 +438,7 @@ bool maps_is_free(struct maps *m, uint64_t start, uint64_t end);
  * Who keeps a copy: the number + 1 of a leaf that has changed since it was last given here, and which of its
  * places have; 0: there is none.  One that is empty now is in use no more.
  */
-uint32_t maps_next_changed(struct maps *m, uint32_t *places);
+uint32_t maps_next_changed(struct maps *m, uint32_t *slots_mask);
 /* All has been copied, and is told when it changes from now on. */
 void maps_forget_changes(struct maps *m);
 

@@ -25,7 +25,7 @@ static bool table_fits(uint64_t offset, uint64_t count, uint64_t item, uint64_t 
            checked_mul(count, item, &bytes) && range_inside(offset, bytes, limit);
 }
 
-static bool tables_apart(const struct run_header *run)
+static bool tables_are_disjoint(const struct run_header *run)
 {
     uint64_t area_end = run->area_table_offset + run->area_count * sizeof(struct area_entry);
     uint64_t lease_end = run->lease_table_offset + run->lease_count * sizeof(struct lease);
@@ -44,7 +44,7 @@ static bool verify_tables(const struct run_header *run, struct verify_error *err
     if (!table_fits(run->lease_table_offset, run->lease_count, sizeof(struct lease), limit))
         return fail(err, "lease table outside the run's head",
                     offsetof(struct run_header, lease_table_offset));
-    if (!tables_apart(run))
+    if (!tables_are_disjoint(run))
         return fail(err, "area and lease table overlap",
                     offsetof(struct run_header, lease_table_offset));
     if (run->unchecked_offset != 0 && (run->unchecked_offset < run_leases_end(run) ||
@@ -66,14 +66,14 @@ static bool verify_heap(const struct run_header *run, uint64_t areas_end, struct
     return true;
 }
 
-static bool verify_told_place(const struct run_header *run, struct verify_error *err)
+static bool verify_launcher_offset(const struct run_header *run, struct verify_error *err)
 {
-    uint64_t at = run->told_offset;
+    uint64_t at = run->launcher_offset;
 
     if (at == 0 || (at % 8 == 0 && at >= run_tables_end(run) &&
-                    range_inside(at, sizeof(struct told_record), run->area_bytes)))
+                    range_inside(at, sizeof(struct launcher_record), run->area_bytes)))
         return true;
-    return fail(err, "what the launcher told is outside its place", offsetof(struct run_header, told_offset));
+    return fail(err, "what the launcher told is outside its place", offsetof(struct run_header, launcher_offset));
 }
 
 /* The entries themselves; they are shared by all images, so a mad one proves nothing about a file
@@ -85,12 +85,12 @@ static bool verify_entries(const struct run_header *run, struct verify_error *er
 
     for (uint32_t i = 0; i < run->area_count; i++) {
         uint64_t owner = atomic_load_explicit(&areas[i].owner, memory_order_relaxed);
-        if (owner >> 32 > AREA_TAKING)
+        if (owner >> 32 > AREA_RECLAIMING)
             return fail(err, "area in an unknown state",
                         run->area_table_offset + i * sizeof areas[0]);
     }
     for (uint32_t i = 0; i < run->lease_count; i++)
-        if (atomic_load_explicit(&leases[i].state, memory_order_relaxed) > LEASE_LEFT)
+        if (atomic_load_explicit(&leases[i].state, memory_order_relaxed) > LEASE_EXECED)
             return fail(err, "lease in an unknown state",
                         run->lease_table_offset + i * sizeof leases[0]);
     for (uint32_t i = 0; run->unchecked_offset && i < RTC_UNCHECKED_COUNT; i++)
@@ -128,7 +128,7 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))
         return fail(err, "options have no end", offsetof(struct run_header, options));
-    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_told_place(run, err) &&
+    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_launcher_offset(run, err) &&
            verify_entries(run, err);
 }
 
@@ -153,20 +153,21 @@ static bool are_measures(const struct measured *m)
     return is_measure(m->sure, 1);
 }
 
-bool verify_told(const struct told_record *told, uint64_t offset, struct verify_error *err)
+bool verify_launcher(const struct launcher_record *launcher, uint64_t offset,
+                     struct verify_error *err)
 {
     *err = (struct verify_error){0};
-    if (told->counters > TOLD_COUNTERS_MAX)
+    if (launcher->counters > LAUNCHER_COUNTERS_MAX)
         return fail(err, "more counters than fit", offset);
-    for (uint32_t i = 0; i < told->counters; i++) {
-        const struct told_counter *c = &told->counter[i];
-        if (!is_text(c->name, sizeof c->name) || !is_text(c->words, sizeof c->words))
-            return fail(err, "a counter's words have no end", offset + (uint64_t)((const char *)c - (const char *)told));
-        if (c->flags & TOLD_SCALED && c->running_ns >= c->enabled_ns)
-            return fail(err, "an estimate of what was counted all the time", offset + (uint64_t)((const char *)c - (const char *)told));
+    for (uint32_t i = 0; i < launcher->counters; i++) {
+        const struct launcher_counter *c = &launcher->counter[i];
+        if (!is_text(c->name, sizeof c->name) || !is_text(c->text, sizeof c->text))
+            return fail(err, "a counter's words have no end", offset + (uint64_t)((const char *)c - (const char *)launcher));
+        if (c->flags & LAUNCHER_SCALED && c->running_ns >= c->enabled_ns)
+            return fail(err, "an estimate of what was counted all the time", offset + (uint64_t)((const char *)c - (const char *)launcher));
     }
-    if (!are_measures(&told->measured))
-        return fail(err, "a measure is no such number", offset + offsetof(struct told_record, measured));
+    if (!are_measures(&launcher->measured))
+        return fail(err, "a measure is no such number", offset + offsetof(struct launcher_record, measured));
     return true;
 }
 

@@ -76,9 +76,9 @@ static bool large_is_good(const struct look *l, const struct segment *s, uint32_
     return true;
 }
 
-static bool recorded_is_good(const struct look *l, const struct segment *s, uint32_t i)
+static bool client_block_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
-    const struct recorded_block *r = item_at(s, i);
+    const struct client_block_record *r = item_at(s, i);
     uint64_t start = atomic_load_explicit(&r->start, memory_order_relaxed), end;
 
     if (!word_is_good(atomic_load_explicit(&r->block.word, memory_order_relaxed)))
@@ -102,7 +102,7 @@ static bool node_is_good(const struct look *l, const struct segment *s, uint32_t
 
     if (atomic_load_explicit(&n->pc, memory_order_relaxed) == 0 || depot_is_root(n->parent))
         return true;
-    if (depot_place_of(n->parent) >= DEPOT_CHUNK_NODES)
+    if (depot_index_of(n->parent) >= DEPOT_CHUNK_NODES)
         return bad(l, n, "depot node with an impossible parent");
     if (n->parent >= depot_id((uint32_t)s->index, i))
         return bad(l, n, "depot node older than its parent");
@@ -159,7 +159,7 @@ static bool lies_in_block(uint64_t address, uint64_t block, uint64_t bytes)
 static bool witness_is_good(const struct leak_group *g)
 {
     switch (g->witness) {
-    case WITNESS_NOBODY:
+    case WITNESS_NONE:
     case WITNESS_SELF:
         return true;
     case WITNESS_ROOT:
@@ -174,8 +174,8 @@ static bool witness_is_good(const struct leak_group *g)
 
 static bool sums_are_good(const struct leak_group *g)
 {
-    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX && g->behind_bytes < HEAP_BYTES_MAX &&
-           g->behind_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
+    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX && g->indirect_bytes < HEAP_BYTES_MAX &&
+           g->indirect_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
 }
 
 static bool leak_is_good(const struct look *l, const struct segment *s, uint32_t i)
@@ -252,7 +252,7 @@ static const struct item_rule {
     [SEGMENT_CHECK_LEAKS] = {sizeof(struct leak_group), leak_is_good, NULL},
     [SEGMENT_CHECK_ROOTS] = {sizeof(struct root_record), root_is_good, NULL},
     [SEGMENT_TEXTS] = {sizeof(struct text_record), text_is_good, NULL},
-    [SEGMENT_RECORDED] = {sizeof(struct recorded_block), recorded_is_good, NULL},
+    [SEGMENT_CLIENT_BLOCKS] = {sizeof(struct client_block_record), client_block_is_good, NULL},
     [SEGMENT_MAPPINGS] = {sizeof(struct map_region), NULL, NULL},
     [SEGMENT_MAP_SUM] = {sizeof(struct map_sum), NULL, NULL},
     [SEGMENT_MARKS] = {sizeof(struct mark_record), NULL, NULL},

@@ -7,20 +7,20 @@
 #include "counters.h"
 #include "events.h"
 #include "intercept.h"
-#include "leave.h"
+#include "finish.h"
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
-static void left(const struct jump *j)
+static void discard_frames(const struct jump *j)
 {
-    events_left(j);
-    counters_left(j);
-    leave_left(j);
+    events_nonlocal_exit(j);
+    counters_nonlocal_exit(j);
+    finish_nonlocal_exit(j);
 }
 
-const struct core_hooks core_hooks = {.finish = leave_finish, .replaced = leave_replaced, .stayed = leave_stayed};
+const struct core_hooks core_hooks = {.finish = finish_image, .prepare_exec = finish_before_exec, .exec_failed = finish_exec_failed};
 
-static const struct fatal_hooks fatal_hooks = {leave_killed, leave_cut};
+static const struct fatal_hooks fatal_hooks = {finish_killed, finish_file_cut};
 
 static void __attribute__((constructor)) preload(int argc, char **argv, char **envp)
 {
@@ -29,15 +29,15 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     core_constructed(envp);
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
-    leave_start();
-    turns_constructed();
-    left_start(left);
+    finish_start();
+    srcu_constructed();
+    nonlocal_exit_start(discard_frames);
     events_constructed();
     counters_constructed();
     if (wants_leaks_at_end())
         fatal_start(&fatal_hooks);
-    vigil_start();
-    fork_when_begun(vigil_start);
+    post_mortem_start();
+    fork_when_begun(post_mortem_start);
     lifecycle_constructed();
     events_dispatch();
 }

@@ -70,7 +70,7 @@ static FILE *open_text(struct report *r, const struct options *o, struct output 
         return to->usual;
     if (!to->is_sanitizers && log_path_of(r, o, path, sizeof path, err))
         return NULL;
-    out = fopen(path, report_run(r)->checks_told ? "ae" : "we"); /* behind checks in mid-run */
+    out = fopen(path, report_run(r)->checks_reported ? "ae" : "we"); /* behind checks in mid-run */
     if (!out)
         fail(err, -errno, "log file %s: %s", path, strerror(errno));
     return out;
@@ -108,22 +108,23 @@ static int status_after(const struct options *o, const struct report *r)
     return status_of_findings(o, r, (int)option_number(o, "error-exitcode", 0), 0);
 }
 
-static int report_file_by(const char *path, const struct options *o, const struct judges *judges)
+static int report_file_by(const char *path, const struct options *o,
+                          const struct finding_rules *finding_rules)
 {
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
     int status, bad = report_open(&r, path, err);
 
     if (bad)
-        return complain(err);
-    ask_for(r, o);
+        return print_failure(err);
+    request_data(r, o);
     bad = report_collect(r, err);
     if (!bad)
-        bad = judges_act(judges, r, o, err);
+        bad = finding_rules_apply(finding_rules, r, o, err);
     if (!bad) {
         bad = print(r, o, (struct output){stdout, NULL, false}, err);
     }
-    status = bad ? complain(err) : status_after(o, r);
+    status = bad ? print_failure(err) : status_after(o, r);
     report_close(r);
     return status;
 }
@@ -131,13 +132,13 @@ static int report_file_by(const char *path, const struct options *o, const struc
 static int report_file(const char *path, const struct options *o)
 {
     char err[TOOLS_ERROR_BYTES];
-    struct judges judges;
+    struct finding_rules finding_rules;
     int status;
 
-    if (judges_read(o, &judges, err))
-        return complain(err);
-    status = report_file_by(path, o, &judges);
-    judges_free(&judges);
+    if (finding_rules_read(o, &finding_rules, err))
+        return print_failure(err);
+    status = report_file_by(path, o, &finding_rules);
+    finding_rules_free(&finding_rules);
     return status;
 }
 
@@ -148,7 +149,7 @@ static int report_newest(const struct options *o)
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
 
     if (find_run(o, path, sizeof path, stdout, err))
-        return complain(err);
+        return print_failure(err);
     return report_file(path, o);
 }
 
@@ -200,11 +201,11 @@ static struct run_header *live_header(int fd)
 }
 
 /* The word that the process waits for, and the status that it is to end with; 0: its own. */
-static void let_go(struct run_header *run, int asked)
+static void release_program(struct run_header *run, int wanted_status)
 {
     if (!run)
         return;
-    atomic_store(&run->status_asked, (uint32_t)asked);
+    atomic_store(&run->status_requested, (uint32_t)wanted_status);
     atomic_store(&run->reported, 1);
     syscall(SYS_futex, &run->reported, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     munmap(run, sizeof *run);
@@ -217,40 +218,40 @@ static int options_of_run(struct options *o, struct report *r, char err[TOOLS_ER
 }
 
 /* A file that is kept, or that others still write, stays. */
-static bool file_stays(struct report *r, const struct options *o)
+static bool file_is_kept(struct report *r, const struct options *o)
 {
     return option_flag(o, "keep") || report_running(r) > 0;
 }
 
 /* The last one to end tells again what has changed since; those before it would only repeat. */
-static bool is_for_others_to_tell(struct report *r)
+static bool is_reported_by_others(struct report *r)
 {
     return report_run(r)->reported != 0 && report_running(r) > 0;
 }
 
 /* What was said to LeakSanitizer; where its log is, print sees to. */
-static int take_lsan(struct options *o, struct report *r, bool says, char err[TOOLS_ERROR_BYTES])
+static int take_lsan(struct options *o, struct report *r, bool prints, char err[TOOLS_ERROR_BYTES])
 {
     struct report_image_fact main = report_main_image(r);
     char *text = lsan_text_of_process((pid_t)main.pid);
-    struct lost lost = {0};
-    int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &lost, err);
+    struct warnings warnings = {0};
+    int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &warnings, err);
 
-    for (unsigned i = 0; !bad && i < lost.count && says; i++)
-        fprintf(stderr, "rtcheck: note: %s\n", lost.line[i]);
+    for (unsigned i = 0; !bad && i < warnings.count && prints; i++)
+        fprintf(stderr, "rtcheck: note: %s\n", warnings.line[i]);
     free(text);
     return bad;
 }
 
-static int tell_end_by(struct report *r, const struct options *o, const struct judges *judges, const char *path,
-                       char err[TOOLS_ERROR_BYTES])
+static int report_end_with(struct report *r, const struct options *o, const struct finding_rules *finding_rules, const char *path,
+                           char err[TOOLS_ERROR_BYTES])
 {
-    bool stays = file_stays(r, o);
-    int bad = judges_act(judges, r, o, err);
+    bool is_kept = file_is_kept(r, o);
+    int bad = finding_rules_apply(finding_rules, r, o, err);
 
     if (!bad)
-        bad = print(r, o, (struct output){stderr, stays ? path : NULL, true}, err);
-    if (!bad && !stays)
+        bad = print(r, o, (struct output){stderr, is_kept ? path : NULL, true}, err);
+    if (!bad && !is_kept)
         unlink(path);
     return bad;
 }
@@ -259,7 +260,7 @@ static int tell_end_by(struct report *r, const struct options *o, const struct j
  * What the program is to end with, 0: with its own.  Where nobody can tell that is no status of a
  * good run, either.
  */
-static int status_asked(const struct report *r, const struct options *o, bool is_bad)
+static int requested_status(const struct report *r, const struct options *o, bool is_bad)
 {
     bool is_wanted = option_number(o, "error-exitcode", 0) > 0;
 
@@ -267,27 +268,27 @@ static int status_asked(const struct report *r, const struct options *o, bool is
 }
 
 /* Where something is wrong with what it is to go by, the file stays. */
-static int tell_end(struct report *r, const char *path, int *asked)
+static int report_end_of_file(struct report *r, const char *path, int *wanted_status)
 {
     char err[TOOLS_ERROR_BYTES];
-    struct judges judges = {0};
+    struct finding_rules finding_rules = {0};
     struct options o;
     int bad = options_of_run(&o, r, err);
 
     if (!bad) {
-        ask_for(r, &o);
+        request_data(r, &o);
         bad = report_collect(r, err);
     }
     if (!bad)
         bad = take_lsan(&o, r, !option_flag(&o, "quiet"), err);
     if (!bad)
-        bad = judges_read(&o, &judges, err);
+        bad = finding_rules_read(&o, &finding_rules, err);
     if (!bad)
-        bad = tell_end_by(r, &o, &judges, path, err);
-    *asked = status_asked(r, &o, bad != 0);
+        bad = report_end_with(r, &o, &finding_rules, path, err);
+    *wanted_status = requested_status(r, &o, bad != 0);
     options_free(&o);
-    judges_free(&judges);
-    return bad ? complain(err) : 0;
+    finding_rules_free(&finding_rules);
+    return bad ? print_failure(err) : 0;
 }
 
 /*
@@ -314,10 +315,10 @@ static int open_run(const char *path, struct report **r)
     int fd = open_own(path, err);
 
     if (fd < 0)
-        return -complain(err);
+        return -print_failure(err);
     if (report_open_fd(r, fd, path, err) != 0) {
         close(fd);
-        return -complain(err);
+        return -print_failure(err);
     }
     return fd;
 }
@@ -326,15 +327,15 @@ static int report_end(const char *path)
 {
     struct run_header *run;
     struct report *r;
-    int asked = 0, status, fd = open_run(path, &r);
+    int wanted_status = 0, status, fd = open_run(path, &r);
 
     if (fd < 0)
         return STATUS_SETUP;
     run = live_header(fd);
     if (run)
-        wait_for_witnesses(r, run);
-    status = is_for_others_to_tell(r) ? 0 : tell_end(r, path, &asked);
-    let_go(run, asked); /* also when nothing could be told: nobody is to wait for it */
+        wait_for_scanners(r, run);
+    status = is_reported_by_others(r) ? 0 : report_end_of_file(r, path, &wanted_status);
+    release_program(run, wanted_status); /* also when nothing could be told: nobody is to wait for it */
     remove_forgotten(path);
     report_close(r);
     close(fd);
@@ -343,22 +344,22 @@ static int report_end(const char *path)
 
 /* ---- report --check IMAGE FILE: started by a process that waits in mid-run ------------------- */
 
-static int tell_check(struct report *r, int fd, uint32_t image)
+static int report_leak_check(struct report *r, int fd, uint32_t image)
 {
     char err[TOOLS_ERROR_BYTES];
     struct options o;
-    struct check_told at[1];
+    struct check_reported at[1];
     uint32_t count;
-    struct judges judges = {0};
+    struct finding_rules finding_rules = {0};
     FILE *out = NULL;
     int bad = options_of_run(&o, r, err);
 
     if (!bad && (bad = report_collect(r, err)) == 0 && (bad = take_lsan(&o, r, false, err)) == 0 &&
-        (bad = judges_read(&o, &judges, err)) == 0)
+        (bad = finding_rules_read(&o, &finding_rules, err)) == 0)
         bad = (out = open_text(r, &o, &(struct output){.usual = stderr}, err)) ? 0 : -EINVAL;
     if (!bad) {
         struct print_options how = print_how(&o, fileno(out), NULL);
-        judges_of_run(&judges, &o, &how);
+        finding_rules_of_run(&finding_rules, &o, &how);
         count = report_checks(fd, image, out, &how, at, 1);
         fflush(out);
         report_checks_done(fd, at, count);
@@ -366,8 +367,8 @@ static int tell_check(struct report *r, int fd, uint32_t image)
     if (out && out != stderr)
         fclose(out);
     options_free(&o);
-    judges_free(&judges);
-    return bad ? complain(err) : 0;
+    finding_rules_free(&finding_rules);
+    return bad ? print_failure(err) : 0;
 }
 
 static int report_check(const char *image, const char *path)
@@ -377,7 +378,7 @@ static int report_check(const char *image, const char *path)
 
     if (fd < 0)
         return STATUS_SETUP;
-    status = tell_check(r, fd, (uint32_t)strtoul(image, NULL, 10));
+    status = report_leak_check(r, fd, (uint32_t)strtoul(image, NULL, 10));
     report_close(r);
     close(fd);
     return status;
@@ -408,17 +409,17 @@ int cmd_report(int argc, char **argv)
         return report_check(argv[2], argv[3]);
     options_init(&o);
     if (options_gather(&o, argc, argv, &rest, err) || options_refuse(&o, "report", has_effect, err)) {
-        status = complain(err);
+        status = print_failure(err);
     } else if (option_flag(&o, "help")) {
         options_print_help(stdout);
         status = 0;
     } else if (option_flag(&o, "version")) {
         status = print_version();
     } else if (argc - rest > 1) {
-        status = complain("report takes one file");
+        status = print_failure("report takes one file");
     } else {
         if (*o.note)
-            complain(o.note);
+            print_failure(o.note);
         status = rest < argc ? report_file(argv[rest], &o) : report_newest(&o);
     }
     options_free(&o);

@@ -29,14 +29,14 @@ struct run {
     char runtime[PATH_MAX];
     char unchecked[TOOLS_ERROR_BYTES]; /* why it is started without the runtime; "" = it is not */
     char options_text[OPTIONS_TEXT_BYTES];
-    struct lost lost;
-    struct lost unwritten; /* what was asked for, and could not be written: told also by --quiet */
+    struct warnings warnings;
+    struct warnings unwritten; /* what was asked for, and could not be written: told also by --quiet */
     struct run_file file;
     struct signal_state was;
     struct keeper keeper;
     struct started started;
     struct reaper reaper;
-    struct judges judges;
+    struct finding_rules finding_rules;
     struct counters *counters; /* NULL: none are asked for */
     struct tracker *tracker;   /* of their rows, the same */
     uint64_t begin_ns;         /* CLOCK_MONOTONIC: when it was let go */
@@ -54,7 +54,7 @@ struct run {
 };
 
 /* One line to stderr, if there is one. */
-static int say(const struct run *r, int status)
+static int report_failure(const struct run *r, int status)
 {
     char line[TOOLS_ERROR_BYTES + 16]; /* or more of them: of a file that is malformed */
     int n = snprintf(line, sizeof line, "rtcheck: %s\n", r->err);
@@ -98,12 +98,12 @@ static int check_log_name(struct run *r)
 }
 
 /* Starts without the runtime; what can be done with --allow-unchecked only is not done here. */
-static void go_unchecked(struct run *r, const char *why)
+static void run_unchecked(struct run *r, const char *why)
 {
     snprintf(r->unchecked, sizeof r->unchecked, "%s", why);
-    r->measuring.told.pairs = 0;
+    r->measuring.result.pairs = 0;
     if (option_number(&r->options, "measure", 0) > 0)
-        lost_add(&r->unwritten, "not measured: the program is not checked");
+        warnings_add(&r->unwritten, "not measured: the program is not checked");
 }
 
 /* 0: go on; else the status to end with, everything said. */
@@ -111,30 +111,30 @@ static int prepare(struct run *r)
 {
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
-        return say(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+        return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
     const char *lsan = getenv("LSAN_OPTIONS");
-    if (lsan_options_take(&r->options, lsan, r->program.path, &r->lost, r->err) ||
-        lsan_log_take(&r->options, lsan, r->err) ||
-        check_log_name(r) || make_counters(r) || judges_read(&r->options, &r->judges, r->err) ||
+    if (lsan_options_take(&r->options, lsan, r->program.path, &r->warnings, r->err) ||
+        lsan_log_take(&r->options, lsan, r->err) || check_log_name(r) || make_counters(r) ||
+        finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
-        return say(r, STATUS_SETUP);
+        return report_failure(r, STATUS_SETUP);
     r->file.fd = -1;
     if (!r->program.is_checkable) {
-        go_unchecked(r, r->program.reason);
+        run_unchecked(r, r->program.reason);
         if (option_flag(&r->options, "allow-unchecked"))
             return 0;
         print_files(NULL, &r->options, NULL, r->err); /* takes away an earlier run's */
         fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
              r->program.path, r->program.reason);
-        return say(r, STATUS_NOT_IN_CONTROL);
+        return report_failure(r, STATUS_NOT_IN_CONTROL);
     }
     if (runtime_path(r->runtime, sizeof r->runtime, r->err) || run_file_check_heap(&r->options, r->err))
-        return say(r, STATUS_SETUP);
+        return report_failure(r, STATUS_SETUP);
     if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
-        return say(r, STATUS_SETUP);
+        return report_failure(r, STATUS_SETUP);
     /* A limit of the machine is no reason to keep the program from running. */
-    if (run_file_make(&r->file, &r->options, r->options_text, &r->lost, r->err))
-        go_unchecked(r, r->err);
+    if (run_file_make(&r->file, &r->options, r->options_text, &r->warnings, r->err))
+        run_unchecked(r, r->err);
     return 0;
 }
 
@@ -182,10 +182,11 @@ static void measure_pairs(struct run *r, const struct start *start)
                                                                         : NULL;
     r->measuring.how = r->reaper.how;
     if (why) {
-        r->measuring.told.pairs = 0;
-        lost_add(&r->unwritten, "not measured: %s", why);
+        r->measuring.result.pairs = 0;
+        warnings_add(&r->unwritten, "not measured: %s", why);
     } else if (measure(&r->measuring, start, &r->options, r->options_text, &r->keeper, r->wait_status, err)) {
-        lost_add(&r->unwritten, "measured %u times only: %.120s", r->measuring.told.pairs, err);
+        warnings_add(&r->unwritten, "measured %u times only: %.120s", r->measuring.result.pairs,
+                     err);
     }
 }
 
@@ -194,14 +195,14 @@ static void reap_meanwhile(struct run *r)
 {
     if (*r->unchecked || report_open_fd(&r->report, r->file.fd, "the run", r->err) != 0)
         return;
-    ask_for(r->report, &r->options);
+    request_data(r->report, &r->options);
     report_keep(r->report, (uint32_t)r->started.pid);
     r->reaper = (struct reaper){.report = r->report,
                                 .file = &r->file,
                                 .log = r->log,
                                 .how = print_how(&r->options, r->log, NULL)};
-    judges_of_run(&r->judges, &r->options, &r->reaper.how);
-    reaper_start(&r->reaper, &r->lost);
+    finding_rules_of_run(&r->finding_rules, &r->options, &r->reaper.how);
+    reaper_start(&r->reaper, &r->warnings);
 }
 
 /* Starts the program and waits for its end.  -errno: it never began. */
@@ -218,7 +219,7 @@ static int run_program(struct run *r)
     while (last[1])
         last++;
     signals_begin(&r->was);
-    keeper_start(&r->keeper, &r->file, *last, &r->lost);
+    keeper_start(&r->keeper, &r->file, *last, &r->warnings);
     int bad = start_fork(&start, &r->started, r->err);
     if (!bad && (bad = open_log(r)) != 0) {
         start_error(&r->started); /* hangs up: the child ends without a word */
@@ -231,29 +232,29 @@ static int run_program(struct run *r)
     if (r->counters)
         count_program(r);
     r->begin_ns = now_ns();
-    start_go(&r->started);
+    start_release(&r->started);
     reap_meanwhile(r);
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage, &r->sent);
     if (r->tracker)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
         r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
-    if (r->measuring.told.pairs > 0)
+    if (r->measuring.result.pairs > 0)
         measure_pairs(r, &start);
     signals_after_program(&r->was);
     reaper_end(&r->reaper);
     if (r->report && option_flag(&r->options, "witness"))
-        wait_for_witnesses(r->report, r->file.run);
+        wait_for_scanners(r->report, r->file.run);
     return 0;
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
 /* exec failed: what a shell would say, and its status. */
-static int tell_not_runnable(struct run *r, int bad)
+static int report_not_runnable(struct run *r, int bad)
 {
     fail(r->err, 0, "%s: %s", r->argv[0], strerror(-bad));
-    return say(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+    return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
 }
 
 enum control {
@@ -283,33 +284,33 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
 }
 
 /* What this process alone knows is told from the file, too. */
-static void tell_file(struct run *r)
+static void report_file_kept(struct run *r)
 {
-    bool is_asked = r->counters || option_number(&r->options, "measure", 0) > 0;
-    int bad = is_asked && r->report ? report_tell(r->report, r->file.fd) : 0;
+    bool is_requested = r->counters || option_number(&r->options, "measure", 0) > 0;
+    int bad = is_requested && r->report ? report_write_launcher_record(r->report, r->file.fd) : 0;
     if (bad)
-        lost_add(&r->unwritten, "counters and measures are not in the run file: %s", strerror(-bad));
+        warnings_add(&r->unwritten, "counters and measures are not in the run file: %s", strerror(-bad));
 }
 
 /* Of what is told by its id all that is known can be asked for. */
-static bool has_told(const struct run *r)
+static bool has_reported(const struct run *r)
 {
-    return r->report && (problems_of(&r->options, r->report) > 0 || report_tells_errors(r->report));
+    return r->report && (problems_of(&r->options, r->report) > 0 || report_shows_errors(r->report));
 }
 
 static void keep_pool(struct run *r)
 {
     char err[TOOLS_ERROR_BYTES];
-    bool wanted = option_flag(&r->options, "keep") || has_told(r);
+    bool wanted = option_flag(&r->options, "keep") || has_reported(r);
     if (!wanted || *r->unchecked)
         return;
-    tell_file(r);
+    report_file_kept(r);
     int bad = state_last_pool(r->pool, sizeof r->pool, true, err);
     if (!bad && (bad = report_save(r->file.fd, r->pool, LAST_POOL_BYTES_MAX)) != 0)
         fail(err, 0, "%s: %s", r->pool, strerror(-bad));
     if (bad) {
         r->pool[0] = '\0';
-        lost_add(&r->unwritten, "run file not kept: %.130s", err);
+        warnings_add(&r->unwritten, "run file not kept: %.130s", err);
     }
 }
 
@@ -318,7 +319,7 @@ static void write_files(struct run *r)
     struct print_options how = print_how(&r->options, -1, NULL);
     char err[TOOLS_ERROR_BYTES];
     if (print_files(r->report, &r->options, &how, err))
-        lost_add(&r->unwritten, "%.150s", err);
+        warnings_add(&r->unwritten, "%.150s", err);
 }
 
 /* To stderr, wherever the text goes: the machine that runs us reads it there. */
@@ -335,10 +336,10 @@ static void annotate(struct run *r, const struct print_options *how)
     free(text);
 }
 
-static void print_lost(const struct lost *lost, FILE *out)
+static void print_warnings(const struct warnings *warnings, FILE *out)
 {
-    for (unsigned i = 0; i < lost->count; i++)
-        fprintf(out, "rtcheck: note: %s\n", lost->line[i]);
+    for (unsigned i = 0; i < warnings->count; i++)
+        fprintf(out, "rtcheck: note: %s\n", warnings->line[i]);
 }
 
 /* The last line where the report cannot say it: nothing was recorded of the program. */
@@ -360,7 +361,7 @@ static void write_log(struct run *r, const char *text, size_t bytes)
 
     if (bad && *r->log_path) {
         fail(r->err, bad, "log file %s: %s", r->log_path, strerror(-bad));
-        say(r, 0);
+        report_failure(r, 0);
     }
 }
 
@@ -374,8 +375,8 @@ static void print_text(struct run *r, enum control control, const char *why)
     if (!out)
         return;
     if (!how.quiet || control != CONTROL_GAINED)
-        print_lost(&r->lost, out);
-    print_lost(&r->unwritten, out);
+        print_warnings(&r->warnings, out);
+    print_warnings(&r->unwritten, out);
     if (*why && !how.deterministic)
         report_print_counters(r->counter_rows, r->counter_count, out);
     if (*why)
@@ -389,18 +390,18 @@ static void print_text(struct run *r, enum control control, const char *why)
         annotate(r, &how);
 }
 
-static enum control tell(struct run *r)
+static enum control report_result(struct run *r)
 {
     char why[TOOLS_ERROR_BYTES] = "";
     if (r->report) {
         report_set_counters(r->report, r->counter_rows, r->counter_count);
-        report_set_measured(r->report, &r->measuring.told);
+        report_set_measured(r->report, &r->measuring.result);
         report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status, &r->usage);
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);
             r->report = NULL;
-        } else if (judges_act(&r->judges, r->report, &r->options, r->err) != 0) {
-            lost_add(&r->unwritten, "%.150s", r->err);
+        } else if (finding_rules_apply(&r->finding_rules, r->report, &r->options, r->err) != 0) {
+            warnings_add(&r->unwritten, "%.150s", r->err);
         }
     }
     enum control control = find_control(r, why);
@@ -421,19 +422,19 @@ static int final_status(const struct run *r, enum control control)
                               WEXITSTATUS(r->wait_status));
 }
 
-static int run_and_tell(struct run *r)
+static int run_and_report(struct run *r)
 {
     int bad = run_program(r);
     if (bad)
-        say(r, 0);
+        report_failure(r, 0);
     int unstarted = bad ? 0 : start_error(&r->started);
-    enum control control = bad || unstarted ? CONTROL_NONE : tell(r);
+    enum control control = bad || unstarted ? CONTROL_NONE : report_result(r);
     keeper_end(&r->keeper);
     counters_free(r->counters);
     run_file_close(&r->file);
     if (bad)
         return STATUS_SETUP;
-    return unstarted ? tell_not_runnable(r, unstarted) : final_status(r, control);
+    return unstarted ? report_not_runnable(r, unstarted) : final_status(r, control);
 }
 
 int cmd_run(int argc, char **argv)
@@ -442,7 +443,7 @@ int cmd_run(int argc, char **argv)
     int rest;
     r.log = -1;
     if (options_gather(&r.options, argc, argv, &rest, r.err))
-        return say(&r, STATUS_SETUP);
+        return report_failure(&r, STATUS_SETUP);
     if (option_flag(&r.options, "help")) {
         options_print_help(stdout);
         return 0;
@@ -455,11 +456,11 @@ int cmd_run(int argc, char **argv)
         return print_version();
     if (rest == argc) {
         fail(r.err, 0, "no program to run (rtcheck --help tells more)");
-        return say(&r, STATUS_SETUP);
+        return report_failure(&r, STATUS_SETUP);
     }
     r.argv = argv + rest;
     if (*r.options.note)
-        lost_add(&r.lost, "%s", r.options.note);
+        warnings_add(&r.warnings, "%s", r.options.note);
     int status = prepare(&r);
-    return status ? status : run_and_tell(&r);
+    return status ? status : run_and_report(&r);
 }

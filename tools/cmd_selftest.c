@@ -325,7 +325,7 @@ static void enter_namespace(void)
     memcpy(&mmap_of_another, &f, sizeof f);
 }
 
-static void library_apart(void)
+static void library_in_namespace(void)
 {
     if (mmap_of_another)
         mmap_of_another(NULL, 3 * PAGE, PROT_NONE, PLAIN, -1, 0);
@@ -339,7 +339,7 @@ static const struct {
     {"thread with raw syscalls", raw_thread},
     {"libc's own: stacks", thread_stack},
     {"loader's own: libraries", loaded_library},
-    {"library in a namespace", library_apart}, /* by dlmopen */
+    {"library in a namespace", library_in_namespace}, /* by dlmopen */
 };
 
 static void try_unseen(bool all)
@@ -362,7 +362,7 @@ static void try_unseen(bool all)
 }
 
 /* Is every system call looked at, and what does that cost?  Says so, where it was asked for. */
-static bool tell_dispatched(void)
+static bool print_dispatched(void)
 {
     struct rtc_event_dispatched d = {.size = sizeof d};
     int err = rtc_event_dispatched(&d);
@@ -388,7 +388,7 @@ static int test_here(bool verbose)
     puts("Memory events of calls:");
     unsigned lacking = try_calls();
     if (verbose)
-        try_unseen(tell_dispatched());
+        try_unseen(print_dispatched());
     printf("%u of %zu calls are not covered\n", lacking, countof(calls));
     return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : lacking ? STATUS_NOT_COVERED : 0;
 }

@@ -16,16 +16,16 @@ static int show(const char *id, const char *path, const struct options *o)
     int status = 0;
 
     if (report_open(&r, path, err))
-        return complain(err);
+        return print_failure(err);
     report_want_reachable(r);
     report_want_mapped(r);
     if (report_collect(r, err)) {
-        status = complain(err);
+        status = print_failure(err);
     } else if (!report_print_one(r, id, stdout, &how)) {
         fprintf(stderr, "rtcheck: there is no %s in %s\n", id, path);
         status = STATUS_NO_SUCH_ID;
     } else if (fflush(stdout) != 0 || ferror(stdout)) {
-        status = complain("the report cannot be written");
+        status = print_failure("the report cannot be written");
     }
     report_close(r);
     return status;
@@ -39,12 +39,12 @@ static bool has_effect(const char *option)
     return option_is_among(option, taken, countof(taken));
 }
 
-static int show_asked(const struct options *o, char **words, int count)
+static int show_query(const struct options *o, char **words, int count)
 {
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
 
     if (options_refuse(o, "show", has_effect, err))
-        return complain(err);
+        return print_failure(err);
     if (option_flag(o, "help")) {
         options_print_help(stdout);
         return 0;
@@ -52,10 +52,10 @@ static int show_asked(const struct options *o, char **words, int count)
     if (option_flag(o, "version"))
         return print_version();
     if (count < 1 || count > 2)
-        return complain("usage: rtcheck show [OPTION]... ID [FILE]");
+        return print_failure("usage: rtcheck show [OPTION]... ID [FILE]");
     if (count == 2)
         return show(words[0], words[1], o);
-    return find_run(o, path, sizeof path, NULL, err) ? complain(err) : show(words[0], path, o);
+    return find_run(o, path, sizeof path, NULL, err) ? print_failure(err) : show(words[0], path, o);
 }
 
 int cmd_show(int argc, char **argv)
@@ -66,9 +66,9 @@ int cmd_show(int argc, char **argv)
 
     options_init(&o);
     if (options_gather(&o, argc, argv, &rest, err))
-        status = complain(err);
+        status = print_failure(err);
     else
-        status = show_asked(&o, argv + rest, argc - rest);
+        status = show_query(&o, argv + rest, argc - rest);
     options_free(&o);
     return status;
 }

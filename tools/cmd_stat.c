@@ -18,7 +18,7 @@
 
 #define MS_MAX 86400000u
 
-struct stat_asked {
+struct stat_request {
     struct stat_options how;
     uint64_t interval_ms;
     uint64_t count; /* looks; 0: until the end */
@@ -60,59 +60,59 @@ static uint64_t next_look(uint64_t deadline_ms, uint64_t interval_ms)
 /* ---- the rows -------------------------------------------------------------------------------- */
 
 /* `fd` tells when the process that was named ends; -1: none was, or nothing tells. */
-static int watch(struct report *r, const struct stat_asked *asked, int fd)
+static int watch(struct report *r, const struct stat_request *request, int fd)
 {
     uint64_t deadline_ms = now_ms(), looks = 0;
     bool over = false, any = false;
 
-    if (!asked->how.json)
+    if (!request->how.json)
         report_stat_heading(stdout);
     do {
         over = fd >= 0 && wait_until(now_ms(), fd);
-        struct stat_sum sum = report_stat(r, &asked->how, stdout);
+        struct stat_sum sum = report_stat(r, &request->how, stdout);
         if (fflush(stdout) != 0)
-            return complain("the rows cannot be written");
+            return print_failure("the rows cannot be written");
         if (sum.is_cut)
-            return complain("the run file was made shorter while the program ran");
+            return print_failure("the run file was made shorter while the program ran");
         any |= sum.seen > 0;
-        over |= ++looks == asked->count || (fd < 0 && sum.running == 0);
-        deadline_ms = next_look(deadline_ms, asked->interval_ms);
+        over |= ++looks == request->count || (fd < 0 && sum.running == 0);
+        deadline_ms = next_look(deadline_ms, request->interval_ms);
         if (!over)
             wait_until(deadline_ms, fd);
     } while (!over);
-    uint64_t unseen = asked->how.pid == 0 ? report_stat_unseen(r) : 0;
+    uint64_t unseen = request->how.pid == 0 ? report_stat_unseen(r) : 0;
     if (unseen > 0)
         fprintf(stderr,
                 "rtcheck: note: %llu program images that have ended have no row: their records are no longer in the file\n",
                 (unsigned long long)unseen);
-    return any ? 0 : complain("the run file has nothing of this process");
+    return any ? 0 : print_failure("the run file has nothing of this process");
 }
 
-static int watch_path(const char *path, const struct stat_asked *asked, int fd)
+static int watch_path(const char *path, const struct stat_request *request, int fd)
 {
     char err[REPORT_ERROR_BYTES];
     struct report *r;
 
     if (report_open(&r, path, err))
-        return complain(err);
-    int status = watch(r, asked, fd);
+        return print_failure(err);
+    int status = watch(r, request, fd);
     report_close(r);
     return status;
 }
 
-static int watch_process(struct stat_asked *asked)
+static int watch_process(struct stat_request *request)
 {
     char err[TOOLS_ERROR_BYTES], path[PATH_MAX];
-    unsigned long pid = process_of_thread(asked->word);
+    unsigned long pid = process_of_thread(request->word);
     int fd = pid > INT_MAX ? -1 : (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     int bad = pid > INT_MAX || (fd < 0 && errno == ESRCH) ? -ESRCH : 0;
 
     if (bad)
-        fail(err, bad, "there is no process %.20s", asked->word);
+        fail(err, bad, "there is no process %.20s", request->word);
     else
-        bad = find_run_of_process(asked->word, path, sizeof path, err);
-    asked->how.pid = (uint32_t)pid;
-    int status = bad ? complain(err) : watch_path(path, asked, fd);
+        bad = find_run_of_process(request->word, path, sizeof path, err);
+    request->how.pid = (uint32_t)pid;
+    int status = bad ? print_failure(err) : watch_path(path, request, fd);
     if (fd >= 0)
         close(fd);
     return status;
@@ -129,28 +129,28 @@ static bool parse_number(const char *word, uint64_t max, uint64_t *out)
 }
 
 /* getopt's rules, of which `--` is needed for a file whose name begins with a dash. */
-static bool parse(int argc, char **argv, struct stat_asked *asked)
+static bool parse(int argc, char **argv, struct stat_request *request)
 {
     static const struct option longer[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     int letter;
 
     opterr = 0;
     while ((letter = getopt_long(argc, argv, "I:n:", longer, NULL)) != -1) {
-        asked->how.json |= letter == 'j';
-        asked->help |= letter == 'h';
-        if (letter == '?' || (letter == 'I' && !parse_number(optarg, MS_MAX, &asked->interval_ms)) ||
-            (letter == 'n' && !parse_number(optarg, UINT32_MAX, &asked->count)))
+        request->how.json |= letter == 'j';
+        request->help |= letter == 'h';
+        if (letter == '?' || (letter == 'I' && !parse_number(optarg, MS_MAX, &request->interval_ms)) ||
+            (letter == 'n' && !parse_number(optarg, UINT32_MAX, &request->count)))
             return false;
     }
-    asked->word = argv[optind];
-    return asked->help || argc - optind == 1;
+    request->word = argv[optind];
+    return request->help || argc - optind == 1;
 }
 
 int cmd_stat(int argc, char **argv)
 {
-    struct stat_asked asked = {.interval_ms = 1000};
+    struct stat_request request = {.interval_ms = 1000};
 
-    if (!parse(argc, argv, &asked) || asked.help)
-        return usage(asked.help, "stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID");
-    return is_pid(asked.word) ? watch_process(&asked) : watch_path(asked.word, &asked, -1);
+    if (!parse(argc, argv, &request) || request.help)
+        return usage(request.help, "stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID");
+    return is_pid(request.word) ? watch_process(&request) : watch_path(request.word, &request, -1);
 }

@@ -25,7 +25,7 @@ struct add {
 };
 
 /* false: it is no such command. */
-static bool words_read(int argc, char **argv, struct add *add)
+static bool arguments_read(int argc, char **argv, struct add *add)
 {
     *add = (struct add){.file = FILE_USUAL};
     if (argc < 2 || strcmp(argv[1], "add") != 0)
@@ -124,7 +124,7 @@ static int add_rule(const struct add *add, const char *run)
     int bad;
 
     if (!text && *err)
-        return complain(err);
+        return print_failure(err);
     if (!text) {
         fprintf(stderr, "rtcheck: there is no %s with a stack in %s\n", add->id, run);
         return STATUS_NO_SUCH_ID;
@@ -135,7 +135,7 @@ static int add_rule(const struct add *add, const char *run)
     else if (!bad)
         bad = file_add(add->file, text, err);
     free(text);
-    return bad ? complain(err) : 0;
+    return bad ? print_failure(err) : 0;
 }
 
 int cmd_suppress(int argc, char **argv)
@@ -145,12 +145,13 @@ int cmd_suppress(int argc, char **argv)
     struct add add;
     int status;
 
-    if (!words_read(argc, argv, &add))
+    if (!arguments_read(argc, argv, &add))
         return usage(is_help(argc, argv), "suppress add ID [--file=FILE] [RUN]");
     if (add.run)
         return add_rule(&add, add.run);
     options_init(&none);
-    status = find_run(&none, path, sizeof path, NULL, err) ? complain(err) : add_rule(&add, path);
+    status =
+        find_run(&none, path, sizeof path, NULL, err) ? print_failure(err) : add_rule(&add, path);
     options_free(&none);
     return status;
 }

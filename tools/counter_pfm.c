@@ -80,7 +80,7 @@ enum pfm_answer counter_pfm(struct counter *c, const char *name)
     c->user = !attr.exclude_user;
     c->kernel = !attr.exclude_kernel;
     if (!is_of_this_machine(arg.idx))
-        snprintf(c->why, sizeof c->why, "%s", refusal_words(REFUSAL_OTHER_PROCESSOR));
+        snprintf(c->why, sizeof c->why, "%s", refusal_text(REFUSAL_OTHER_PROCESSOR));
     return PFM_KNOWN;
 }
 

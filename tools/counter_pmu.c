@@ -113,7 +113,7 @@ int counter_pmu(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]
     terms[n - 1] = '\0';
     c->event = (struct event){.source = SOURCE_PMU};
     if (!is_plain(pmu) || !read_line(type, sizeof type, DEVICES, pmu, "type", NULL) || !parse_value(type, &number)) {
-        snprintf(c->why, sizeof c->why, "%s%s", refusal_words(REFUSAL_NO_PMU_NAME), pmu);
+        snprintf(c->why, sizeof c->why, "%s%s", refusal_text(REFUSAL_NO_PMU_NAME), pmu);
         return 0;
     }
     c->event.type = (uint32_t)number;
@@ -136,7 +136,7 @@ int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR
     if (stat(TRACEPOINTS, &st) == 0)
         return fail(err, -EINVAL, "there is no tracepoint of this name: %s", name);
     snprintf(c->why, sizeof c->why, "%s%s",
-             refusal_words(errno == ENOENT ? REFUSAL_NO_TRACEFS : REFUSAL_TRACEPOINTS), name);
+             refusal_text(errno == ENOENT ? REFUSAL_NO_TRACEFS : REFUSAL_TRACEPOINTS), name);
     return 0;
 }
 

@@ -110,7 +110,7 @@ void counter_open(struct counter *c, pid_t pid, enum counting how)
         return;
     c->refused = c->fd;
     c->fd = -1;
-    counter_say_why(c);
+    counter_explain(c);
 }
 
 void counters_open(struct counters *all, pid_t pid)
@@ -126,7 +126,7 @@ void counters_deny(struct counters *all)
         if (*c->why || is_clock(c))
             continue;
         c->refused = -EPERM;
-        snprintf(c->why, sizeof c->why, "%s", refusal_words(REFUSAL_TAKEN_AWAY));
+        snprintf(c->why, sizeof c->why, "%s", refusal_text(REFUSAL_TAKEN_AWAY));
     }
 }
 
@@ -231,7 +231,7 @@ static void read_clock(const struct counter *c, const struct rusage *usage, uint
     row->reading.known = !is_of_thread(c) && usage_value(source, usage, wall_ns, &row->reading.value);
     row->source = source_name(source == SOURCE_MONOTONIC ? source : SOURCE_WAITED_FOR);
     if (!row->reading.known)
-        row->why = refusal_words(REFUSAL_ONE_THREAD);
+        row->why = refusal_text(REFUSAL_ONE_THREAD);
 }
 
 static void read_event(const struct counter *c, struct counter_row *row)
@@ -241,9 +241,9 @@ static void read_event(const struct counter *c, struct counter_row *row)
     if (c->fd < 0)
         row->why = c->why;
     else if (!perf_read(c->fd, &counts))
-        row->why = why_words(WHY_NOT_READ);
+        row->why = why_text(WHY_NOT_READ);
     else if (!(row->reading = reading_of(&counts)).known)
-        row->why = why_words(WHY_NEVER_RAN);
+        row->why = why_text(WHY_NEVER_RAN);
 }
 
 unsigned counters_read(const struct counters *all, const struct rusage *usage, uint64_t wall_ns,

@@ -5,7 +5,7 @@
  *   counter_names.c  from a name to what the kernel wants to hear
  *   counter_pmu.c    the same of what it tells of in /sys
  *   counter_pfm.c    and of what libpfm4 knows of processors
- *   counter_why.c    why it refuses
+ *   counter_refusals.c    why it refuses
  *   track*.c         --interval: rows of threads and children, which rings.c hears of (track_priv.h)
  *   perf.c           the system calls
  */
@@ -17,8 +17,8 @@
 
 struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
 
-#define COUNTER_NAME TOLD_NAME_BYTES
-#define COUNTER_WHY TOLD_WORDS_BYTES
+#define COUNTER_NAME LAUNCHER_NAME_BYTES
+#define COUNTER_WHY LAUNCHER_TEXT_BYTES
 
 struct counter {
     char name[COUNTER_NAME]; /* as it was given */
@@ -56,10 +56,10 @@ enum pfm_answer { PFM_KNOWN, PFM_UNKNOWN, PFM_ABSENT };
 enum pfm_answer counter_pfm(struct counter *c, const char *name);
 void counter_each_pfm_name(void (*visit)(const char *name, void *about), void *about);
 
-/* ---- counter_why.c --------------------------------------------------------------------------- */
+/* ---- counter_refusals.c --------------------------------------------------------------------------- */
 
 /* Puts the reason of c->refused into c->why. */
-void counter_say_why(struct counter *c);
+void counter_explain(struct counter *c);
 
 /* ---- perf.c ---------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "tools.h"
 
 #define OWN_DESCRIPTORS 64   /* what launcher and reader need, generously */
-#define HANDED_DOWN_FROM 200 /* above what programs open, below what makes the kernel's table big */
+#define PASSED_DOWN_FROM 200 /* above what programs open, below what makes the kernel's table big */
 
 static bool was_open[3];
 static struct rlimit limit;
@@ -40,9 +40,9 @@ bool fds_was_open(int fd)
     return was_open[fd];
 }
 
-int fds_hand_down(int fd)
+int fds_pass_down(int fd)
 {
-    for (int from = HANDED_DOWN_FROM; from > 3; from /= 2) {
+    for (int from = PASSED_DOWN_FROM; from > 3; from /= 2) {
         int copy = fcntl(fd, F_DUPFD, from);
         if (copy >= 0)
             return copy;

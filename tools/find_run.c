@@ -35,7 +35,7 @@ static bool is_known(const struct finds *f, const struct stat *st)
 }
 
 /* Is it over, and not yet told?  What is kept on purpose always is. */
-static bool is_to_be_told(struct report *r, bool is_kept)
+static bool is_to_be_reported(struct report *r, bool is_kept)
 {
     return is_kept || (report_run(r)->reported == 0 && report_running(r) == 0);
 }
@@ -50,7 +50,7 @@ static void consider(struct finds *f, const char *path, bool is_kept)
     if (f->count == OTHERS_MAX || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
         st.st_uid != geteuid() || is_known(f, &st) || report_open(&r, path, err) != 0)
         return;
-    if (is_to_be_told(r, is_kept)) {
+    if (is_to_be_reported(r, is_kept)) {
         struct found *found = &f->at[f->count++];
         *found = (struct found){"", report_run(r)->start_ns, st.st_dev, st.st_ino};
         snprintf(found->path, sizeof found->path, "%s", path);

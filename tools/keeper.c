@@ -31,7 +31,7 @@
 #define ANSWER_MS 500     /* a keeper that is stopped does not answer */
 #define WAKE_CHECK_MS 100 /* while the launcher is stopped */
 
-enum op { OP_WATCH, OP_ASK, OP_STOPPING, OP_AWAKE };
+enum op { OP_WATCH, OP_QUERY, OP_STOPPING, OP_AWAKE };
 
 struct message {
     uint32_t op;
@@ -102,7 +102,7 @@ static void wait_for_program(const struct keeping *k)
 }
 
 /* The launcher is gone without a word: killed.  The records are not. */
-static void outlive(const struct keeping *k)
+static void save_and_exit(const struct keeping *k)
 {
     char pool[4096], err[TOOLS_ERROR_BYTES];
     if (k->program > 0 && k->file->fd >= 0) {
@@ -115,7 +115,7 @@ static void outlive(const struct keeping *k)
     _exit(0);
 }
 
-static void obey(struct keeping *k, const struct message *m)
+static void handle_message(struct keeping *k, const struct message *m)
 {
     struct answer answer = {.number = m->value};
     switch (m->op) {
@@ -123,7 +123,7 @@ static void obey(struct keeping *k, const struct message *m)
         k->program = (pid_t)m->value;
         k->program_fd = (int)syscall(SYS_pidfd_open, k->program, 0);
         break;
-    case OP_ASK:
+    case OP_QUERY:
         answer.signals = take_pending();
         send(k->fd, &answer, sizeof answer, MSG_NOSIGNAL);
         break;
@@ -182,21 +182,21 @@ static void keep(int fd, const struct run_file *file, char *last)
         }
         ssize_t n = recv(fd, &m, sizeof m, MSG_DONTWAIT);
         if (n == (ssize_t)sizeof m)
-            obey(&k, &m);
+            handle_message(&k, &m);
         else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-            outlive(&k);
+            save_and_exit(&k);
     }
 }
 
 /* ---- the launcher's side --------------------------------------------------------------------- */
 
-void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct lost *lost)
+void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct warnings *warnings)
 {
     int pair[2];
     *k = (struct keeper){.fd = -1};
     if (test_without("keeper") ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        lost_add(lost, "no second process: a signal to the process group may arrive twice");
+        warnings_add(warnings, "no second process: a signal to the process group may arrive twice");
         return;
     }
     pid_t pid = fork();
@@ -207,14 +207,15 @@ void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        lost_add(lost, "no second process (%s): a signal to the process group may arrive twice",
-                 strerror(errno));
+        warnings_add(warnings,
+                     "no second process (%s): a signal to the process group may arrive twice",
+                     strerror(errno));
         return;
     }
     *k = (struct keeper){.pid = pid, .fd = pair[0]};
 }
 
-static void tell(struct keeper *k, enum op op, uint32_t value)
+static void send_message(struct keeper *k, enum op op, uint32_t value)
 {
     struct message m = {op, value};
     if (k->pid)
@@ -223,20 +224,20 @@ static void tell(struct keeper *k, enum op op, uint32_t value)
 
 void keeper_watch(struct keeper *k, pid_t program)
 {
-    tell(k, OP_WATCH, (uint32_t)program);
+    send_message(k, OP_WATCH, (uint32_t)program);
 }
 
 void keeper_stopping(struct keeper *k, bool stopping)
 {
-    tell(k, stopping ? OP_STOPPING : OP_AWAKE, 0);
+    send_message(k, stopping ? OP_STOPPING : OP_AWAKE, 0);
 }
 
-void keeper_ask(struct keeper *k, uint64_t *signals)
+void keeper_query(struct keeper *k, uint64_t *signals)
 {
     struct answer answer = {0};
     if (!k->pid)
         return;
-    tell(k, OP_ASK, ++k->questions);
+    send_message(k, OP_QUERY, ++k->questions);
     while (answer.number != k->questions) { /* else the late answer to an older one */
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
         if (poll(&p, 1, ANSWER_MS) <= 0 ||

@@ -174,17 +174,17 @@ static const struct {
     {"use_poisoned", false, "freed and unused memory is never searched"},
 };
 
-static void say_fixed(const char *text, struct lost *lost)
+static void warn_fixed(const char *text, struct warnings *warnings)
 {
     char value[64];
 
     for (size_t i = 0; i < countof(fixed); i++)
         if (lsan_option(text, fixed[i].key, value, sizeof value) && is_yes(value) != fixed[i].is)
-            lost_add(lost, "LSAN_OPTIONS: %s=%.10s has no effect: %s", fixed[i].key, value, fixed[i].why);
+            warnings_add(warnings, "LSAN_OPTIONS: %s=%.10s has no effect: %s", fixed[i].key, value, fixed[i].why);
 }
 
-int lsan_options_take(struct options *o, const char *text, const char *program, struct lost *lost,
-                      char err[TOOLS_ERROR_BYTES])
+int lsan_options_take(struct options *o, const char *text, const char *program,
+                      struct warnings *warnings, char err[TOOLS_ERROR_BYTES])
 {
     char value[PATH_MAX - 16];
     int bad = 0;
@@ -201,6 +201,6 @@ int lsan_options_take(struct options *o, const char *text, const char *program, 
         bad = take_resolution(o, value, err);
     if (!bad && lsan_option(text, "print_suppressions", value, sizeof value) && is_yes(value))
         bad = give(o, "print-suppressions", "yes", err);
-    say_fixed(text, lost);
+    warn_fixed(text, warnings);
     return bad;
 }

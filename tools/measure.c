@@ -54,7 +54,7 @@ static int keep_pipe(char err[TOOLS_ERROR_BYTES])
 int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTES])
 {
     struct stat st;
-    m->told.pairs = pairs;
+    m->result.pairs = pairs;
     m->input = -1;
     if (pairs == 0 || !fds_was_open(0) || fstat(0, &st) != 0)
         return 0;
@@ -101,7 +101,7 @@ static int run_once(const struct measuring *m, const struct start *start, struct
         return bad;
     keeper_watch(keeper, started.pid);
     double since = now_seconds();
-    start_go(&started);
+    start_release(&started);
     v->wait_status = signals_wait(started.pid, keeper, &usage, &sent);
     v->of[MEASURED_WALL] = now_seconds() - since;
     v->of[MEASURED_CPU] = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
@@ -116,11 +116,11 @@ static int run_once(const struct measuring *m, const struct start *start, struct
 /* Who ends is taken out of the file, as in the run that is reported: else the others would wait for it. */
 static void reaper_begin(struct reaper *reaper, const struct run_file *file, const struct print_options *how)
 {
-    struct lost lost = {0};
+    struct warnings warnings = {0};
     char err[REPORT_ERROR_BYTES];
     *reaper = (struct reaper){.file = file, .log = -1, .how = *how};
     if (report_open_fd(&reaper->report, file->fd, "a measured run", err) == 0)
-        reaper_start(reaper, &lost);
+        reaper_start(reaper, &warnings);
 }
 
 /* With a run file of its own, of which nothing is told. */
@@ -130,8 +130,8 @@ static int run_checked(const struct measuring *m, const struct start *like, cons
     struct run_file file = {.fd = -1};
     struct start start = *like;
     struct reaper reaper;
-    struct lost lost = {0};
-    int bad = run_file_make(&file, o, options_text, &lost, err);
+    struct warnings warnings = {0};
+    int bad = run_file_make(&file, o, options_text, &warnings, err);
     if (bad)
         return bad;
     reaper_begin(&reaper, &file, &m->how);
@@ -176,7 +176,7 @@ static double median(double *sorted, unsigned n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-static void judge(struct measured *to, unsigned which, const struct values *with, const struct values *without)
+static void summarize(struct measured *to, unsigned which, const struct values *with, const struct values *without)
 {
     struct measured_value *v = &to->of[which];
     unsigned n = to->pairs;
@@ -206,24 +206,24 @@ int measure(struct measuring *m, const struct start *start, const struct options
 {
     static struct values with[MEASURE_MOST], without[MEASURE_MOST];
     struct start plain = *start, checked = *start;
-    off_t behind = m->input >= 0 ? lseek(0, 0, SEEK_CUR) : -1;
+    off_t input_offset = m->input >= 0 ? lseek(0, 0, SEEK_CUR) : -1;
     unsigned done = 0;
     int bad = 0;
     plain.runtime = NULL;
     plain.is_silent = checked.is_silent = true;
-    for (; done < m->told.pairs && !bad; done += !bad) {
+    for (; done < m->result.pairs && !bad; done += !bad) {
         for (unsigned turn = 0; turn < 2 && !bad; turn++)
             bad = (done + turn) % 2 ? run_checked(m, &checked, o, options_text, keeper, &with[done], err)
                                     : run_once(m, &plain, keeper, &without[done], err);
         if (bad)
             break;
-        m->told.otherwise += with[done].wait_status != wait_status;
-        m->told.otherwise_without += without[done].wait_status != wait_status;
+        m->result.otherwise += with[done].wait_status != wait_status;
+        m->result.otherwise_without += without[done].wait_status != wait_status;
     }
-    if (behind >= 0)
-        lseek(0, behind, SEEK_SET);
-    m->told.pairs = done;
+    if (input_offset >= 0)
+        lseek(0, input_offset, SEEK_SET);
+    m->result.pairs = done;
     for (unsigned i = 0; i < MEASURED_COUNT && done > 0; i++)
-        judge(&m->told, i, with, without);
+        summarize(&m->result, i, with, without);
     return bad;
 }

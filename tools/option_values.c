@@ -70,7 +70,7 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 }
 
 /* The words that some kinds are one of. */
-static const char *const words_of[] = {[KIND_HEAP] = "private|file",
+static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                        [KIND_EVENTS] = "calls|all",
                                        [KIND_ON_ERROR] = "continue|stop|abort|debugger",
                                        [KIND_AT_EXIT] = "on|off|verbose",
@@ -85,7 +85,7 @@ static const char *const words_of[] = {[KIND_HEAP] = "private|file",
 static bool is_word_of(int kind, const char *text)
 {
     size_t n = strlen(text);
-    for (const char *word = words_of[kind]; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+    for (const char *word = value_words[kind]; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
         if (n && strncmp(word, text, n) == 0 && (word[n] == '|' || !word[n]))
             return true;
     return false;
@@ -149,7 +149,7 @@ static void format_leak_kinds(unsigned kinds, char *out, size_t room)
 }
 
 /* What is to be given, by kind. */
-static const char *const wishes[] = {
+static const char *const value_syntaxes[] = {
     [KIND_FLAG] = "yes or no",
     [KIND_SIZE] = "a size in bytes (k, m, g for more)",
     [KIND_PATH] = "a path",
@@ -177,11 +177,11 @@ static const char *const wishes[] = {
     [KIND_PAIRS] = "a number from 0 to 255",
     [KIND_REDZONE] = "a number of bytes from 16 to 4096, or auto",
 };
-static_assert(countof(wishes) == KIND_REDZONE + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_REDZONE + 1, "one for each kind");
 
-const char *value_wish(int kind)
+const char *value_syntax(int kind)
 {
-    return wishes[kind];
+    return value_syntaxes[kind];
 }
 
 /* The canonical text of `given`; false: it is not of the kind. */

@@ -48,11 +48,11 @@ int option_set(struct options *o, unsigned index, const char *given,
 {
     const struct option_info *info = &table[index];
     if (!given && info->kind != KIND_FLAG)
-        return fail(err, -EINVAL, "option %s needs a value: %s", info->name, value_wish(info->kind));
+        return fail(err, -EINVAL, "option %s needs a value: %s", info->name, value_syntax(info->kind));
     char value[4096];
     if (!value_canonical(info->kind, given ? given : "yes", value, sizeof value))
         return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
-                    value_wish(info->kind));
+                    value_syntax(info->kind));
     bool is_list = info->kind == KIND_PATHS || info->kind == KIND_MAP;
     bool adds = is_list && o->value[index] && *o->value[index] && *value;
     char *copy = NULL;
@@ -109,15 +109,15 @@ static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
     const char *at = text ? text : "";
-    bool is_behind_value = false; /* which was not in quotes */
+    bool is_after_value = false; /* which was not in quotes */
     while (*(at += strspn(at, SEPARATORS))) {
         size_t n = strcspn(at, "=" SEPARATORS);
         unsigned index = option_index(at, n);
         if (index == OPTION_COUNT_MAX)
             return fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
-                        is_behind_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)" : "");
+                        is_after_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)" : "");
         at += n;
-        is_behind_value = *at == '=' && at[1] != '"' && at[1] != '\'';
+        is_after_value = *at == '=' && at[1] != '"' && at[1] != '\'';
         char *value = NULL;
         if (*at == '=') {
             at++;

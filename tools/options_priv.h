@@ -3,7 +3,7 @@
  *
  *   options.c        the table, RTCHECK_OPTIONS, what is in force, the canonical text
  *   option_values.c  kinds of values: what is one, and its canonical text
- *   option_words.c   the command line, and --help
+ *   option_args.c   the command line, and --help
  */
 #ifndef OPTIONS_PRIV_H
 #define OPTIONS_PRIV_H
@@ -50,7 +50,7 @@ bool parse_leak_kinds(const char *text, unsigned *out);
 /* The canonical text of `given`. */
 bool value_canonical(int kind, const char *given, char *out, size_t room);
 /* What a value of the kind looks like, in words. */
-const char *value_wish(int kind);
+const char *value_syntax(int kind);
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 

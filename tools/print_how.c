@@ -57,7 +57,7 @@ static enum print_format print_format(const struct options *o)
     return is_memcheck && !option_is_given(o, "format") ? PRINT_VALGRIND : PRINT_TEXT;
 }
 
-unsigned kinds_told(const struct options *o)
+unsigned kinds_shown(const struct options *o)
 {
     return option_leak_kinds(o, "show-leak-kinds") |
            (option_flag(o, "show-reachable") ? LEAK_REACHABLE | LEAK_INDIRECT : 0);
@@ -72,7 +72,7 @@ unsigned problem_kinds(const struct options *o)
 /* What is told, as a problem or not. */
 unsigned baseline_kinds(const struct options *o)
 {
-    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : problem_kinds(o) | kinds_told(o);
+    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : problem_kinds(o) | kinds_shown(o);
 }
 
 static unsigned frames_to_match(const struct options *o)
@@ -103,7 +103,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .format = print_format(o),
         .use = print_use(o),
         .leaks = print_leaks(o),
-        .leak_kinds = kinds_told(o),
+        .leak_kinds = kinds_shown(o),
         .problem_kinds = problem_kinds(o),
         .baseline_kinds = baseline_kinds(o),
         .match = frames_to_match(o),
@@ -123,11 +123,11 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
     };
 }
 
-void ask_for(struct report *r, const struct options *o)
+void request_data(struct report *r, const struct options *o)
 {
-    if ((kinds_told(o) | problem_kinds(o)) & LEAK_REACHABLE)
+    if ((kinds_shown(o) | problem_kinds(o)) & LEAK_REACHABLE)
         report_want_reachable(r);
-    if ((kinds_told(o) | problem_kinds(o)) & LEAK_MAPPED)
+    if ((kinds_shown(o) | problem_kinds(o)) & LEAK_MAPPED)
         report_want_mapped(r);
 }
 

@@ -22,7 +22,7 @@
 #define SOON_MS 20   /* first look after a ring */
 #define IDLE_MS 2000 /* looks become rarer up to here */
 #define CHECKS_AT_A_TIME 32u
-#define WITNESS_MS 30000
+#define SCANNER_WAIT_MS 30000
 #define LIVE_MS 300  /* errors of a run that ends sooner are told at the end alone */
 
 /* true: woken, or the word is not `seen` any more; false: the time is over. */
@@ -40,12 +40,12 @@ static uint64_t now_ms(void)
 }
 
 /* Tells errors that are some time old. */
-static void tell_live(struct reaper *r)
+static void print_live(struct reaper *r)
 {
     char *text = NULL;
     size_t bytes = 0;
     if (r->log < 0 || r->how.deterministic || r->how.format != PRINT_TEXT ||
-        atomic_load(&r->file->run->error_places) == r->live.places) {
+        atomic_load(&r->file->run->error_sites) == r->live.places) {
         r->live_since_ms = 0;
         return;
     }
@@ -63,13 +63,13 @@ static void tell_live(struct reaper *r)
 }
 
 /* Programs wait for it, as long as they can see us. */
-static void tell_checks(struct reaper *r)
+static void print_checks(struct reaper *r)
 {
-    uint32_t asked = atomic_load(&r->file->run->checks_asked), count;
-    struct check_told at[CHECKS_AT_A_TIME];
-    if (asked == r->checks_asked)
+    uint32_t requested = atomic_load(&r->file->run->checks_requested), count;
+    struct check_reported at[CHECKS_AT_A_TIME];
+    if (requested == r->checks_requested)
         return;
-    r->checks_asked = asked;
+    r->checks_requested = requested;
     do {
         char *text = NULL;
         size_t bytes = 0;
@@ -88,25 +88,25 @@ static void *reap(void *arg)
 {
     struct reaper *r = arg;
     _Atomic uint32_t *bell = &r->file->run->doorbell;
-    unsigned patience_ms = SOON_MS;
+    unsigned timeout_ms = SOON_MS;
     while (!atomic_load(&r->stop)) {
         uint32_t seen = atomic_load(bell);
         report_absorb_ended(r->report, r->file->fd);
-        tell_live(r);
-        tell_checks(r);
-        if (r->live_since_ms && patience_ms > LIVE_MS)
-            patience_ms = LIVE_MS;
-        if (!futex_wait_ms(bell, seen, patience_ms)) {
-            patience_ms = patience_ms * 2 < IDLE_MS ? patience_ms * 2 : IDLE_MS;
+        print_live(r);
+        print_checks(r);
+        if (r->live_since_ms && timeout_ms > LIVE_MS)
+            timeout_ms = LIVE_MS;
+        if (!futex_wait_ms(bell, seen, timeout_ms)) {
+            timeout_ms = timeout_ms * 2 < IDLE_MS ? timeout_ms * 2 : IDLE_MS;
             continue;
         }
-        patience_ms = SOON_MS;
+        timeout_ms = SOON_MS;
         futex_wait_ms(&r->stop, 0, BATCH_MS);
     }
     return NULL;
 }
 
-void reaper_start(struct reaper *r, struct lost *lost)
+void reaper_start(struct reaper *r, struct warnings *warnings)
 {
     sigset_t all, was;
     sigfillset(&all);
@@ -116,17 +116,17 @@ void reaper_start(struct reaper *r, struct lost *lost)
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     r->is_running = bad == 0;
     if (bad)
-        lost_add(lost, "no thread (%s): records of ended processes stay until the end",
-                 strerror(bad));
+        warnings_add(warnings, "no thread (%s): records of ended processes stay until the end",
+                     strerror(bad));
 }
 
 /* What they find goes into the file as long as this waits; one that is stopped is not waited for for ever. */
-void wait_for_witnesses(struct report *r, struct run_header *run)
+void wait_for_scanners(struct report *r, struct run_header *run)
 {
     uint64_t begin = now_ms();
     for (;;) {
         uint32_t seen = atomic_load(&run->doorbell);
-        if (report_witnesses(r) == 0 || now_ms() - begin > WITNESS_MS)
+        if (report_scanners(r) == 0 || now_ms() - begin > SCANNER_WAIT_MS)
             return;
         futex_wait_ms(&run->doorbell, seen, SOON_MS);
     }

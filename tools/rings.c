@@ -32,7 +32,7 @@ struct ring {
     struct perf_event_mmap_page *head;
     char *data;
     uint64_t upto; /* what is drained */
-    bool tells_lost;
+    bool reads_lost;
 };
 
 struct counted {
@@ -82,7 +82,7 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
     };
     ring->cpu = cpu;
     ring->fd = perf_open(&attr, pid, cpu);
-    ring->tells_lost = ring->fd >= 0;
+    ring->reads_lost = ring->fd >= 0;
     attr.read_format = 0; /* before Linux 6.0 */
     if (ring->fd == -EINVAL)
         ring->fd = perf_open(&attr, pid, cpu);
@@ -136,9 +136,9 @@ void rings_count(struct rings *rings, const struct counters *counters, pid_t pid
 {
     rings->counted = calloc((size_t)rings->count * counters->count + 1, sizeof *rings->counted);
     for (unsigned i = 0; rings->counted && i < counters->count; i++) {
-        rings->tells[i] = counters->at[i].fd >= 0 && !test_without("inherit-stat");
-        for (unsigned k = 0; rings->tells[i] && k < rings->count; k++)
-            rings->tells[i] = count_one(rings, &rings->at[k], &counters->at[i], i, pid);
+        rings->has_end_counts[i] = counters->at[i].fd >= 0 && !test_without("inherit-stat");
+        for (unsigned k = 0; rings->has_end_counts[i] && k < rings->count; k++)
+            rings->has_end_counts[i] = count_one(rings, &rings->at[k], &counters->at[i], i, pid);
     }
 }
 
@@ -287,7 +287,7 @@ uint64_t rings_lost(const struct rings *rings)
             uint64_t value, lost;
         } words;
         const struct ring *r = &rings->at[i];
-        if (r->tells_lost && read(r->fd, &words, sizeof words) == sizeof words)
+        if (r->reads_lost && read(r->fd, &words, sizeof words) == sizeof words)
             sum += words.lost;
     }
     return sum;

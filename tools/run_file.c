@@ -203,7 +203,7 @@ static int try_dir(struct run_file *f, const char *dir, struct run_shape *shape)
 
 /* The first of the run directories that takes it. */
 static int make_in_some_dir(struct run_file *f, const struct options *o, struct run_shape *shape,
-                            struct lost *lost)
+                            struct warnings *warnings)
 {
     const char *const dirs[] = {
         option_text(o, "pool-dir"), getenv("RTCHECK_POOL_DIR"),
@@ -216,7 +216,8 @@ static int make_in_some_dir(struct run_file *f, const struct options *o, struct 
         struct statfs fs;
         if (fd >= 0) {
             if (fstatfs(fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC)
-                lost_add(lost, "the run file is on a disk, in %.80s: recording is slower", dirs[i]);
+                warnings_add(warnings, "the run file is on a disk, in %.80s: recording is slower",
+                             dirs[i]);
             return fd;
         }
         if (fd != -ENOENT)
@@ -266,11 +267,11 @@ static struct run_shape first_shape(const struct options *o, const char *options
 }
 
 static int make_file(struct run_file *f, const struct options *o, struct run_shape *shape,
-                     struct lost *lost)
+                     struct warnings *warnings)
 {
     f->is_named = !has_proc();
     if (f->is_named)
-        lost_add(lost, "no /proc: the run file has a name until the end");
+        warnings_add(warnings, "no /proc: the run file has a name until the end");
     f->fd = f->is_named ? -ENOENT : open_memfd();
     if (f->fd >= 0) {
         int bad = size_and_head(f->fd, shape);
@@ -279,8 +280,8 @@ static int make_file(struct run_file *f, const struct options *o, struct run_sha
         return bad;
     }
     if (!f->is_named)
-        lost_add(lost, "no memfd (%s): the run file is in a directory", strerror(-f->fd));
-    f->fd = make_in_some_dir(f, o, shape, lost);
+        warnings_add(warnings, "no memfd (%s): the run file is in a directory", strerror(-f->fd));
+    f->fd = make_in_some_dir(f, o, shape, warnings);
     return f->fd < 0 ? f->fd : 0;
 }
 
@@ -301,7 +302,7 @@ static int map_header(struct run_file *f)
 }
 
 /* It is needed only where there is no memfd; but a folder that was asked for and is not there is an error of theirs. */
-static void check_pool_dir(const struct options *o, struct lost *lost)
+static void check_pool_dir(const struct options *o, struct warnings *warnings)
 {
     const char *dir = option_text(o, "pool-dir");
     struct stat st;
@@ -311,18 +312,18 @@ static void check_pool_dir(const struct options *o, struct lost *lost)
               : S_ISDIR(st.st_mode)                                ? 0
                                                                    : ENOTDIR;
     if (dir[0] != '/')
-        lost_add(lost, "pool-dir %.80s: not an absolute path, not used", dir);
+        warnings_add(warnings, "pool-dir %.80s: not an absolute path, not used", dir);
     else if (err)
-        lost_add(lost, "pool-dir %.80s: %s, not used", dir, strerror(err));
+        warnings_add(warnings, "pool-dir %.80s: %s, not used", dir, strerror(err));
 }
 
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
-                  struct lost *lost, char err[TOOLS_ERROR_BYTES])
+                  struct warnings *warnings, char err[TOOLS_ERROR_BYTES])
 {
     memset(f, 0, sizeof *f);
     struct run_shape shape = first_shape(o, options_text);
-    check_pool_dir(o, lost);
-    int bad = make_file(f, o, &shape, lost);
+    check_pool_dir(o, warnings);
+    int bad = make_file(f, o, &shape, warnings);
     if (!bad)
         bad = map_header(f);
     if (bad) {
@@ -331,12 +332,12 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
                     bad == -EFBIG ? " (see ulimit -f)" : "");
     }
     if (shape.heap_bytes < file_heap_bytes(o))
-        lost_add(lost, "limits on file sizes: no room for heap-size, %llu bytes: the heap is in private memory",
-                 (unsigned long long)file_heap_bytes(o));
+        warnings_add(warnings, "limits on file sizes: no room for heap-size, %llu bytes: the heap is in private memory",
+                     (unsigned long long)file_heap_bytes(o));
     uint64_t bytes = shape.area_bytes * shape.area_count;
     if (bytes < SMALL_FILE_BYTES)
-        lost_add(lost, "limits on file sizes: the run file holds at most %llu MiB",
-                 (unsigned long long)(bytes >> 20));
+        warnings_add(warnings, "limits on file sizes: the run file holds at most %llu MiB",
+                     (unsigned long long)(bytes >> 20));
     return 0;
 }
 

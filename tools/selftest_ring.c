@@ -13,7 +13,7 @@
 struct ring {
     int fd;
     struct io_uring_params is;
-    char *asked, *done;
+    char *submission_ring, *done;
     struct io_uring_sqe *entry;
 };
 
@@ -27,10 +27,10 @@ static bool open_ring(struct ring *r)
     r->fd = (int)syscall(SYS_io_uring_setup, 1, &r->is);
     if (r->fd < 0)
         return false;
-    r->asked = part_of(r, r->is.sq_off.array + sizeof(unsigned), IORING_OFF_SQ_RING);
+    r->submission_ring = part_of(r, r->is.sq_off.array + sizeof(unsigned), IORING_OFF_SQ_RING);
     r->done = part_of(r, r->is.cq_off.cqes + sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
     r->entry = part_of(r, sizeof *r->entry, IORING_OFF_SQES);
-    return r->asked != MAP_FAILED && r->done != MAP_FAILED && r->entry != MAP_FAILED;
+    return r->submission_ring != MAP_FAILED && r->done != MAP_FAILED && r->entry != MAP_FAILED;
 }
 
 static bool discard(const struct ring *r, const char *at, size_t bytes)
@@ -38,7 +38,8 @@ static bool discard(const struct ring *r, const char *at, size_t bytes)
     const struct io_uring_cqe *result = (const void *)(r->done + r->is.cq_off.cqes);
     *r->entry = (struct io_uring_sqe){
         .opcode = IORING_OP_MADVISE, .addr = (uintptr_t)at, .len = (unsigned)bytes, .fadvise_advice = MADV_DONTNEED};
-    __atomic_store_n((unsigned *)(void *)(r->asked + r->is.sq_off.tail), 1, __ATOMIC_RELEASE);
+    __atomic_store_n((unsigned *)(void *)(r->submission_ring + r->is.sq_off.tail), 1,
+                     __ATOMIC_RELEASE);
     return syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1 && result->res == 0;
 }
 

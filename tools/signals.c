@@ -98,7 +98,7 @@ void signals_let_through(const struct signal_state *was, struct keeper *k)
 {
     sigset_t set = waited_set();
     uint64_t of_before = 0;
-    keeper_ask(k, &of_before);
+    keeper_query(k, &of_before);
     sigprocmask(SIG_SETMASK, &was->mask, NULL);
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
@@ -109,7 +109,7 @@ void signals_let_through(const struct signal_state *was, struct keeper *k)
 static bool keeper_got(struct waiting *w, int sig)
 {
     uint64_t bit = 1ull << (sig - 1);
-    keeper_ask(w->keeper, &w->keeper_had);
+    keeper_query(w->keeper, &w->keeper_had);
     bool got = w->keeper_had & bit;
     w->keeper_had &= ~bit;
     return got;
@@ -240,7 +240,7 @@ static bool has_ended(struct waiting *w, int *status)
 }
 
 /* As the init of a container, or where somebody exec'd us, there may be children not of ours. */
-static void reap_strangers(const struct waiting *w)
+static void reap_others(const struct waiting *w)
 {
     siginfo_t info = {0};
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
@@ -258,7 +258,7 @@ int signals_wait(pid_t program, struct keeper *k, struct rusage *usage, int *sen
         siginfo_t info;
         int sig = sigwaitinfo(&w.set, &info);
         if (sig == SIGCHLD)
-            reap_strangers(&w);
+            reap_others(&w);
         else if (sig > 0)
             pass_on(&w, sig, &info);
     }

@@ -124,7 +124,7 @@ static void drop_output(void)
             dup2(fd, to);
 }
 
-enum { START_WAIT, START_GO, START_GIVEN_UP };
+enum { START_WAIT, START_NOW, START_GIVEN_UP };
 
 struct handshake {
     _Atomic uint32_t state; /* futex of the child: START_* */
@@ -132,25 +132,25 @@ struct handshake {
 };
 
 /* false: the launcher has given up.  When it ends before that, the child is killed. */
-static bool may_go(struct handshake *h, pid_t launcher)
+static bool may_start(struct handshake *h, pid_t launcher)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (atomic_load(&h->state) == START_WAIT && getppid() == launcher)
         syscall(SYS_futex, &h->state, FUTEX_WAIT, START_WAIT, NULL, NULL, 0);
     prctl(PR_SET_PDEATHSIG, 0);
-    return atomic_load(&h->state) == START_GO;
+    return atomic_load(&h->state) == START_NOW;
 }
 
 static void become_program(const struct start *s, struct handshake *h, pid_t launcher)
 {
     signals_give_back(s->was);
-    if (!may_go(h, launcher))
+    if (!may_start(h, launcher))
         _exit(STATUS_SETUP);
     char **env = environ;
     if (s->is_silent)
         drop_output();
     if (s->runtime) {
-        int handed = fds_hand_down(s->file->fd);
+        int handed = fds_pass_down(s->file->fd);
         env = make_environment(s, handed < 0 ? -1 : handed);
     }
     fds_restore_limit();
@@ -191,9 +191,9 @@ static void answer(struct handshake *h, uint32_t state)
         syscall(SYS_futex, &h->state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void start_go(const struct started *s)
+void start_release(const struct started *s)
 {
-    answer(s->handshake, START_GO);
+    answer(s->handshake, START_NOW);
 }
 
 int start_error(struct started *s)

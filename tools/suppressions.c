@@ -50,20 +50,21 @@ static int baseline_gather(const struct options *o, struct baseline **out, char 
     return *path ? baseline_read(out, path, is_written, err, TOOLS_ERROR_BYTES) : 0;
 }
 
-int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_BYTES])
+int finding_rules_read(const struct options *o, struct finding_rules *j,
+                       char err[TOOLS_ERROR_BYTES])
 {
     int bad;
 
-    *j = (struct judges){0};
+    *j = (struct finding_rules){0};
     bad = baseline_gather(o, &j->baseline, err);
     if (!bad)
         bad = rules_gather(o, &j->rules, err);
     if (bad)
-        judges_free(j);
+        finding_rules_free(j);
     return bad;
 }
 
-int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
+int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
 {
     const char *path = option_text(o, "baseline");
     unsigned kinds = baseline_kinds(o);
@@ -74,19 +75,20 @@ int judges_act(const struct judges *j, struct report *r, const struct options *o
         bad = report_write_baseline(r, path, j->baseline, kinds);
     else if (j->baseline)
         report_compare(r, j->baseline, kinds);
-    report_hide_behind(r, problem_kinds(o) | kinds_told(o));
+    report_hide_indirect(r, problem_kinds(o) | kinds_shown(o));
     return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
-void judges_of_run(const struct judges *j, const struct options *o, struct print_options *how)
+void finding_rules_of_run(const struct finding_rules *j, const struct options *o,
+                          struct print_options *how)
 {
     how->rules = j->rules;
     how->baseline = option_flag(o, "update-baseline") ? NULL : j->baseline;
 }
 
-void judges_free(struct judges *j)
+void finding_rules_free(struct finding_rules *j)
 {
     rules_free(j->rules);
     baseline_free(j->baseline);
-    *j = (struct judges){0};
+    *j = (struct finding_rules){0};
 }

@@ -29,28 +29,29 @@ enum status {
 
 #define TOOLS_ERROR_BYTES 512
 
-/* ---- say.c ----------------------------------------------------------------------------------- */
+/* ---- messages.c ----------------------------------------------------------------------------------- */
 
 /* Formats into err, cutting at its end; returns `code`, so that `return fail(err, -EINVAL, ..)`. */
 int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* For verbs: says it on stderr; the status to end with. */
-int complain(const char *err);
+int print_failure(const char *err);
 /* How a verb is called, and the status to end with: it was asked for, or something else was said. */
-int usage(bool asked, const char *words);
+int usage(bool is_requested, const char *words);
 bool is_help(int argc, char **argv);
 
 /* What the machine did not give, in words: said once, at the end of the run. */
-#define LOST_MAX 8
+#define WARNINGS_MAX 8
 
-struct lost {
+struct warnings {
     unsigned count;
-    char line[LOST_MAX][160];
+    char line[WARNINGS_MAX][160];
 };
 
-/* Beyond LOST_MAX lines nothing is added. */
-void lost_add(struct lost *lost, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Beyond WARNINGS_MAX lines nothing is added. */
+void warnings_add(struct warnings *warnings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
  * Writes all of `text`; a descriptor that the program left non-blocking is waited for.  -errno: not all
@@ -94,7 +95,7 @@ const struct option_info *option_at(unsigned index);
 /* What was asked for.  value[i] is canonical text, NULL = not given; owned by the struct. */
 struct options {
     char *value[OPTION_COUNT_MAX];
-    bool is_said[OPTION_COUNT_MAX]; /* on the command line; the environment is for all verbs */
+    bool is_set[OPTION_COUNT_MAX]; /* on the command line; the environment is for all verbs */
     char note[128]; /* "" = nothing; what was understood otherwise than it was said */
 };
 
@@ -154,31 +155,33 @@ void options_print_help(FILE *out);
 /* ---- suppressions.c -------------------------------------------------------------------------- */
 
 /* What findings are held against, as the options ask for it. */
-struct judges {
+struct finding_rules {
     struct rules *rules;       /* sealed */
     struct baseline *baseline; /* NULL: none */
 };
 
 /* -errno: err says what is wrong with a file, in up to three lines; nothing is to be freed. */
-int judges_read(const struct options *o, struct judges *j, char err[TOOLS_ERROR_BYTES]);
+int finding_rules_read(const struct options *o, struct finding_rules *j,
+                       char err[TOOLS_ERROR_BYTES]);
 /*
  * All findings of a collected report are held against them, or the baseline is written.  -errno: err
  * says why it could not be.
  */
-int judges_act(const struct judges *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES]);
+int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES]);
 /* What is told while the run goes on goes by them, too. */
-void judges_of_run(const struct judges *j, const struct options *o, struct print_options *how);
-void judges_free(struct judges *j);
+void finding_rules_of_run(const struct finding_rules *j, const struct options *o,
+                          struct print_options *how);
+void finding_rules_free(struct finding_rules *j);
 
 /* ---- print_how.c ----------------------------------------------------------------------------- */
 
 /* What the options say of a text that goes to `fd` (-1: nowhere with colors). */
 struct print_options print_how(const struct options *o, int fd, const char *pool);
 /* What of the run the options ask to be told: before it is collected. */
-void ask_for(struct report *r, const struct options *o);
+void request_data(struct report *r, const struct options *o);
 /* Are commands of GitHub's runner to be printed? */
 bool annotations_wanted(const struct options *o);
-unsigned kinds_told(const struct options *o);
+unsigned kinds_shown(const struct options *o);
 unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_kind */
 unsigned baseline_kinds(const struct options *o); /* that a baseline is about */
 /* Errors, and leaks of the kinds that count. */
@@ -212,8 +215,8 @@ bool lsan_option(const char *text, const char *key, char *out, size_t room);
  * Takes what LSAN_OPTIONS says where our own options are silent.  Relative files of suppressions that
  * are not there are looked for beside `program`.  What has no effect is appended to `lost`, by its key.
  */
-int lsan_options_take(struct options *o, const char *text, const char *program, struct lost *lost,
-                      char err[TOOLS_ERROR_BYTES]);
+int lsan_options_take(struct options *o, const char *text, const char *program,
+                      struct warnings *warnings, char err[TOOLS_ERROR_BYTES]);
 /* The same of its log, P.PID. */
 int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
 /* The LSAN_OPTIONS that a process was started with, or our own, if it is gone; NULL: none.  For free. */
@@ -275,7 +278,7 @@ void fds_restore_limit(void);
 bool fds_was_open(int fd);
 
 /* A copy of `fd` high up and without CLOEXEC, for the program's start; -errno. */
-int fds_hand_down(int fd);
+int fds_pass_down(int fd);
 
 /* ---- inspect.c: can this program be checked? ------------------------------------------------- */
 
@@ -309,7 +312,7 @@ struct run_file {
  * lost on the way is appended to `lost`.
  */
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
-                  struct lost *lost, char err[TOOLS_ERROR_BYTES]);
+                  struct warnings *warnings, char err[TOOLS_ERROR_BYTES]);
 /* heap=file: not 0 if heap-size is not a size that a heap in the file can have. */
 int run_file_check_heap(const struct options *o, char err[TOOLS_ERROR_BYTES]);
 void run_file_close(struct run_file *f);
@@ -332,13 +335,14 @@ struct keeper {
  * `last`: the last of the arguments that this process was started with, which the keeper writes
  * over in its own memory.
  */
-void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct lost *lost);
+void keeper_start(struct keeper *k, const struct run_file *f, char *last,
+                  struct warnings *warnings);
 void keeper_watch(struct keeper *k, pid_t program);
 /*
  * Adds to *signals (bit n-1 = signal n) those that reached the keeper since it was last asked;
  * nothing when there is none, or it does not answer.
  */
-void keeper_ask(struct keeper *k, uint64_t *signals);
+void keeper_query(struct keeper *k, uint64_t *signals);
 /* Tells it that the launcher is about to stop, or goes on. */
 void keeper_stopping(struct keeper *k, bool stopping);
 void keeper_end(struct keeper *k);
@@ -405,11 +409,11 @@ struct started {
 
 /*
  * In steps, so that the pid is known before the program's first instruction: start_fork makes the
- * process, start_go lets it exec.  Nobody waits for the exec (it may be stopped on the way): after
+ * process, start_release lets it exec.  Nobody waits for the exec (it may be stopped on the way): after
  * the process has ended start_error tells 0, or the -errno by which exec failed.
  */
 int start_fork(const struct start *s, struct started *out, char err[TOOLS_ERROR_BYTES]);
-void start_go(const struct started *s);
+void start_release(const struct started *s);
 int start_error(struct started *s);
 
 /* ---- measure.c: --measure -------------------------------------------------------------------- */
@@ -417,7 +421,7 @@ int start_error(struct started *s);
 #define MEASURE_MOST 255u /* pairs: PAIRS of options.def */
 
 struct measuring {
-    struct measured told;
+    struct measured result;
     off_t input; /* where stdin is when a run begins; -1: it is not open, or cannot be set */
     struct print_options how; /* of what the run that is reported tells while it goes on */
 };
@@ -439,7 +443,7 @@ int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
 /* ---- counters.c: --counters ------------------------------------------------------------------ */
 
-#define COUNTERS_MAX TOLD_COUNTERS_MAX
+#define COUNTERS_MAX LAUNCHER_COUNTERS_MAX
 
 struct counters; /* freed by counters_free, which takes NULL */
 
@@ -468,8 +472,8 @@ struct tracker;
  * interval_ms (0: never) to `log`.  After counters_open.  NULL: there will be none, which `lost` says.
  */
 struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
-                              struct lost *lost);
-void tracker_end(struct tracker *tracker, struct lost *lost);
+                              struct warnings *warnings);
+void tracker_end(struct tracker *tracker, struct warnings *warnings);
 
 /* ---- reaper.c: the records of ended processes, while the run goes on ------------------------- */
 
@@ -483,15 +487,15 @@ struct reaper {
     int log; /* where errors are told as they happen; -1 = nowhere */
     struct print_options how;
     struct live live;
-    uint32_t checks_asked;  /* leak checks in mid-run, told so far */
+    uint32_t checks_requested; /* leak checks in mid-run, told so far */
     uint64_t live_since_ms; /* since when there is something to tell; 0 = there is not */
 };
 
 /* .report, .file, .log and .how are set, the rest is zero. */
-void reaper_start(struct reaper *reaper, struct lost *lost);
+void reaper_start(struct reaper *reaper, struct warnings *warnings);
 void reaper_end(struct reaper *reaper);
 
 /* Of processes that are gone: until their witnesses have told.  `run` is the live header. */
-void wait_for_witnesses(struct report *r, struct run_header *run);
+void wait_for_scanners(struct report *r, struct run_header *run);
 
 #endif

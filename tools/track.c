@@ -26,18 +26,18 @@
 
 #include "track_priv.h"
 
-#define TELL_NS 20000000u /* a thread that has ended tells what it counted at once, or does not */
+#define END_COUNT_WAIT_NS 20000000u /* a thread that has ended tells what it counted at once, or does not */
 
 struct lwp {
     uint32_t pid, tid;
     uint64_t ended_ns;        /* 0: it goes on */
-    bool tells;               /* at its end, of what rings.tells says */
+    bool has_end_counts;      /* at its end, of what rings.tells says */
     struct counter *counters; /* as many as there are events, as what follows */
-    struct told *told;
+    struct end_count *end_counts;
 };
 
 /* Of one counter, at the end: the sum of all processors. */
-struct told {
+struct end_count {
     unsigned processors;
     struct counts counts;
 };
@@ -83,15 +83,15 @@ static void put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_
     row_put(t->counters, &row, out);
 }
 
-static bool has_told(const struct tracker *t, const struct lwp *l, unsigned i)
+static bool has_count(const struct tracker *t, const struct lwp *l, unsigned i)
 {
-    return l->told[i].processors == t->rings.count;
+    return l->end_counts[i].processors == t->rings.count;
 }
 
-static bool has_told_all(const struct tracker *t, const struct lwp *l)
+static bool has_all_counts(const struct tracker *t, const struct lwp *l)
 {
-    for (unsigned i = 0; l->tells && i < t->counters->count; i++)
-        if (t->rings.tells[i] && !has_told(t, l, i))
+    for (unsigned i = 0; l->has_end_counts && i < t->counters->count; i++)
+        if (t->rings.has_end_counts[i] && !has_count(t, l, i))
             return false;
     return true;
 }
@@ -99,9 +99,10 @@ static bool has_told_all(const struct tracker *t, const struct lwp *l)
 static void lwp_read(const struct tracker *t, const struct lwp *l, struct value values[COUNTERS_MAX])
 {
     for (unsigned i = 0; i < t->counters->count; i++) {
-        struct counts counts = l->told[i].counts;
+        struct counts counts = l->end_counts[i].counts;
         values[i] = (struct value){0};
-        if (!has_told(t, l, i) && (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts)))
+        if (!has_count(t, l, i) &&
+            (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts)))
             continue;
         struct counter_reading reading = reading_of(&counts);
         /* one that has not run yet has counted nothing: unlike one that never got a counter */
@@ -148,7 +149,7 @@ static void note_refusals(struct tracker *t, const struct lwp *l)
 {
     int refused = 0;
     for (unsigned i = 0; i < t->counters->count; i++) {
-        if (l->counters[i].refused == 0 || has_told(t, l, i))
+        if (l->counters[i].refused == 0 || has_count(t, l, i))
             continue;
         refused = l->counters[i].refused;
         if (refused != -ESRCH)
@@ -178,19 +179,19 @@ static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum c
 {
     struct process *p = process_of(t, pid);
     struct counter *counters = calloc(t->counters->count, sizeof *counters);
-    struct told *told = calloc(t->counters->count, sizeof *told);
+    struct end_count *end_count = calloc(t->counters->count, sizeof *end_count);
     struct lwp *more = reallocarray(t->lwps, t->lwp_count + 1, sizeof *more);
     t->lwps = more ? more : t->lwps;
-    if (!p || !counters || !told || !more) {
+    if (!p || !counters || !end_count || !more) {
         free(counters);
-        free(told);
+        free(end_count);
         return NULL;
     }
     for (unsigned i = 0; i < t->counters->count; i++)
         counters[i].fd = -1;
     p->threads++;
     struct lwp *l = &t->lwps[t->lwp_count++];
-    *l = (struct lwp){.pid = pid, .tid = tid, .tells = how == COUNT_AT_ONCE, .counters = counters, .told = told};
+    *l = (struct lwp){.pid = pid, .tid = tid, .has_end_counts = how == COUNT_AT_ONCE, .counters = counters, .end_counts = end_count};
     lwp_open(t, l, how);
     return l;
 }
@@ -201,7 +202,7 @@ static void lwp_drop(struct tracker *t, struct lwp *l)
         if (l->counters[i].fd >= 0)
             perf_close(l->counters[i].fd);
     free(l->counters);
-    free(l->told);
+    free(l->end_counts);
     *l = t->lwps[--t->lwp_count];
 }
 
@@ -236,7 +237,7 @@ static void ended_put(struct tracker *t, bool patient, FILE *out)
         next = NULL;
         for (size_t i = 0; i < t->lwp_count; i++) {
             struct lwp *l = &t->lwps[i];
-            bool is_over = l->ended_ns && (!patient || has_told_all(t, l) || now > l->ended_ns + TELL_NS);
+            bool is_over = l->ended_ns && (!patient || has_all_counts(t, l) || now > l->ended_ns + END_COUNT_WAIT_NS);
             if (is_over && (!next || l->ended_ns < next->ended_ns))
                 next = l;
         }
@@ -246,17 +247,17 @@ static void ended_put(struct tracker *t, bool patient, FILE *out)
 }
 
 /* Processors are not all told of at once; each has counted for as long as the thread ran, wherever. */
-static void take_told(const struct tracker *t, const struct life_event *e)
+static void take_count(const struct tracker *t, const struct life_event *e)
 {
     struct lwp *l = lwp_of(t, e->tid, true);
     if (!l)
         return;
-    struct told *told = &l->told[e->counter];
-    told->processors++;
-    told->counts.value += e->counts.value;
-    told->counts.running += e->counts.running;
-    if (told->counts.enabled < e->counts.enabled)
-        told->counts.enabled = e->counts.enabled;
+    struct end_count *end_count = &l->end_counts[e->counter];
+    end_count->processors++;
+    end_count->counts.value += e->counts.value;
+    end_count->counts.running += e->counts.running;
+    if (end_count->counts.enabled < e->counts.enabled)
+        end_count->counts.enabled = e->counts.enabled;
 }
 
 static struct lwp *living_of(const struct tracker *t, uint32_t pid)
@@ -292,7 +293,7 @@ static void on_event(struct tracker *t, const struct life_event *e, FILE *out)
     if (e->what == LIFE_EXIT && (l = lwp_of(t, e->tid, false)))
         l->ended_ns = e->time_ns;
     else if (e->what == LIFE_COUNTED)
-        take_told(t, e);
+        take_count(t, e);
     else if (e->what == LIFE_LOST)
         t->lost += e->lost;
     else if (l)
@@ -330,19 +331,19 @@ static void look(struct tracker *t, enum look what)
     free(text);
 }
 
-static bool is_told_to_stop(const struct tracker *t)
+static bool should_stop(const struct tracker *t)
 {
     struct pollfd stop = {.fd = t->stop, .events = POLLIN};
     return poll(&stop, 1, 0) > 0;
 }
 
 /* Until the next tick (0: there is none), or somebody who has ended has nothing more to tell. */
-static int patience_ms(const struct tracker *t, uint64_t next)
+static int timeout_ms(const struct tracker *t, uint64_t next)
 {
     uint64_t now = now_ns();
     for (size_t i = 0; i < t->lwp_count; i++)
-        if (t->lwps[i].ended_ns && (next == 0 || t->lwps[i].ended_ns + TELL_NS < next))
-            next = t->lwps[i].ended_ns + TELL_NS;
+        if (t->lwps[i].ended_ns && (next == 0 || t->lwps[i].ended_ns + END_COUNT_WAIT_NS < next))
+            next = t->lwps[i].ended_ns + END_COUNT_WAIT_NS;
     return next == 0 ? -1 : next > now ? (int)((next - now) / 1000000u + 1) : 0;
 }
 
@@ -350,13 +351,13 @@ static void *track(void *arg)
 {
     struct tracker *t = arg;
     uint64_t interval = (uint64_t)t->interval_ms * 1000000u, next = t->begin_ns + interval;
-    while (!is_told_to_stop(t)) {
+    while (!should_stop(t)) {
         uint64_t now = now_ns();
         bool due = interval > 0 && now >= next;
         look(t, due ? LOOK_TICK : LOOK_ONLY);
         if (due)
             next = next + interval > now ? next + interval : now + interval;
-        rings_wait(&t->rings, t->stop, patience_ms(t, interval ? next : 0));
+        rings_wait(&t->rings, t->stop, timeout_ms(t, interval ? next : 0));
     }
     return NULL;
 }
@@ -388,7 +389,7 @@ static int begin(struct tracker *t)
 }
 
 struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
-                              struct lost *lost)
+                              struct warnings *lost)
 {
     struct tracker *t = calloc(1, sizeof *t);
     if (!t)
@@ -405,14 +406,14 @@ struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsign
     if (!bad)
         return t;
     struct counter why = {.event = {.source = SOURCE_SOFTWARE, .in_both = true}, .refused = bad};
-    counter_say_why(&why);
-    lost_add(lost, "--interval: no rows of threads: %.110s",
-             bad == -ENOBUFS ? "n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)" : why.why);
+    counter_explain(&why);
+    warnings_add(lost, "--interval: no rows of threads: %.110s",
+                 bad == -ENOBUFS ? "n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)" : why.why);
     tracker_free(t);
     return NULL;
 }
 
-void tracker_end(struct tracker *t, struct lost *lost)
+void tracker_end(struct tracker *t, struct warnings *lost)
 {
     uint64_t one = 1;
     (void)!write(t->stop, &one, sizeof one);
@@ -422,15 +423,16 @@ void tracker_end(struct tracker *t, struct lost *lost)
     t->lost = all > t->lost ? all : t->lost;
     note_clocks(t->counters, lost);
     if (t->unwritten)
-        lost_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));
+        warnings_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));
     if (t->missed > 0)
-        lost_add(lost, "--interval: %llu threads or children had ended before they could be counted",
-                 (unsigned long long)t->missed);
+        warnings_add(lost, "--interval: %llu threads or children had ended before they could be counted",
+                     (unsigned long long)t->missed);
     if (t->refused > 0)
-        lost_add(lost, "--interval: %llu threads or children could not be counted: %.80s",
-                 (unsigned long long)t->refused, t->why);
+        warnings_add(lost, "--interval: %llu threads or children could not be counted: %.80s",
+                     (unsigned long long)t->refused, t->why);
     if (t->lost > 0)
-        lost_add(lost, "--interval: %llu forks, execs and ends were not seen: too many at a time",
-                 (unsigned long long)t->lost);
+        warnings_add(lost,
+                     "--interval: %llu forks, execs and ends were not seen: too many at a time",
+                     (unsigned long long)t->lost);
     tracker_free(t);
 }

@@ -28,7 +28,7 @@ void heading_put(const struct counters *counters, FILE *out);
 void row_put(const struct counters *counters, const struct row *row, FILE *out);
 void value_add(struct value *sum, const struct value *part);
 /* What rows have no numbers of, though the run has. */
-void note_clocks(const struct counters *counters, struct lost *lost);
+void note_clocks(const struct counters *counters, struct warnings *warnings);
 
 /* ---- rings.c --------------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ struct rings {
     unsigned count;
     struct counted *counted; /* on each processor; see rings_count */
     unsigned counted_count;
-    bool tells[COUNTERS_MAX]; /* each end of a thread but the first comes with what it counted of this */
+    bool has_end_counts[COUNTERS_MAX]; /* each end of a thread but the first comes with what it counted of this */
     struct life_event *events;
     size_t event_count, event_room;
 };

@@ -53,7 +53,7 @@ void value_add(struct value *sum, const struct value *part)
     sum->value += part->value;
 }
 
-void note_clocks(const struct counters *counters, struct lost *lost)
+void note_clocks(const struct counters *counters, struct warnings *warnings)
 {
     char names[80] = "";
     unsigned n = 0;
@@ -63,5 +63,5 @@ void note_clocks(const struct counters *counters, struct lost *lost)
             snprintf(names + used, sizeof names - used, "%s%s", n++ ? "," : "", counters->at[i].name);
     }
     if (n > 0)
-        lost_add(lost, "--interval: n/a in all rows: %s: a clock tells of the whole run alone", names);
+        warnings_add(warnings, "--interval: n/a in all rows: %s: a clock tells of the whole run alone", names);
 }

@@ -54,7 +54,7 @@ static inline const char *source_name(enum source source)
 }
 
 /* Some end where a name or a number is to follow. */
-static inline const char *refusal_words(enum refusal refusal)
+static inline const char *refusal_text(enum refusal refusal)
 {
     static const char *const words[] = {
 #define REFUSAL(id, text) text,
@@ -63,7 +63,7 @@ static inline const char *refusal_words(enum refusal refusal)
     return words[refusal];
 }
 
-static inline const char *why_words(enum reading_why why)
+static inline const char *why_text(enum reading_why why)
 {
     static const char *const words[] = {
 #define WHY(id, text) text,

@@ -16,7 +16,7 @@
  * what it is and how long; area_head.used_bytes says where the last one ends.  Records are named
  * by (image, segment): nothing in the file is a pointer, everything is little-endian and of fixed
  * width.  A run file with heap=file has the heap behind the last area (run_header.heap_offset).
- * What the launcher alone knows of a run (records.h, told_record) it writes behind the tables
+ * What the launcher alone knows of a run (records.h, launcher_record) it writes behind the tables
  * before it keeps the file.
  *
  * How things become visible.  Every append is published by one release store (used_bytes, count,
@@ -102,14 +102,14 @@ struct run_header {
     _Atomic uint32_t reported;    /* futex: set by the reporter of a run by hand */
     _Atomic uint32_t unrecorded_images; /* images that found no area */
     _Atomic uint32_t heap_taken; /* heap=file: pid of the image that has the heap in the file */
-    struct run_tally taken_back; /* images whose details are no longer in the file */
+    struct run_tally reclaimed; /* images whose details are no longer in the file */
     _Atomic uint32_t pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
-    _Atomic uint32_t error_places; /* with errors, in all images so far; minor version 2 */
-    _Atomic uint32_t checks_asked; /* leak checks in mid-run that were to be told, so far; minor version 4 */
-    _Atomic uint32_t checks_told;  /* futex: changes when one was */
+    _Atomic uint32_t error_sites; /* with errors, in all images so far; minor version 2 */
+    _Atomic uint32_t checks_requested; /* leak checks in mid-run that were to be told, so far; minor version 4 */
+    _Atomic uint32_t checks_reported; /* futex: changes when one was */
     _Atomic uint32_t adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
-    _Atomic uint32_t status_asked; /* by hand, from the reporter: what findings have the program end with; 0: its own */
-    uint64_t told_offset; /* of a told_record, in area 0: when the run is over; 0 = none; minor version 6 */
+    _Atomic uint32_t status_requested; /* by hand, from the reporter: what findings have the program end with; 0: its own */
+    uint64_t launcher_offset; /* of a launcher_record, in area 0: when the run is over; 0 = none; minor version 6 */
     uint64_t unchecked_offset; /* of unchecked_records, in area 0; 0 = none; minor version 7 */
     uint32_t pool_dir_error; /* by hand: why (errno) no run file could be made in pool_dir or RTCHECK_POOL_DIR; 0; minor version 7 */
     uint32_t heap_error; /* why (errno) the heap is not in the file, as heap=file asked; EINVAL: heap_size is too small; 0; minor version 7 */
@@ -122,7 +122,7 @@ struct run_header {
 enum area_state {
     AREA_FREE = 0,      /* never used, or taken back and empty */
     AREA_CLAIMED = 1,   /* belongs to the image in the same word */
-    AREA_TAKING = 2,    /* being emptied by whoever set this */
+    AREA_RECLAIMING = 2, /* being emptied by whoever set this */
 };
 
 /* One per area.  `owner` = state << 32 | image number, changed by compare-and-swap only. */
@@ -136,7 +136,7 @@ enum lease_state {
     LEASE_FREE = 0,
     LEASE_FORKING = 1, /* taken by a parent about to fork; pid not known yet */
     LEASE_HELD = 2,    /* a child may read its parent's records */
-    LEASE_LEFT = 3,    /* the child exec'd: only those who read the child's records still do */
+    LEASE_EXECED = 3,  /* the child exec'd: only those who read the child's records still do */
 };
 
 enum lease_torn {
@@ -214,19 +214,19 @@ enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT
 #define IMAGE_HEAP_IN_FILE 0x20u
 #define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
 #define IMAGE_BY_HAND 0x80u
-#define IMAGE_WITNESSED 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
+#define IMAGE_POST_MORTEM 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
 #define IMAGE_HANDLER_STARVED 0x200u /* what is kept for handlers that interrupt us was used up; minor version 6 */
 /* 0x400u: minor version 6, of no use to readers any more */
-#define IMAGE_OF_FREED 0x800u /* the address of the access that killed it was read from freed memory, as its fill shows; minor version 7 */
+#define IMAGE_FAULT_OF_FREED 0x800u /* the address of the access that killed it was read from freed memory, as its fill shows; minor version 7 */
 
 /* image_header.checks: minor version 2; before it none was made */
 #define CHECK_MADE 0x01u     /* the field is there */
 #define CHECK_REDZONES 0x02u /* bytes behind and before blocks are compared */
 #define CHECK_FREED 0x04u    /* and the fill of freed ones */
 #define CHECK_LEAKS 0x08u    /* leaks are to be looked for when it ends; minor version 4 */
-#define CHECK_WITNESS 0x10u  /* also when it is killed */
+#define CHECK_POST_MORTEM 0x10u /* also when it is killed */
 
-#define WATCHER_DONE UINT32_MAX /* image_header.watcher: it has said all, or was sent away */
+#define SCANNER_DONE UINT32_MAX /* image_header.watcher: it has said all, or was sent away */
 
 /* image_header.costs_known */
 enum cost_source {
@@ -234,7 +234,13 @@ enum cost_source {
     COST_RUSAGE = 2, /* the faults, switches and max_rss: getrusage */
 };
 
-enum free_verdict_counter { LOST_DUPLICATE, LOST_MISALIGNED, LOST_BAD, LOST_FOREIGN, LOST_COUNT };
+enum free_verdict_counter {
+    BAD_FREE_DUPLICATE,
+    BAD_FREE_MISALIGNED,
+    BAD_FREE_BAD,
+    BAD_FREE_FOREIGN,
+    BAD_FREE_COUNT
+};
 
 struct image_header {
     uint64_t magic; /* RTC_IMAGE_MAGIC; written last */
@@ -259,12 +265,12 @@ struct image_header {
     _Atomic uint64_t slab_copies;      /* slabs copied because of a fork */
     _Atomic uint64_t handler_allocs;   /* served in a signal handler that interrupted us */
     _Atomic uint64_t bootstrap_allocs; /* served before we could record anything */
-    _Atomic uint64_t bad_frees[LOST_COUNT];
+    _Atomic uint64_t bad_frees[BAD_FREE_COUNT];
     _Atomic uint64_t unchecked_children; /* exec without our entries, seen */
     uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
     uint16_t malloc_fill; /* byte that new blocks are filled with, + 1; 0 = they are not */
     uint16_t free_fill;   /* the same of freed ones */
-    uint64_t lost_features; /* what the machine lacks: bit n = line n of features.def */
+    uint64_t missing_features; /* what the machine lacks: bit n = line n of features.def */
     _Atomic uint64_t depot_nodes;  /* made by this image */
     _Atomic uint64_t depot_stacks; /* of them, those that are the end of a stack */
     _Atomic uint64_t depot_bytes;  /* nodes and what finds them */
@@ -285,15 +291,15 @@ struct image_header {
     uint32_t costs_known; /* enum cost_source of what stands above */
     uint32_t error_limit; /* places kept of this image */
     _Atomic uint32_t leak_check;   /* enum leak_check; written last of what belongs to it */
-    uint32_t threads_unheard; /* that did not stop for it: their registers are not known */
+    uint32_t threads_not_stopped; /* that did not stop for it: their registers are not known */
     uint64_t leak_ns;         /* that it took; minor version 3 */
     uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
     uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
-    uint16_t threads_deaf; /* of those unheard, that keep every signal out; minor version 4, as what follows */
+    uint16_t threads_unresponsive; /* of those unheard, that keep every signal out; minor version 4, as what follows */
     uint16_t threads_waiting; /* of those unheard, in a system call; minor version 7 */
     _Atomic uint32_t marks;       /* that this image has made: new_blocks of leaks are those since the last */
     _Atomic uint32_t leak_checks; /* that it made in mid-run */
-    _Atomic uint32_t watcher;     /* pid of who will tell of this process when it is killed; 0, or WATCHER_DONE */
+    _Atomic uint32_t scanner;     /* pid of who will tell of this process when it is killed; 0, or SCANNER_DONE */
     _Atomic uint32_t private_kinds; /* of private_segments: bit n = SEGMENT_*; minor version 7 */
     _Atomic uint32_t
         errors_unwritten; /* places with errors that the file had no room for; minor version 7 */
@@ -322,7 +328,7 @@ enum segment_kind {
     SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
     SEGMENT_CHECK_ROOTS = 11,
     SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
-    SEGMENT_RECORDED = 13, /* recorded_blocks; index = chunk number; minor version 5 */
+    SEGMENT_CLIENT_BLOCKS = 13, /* recorded_blocks; index = chunk number; minor version 5 */
     SEGMENT_MAPPINGS = 14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
     SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
     SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */

@@ -81,7 +81,7 @@ struct large_record {
 };
 
 /* A block that the program has made itself, wherever.  word's size field is 0. */
-struct recorded_block {
+struct client_block_record {
     struct block_record block;
     _Atomic uint64_t start;
     _Atomic uint64_t bytes;
@@ -111,7 +111,7 @@ enum stack_end {
     STACK_WHOLE = 0,   /* the thread began there */
     STACK_CUT = 1,     /* there are more */
     STACK_NO_INFO = 2, /* code without call frame information, and without a frame pointer */
-    STACK_ASTRAY = 3,  /* the next frame would not be on the stack: it is damaged, or unusual */
+    STACK_OFF_STACK = 3, /* the next frame would not be on the stack: it is damaged, or unusual */
     STACK_BUDGET = 4,  /* the depot is nearly full: only the innermost are kept */
     STACK_END_COUNT
 };
@@ -189,7 +189,7 @@ enum error_entry {
 /* Where a damaged byte lies (ERROR_WUA). */
 enum error_damage {
     DAMAGE_NONE = 0,
-    DAMAGE_BEHIND = 1, /* behind the block */
+    DAMAGE_AFTER = 1, /* behind the block */
     DAMAGE_BEFORE = 2, /* before it: `block` is the one that it was found by */
     DAMAGE_INSIDE = 3, /* in a block that had been freed */
     DAMAGE_COUNT
@@ -255,7 +255,7 @@ struct error_record {
 
 /* Was it asked, at the end, which blocks the program can still get at? */
 enum leak_check {
-    LEAKS_NOT_ASKED = 0,
+    LEAKS_NOT_REQUESTED = 0,
     LEAKS_FOUND = 1,     /* yes: the groups are all there are */
     LEAKS_NO_MEMORY = 2, /* no: there was none for it */
     LEAKS_SANDBOX = 3,   /* no: the process may not ask what it has mapped */
@@ -266,7 +266,7 @@ enum leak_check {
 };
 
 /* Was the search done?  What it found may be cut. */
-static inline int leaks_were_sought(uint32_t check)
+static inline int leak_check_was_made(uint32_t check)
 {
     return check == LEAKS_FOUND || check == LEAKS_CUT;
 }
@@ -274,19 +274,19 @@ static inline int leaks_were_sought(uint32_t check)
 /* How the program can still get at a block. */
 enum reach {
     REACH_NONE = 0,      /* no block */
-    REACH_HELD = 1,      /* through pointers to starts of blocks, from a root on: in use */
+    REACH_REACHABLE = 1, /* through pointers to starts of blocks, from a root on: in use */
     REACH_INTERIOR = 2,  /* aib: only through a pointer to its inside */
     REACH_REGISTER = 3,  /* air: only through a register of a thread */
-    REACH_BEHIND = 4,    /* only through a block that is INTERIOR, REGISTER or BEHIND */
+    REACH_INDIRECT = 4,  /* only through a block that is INTERIOR, REGISTER or BEHIND */
     REACH_LOST = 5,      /* mel: not at all */
-    REACH_CIRCLE = 6,    /* mel: only through itself; one of each circle stands for it */
-    REACH_LOST_BEHIND = 7, /* mel, indirect: only through a block that is LOST, CIRCLE or LOST_BEHIND */
+    REACH_CYCLE = 6,     /* mel: only through itself; one of each circle stands for it */
+    REACH_LOST_INDIRECT = 7, /* mel, indirect: only through a block that is LOST, CIRCLE or LOST_BEHIND */
     REACH_COUNT
 };
 
 /* What holds the pointer that a block was found by. */
 enum witness {
-    WITNESS_NOBODY = 0,
+    WITNESS_NONE = 0,
     WITNESS_ROOT = 1,     /* memory at `at`, which lies in root `root` */
     WITNESS_BLOCK = 2,    /* memory at `at`, which lies in the block at `from` */
     WITNESS_REGISTER = 3, /* register number `at` of `thread` */
@@ -305,8 +305,8 @@ struct leak_group {
     uint64_t bytes;      /* asked for */
     uint64_t new_blocks; /* of them, allocated since the last mark */
     uint64_t new_bytes;
-    uint64_t behind_blocks; /* found through these alone: BEHIND or LOST_BEHIND */
-    uint64_t behind_bytes;
+    uint64_t indirect_blocks; /* found through these alone: BEHIND or LOST_BEHIND */
+    uint64_t indirect_bytes;
     uint64_t block;      /* the first of them */
     uint64_t block_bytes;
     uint64_t value;      /* the pointer to it; minus block = how far inside */
@@ -358,10 +358,10 @@ struct leak_check_record {
      * By who tells it: 1 and how many of the leaks rules have hidden; AT_END: and how many nobody
      * hides.  0: not yet.
      */
-    _Atomic uint32_t told;
+    _Atomic uint32_t reported;
     uint32_t flags;          /* LEAK_CHECK_* */
     uint32_t thread;         /* that asked */
-    uint32_t threads_unheard; /* this and what follows as in the image header */
+    uint32_t threads_not_stopped; /* this and what follows as in the image header */
     uint64_t ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;
@@ -373,10 +373,10 @@ struct leak_check_record {
 /* ---- mappings -------------------------------------------------------------------------------- */
 
 enum map_origin {
-    MAP_UNTOLD = 0,  /* not by the runtime */
+    MAP_NOT_RECORDED = 0, /* not by the runtime */
     MAP_EXISTED = 1, /* it was there when the program first changed something */
     MAP_CALLED = 2,  /* by a call that was seen: of the program, or of a library that it uses */
-    MAP_BEHIND = 3,  /* by libc or the loader for themselves, or found later: by a raw system call */
+    MAP_UNSEEN = 3,  /* by libc or the loader for themselves, or found later: by a raw system call */
     MAP_ORIGIN_COUNT
 };
 
@@ -413,10 +413,10 @@ struct map_sum {
     _Atomic uint64_t unseen; /* calls in handlers that interrupted us, or that gave up waiting: left to be found */
     _Atomic uint64_t bytes, peak_bytes; /* of what calls have mapped */
     _Atomic uint64_t compared; /* how often this was compared with what the kernel has */
-    _Atomic uint64_t behind_objects, behind_stacks; /* ranges that it had more: of objects; stacks of threads; */
-    _Atomic uint64_t behind_others; /* and others */
-    _Atomic uint64_t behind_gone, behind_changed; /* that it had no more; that were not what they had been */
-    _Atomic uint64_t anew; /* how often the map was made anew, as a handler had left it half changed */
+    _Atomic uint64_t unseen_objects, unseen_stacks; /* ranges that it had more: of objects; stacks of threads; */
+    _Atomic uint64_t unseen_others; /* and others */
+    _Atomic uint64_t unseen_unmapped, unseen_changed; /* that it had no more; that were not what they had been */
+    _Atomic uint64_t rebuilt; /* how often the map was made anew, as a handler had left it half changed */
     uint64_t reserved[3];
 };
 
@@ -427,7 +427,7 @@ struct dispatch_record {
     uint32_t measured; /* by so many, at start */
     uint32_t reserved;
     _Atomic uint64_t calls;     /* that were dispatched, when last written down */
-    _Atomic uint64_t told;      /* of them, those that change what is mapped and came by no function of ours */
+    _Atomic uint64_t reported;  /* of them, those that change what is mapped and came by no function of ours */
     _Atomic uint64_t uncovered; /* threads that went on without */
     uint64_t reserved2[3];
 };
@@ -533,36 +533,36 @@ struct measured {
     struct measured_value of[MEASURED_COUNT];
 };
 
-#define TOLD_COUNTERS_MAX 32u
-#define TOLD_NAME_BYTES 128u
-#define TOLD_WORDS_BYTES 256u
+#define LAUNCHER_COUNTERS_MAX 32u
+#define LAUNCHER_NAME_BYTES 128u
+#define LAUNCHER_TEXT_BYTES 256u
 
-/* told_counter.flags */
-#define TOLD_KNOWN 0x01u      /* else there is no number */
-#define TOLD_SCALED 0x02u     /* an estimate: it had a counter for running_ns of enabled_ns */
-#define TOLD_TIME 0x04u       /* in nanoseconds */
-#define TOLD_USER_ALONE 0x08u /* the kernel's part might not be counted */
-#define TOLD_CYCLES 0x10u     /* of the processor, in both modes */
+/* launcher_counter.flags */
+#define LAUNCHER_KNOWN 0x01u  /* else there is no number */
+#define LAUNCHER_SCALED 0x02u /* an estimate: it had a counter for running_ns of enabled_ns */
+#define LAUNCHER_TIME 0x04u   /* in nanoseconds */
+#define LAUNCHER_USER_ONLY 0x08u /* the kernel's part might not be counted */
+#define LAUNCHER_CYCLES 0x10u /* of the processor, in both modes */
 
-struct told_counter {
+struct launcher_counter {
     uint64_t value, enabled_ns, running_ns;
     uint32_t flags;
     uint32_t pad;
-    char name[TOLD_NAME_BYTES];
-    char words[TOLD_WORDS_BYTES]; /* where the number is from; why there is none */
+    char name[LAUNCHER_NAME_BYTES];
+    char text[LAUNCHER_TEXT_BYTES]; /* where the number is from; why there is none */
 };
 
-/* No segment: run_header.told_offset says where it is. */
-struct told_record {
+/* No segment: run_header.launcher_offset says where it is. */
+struct launcher_record {
     uint32_t counters;
     uint32_t pad;
     struct measured measured;
-    struct told_counter counter[TOLD_COUNTERS_MAX];
+    struct launcher_counter counter[LAUNCHER_COUNTERS_MAX];
 };
 
 static_assert(sizeof(struct block_record) == 16, "on-file layout");
 static_assert(sizeof(struct large_record) == 64, "on-file layout");
-static_assert(sizeof(struct recorded_block) == 32, "on-file layout");
+static_assert(sizeof(struct client_block_record) == 32, "on-file layout");
 static_assert(sizeof(struct depot_node) == 16, "on-file layout");
 static_assert(sizeof(struct thread_record) == 128, "on-file layout");
 static_assert(sizeof(struct module_record) == 512, "on-file layout");
@@ -577,8 +577,8 @@ static_assert(sizeof(struct map_sum) == 128, "on-file layout");
 static_assert(sizeof(struct mark_record) == 48, "on-file layout");
 static_assert(sizeof(struct dispatch_record) == 64, "on-file layout");
 static_assert(sizeof(struct cost_record) == 2368, "on-file layout");
-static_assert(sizeof(struct told_counter) == 416, "on-file layout");
-static_assert(sizeof(struct told_record) == 13568, "on-file layout");
+static_assert(sizeof(struct launcher_counter) == 416, "on-file layout");
+static_assert(sizeof(struct launcher_record) == 13568, "on-file layout");
 static_assert(BLOCK_SIZE_SHIFT + 18 == BLOCK_ALIGN_SHIFT && BLOCK_ALIGN_SHIFT + 6 == 64, "the word's fields fill it");
 
 #endif

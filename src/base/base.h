@@ -15,7 +15,7 @@
 
 #include "rtcheck/bits.h"
 #include "rtcheck/format.h"
-#include "trace.h"
+#include "stack_cache.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN __attribute__((visibility("hidden"))) /* of variables: else each use loads the address first */
@@ -65,29 +65,29 @@ struct deferred {
     void *block[DEFERRED_SLOTS];
 };
 
-/* What a program may ask to be told of as it happens (core/heard.c). */
-enum heard_event {
-    HEARD_ALLOC_ERROR,
-    HEARD_BAD_FREE,
-    HEARD_SCAN_DONE,
-    HEARD_POOL_GROW,
-    HEARD_POOL_FULL,
-    HEARD_FORK_CHILD,
-    HEARD_THREAD_EXIT,
-    HEARD_REPORT,
-    HEARD_COUNT
+/* What a program may ask to be told of as it happens (core/notify.c). */
+enum notify_event {
+    NOTIFY_ALLOC_ERROR,
+    NOTIFY_BAD_FREE,
+    NOTIFY_SCAN_DONE,
+    NOTIFY_POOL_GROW,
+    NOTIFY_POOL_FULL,
+    NOTIFY_FORK_CHILD,
+    NOTIFY_THREAD_EXIT,
+    NOTIFY_REPORT,
+    NOTIFY_COUNT
 };
 
-struct heard_free {
+struct notify_bad_free {
     uint64_t address;
     uint32_t kind; /* enum error_kind */
     uint32_t stack;
 };
 
 /* Of a thread: what is to be told behind its section. */
-struct heard_due {
+struct notify_pending {
     uint32_t events; /* bit n: HEARD_n */
-    struct heard_free bad_free;
+    struct notify_bad_free bad_free;
 };
 
 /* What a thread has used. */
@@ -101,10 +101,10 @@ struct cost_watch {
     uint8_t operation; /* enum cost_work */
     uint8_t work;      /* the same: what goes on of it */
     bool pieces;       /* it is looked at piece by piece */
-    bool apart;        /* another operation goes on in the midst of it, and is none of it: */
+    bool is_nested;    /* another operation goes on in the midst of it, and is none of it: */
     uint8_t outside;   /* or the program's own code, called by it, so deep */
     uint8_t others;    /* how many of them there were */
-    uint64_t apart_since, phase_since;
+    uint64_t nested_since, phase_since;
     uint64_t since;    /* when the work that goes on began */
     int64_t ticks[COST_WORK_COUNT]; /* may be a little below 0: the clock has no such fine steps */
     uint64_t kernel_ticks; /* of them */
@@ -138,7 +138,7 @@ struct thread {
      */
     _Atomic uintptr_t crit;
     struct thread_record *record; /* its counters, in the run file */
-    uint32_t record_place;        /* thread_records.c */
+    uint32_t record_index;        /* thread_records.c */
     bool keep_record;             /* an error or the program refers to it: it is not used again */
     int32_t cost_left;      /* operations until one is timed; below 0: this one is to be */
     uint32_t cost_weight;   /* for how many that stands; 0: the thread is new */
@@ -153,23 +153,23 @@ struct thread {
     struct lock *held[LOCKS_HELD_MAX];
     uint32_t lease_plus_1;  /* of the fork this thread is making */
     uint32_t lease_epoch;
-    bool limbo;             /* the struct shared by threads past their end: locked by the user */
+    bool is_fallback;       /* the struct shared by threads past their end: locked by the user */
     uint8_t after;          /* AFTER_*: what is to be done behind the section */
     uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
     uint32_t ignoring;      /* depth of calls that ask for it */
     /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
     _Atomic uint64_t maps_begun;
     _Atomic uintptr_t maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
-    _Atomic uint64_t turn;  /* that it looks at tables since, + 1; 0: it does not (turns.c) */
+    _Atomic uint64_t read_epoch; /* that it looks at tables since, + 1; 0: it does not (srcu.c) */
     int *error;             /* its errno */
     struct thread *next;    /* list of all, or of the free ones */
     uintptr_t callback;     /* what crit is in that callback: an odd word */
-    struct heard_due heard;
+    struct notify_pending pending_notifications;
     struct cost_watch cost;
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
-    struct traces traces;
+    struct stack_cache stack_cache;
     struct helper_stack
         helper; /* below it lie hints: what overflows it overwrites nothing that counts */
 };
@@ -178,12 +178,12 @@ struct thread {
 #define MAPS_SHARED 1u
 #define MAPS_SHARED_ONE 2u
 
-#define AFTER_LIMBO 1u /* the limbo struct is to be given back: always, it is shared */
+#define AFTER_FALLBACK 1u /* the limbo struct is to be given back: always, it is shared */
 #define AFTER_ERROR 2u /* an error was found: --on-error */
 #define AFTER_SIGNAL 4u /* a signal that ends the program has come: fatal.c */
 #define AFTER_NOTICE 8u /* the program wants to hear what the heap gives back, or got: notice.c */
 
-#define AFTER_HEARD 16u /* the program is to be told of something: heard.c */
+#define AFTER_NOTIFY 16u /* the program is to be told of something: notify.c */
 #define AFTER_CALLBACK 32u /* always, in a callback that must not allocate: crit becomes odd again */
 
 ALWAYS_INLINE bool crit_is_inside(uintptr_t crit)
@@ -197,20 +197,20 @@ ALWAYS_INLINE bool thread_is_inside(const struct thread *t)
 }
 
 /* Events that somebody wants to be told of: bit n is HEARD_n. */
-extern HIDDEN _Atomic uint32_t heard_wanted;
+extern HIDDEN _Atomic uint32_t notify_wanted;
 
-ALWAYS_INLINE bool heard_is_wanted(enum heard_event event)
+ALWAYS_INLINE bool notify_is_wanted(enum notify_event event)
 {
-    return unlikely(atomic_load_explicit(&heard_wanted, memory_order_relaxed) >> event & 1);
+    return unlikely(atomic_load_explicit(&notify_wanted, memory_order_relaxed) >> event & 1);
 }
 
 /* It happened in a section of this thread (NULL: not known): it is told behind it. */
-ALWAYS_INLINE bool heard_later(struct thread *t, enum heard_event event)
+ALWAYS_INLINE bool notify_defer(struct thread *t, enum notify_event event)
 {
-    if (!heard_is_wanted(event) || !t || t->limbo) /* its user is past its end: no place for callbacks */
+    if (!notify_is_wanted(event) || !t || t->is_fallback) /* its user is past its end: no place for callbacks */
         return false;
-    t->heard.events |= 1u << event;
-    t->after |= AFTER_HEARD;
+    t->pending_notifications.events |= 1u << event;
+    t->after |= AFTER_NOTIFY;
     return true;
 }
 
@@ -225,7 +225,7 @@ ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
 
 extern HIDDEN __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
-enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_LIMBO = 4 };
+enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_FALLBACK = 4 };
 extern HIDDEN __thread uint32_t self_state;
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -236,37 +236,37 @@ extern HIDDEN __thread uint32_t self_state;
  * never held across a call into libc, the loader or user code.
  */
 enum lock_rank {
-    RANK_LIMBO = 1,   /* the struct of threads past their end */
+    RANK_FALLBACK = 1, /* the struct of threads past their end */
     RANK_THREADS = 2, /* list of thread structs */
     RANK_CENTRAL = 3, /* one size class */
     RANK_LARGE = 4,   /* quarantine of large blocks */
-    RANK_RECORDED = 4, /* blocks that the program makes itself */
+    RANK_CLIENT_BLOCKS = 4, /* blocks that the program makes itself */
     RANK_UNITS = 5,   /* runs of units, growth of the heap */
     RANK_COPY = 6,    /* copying a slab's records after a fork */
-    RANK_DUE = 6,     /* memory that somebody has to be told of */
+    RANK_PENDING = 6, /* memory that somebody has to be told of */
     RANK_RETIRE = 7,  /* superseded records */
     RANK_RECORDS = 8, /* free records of large blocks */
     RANK_RULES = 9,   /* growth of the table of rules */
     RANK_DEPOT = 9,   /* growth of the depot */
     RANK_MODULES = 9, /* list of modules */
     RANK_ERRORS = 9,  /* list of errors */
-    RANK_HINTS = 9,   /* root regions that the program has named */
+    RANK_ANNOTATIONS = 9, /* root regions that the program has named */
     RANK_MAPS = 9,    /* what is mapped */
     RANK_META = 10,   /* areas and segments */
     RANK_ENVIRONMENT = 11, /* what shells find in it */
 };
 
 struct lock {
-    _Atomic uint32_t word; /* 0: free; whose it is, and | LOCK_AWAITED */
+    _Atomic uint32_t word; /* 0: free; whose it is, and | LOCK_CONTENDED */
     uint32_t rank;
 };
 
-#define LOCK_AWAITED 1u
-#define LOCK_NAMELESS (1u << 31) /* whose is not known: that thread has no struct */
+#define LOCK_CONTENDED 1u
+#define LOCK_UNKNOWN_OWNER (1u << 31) /* whose is not known: that thread has no struct */
 
-ALWAYS_INLINE uint32_t lock_name(const struct thread *t)
+ALWAYS_INLINE uint32_t lock_owner_word(const struct thread *t)
 {
-    return t ? t->tid << 1 : LOCK_NAMELESS;
+    return t ? t->tid << 1 : LOCK_UNKNOWN_OWNER;
 }
 
 #define LOCK_INIT(r) {0, (r)}
@@ -275,7 +275,7 @@ ALWAYS_INLINE uint32_t lock_name(const struct thread *t)
  * Calls wait(about), which may sleep, with the stack and the signal mask that the program's
  * handlers may run with; NULL before start-up.
  */
-extern HIDDEN bool (*lock_waits_by)(bool (*wait)(void *), void *about);
+extern HIDDEN bool (*lock_wait_hook)(bool (*wait)(void *), void *about);
 
 void lock_take(struct lock *l);
 bool lock_try(struct lock *l); /* false: somebody has it */
@@ -319,8 +319,9 @@ ALWAYS_INLINE void lock_drop_only(struct lock *l)
         lock_drop(l);
         return;
     }
-    bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
-    if (unlikely(awaited))
+    bool is_contended =
+        atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_CONTENDED;
+    if (unlikely(is_contended))
         lock_wake(l);
     atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: then it is forgotten */
     t->locks = 0;

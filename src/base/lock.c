@@ -67,7 +67,7 @@ static void forget(const struct lock *l)
 
 bool lock_is_mine(const struct lock *l)
 {
-    return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_AWAITED) == lock_name(self);
+    return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_CONTENDED) == lock_owner_word(self);
 }
 
 void locks_abandon(void)
@@ -81,7 +81,7 @@ void locks_abandon(void)
             forget(l);
         }
     }
-    self_state &= ~(uint32_t)SELF_IN_LIMBO;
+    self_state &= ~(uint32_t)SELF_IN_FALLBACK;
 }
 
 static bool try(struct lock *l, uint32_t name)
@@ -103,24 +103,24 @@ static bool sleep(void *about)
     return futex(&s->l->word, FUTEX_WAIT_PRIVATE, s->seen, s->most) != -ETIMEDOUT;
 }
 
-bool (*lock_waits_by)(bool (*wait)(void *), void *about);
+bool (*lock_wait_hook)(bool (*wait)(void *), void *about);
 
 /* Once more, or sleeps until that is worth it; false: it slept as long as it may. */
 static COLD bool try_later(struct lock *l, const struct timespec *most)
 {
     uint32_t seen = atomic_load_explicit(&l->word, memory_order_relaxed);
-    if (!seen || (!(seen & LOCK_AWAITED) &&
-                  !atomic_compare_exchange_strong_explicit(&l->word, &seen, seen | LOCK_AWAITED, memory_order_relaxed,
+    if (!seen || (!(seen & LOCK_CONTENDED) &&
+                  !atomic_compare_exchange_strong_explicit(&l->word, &seen, seen | LOCK_CONTENDED, memory_order_relaxed,
                                                            memory_order_relaxed)))
         return true;
-    struct sleep s = {l, seen | LOCK_AWAITED, most};
-    return lock_waits_by ? lock_waits_by(sleep, &s) : sleep(&s);
+    struct sleep s = {l, seen | LOCK_CONTENDED, most};
+    return lock_wait_hook ? lock_wait_hook(sleep, &s) : sleep(&s);
 }
 
 /* most: NULL, or how long one wait may be; false: it was as long, and somebody has it still. */
 ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
 {
-    uint32_t name = lock_name(self);
+    uint32_t name = lock_owner_word(self);
     note(l);
     if (likely(try(l, name)))
         return true;
@@ -129,7 +129,7 @@ ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
         if (try(l, name))
             return true;
     }
-    while (!try(l, name | LOCK_AWAITED)) /* others may wait, too: at worst one wake too many */
+    while (!try(l, name | LOCK_CONTENDED)) /* others may wait, too: at worst one wake too many */
         if (!try_later(l, most)) {
             forget(l);
             return false;
@@ -151,7 +151,7 @@ bool lock_take_within(struct lock *l, uint32_t ns)
 bool lock_try(struct lock *l)
 {
     note(l);
-    if (try(l, lock_name(self)))
+    if (try(l, lock_owner_word(self)))
         return true;
     forget(l);
     return false;
@@ -164,8 +164,9 @@ void lock_wake(struct lock *l)
 
 void lock_drop(struct lock *l)
 {
-    bool awaited = atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_AWAITED;
-    if (awaited)
+    bool is_contended =
+        atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_CONTENDED;
+    if (is_contended)
         lock_wake(l);
     atomic_signal_fence(memory_order_seq_cst);
     forget(l);

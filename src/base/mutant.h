@@ -14,7 +14,7 @@ enum mutant {
     MUTANT_NO_BAF,     /* free of no block */
     MUTANT_NO_FAMILY,  /* does the free fit the allocation? */
     MUTANT_NO_SIZE,    /* does the size that is told fit? */
-    MUTANT_NO_BEHIND,  /* bytes behind blocks */
+    MUTANT_NO_AFTER,   /* bytes behind blocks */
     MUTANT_NO_BEFORE,  /* the byte before a block */
     MUTANT_NO_FILL,    /* bytes of freed blocks */
     MUTANT_NO_SWEEP,   /* the look at all blocks at the end */

@@ -7,4 +7,4 @@
 
 __thread struct thread *self;
 __thread uint32_t self_state;
-_Atomic uint32_t heard_wanted;
+_Atomic uint32_t notify_wanted;

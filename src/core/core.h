@@ -4,25 +4,25 @@
  * What stands here knows of no single block; the rest of the door has its own headers:
  *
  *   section.h  critical sections                  costs.h   what of the run's costs is ours
- *   track.h    every allocation and its stack     heard.h   what the program is told of as it happens
- *   errors.h   what the program did wrong         turns.h   tables of whom to tell
- *   hints.h    what it says about leaks           next.h    the functions behind ours
- *   mapped.h   what is mapped                     left.h    what a longjmp leaves
+ *   track.h    every allocation and its stack     notify.h   what the program is told of as it happens
+ *   errors.h   what the program did wrong         srcu.h   tables of whom to tell
+ *   annotations.h    what it says about leaks           next.h    the functions behind ours
+ *   mapped.h   what is mapped                     nonlocal_exit.h    what a longjmp leaves
  */
 #ifndef CORE_H
 #define CORE_H
 
 #include "costs.h"
 #include "errors.h"
-#include "heard.h"
-#include "hints.h"
-#include "left.h"
+#include "notify.h"
+#include "annotations.h"
+#include "nonlocal_exit.h"
 #include "mapped.h"
 #include "next.h"
 #include "pool.h"
 #include "section.h"
 #include "track.h"
-#include "turns.h"
+#include "srcu.h"
 #include "unwinder.h"
 
 /* ---- options.c ------------------------------------------------------------------------------- */
@@ -99,8 +99,8 @@ struct environment {
     size_t count;
     const char *preload; /* the value of LD_PRELOAD, NULL: none */
     size_t preload_bytes;
-    const char *us; /* the word of it that is our library; NULL: there is none */
-    size_t us_bytes;
+    const char *runtime_word; /* the word of it that is our library; NULL: there is none */
+    size_t runtime_bytes;
     bool readable; /* false: exec fails with what was given, and is to fail with it */
 };
 
@@ -109,16 +109,16 @@ void environment_read(struct environment *e, char *const *envp);
 /* The room that the following two need, in bytes; for what is readable. */
 size_t environment_room(const struct environment *e);
 /* It with our entries, built in `room`. */
-char *const *environment_with_us(const struct environment *e, void *room);
+char *const *environment_with_runtime(const struct environment *e, void *room);
 /* It without them, where it has them (e->us): other libraries in LD_PRELOAD stay. */
-char *const *environment_without_us(const struct environment *e, void *room);
+char *const *environment_without_runtime(const struct environment *e, void *room);
 
 /* ---- thread.c -------------------------------------------------------------------------------- */
 
 void thread_keys_ready(void); /* from the constructor */
 struct thread *thread_register(void);
 /* Each registered thread calls it near its end, in no section; once, from the constructor. */
-void thread_when_ending(void (*tell)(void));
+void thread_on_exit(void (*hook)(void));
 
 /* ---- loader.c -------------------------------------------------------------------------------- */
 
@@ -159,11 +159,11 @@ void fatal_withdraw(void); /* a sandbox is about to be entered */
 /* Signal-safe, all three: does ours stand in for this signal's default, is this ours, and: from now on. */
 bool fatal_covers(int signal);
 bool fatal_is_ours(const void *handler);
-void fatal_stand_in(int signal);
+void fatal_install(int signal);
 /* Behind the section in which one came. */
-void fatal_go_on(void);
+void fatal_deliver_postponed(void);
 /* The default that ours stands in for, with the flags and the mask that the program gave it. */
-const struct os_action *fatal_instead_of(int signal);
+const struct os_action *fatal_program_action(int signal);
 
 /* ---- leave (finish.c), handed down by the composition root ----------------------------------- */
 
@@ -177,8 +177,8 @@ struct exec_call {
 struct core_hooks {
     int (*finish)(enum image_end how, int status); /* returns the status to end with */
     /* An exec is about to be tried; true: it has to be said if it failed. */
-    bool (*replaced)(const struct exec_call *call);
-    void (*stayed)(void);
+    bool (*prepare_exec)(const struct exec_call *call);
+    void (*exec_failed)(void);
 };
 
 /* Defined by the composition root: there before any constructor runs. */

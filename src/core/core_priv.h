@@ -25,7 +25,7 @@ static inline void count_alloc(struct thread *t, uint64_t bytes)
     t->balance += (int64_t)bytes;
     t->high = t->balance > t->high ? t->balance : t->high;
     if (unlikely(t->balance > BALANCE_MAX))
-        threads_tell_balance(t);
+        threads_publish_balance(t);
 }
 
 static inline void count_free(struct thread *t, uint64_t bytes)
@@ -34,7 +34,7 @@ static inline void count_free(struct thread *t, uint64_t bytes)
     add(&t->record->free_bytes, bytes);
     t->balance -= (int64_t)bytes;
     if (unlikely(t->balance < -BALANCE_MAX))
-        threads_tell_balance(t);
+        threads_publish_balance(t);
 }
 
 /* ---- what takes long by itself --------------------------------------------------------------- */
@@ -54,7 +54,7 @@ struct release {
     void *p;
     uint32_t op;
     uint32_t stack;
-    uint64_t said; /* size that the caller says it has, or SIZE_NOT_SAID */
+    uint64_t given_size; /* size that the caller says it has, or SIZE_NOT_GIVEN */
     uint64_t align; /* and alignment; 0: none is said */
 };
 
@@ -67,7 +67,7 @@ ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
 }
 
 /* query.c.  Inside a section: is it the start of a block that is live? */
-bool query_is_block(const struct found *f, uint32_t go);
+bool query_is_block(const struct found *f, uint32_t write_epoch);
 
 /*
  * family.c.  Inside a section, of a block that does not match: was it made or freed through a function that
@@ -86,7 +86,7 @@ ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)
  * lose: r.p is not the start of a live block; true: libc is to do it.  complain: it is, but not all
  * about it is right: tells what, and makes its redzone new.
  */
-bool lose(const struct section *s, struct release r);
-void complain(const struct section *s, struct release r, uint64_t was, uint64_t request);
+bool report_bad_free(const struct section *s, struct release r);
+void check_freed_block(const struct section *s, struct release r, uint64_t was, uint64_t request);
 
 #endif

@@ -65,7 +65,7 @@ static struct {
     _Atomic uint64_t rated_ticks; /* since it began, when the rate was looked at last */
     _Atomic uint64_t rate;
     uint64_t start_ns, start_faults; /* not told yet */
-} costs = {.lock = LOCK_INIT(RANK_HINTS)};
+} costs = {.lock = LOCK_INIT(RANK_ANNOTATIONS)};
 
 static struct cost_record unrecorded; /* where the run file has no room */
 
@@ -114,7 +114,7 @@ static struct cost_record *record_now(void)
 }
 
 /* How fast the processor's clock goes, each time that twice as much of it is over. */
-static void learn_rate(struct cost_record *r, bool last)
+static void calibrate(struct cost_record *r, bool last)
 {
     uint64_t passed = os_ticks() - costs.begun_ticks;
     if (!last && passed < 2 * atomic_load_explicit(&costs.rated_ticks, memory_order_relaxed))
@@ -192,40 +192,40 @@ static struct cost_usage usage_now(void)
                                .switches = (uint64_t)now.ru_nvcsw + (uint64_t)now.ru_nivcsw};
 }
 
-static enum cost_call begin_apart(struct thread *t)
+static enum cost_call begin_nested(struct thread *t)
 {
     struct cost_watch *w = &t->cost;
     t->cost_left = 1; /* it asks again, and is not due; another one in the midst of it is */
-    if (w->apart)
+    if (w->is_nested)
         return COST_IGNORED;
-    w->apart = true;
-    w->apart_since = os_ticks();
-    return COST_APART;
+    w->is_nested = true;
+    w->nested_since = os_ticks();
+    return COST_NESTED;
 }
 
-static void end_apart(struct thread *t)
+static void end_nested(struct thread *t)
 {
-    t->cost.since += os_ticks() - t->cost.apart_since;
-    t->cost.apart = false;
+    t->cost.since += os_ticks() - t->cost.nested_since;
+    t->cost.is_nested = false;
     t->cost_left = 0;
 }
 
-COLD void cost_begin_apart(struct thread *t)
+COLD void cost_begin_nested(struct thread *t)
 {
     struct cost_watch *w = &t->cost;
-    if (w->apart) { /* a signal handler's, or deeper in the program's */
+    if (w->is_nested) { /* a signal handler's, or deeper in the program's */
         w->outside += w->outside > 0;
         return;
     }
-    w->apart = true;
+    w->is_nested = true;
     w->outside = 1;
-    w->apart_since = os_ticks();
+    w->nested_since = os_ticks();
 }
 
-COLD void cost_end_apart(struct thread *t)
+COLD void cost_end_nested(struct thread *t)
 {
     if (t->cost.outside && --t->cost.outside == 0)
-        end_apart(t);
+        end_nested(t);
 }
 
 enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
@@ -233,7 +233,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     struct thread *t = self;
     struct cost_watch *w = &t->cost;
     if (t->timed && w->others++ < OTHERS_MOST)
-        return begin_apart(t);
+        return begin_nested(t);
     t->timed = false;
     if (!rt.options.cost_every || costs.stopped || os_sandboxed()) {
         t->cost_left = INT32_MAX;
@@ -251,12 +251,12 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     memset(w->ticks, 0, sizeof w->ticks);
     w->kernel_ticks = 0;
     w->reason_ns = bytes < LONG_BYTES ? bytes : 0;
-    w->apart = false;
+    w->is_nested = false;
     w->outside = w->others = 0;
     t->cost_left = 1;
     t->stacks_plain = !w->pieces;
     t->timed = true;
-    w->since = os_ticks_behind();
+    w->since = os_ticks_after();
     return COST_TIMED;
 }
 
@@ -321,7 +321,7 @@ static void end_timed(struct thread *t, struct cost_record *r)
     if (w->step < ROW)
         return;
     atomic_fetch_add_explicit(&costs.rows, 1, memory_order_relaxed);
-    learn_rate(r, false);
+    calibrate(r, false);
     choose_next(t);
 }
 
@@ -330,13 +330,13 @@ void cost_end(enum cost_call call)
     struct thread *t = self;
     if (!t || call == COST_IGNORED)
         return;
-    if (call == COST_APART) {
-        end_apart(t);
+    if (call == COST_NESTED) {
+        end_nested(t);
         return;
     }
     if (call == COST_TIMED) {
         struct cost_watch *w = &t->cost;
-        w->ticks[w->work] += (int64_t)(os_ticks_behind() - w->since - (w->pieces ? cost_clock_ticks : costs.fence_ticks));
+        w->ticks[w->work] += (int64_t)(os_ticks_after() - w->since - (w->pieces ? cost_clock_ticks : costs.fence_ticks));
         t->timed = false;
     }
     struct cost_record *r = record_now();
@@ -371,7 +371,7 @@ void cost_phase_end(enum cost_work work, uint64_t since)
         return;
     count(&r->work[work].ns, ns);
     if (!costs.stopped && !os_sandboxed())
-        learn_rate(r, work == COST_SCAN);
+        calibrate(r, work == COST_SCAN);
 }
 
 static uint64_t faults_now(void)
@@ -401,9 +401,9 @@ static uint32_t fence_ticks(void)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < 8; i++) {
-        uint64_t begun = os_ticks_behind(), now = begun;
+        uint64_t begun = os_ticks_after(), now = begun;
         for (uint32_t k = 0; k < 32; k++)
-            now = os_ticks_behind();
+            now = os_ticks_after();
         least = now - begun < least ? now - begun : least;
     }
     return (uint32_t)((least + 16) / 32);

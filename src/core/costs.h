@@ -13,7 +13,7 @@ void costs_stop(void); /* the processor's clock is about to be forbidden */
 void costs_after_fork(void);
 
 /* Is the operation that begins, of this thread, one of those that are timed?  Each asks, once. */
-ALWAYS_INLINE bool cost_is_due_of(struct thread *t)
+ALWAYS_INLINE bool cost_is_sampled_of(struct thread *t)
 {
 #ifdef RTC_UNTIMED /* what tests/counters/accounting.py compares with */
     return false;
@@ -21,10 +21,10 @@ ALWAYS_INLINE bool cost_is_due_of(struct thread *t)
     return unlikely(--t->cost_left < 0);
 }
 
-ALWAYS_INLINE bool cost_is_due(void)
+ALWAYS_INLINE bool cost_is_sampled(void)
 {
     struct thread *t = self;
-    return t && cost_is_due_of(t);
+    return t && cost_is_sampled_of(t);
 }
 
 /* Then: around the same call, made again. */
@@ -32,7 +32,7 @@ enum cost_call {
     COST_IGNORED, /* it is not, after all */
     COST_TIMED,
     COST_COUNTED, /* its page faults are */
-    COST_APART, /* it is a handler's, in the midst of one that is timed */
+    COST_NESTED, /* it is a handler's, in the midst of one that is timed */
 };
 
 enum cost_call cost_begin(enum cost_work work, uint64_t bytes); /* that it may clear or copy */
@@ -41,7 +41,7 @@ void cost_end(enum cost_call call);
 /* Inside one: from here on it does `work`. */
 ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
 {
-    if (w->apart || !w->pieces)
+    if (w->is_nested || !w->pieces)
         return;
     uint64_t now = os_ticks();
     w->ticks[w->work] += (int64_t)(now - w->since - cost_clock_ticks);
@@ -49,36 +49,36 @@ ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
     w->since = now;
 }
 
-void cost_begin_apart(struct thread *t);
-void cost_end_apart(struct thread *t);
+void cost_begin_nested(struct thread *t);
+void cost_end_nested(struct thread *t);
 
-#define COST_APART_MOST 1000 /* so many operations, and it has gone by siglongjmp */
+#define COST_NESTED_MAX 1000 /* so many operations, and it has gone by siglongjmp */
 
 /*
  * Around the program's own code that an operation calls, timed or not: its operations are none of
  * those among which some are chosen, for in the midst of one that is timed none can be; others
  * stand for them.
  */
-ALWAYS_INLINE int32_t cost_leave(void)
+ALWAYS_INLINE int32_t cost_pause(void)
 {
     struct thread *t = self;
     if (unlikely(!t))
         return 0;
-    int32_t left = t->cost_left;
-    t->cost_left = left < COST_APART_MOST ? left + COST_APART_MOST : left;
+    int32_t saved_count = t->cost_left;
+    t->cost_left = saved_count < COST_NESTED_MAX ? saved_count + COST_NESTED_MAX : saved_count;
     if (unlikely(t->timed))
-        cost_begin_apart(t);
-    return left;
+        cost_begin_nested(t);
+    return saved_count;
 }
 
-ALWAYS_INLINE void cost_return(int32_t left)
+ALWAYS_INLINE void cost_resume(int32_t saved_count)
 {
     struct thread *t = self;
     if (unlikely(!t))
         return;
     if (unlikely(t->timed))
-        cost_end_apart(t);
-    t->cost_left = left;
+        cost_end_nested(t);
+    t->cost_left = saved_count;
 }
 
 /* Around what is rare or takes long, and is none of an operation's time.  ns of the thread's own clock. */

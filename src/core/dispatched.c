@@ -39,17 +39,17 @@ static void write_down(_Atomic uint64_t *to, uint64_t n)
     atomic_store_explicit(to, n, memory_order_relaxed);
 }
 
-void dispatched_settle(void)
+void dispatched_write(void)
 {
     struct section s;
-    if (!record.known.asked || !section_begin(&s))
+    if (!record.known.is_requested || !section_begin(&s))
         return;
     if (atomic_exchange(&record.image, image()->image) != image()->image)
         make();
     struct dispatch_record *r = atomic_load(&record.at);
     if (r) {
         write_down(&r->calls, atomic_load(&dispatched->calls));
-        write_down(&r->told, atomic_load(&dispatched->told));
+        write_down(&r->reported, atomic_load(&dispatched->reported));
         write_down(&r->uncovered, atomic_load(&dispatched->uncovered) + os_dispatch_missed());
     }
     section_end(&s);
@@ -69,24 +69,24 @@ void dispatched_start(void)
 void dispatched_begin(int err, uint32_t ns, uint32_t measured)
 {
     record.known = (struct dispatched_record){true, err, ns, measured};
-    dispatched_settle();
+    dispatched_write();
 }
 
-struct dispatched_record dispatched_known(void)
+struct dispatched_record dispatched_state(void)
 {
     return record.known;
 }
 
-void dispatched_told(void)
+void dispatched_count_reported(void)
 {
-    if (atomic_fetch_add(&dispatched->told, 1) % WRITTEN_EVERY == 0)
-        dispatched_settle();
+    if (atomic_fetch_add(&dispatched->reported, 1) % WRITTEN_EVERY == 0)
+        dispatched_write();
 }
 
 void dispatched_after_fork(void)
 {
     atomic_store(&record.at, NULL); /* the parent's */
     atomic_store(&wiped_by_hand.calls, 0);
-    atomic_store(&wiped_by_hand.told, 0);
+    atomic_store(&wiped_by_hand.reported, 0);
     atomic_store(&wiped_by_hand.uncovered, 0);
 }

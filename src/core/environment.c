@@ -73,7 +73,7 @@ static char *users_part(const char *entry)
 }
 
 /* The entry as the program may see it; NULL: not at all. */
-static char *without_us(char *entry)
+static char *without_runtime(char *entry)
 {
     if (text_starts(entry, RUN_FILE))
         return NULL;
@@ -83,7 +83,7 @@ static char *without_us(char *entry)
 static void hide(char **envp)
 {
     for (size_t i = 0; envp[i];) {
-        char *kept = without_us(envp[i]);
+        char *kept = without_runtime(envp[i]);
         if (kept)
             envp[i++] = kept;
         else
@@ -147,7 +147,7 @@ static bool read_length(struct reading *r, const char *s, size_t *length)
 }
 
 /* By hand our library is known by its name: the user may have given any path to it. */
-static bool is_us(const char *word, size_t n)
+static bool is_runtime(const char *word, size_t n)
 {
     size_t name = sizeof LIBRARY - 1;
     if (rt.by_launcher)
@@ -170,10 +170,11 @@ static void read_preload(struct environment *e, const char *value)
 {
     size_t n = 0;
     e->preload = value;
-    for (const char *word = next_word(value, &n); word && !e->us; word = next_word(word, &n))
-        if (is_us(word, n)) {
-            e->us = word;
-            e->us_bytes = n;
+    for (const char *word = next_word(value, &n); word && !e->runtime_word;
+         word = next_word(word, &n))
+        if (is_runtime(word, n)) {
+            e->runtime_word = word;
+            e->runtime_bytes = n;
         }
 }
 
@@ -243,7 +244,7 @@ static struct text begin_preload(const struct environment *e, void *room)
     return t;
 }
 
-char *const *environment_with_us(const struct environment *e, void *room)
+char *const *environment_with_runtime(const struct environment *e, void *room)
 {
     char **out = room, *words = (char *)(out + e->count + 3);
     struct text t = begin_preload(e, room);
@@ -259,13 +260,13 @@ char *const *environment_with_us(const struct environment *e, void *room)
     return out;
 }
 
-char *const *environment_without_us(const struct environment *e, void *room)
+char *const *environment_without_runtime(const struct environment *e, void *room)
 {
     char **out = room, *words = (char *)(out + e->count + 3);
     struct text t = begin_preload(e, room);
     size_t n = 0, kept = 0;
     for (const char *word = next_word(e->preload, &n); word; word = next_word(word, &n)) {
-        if (is_us(word, n))
+        if (is_runtime(word, n))
             continue;
         text_put(&t, kept++ ? ":" : "");
         text_put_n(&t, word, n);

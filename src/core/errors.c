@@ -30,7 +30,7 @@ static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static uint32_t place_of(const struct error_record *e)
+static uint32_t site_of(const struct error_record *e)
 {
     return e->damage ? e->alloc_stack : e->stack;
 }
@@ -39,20 +39,20 @@ static bool is_same(const struct error_record *a, const struct error_record *b)
 {
     return atomic_load_explicit(&a->kind, memory_order_relaxed) ==
                atomic_load_explicit(&b->kind, memory_order_relaxed) &&
-           place_of(a) == place_of(b) && a->damage == b->damage &&
+           site_of(a) == site_of(b) && a->damage == b->damage &&
            (a->damage || a->entry == b->entry);
 }
 
-static struct error_record *record_at(uint32_t place)
+static struct error_record *record_at(uint32_t record_index)
 {
-    return (struct error_record *)segment_items(errors.chunk[place / ERROR_CHUNK]) +
-           place % ERROR_CHUNK;
+    return (struct error_record *)segment_items(errors.chunk[record_index / ERROR_CHUNK]) +
+           record_index % ERROR_CHUNK;
 }
 
 /* Its slot in the index: of the record that is the same, or the free one where it belongs. */
 static uint16_t *slot_of(const struct error_record *e)
 {
-    uint64_t key = (uint64_t)place_of(e) << 16 | (uint64_t)e->damage << 12 |
+    uint64_t key = (uint64_t)site_of(e) << 16 | (uint64_t)e->damage << 12 |
                    atomic_load_explicit(&e->kind, memory_order_relaxed);
     uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
     for (;; i++) {
@@ -88,7 +88,7 @@ static void record_publish(struct error_record *to, struct error_record *from)
     struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
     atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
     errors.count++;
-    if (run_header() && !run_holds(s))
+    if (run_header() && !run_contains(s))
         atomic_fetch_add_explicit(&image()->errors_unwritten, 1, memory_order_relaxed);
 }
 
@@ -147,8 +147,8 @@ static struct error_record draft(const struct error_call *call, enum error_kind 
                                  .thread = call->t ? call->t->number : 0};
 }
 
-static void tell_block(struct error_record *e, const void *block, uint64_t request, uint64_t word,
-                       uint64_t stacks)
+static void describe_block(struct error_record *e, const void *block, uint64_t request,
+                           uint64_t word, uint64_t stacks)
 {
     bool freed = word_state(word) != BLOCK_LIVE;
     e->block = (uintptr_t)block;
@@ -174,12 +174,12 @@ static void record(const struct error_call *call, struct error_record *e)
     if (is_unknown(kind))
         return;
     e->time_ns = os_wall_clock_ns();
-    if (call->t && !call->t->limbo && is_problem)
+    if (call->t && !call->t->is_fallback && is_problem)
         os_thread_name(call->t->record->name);
     if (!add(e))
         return;
     if (run_header())
-        atomic_fetch_add_explicit(&run_header()->error_places, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&run_header()->error_sites, 1, memory_order_relaxed);
     run_ring();
     if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && is_problem)
         call->t->after |= AFTER_ERROR;
@@ -188,24 +188,26 @@ static void record(const struct error_call *call, struct error_record *e)
 /* ---- frees ----------------------------------------------------------------------------------- */
 
 /* The record of the slot or block that an address belongs to; false: there never was a block. */
-static bool tell_found(struct error_record *e, const struct found *f, const void *p, uint32_t go)
+static bool describe_found(struct error_record *e, const struct found *f, const void *p,
+                           uint32_t write_epoch)
 {
     uint64_t word, stacks;
     if ((f->verdict != PTR_START && f->verdict != PTR_INSIDE) || slab_is_unrecorded(f))
         return false;
-    const struct block_record *b = pool_look(f, go);
+    const struct block_record *b = pool_look(f, write_epoch);
     for (unsigned tries = 0; !block_read(b, &word, &stacks) && tries < 100; tries++)
         ;
     if (word_state(word) == BLOCK_NEVER)
         return false;
-    tell_block(e, (const char *)p - f->offset, pool_request(f, b, word), word, stacks);
+    describe_block(e, (const char *)p - f->offset, pool_request(f, b, word), word, stacks);
     return true;
 }
 
-static void tell_free(const struct error_call *call, const void *p, enum error_kind kind)
+static void notify_free(const struct error_call *call, const void *p, enum error_kind kind)
 {
-    if (heard_later(call->t, HEARD_BAD_FREE))
-        call->t->heard.bad_free = (struct heard_free){(uintptr_t)p, kind, call->stack};
+    if (notify_defer(call->t, NOTIFY_BAD_FREE))
+        call->t->pending_notifications.bad_free =
+            (struct notify_bad_free){(uintptr_t)p, kind, call->stack};
 }
 
 /* p is not the start of a live block: what is it then?  true: the block that it belongs to is in *e. */
@@ -214,7 +216,7 @@ static bool draft_pointer(struct error_record *e, const struct error_call *call,
 {
     *e = draft(call, ERROR_BAF);
     e->address = (uintptr_t)p;
-    bool block = tell_found(e, f, p, call->go);
+    bool block = describe_found(e, f, p, call->write_epoch);
     if (block)
         e->kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
     if (e->kind == ERROR_DUF && e->block_state != BLOCK_FREED)
@@ -243,13 +245,13 @@ static bool note_free(const struct error_call *call, const void *p, const struct
     bool libcs = f->verdict == PTR_FOREIGN && region_is_libcs(p);
     if (libcs)
         e.kind = ERROR_FOREIGN;
-    static const uint8_t counter[ERROR_KIND_COUNT] = {[ERROR_BAF] = LOST_BAD,
-                                                      [ERROR_DUF] = LOST_DUPLICATE,
-                                                      [ERROR_MAF] = LOST_MISALIGNED,
-                                                      [ERROR_FOREIGN] = LOST_FOREIGN};
+    static const uint8_t counter[ERROR_KIND_COUNT] = {[ERROR_BAF] = BAD_FREE_BAD,
+                                                      [ERROR_DUF] = BAD_FREE_DUPLICATE,
+                                                      [ERROR_MAF] = BAD_FREE_MISALIGNED,
+                                                      [ERROR_FOREIGN] = BAD_FREE_FOREIGN};
     image_count(&image()->bad_frees[counter[e.kind]]);
     if (!libcs)
-        tell_free(call, p, e.kind);
+        notify_free(call, p, e.kind);
     if (count_one(&e))
         return libcs;
     if (libcs)
@@ -260,42 +262,43 @@ static bool note_free(const struct error_call *call, const void *p, const struct
     return libcs;
 }
 
-static void note_recorded(const struct error_call *call, const void *p, enum verdict verdict,
-                          const struct recorded *n)
+static void note_client_block(const struct error_call *call, const void *p, enum verdict verdict,
+                              const struct client_block *n)
 {
     static const enum error_kind kinds[] = {
         [PTR_FOREIGN] = ERROR_BAF, [PTR_START] = ERROR_DUF, [PTR_INSIDE] = ERROR_MAF};
-    static const uint8_t counter[] = {
-        [PTR_FOREIGN] = LOST_BAD, [PTR_START] = LOST_DUPLICATE, [PTR_INSIDE] = LOST_MISALIGNED};
+    static const uint8_t counter[] = {[PTR_FOREIGN] = BAD_FREE_BAD,
+                                      [PTR_START] = BAD_FREE_DUPLICATE,
+                                      [PTR_INSIDE] = BAD_FREE_MISALIGNED};
     struct error_record e = draft(call, kinds[verdict]);
     image_count(&image()->bad_frees[counter[verdict]]);
-    tell_free(call, p, kinds[verdict]);
+    notify_free(call, p, kinds[verdict]);
     if (count_one(&e))
         return;
     e.address = (uintptr_t)p;
     if (verdict == PTR_FOREIGN)
         region_of((uintptr_t)p, &e);
     else
-        tell_block(&e, (const void *)(uintptr_t)recorded_start(n), n->bytes,
-                   atomic_load_explicit(&n->block.word, memory_order_relaxed),
-                   atomic_load_explicit(&n->block.stacks, memory_order_relaxed));
+        describe_block(&e, (const void *)(uintptr_t)client_block_start(n), n->bytes,
+                       atomic_load_explicit(&n->block.word, memory_order_relaxed),
+                       atomic_load_explicit(&n->block.stacks, memory_order_relaxed));
     record(call, &e);
 }
 
 static void note_mismatch(const struct error_call *call, const void *p, const struct found *f,
-                          uint64_t was, const struct told_shape *told)
+                          uint64_t was, const struct given_shape *given)
 {
     struct error_record e = draft(call, ERROR_MIS);
     uint64_t now, stacks = 0;
-    const struct block_record *b = pool_look(f, call->go);
-    tell_free(call, p, ERROR_MIS);
+    const struct block_record *b = pool_look(f, call->write_epoch);
+    notify_free(call, p, ERROR_MIS);
     if (count_one(&e))
         return;
     block_read(b, &now, &stacks);
     e.address = (uintptr_t)p;
-    tell_block(&e, p, pool_request(f, b, was), was, stacks);
-    e.bytes = told->size == SIZE_NOT_SAID ? 0 : told->size;
-    e.align = told->align;
+    describe_block(&e, p, pool_request(f, b, was), was, stacks);
+    e.bytes = given->size == SIZE_NOT_GIVEN ? 0 : given->size;
+    e.align = given->align;
     record(call, &e);
 }
 
@@ -304,7 +307,7 @@ static void note_mismatch(const struct error_call *call, const void *p, const st
 static void note_damage(const struct error_call *call, const struct damage *d)
 {
     struct error_record e = draft(call, ERROR_WUA);
-    tell_block(&e, d->block, d->request, d->word, d->stacks);
+    describe_block(&e, d->block, d->request, d->word, d->stacks);
     e.damage = d->where;
     if (count_one(&e))
         return;
@@ -323,7 +326,7 @@ static void note_realloc_zero(const struct error_call *call, const void *p, cons
     if (count_one(&e))
         return;
     e.address = (uintptr_t)p;
-    tell_found(&e, f, p, call->go);
+    describe_found(&e, f, p, call->write_epoch);
     record(call, &e);
 }
 
@@ -366,7 +369,7 @@ static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t 
     e.region_start = region->region_start;
     e.region_end = region->region_end;
     if (f)
-        tell_found(&e, f, (const void *)start, call->go);
+        describe_found(&e, f, (const void *)start, call->write_epoch);
     record(call, &e);
 }
 
@@ -376,7 +379,7 @@ struct noting {
     enum {
         NOTE_FREE,
         NOTE_QUERY,
-        NOTE_RECORDED,
+        NOTE_CLIENT_BLOCK,
         NOTE_MISMATCH,
         NOTE_DAMAGE,
         NOTE_REALLOC_ZERO,
@@ -392,7 +395,7 @@ struct noting {
     bool libcs;
 };
 
-static void note_there(void *about)
+static void note_on_helper(void *about)
 {
     struct noting *n = about;
     switch (n->what) {
@@ -408,8 +411,8 @@ static void note_there(void *about)
     case NOTE_ALIGNMENT:
         note_alignment(n->call, n->a);
         break;
-    case NOTE_RECORDED:
-        note_recorded(n->call, n->about, (enum verdict)n->a, n->more);
+    case NOTE_CLIENT_BLOCK:
+        note_client_block(n->call, n->about, (enum verdict)n->a, n->more);
         break;
     case NOTE_MISMATCH:
         note_mismatch(n->call, n->about, n->f, n->a, n->more);
@@ -429,60 +432,60 @@ static void note_there(void *about)
 bool error_free(const struct error_call *call, const void *p, const struct found *f)
 {
     struct noting n = {NOTE_FREE, call, p, .f = f};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
     return n.libcs;
 }
 
 bool error_query(const struct error_call *call, const void *p, const struct found *f)
 {
     struct noting n = {NOTE_QUERY, call, p, .f = f};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
     return n.libcs;
 }
 
 void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
 {
     struct noting n = {NOTE_REALLOC_ZERO, call, p, .f = f};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
 }
 
 void error_alignment(const struct error_call *call, uint64_t align)
 {
     struct noting n = {NOTE_ALIGNMENT, call, NULL, .a = align};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
 }
 
-void error_recorded(const struct error_call *call, const void *p, enum verdict verdict,
-                    const struct recorded *is)
+void error_client_block(const struct error_call *call, const void *p, enum verdict verdict,
+                        const struct client_block *is)
 {
-    struct noting n = {NOTE_RECORDED, call, p, .a = verdict, .more = is};
-    helper_call(note_there, &n);
+    struct noting n = {NOTE_CLIENT_BLOCK, call, p, .a = verdict, .more = is};
+    helper_call(note_on_helper, &n);
 }
 
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
-                    uint64_t was, const struct told_shape *told)
+                    uint64_t was, const struct given_shape *given)
 {
-    struct noting n = {NOTE_MISMATCH, call, p, .f = f, .a = was, .more = told};
-    helper_call(note_there, &n);
+    struct noting n = {NOTE_MISMATCH, call, p, .f = f, .a = was, .more = given};
+    helper_call(note_on_helper, &n);
 }
 
 void error_damage(const struct error_call *call, const struct damage *d)
 {
     struct noting n = {NOTE_DAMAGE, call, d, .f = NULL};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
 }
 
 void error_no_memory(const struct error_call *call, uint64_t bytes)
 {
     struct noting n = {NOTE_NO_MEMORY, call, NULL, .a = bytes};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
 }
 
 void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
                  const struct found *f, const struct error_record *region)
 {
     struct noting n = {NOTE_UNMAP, call, (const void *)start, .f = f, .a = bytes, .more = region};
-    helper_call(note_there, &n);
+    helper_call(note_on_helper, &n);
 }
 
 /* ---- --on-error ------------------------------------------------------------------------------ */
@@ -518,7 +521,7 @@ void errors_sweep(void)
     struct section s;
     bool more = !MUTANT(NO_SWEEP);
     while (more && section_begin(&s)) { /* one at a time: a fork waits for sections */
-        more = sweep_next(&sweep, s.go, swept);
+        more = sweep_next(&sweep, s.write_epoch, swept);
         section_end(&s);
     }
 }
@@ -531,5 +534,5 @@ static void evicted(const struct damage *d)
 
 void errors_start(void)
 {
-    quarantine_tell(evicted);
+    quarantine_set_reporter(evicted);
 }

@@ -26,11 +26,11 @@ ALWAYS_INLINE enum error_entry op_entry(uint32_t op)
     return (enum error_entry)(op >> 8);
 }
 
-#define SIZE_NOT_SAID UINT64_MAX
+#define SIZE_NOT_GIVEN UINT64_MAX
 
 struct error_call {
     struct thread *t; /* NULL: not known */
-    uint32_t go;
+    uint32_t write_epoch;
     uint32_t op;
     uint32_t stack; /* of the call, 0 = none */
 };
@@ -43,14 +43,14 @@ bool error_free(const struct error_call *call, const void *p, const struct found
 /* The same of a pointer that was only asked about; a block of libc's is no error. */
 bool error_query(const struct error_call *call, const void *p, const struct found *f);
 /* p is not the start of a live block that the program has recorded: `n`, unless it is PTR_FOREIGN. */
-void error_recorded(const struct error_call *call, const void *p, enum verdict verdict, const struct recorded *n);
-/* What a free was told of its block: SIZE_NOT_SAID, 0: nothing. */
-struct told_shape {
+void error_client_block(const struct error_call *call, const void *p, enum verdict verdict, const struct client_block *n);
+/* What a free was told of its block: SIZE_NOT_GIVEN, 0: nothing. */
+struct given_shape {
     uint64_t size, align;
 };
 /* A block that said `was` was freed, or moved, by a function for others, or that was told another shape. */
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f, uint64_t was,
-                    const struct told_shape *told);
+                    const struct given_shape *given);
 void error_damage(const struct error_call *call, const struct damage *d);
 /* A live block was given to realloc with a size of 0. */
 void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f);

@@ -11,10 +11,10 @@
  */
 #include "core_priv.h"
 
-#define ANSWERS 256u
+#define CACHED_ANSWERS 256u
 
 /* By hash of the question, whose lowest bit is the answer. */
-static _Atomic uint64_t answers[ANSWERS];
+static _Atomic uint64_t answers[CACHED_ANSWERS];
 
 static uint64_t innermost(uint32_t stack)
 {
@@ -77,20 +77,20 @@ static bool is_unknown(const struct section *s, const struct release *r, uint64_
     if (is_known_hidden(innermost(r->stack), first_word(r, request), false))
         return true;
     bool from_c = word_family(was) == FAMILY_MALLOC || word_family(was) == FAMILY_ALIGNED;
-    return block_read(pool_look(&f, s->go), &word, &stacks) &&
+    return block_read(pool_look(&f, s->write_epoch), &word, &stacks) &&
            is_known_hidden(innermost((uint32_t)(stacks >> 32)), 0, from_c);
 }
 
-struct asking {
+struct family_query {
     const struct section *s;
     const struct release *r;
     uint64_t was, request;
     bool unknown;
 };
 
-static void ask(void *about)
+static void query_family(void *about)
 {
-    struct asking *a = about;
+    struct family_query *a = about;
     a->unknown = is_unknown(a->s, a->r, a->was, a->request);
 }
 
@@ -98,7 +98,7 @@ static void ask(void *about)
 bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was,
                        uint64_t request)
 {
-    struct asking a = {s, r, was, request, false};
-    helper_call(ask, &a);
+    struct family_query a = {s, r, was, request, false};
+    helper_call(query_family, &a);
     return a.unknown;
 }

@@ -17,8 +17,8 @@ static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIG
                                 SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,   SIGXCPU,
                                 SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM};
 
-static _Atomic bool standing_in;
-static struct os_action instead_of[32]; /* by signal: the default, as the program has set it */
+static _Atomic bool installed;
+static struct os_action program_action[32]; /* by signal: the default, as the program has set it */
 static _Atomic int postponed; /* the signal */
 static const struct fatal_hooks *hooks;
 
@@ -26,7 +26,7 @@ bool fatal_covers(int signal)
 {
     for (unsigned i = 0; i < sizeof fatal; i++)
         if (fatal[i] == signal)
-            return atomic_load_explicit(&standing_in, memory_order_relaxed);
+            return atomic_load_explicit(&installed, memory_order_relaxed);
     return false;
 }
 
@@ -46,12 +46,12 @@ static bool postpone(int signal)
     struct thread *t = self;
     if (!t || !thread_is_inside(t) || atomic_exchange(&postponed, signal))
         return false;
-    fatal_stand_in(signal);
+    fatal_install(signal);
     t->after |= AFTER_SIGNAL;
     return true;
 }
 
-void fatal_go_on(void)
+void fatal_deliver_postponed(void)
 {
     os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
 }
@@ -59,7 +59,7 @@ void fatal_go_on(void)
 /* Somebody has made the run file shorter: what is behind its end cannot be read or written any more. */
 static bool is_file_cut(int signal, const siginfo_t *info)
 {
-    return signal == SIGBUS && info->si_code == BUS_ADRERR && run_holds(info->si_addr);
+    return signal == SIGBUS && info->si_code == BUS_ADRERR && run_contains(info->si_addr);
 }
 
 static void on_fatal(int signal, void *info, void *context)
@@ -70,7 +70,7 @@ static void on_fatal(int signal, void *info, void *context)
         hooks->cut();
     } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
         if ((signal == SIGSEGV || signal == SIGBUS) && fault_is_of_fill(info, context, pool_knobs.free_fill))
-            image_flag(IMAGE_OF_FREED);
+            image_flag(IMAGE_FAULT_OF_FREED);
         hooks->killed(context);
     }
     if (!happens_again(signal, info))
@@ -82,7 +82,7 @@ bool fatal_is_ours(const void *handler)
     return handler == (const void *)(uintptr_t)&on_fatal;
 }
 
-void fatal_stand_in(int signal)
+void fatal_install(int signal)
 {
     struct os_action before;
     if (os_action_of(signal, &before) || !os_is_default(&before))
@@ -90,14 +90,14 @@ void fatal_stand_in(int signal)
     if (os_take_signal(signal, on_fatal, SA_RESETHAND | SA_ONSTACK | SA_RESTART, &before))
         return;
     if (os_is_default(&before))
-        instead_of[signal] = before;
+        program_action[signal] = before;
     else if (os_handler_of(&before) != on_fatal)
         os_restore_action(signal, &before);
 }
 
-const struct os_action *fatal_instead_of(int signal)
+const struct os_action *fatal_program_action(int signal)
 {
-    return &instead_of[signal];
+    return &program_action[signal];
 }
 
 void fatal_start(const struct fatal_hooks *given)
@@ -105,15 +105,15 @@ void fatal_start(const struct fatal_hooks *given)
     hooks = given;
     if (os_pid() == 1 || os_sandboxed())
         return;
-    atomic_store(&standing_in, true);
+    atomic_store(&installed, true);
     for (unsigned i = 0; i < sizeof fatal; i++)
-        fatal_stand_in(fatal[i]);
+        fatal_install(fatal[i]);
 }
 
 void fatal_withdraw(void)
 {
     struct os_action before, none = {0};
-    if (!atomic_exchange(&standing_in, false))
+    if (!atomic_exchange(&installed, false))
         return;
     for (unsigned i = 0; i < sizeof fatal; i++)
         if (os_action_of(fatal[i], &before) == 0 && os_handler_of(&before) == on_fatal)

@@ -128,10 +128,10 @@ struct operand operand_of(const uint8_t *code, size_t room)
 
 static uintptr_t register_of(const ucontext_t *context, unsigned number)
 {
-    static const uint8_t place[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+    static const uint8_t saved_index[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                       REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                       REG_R12, REG_R13, REG_R14, REG_R15};
-    return (uintptr_t)context->uc_mcontext.gregs[place[number]];
+    return (uintptr_t)context->uc_mcontext.gregs[saved_index[number]];
 }
 
 /*
@@ -140,11 +140,11 @@ static uintptr_t register_of(const ucontext_t *context, unsigned number)
  * 0 is NULL to every program; what is near -1 is a number or an error.
  */
 #define NEAR_BEFORE 4096u
-#define NEAR_BEHIND 65536u
+#define NEAR_AFTER 65536u
 
 static bool is_near(uint64_t value, uint64_t fill, uint64_t mask)
 {
-    return ((value - fill + NEAR_BEFORE) & mask) < NEAR_BEFORE + NEAR_BEHIND;
+    return ((value - fill + NEAR_BEFORE) & mask) < NEAR_BEFORE + NEAR_AFTER;
 }
 
 bool fault_has_fill(uint64_t value, int fill)

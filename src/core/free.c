@@ -24,17 +24,18 @@ const uint8_t frees_families[FAMILY_COUNT + 1] = {
 
 static struct error_call call_of(const struct section *s, const struct release *r)
 {
-    return (struct error_call){s->t, s->go, r->op, r->stack};
+    return (struct error_call){s->t, s->write_epoch, r->op, r->stack};
 }
 
-COLD bool lose(const struct section *s, struct release r)
+COLD bool report_bad_free(const struct section *s, struct release r)
 {
     struct error_call call = call_of(s, &r);
     struct found f = pool_find(r.p);
     return error_free(&call, r.p, &f);
 }
 
-COLD void complain(const struct section *s, struct release r, uint64_t was, uint64_t request)
+COLD void check_freed_block(const struct section *s, struct release r, uint64_t was,
+                            uint64_t request)
 {
     struct error_call call = call_of(s, &r);
     struct found f = pool_find(r.p);
@@ -42,10 +43,10 @@ COLD void complain(const struct section *s, struct release r, uint64_t was, uint
     if (word_state(was) == BLOCK_INHERITED)
         return; /* nothing is known of it */
     if ((!is_match(was, &r) && !MUTANT(NO_FAMILY) && !family_is_unknown(s, &r, was, request)) ||
-        (r.said != SIZE_NOT_SAID && r.said != request && !MUTANT(NO_SIZE)) || is_misaligned(was, &r))
-        error_mismatch(&call, r.p, &f, was, &(struct told_shape){r.said, r.align});
+        (r.given_size != SIZE_NOT_GIVEN && r.given_size != request && !MUTANT(NO_SIZE)) || is_misaligned(was, &r))
+        error_mismatch(&call, r.p, &f, was, &(struct given_shape){r.given_size, r.align});
     if (is_slab(f.kind)) {
-        if (redzone_damage(&f, r.p, request, was, s->go, &d))
+        if (redzone_damage(&f, r.p, request, was, s->write_epoch, &d))
             error_damage(&call, &d);
         return;
     }
@@ -62,14 +63,15 @@ static bool free_in_handler(struct release r, const struct entry *at)
     if (f.verdict != PTR_START || !is_reserve(f.kind))
         return false;
     if (!slab_clear_unrecorded(&f)) {
-        uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+        uint32_t write_epoch = atomic_load_explicit(&epoch_page->epoch, memory_order_acquire);
         uint64_t was;
-        if (!go || atomic_load_explicit(&f.head->epoch, memory_order_acquire) != go)
+        if (!write_epoch ||
+            atomic_load_explicit(&f.head->epoch, memory_order_acquire) != write_epoch)
             return false;
-        struct block_record *b = pool_record(&f, go);
+        struct block_record *b = pool_record(&f, write_epoch);
         r.stack = stack_put_walk(at, false);
         if (!block_retire(b, self ? self->number : 0, r.stack, &was)) {
-            image_count(&image()->bad_frees[LOST_DUPLICATE]);
+            image_count(&image()->bad_frees[BAD_FREE_DUPLICATE]);
             image_count(&image()->errors_unrecorded); /* to write it down takes a lock */
             return true;
         }
@@ -100,10 +102,10 @@ static COLD bool free_of_reserve(struct section *s, struct release r)
 {
     struct found f = pool_find(r.p);
     if (!slab_clear_unrecorded(&f)) {
-        struct block_record *b = pool_record(&f, s->go);
+        struct block_record *b = pool_record(&f, s->write_epoch);
         uint64_t was;
         if (!block_retire(b, s->t->number, r.stack, &was))
-            return lose(s, r);
+            return report_bad_free(s, r);
         count_free(s->t, pool_request(&f, b, was));
         block_forget(b);
     }
@@ -114,13 +116,13 @@ static COLD bool free_of_reserve(struct section *s, struct release r)
 static COLD bool free_large(struct section *s, struct release r)
 {
     struct found f = pool_find(r.p);
-    struct block_record *b = pool_record(&f, s->go);
+    struct block_record *b = pool_record(&f, s->write_epoch);
     uint64_t was;
     if (!block_retire(b, s->t->number, r.stack, &was))
-        return lose(s, r);
+        return report_bad_free(s, r);
     uint64_t request = pool_request(&f, b, was);
     count_free(s->t, request);
-    complain(s, r, was, request);
+    check_freed_block(s, r, was, request);
     if (word_state(was) == BLOCK_INHERITED) /* where it ended is not known: there is no redzone */
         redzone_put_large(&f, r.p, request);
     if (s->t->timed)
@@ -139,21 +141,23 @@ static COLD uint32_t forget_request(void *p, uint32_t class)
 ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct release r)
 {
     uint32_t class = f->kind - 1;
-    struct block_record *b = pool_record_slot(f, s->go);
+    struct block_record *b = pool_record_slot(f, s->write_epoch);
     uint64_t was;
     if (unlikely(!block_retire(b, s->t->number, r.stack, &was)))
-        return lose(s, r);
+        return report_bad_free(s, r);
     uint32_t request = word_size(was);
     bool inherited = word_state(was) == BLOCK_INHERITED;
     if (unlikely(inherited))
         request = forget_request(r.p, class);
     count_free(s->t, request);
-    if (unlikely(!is_match(was, &r) || (r.said != SIZE_NOT_SAID && r.said != request) ||
-                 is_misaligned(was, &r) || !redzone_is_whole(r.p, f->slot, class, request)) && !inherited)
-        complain(s, r, was, request);
+    if (unlikely(!is_match(was, &r) ||
+                 (r.given_size != SIZE_NOT_GIVEN && r.given_size != request) ||
+                 is_misaligned(was, &r) || !redzone_is_intact(r.p, f->slot, class, request)) &&
+        !inherited)
+        check_freed_block(s, r, was, request);
     if (unlikely(s->t->timed))
         cost_switch(&s->t->cost, COST_QUARANTINE);
-    quarantine_push(s->t, r.p, class, request, s->go);
+    quarantine_push(s->t, r.p, class, request, s->write_epoch);
     return false;
 }
 
@@ -174,7 +178,7 @@ ALWAYS_INLINE struct found find_early(void *p)
 ALWAYS_INLINE bool free_inside(struct section *s, struct found f, struct release r)
 {
     if (unlikely(f.verdict != PTR_START))
-        return !bootstrap_owns(r.p) && lose(s, r);
+        return !bootstrap_owns(r.p) && report_bad_free(s, r);
     if (likely(f.kind <= SIZE_CLASSES))
         return free_slot(s, &f, r);
     return is_slab(f.kind) ? free_of_reserve(s, r) : free_large(s, r);
@@ -201,11 +205,11 @@ static COLD void release_timed(struct release r, const struct entry *at)
 {
     enum cost_call call = cost_begin(COST_FREE, 0);
     if (r.align)
-        track_free_aligned(r.p, r.said, r.align, r.op, at);
-    else if (r.said == SIZE_NOT_SAID)
+        track_free_aligned(r.p, r.given_size, r.align, r.op, at);
+    else if (r.given_size == SIZE_NOT_GIVEN)
         track_free(r.p, r.op, at);
     else
-        track_free_sized(r.p, r.said, r.op, at);
+        track_free_sized(r.p, r.given_size, r.op, at);
     cost_end(call);
 }
 
@@ -213,7 +217,7 @@ ALWAYS_INLINE void release_or_time(struct release r, const struct entry *at)
 {
     if (!r.p)
         return;
-    if (cost_is_due())
+    if (cost_is_sampled())
         release_timed(r, at);
     else
         release(r, at);
@@ -221,17 +225,19 @@ ALWAYS_INLINE void release_or_time(struct release r, const struct entry *at)
 
 void track_free(void *p, uint32_t op, const struct entry *at)
 {
-    release_or_time((struct release){.p = p, .op = op, .said = SIZE_NOT_SAID}, at);
+    release_or_time((struct release){.p = p, .op = op, .given_size = SIZE_NOT_GIVEN}, at);
 }
 
-void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at)
+void track_free_sized(void *p, size_t given_size, uint32_t op, const struct entry *at)
 {
-    release_or_time((struct release){.p = p, .op = op, .said = said}, at);
+    release_or_time((struct release){.p = p, .op = op, .given_size = given_size}, at);
 }
 
-void track_free_aligned(void *p, size_t said, size_t align, uint32_t op, const struct entry *at)
+void track_free_aligned(void *p, size_t given_size, size_t align, uint32_t op,
+                        const struct entry *at)
 {
-    release_or_time((struct release){.p = p, .op = op, .said = said, .align = align}, at);
+    release_or_time((struct release){.p = p, .op = op, .given_size = given_size, .align = align},
+                    at);
 }
 
 void track_free_deferred(void *p, uint32_t stack, uint32_t op)
@@ -239,7 +245,7 @@ void track_free_deferred(void *p, uint32_t stack, uint32_t op)
     struct section s;
     if (!section_begin(&s))
         return;
-    struct release r = {.p = p, .op = op, .stack = stack, .said = SIZE_NOT_SAID};
+    struct release r = {.p = p, .op = op, .stack = stack, .given_size = SIZE_NOT_GIVEN};
     bool libcs = free_inside(&s, pool_find_hot(p), r);
     section_end(&s);
     if (libcs && next.free)

@@ -184,7 +184,7 @@ void loader_constructed(void)
     }
     if (loader.find)
         return;
-    os_lack(OS_FIND_OBJECT);
+    os_mark_missing(OS_FIND_OBJECT);
     dl_iterate_phdr(note_object, NULL);
     unwind_forget(0); /* what was outside of all objects is in one now */
 }

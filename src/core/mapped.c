@@ -18,11 +18,11 @@
  * by leaf, behind each change; a forked child has its parent's map in its memory, and copies it anew when it
  * first changes it.
  */
-#include "mapped_young.h"
+#include "map_buffer.h"
 
 #include <sys/mman.h>
 
-#define PATIENCE_NS 100000000u /* with who holds the lock */
+#define LOCK_WAIT_NS 100000000u /* with who holds the lock */
 
 struct map map = {.lock = LOCK_INIT(RANK_MAPS)};
 
@@ -38,7 +38,8 @@ bool map_clip(struct map_region *r, uint64_t start, uint64_t end)
     return r->start < r->end;
 }
 
-ALWAYS_INLINE void look_around(struct mapped_call *c, uint64_t start, uint64_t end, uint32_t call)
+ALWAYS_INLINE void note_surroundings(struct mapped_call *c, uint64_t start, uint64_t end,
+                                     uint32_t call)
 {
     if (!c->count) {
         c->around = start;
@@ -53,7 +54,7 @@ static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
     const struct map_region *r;
     uint64_t at = start;
     for (; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        look_around(c, r->start, r->end, r->call);
+        note_surroundings(c, r->start, r->end, r->call);
         c->whole &= r->start <= at;
         c->more |= c->count == MAPPED_KEPT;
         if (c->more)
@@ -68,13 +69,13 @@ static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
 ALWAYS_INLINE void take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct map_region *first = &c->kept[0];
-    if (likely(!c->count) && (young_take(start, end, first) || maps_take(&map.maps, start, end, first))) {
-        look_around(c, start, end, first->call);
+    if (likely(!c->count) && (map_buffer_take(start, end, first) || maps_take(&map.maps, start, end, first))) {
+        note_surroundings(c, start, end, first->call);
         c->count = 1;
         return;
     }
-    if (young.present)
-        young_settle();
+    if (map_buffer.present)
+        map_buffer_flush();
     keep(c, start, end);
     map_take_out(start, end);
 }
@@ -95,14 +96,14 @@ void map_put(const struct map_region *r)
 
 static bool take_lock(void)
 {
-    bool held_up = atomic_load_explicit(&map.held_up, memory_order_relaxed);
-    bool taken = held_up ? lock_try(&map.lock) : lock_take_within(&map.lock, PATIENCE_NS);
-    if (unlikely(taken == held_up))
-        atomic_store_explicit(&map.held_up, !taken, memory_order_relaxed);
+    bool has_timed_out = atomic_load_explicit(&map.has_timed_out, memory_order_relaxed);
+    bool taken = has_timed_out ? lock_try(&map.lock) : lock_take_within(&map.lock, LOCK_WAIT_NS);
+    if (unlikely(taken == has_timed_out))
+        atomic_store_explicit(&map.has_timed_out, !taken, memory_order_relaxed);
     return taken;
 }
 
-static COLD bool take_map_slowly(bool taken)
+static COLD bool lock_map_slow(bool taken)
 {
     if (!taken && !take_lock()) {
         if (atomic_load(&map.ready))
@@ -117,15 +118,15 @@ static COLD bool take_map_slowly(bool taken)
 }
 
 /* Inside a section.  false: it cannot be had now. */
-ALWAYS_INLINE bool take_map(void)
+ALWAYS_INLINE bool lock_map(void)
 {
-    bool taken = !atomic_load_explicit(&map.held_up, memory_order_relaxed) && lock_take_if_free(&map.lock);
+    bool taken = !atomic_load_explicit(&map.has_timed_out, memory_order_relaxed) && lock_take_if_free(&map.lock);
     if (likely(taken && map.copied))
         return true;
-    return take_map_slowly(taken);
+    return lock_map_slow(taken);
 }
 
-ALWAYS_INLINE void give_map(void)
+ALWAYS_INLINE void unlock_map(void)
 {
     map_note_bytes();
     if (unlikely(map.maps.changed))
@@ -137,18 +138,18 @@ bool map_enter(struct section *s)
 {
     if (!section_begin(s))
         return false;
-    if (!take_map()) {
+    if (!lock_map()) {
         section_end(s);
         return false;
     }
-    if (young.present)
-        young_settle();
+    if (map_buffer.present)
+        map_buffer_flush();
     return true;
 }
 
-void map_leave(struct section *s)
+void map_exit(struct section *s)
 {
-    give_map();
+    unlock_map();
     section_end(s);
 }
 
@@ -157,7 +158,7 @@ void map_leave(struct section *s)
 /* Of one in the midst of another - a handler's - only the other is noted, which goes on behind it. */
 static COLD void begin_inside(struct thread *t)
 {
-    if (!t->limbo) {
+    if (!t->is_fallback) {
         thread_count(&t->maps_begun);
         return;
     }
@@ -167,11 +168,11 @@ static COLD void begin_inside(struct thread *t)
 
 COLD void mapped_end_inside(struct thread *t)
 {
-    if (t->limbo)
+    if (t->is_fallback)
         atomic_fetch_sub(&t->maps_inside, MAPS_SHARED_ONE);
 }
 
-/* In its section.  What the kernel then does is behind it: pairs with look_for_calls. */
+/* In its section.  What the kernel then does is behind it: pairs with calls_in_progress. */
 ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
 {
     c->t = t;
@@ -183,10 +184,10 @@ ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
     thread_count(&t->maps_begun);
 }
 
-void mapped_leave(const struct jump *j)
+void mapped_nonlocal_exit(const struct jump *j)
 {
     uintptr_t inside = atomic_load_explicit(&self->maps_inside, memory_order_relaxed);
-    if (inside && jump_leaves(j, inside))
+    if (inside && jump_discards(j, inside))
         atomic_store_explicit(&self->maps_inside, 0, memory_order_release);
 }
 
@@ -212,15 +213,15 @@ static void give_up(struct mapped_call *c)
     c->t = NULL;
 }
 
-COLD void mapped_begin_slowly(struct mapped_call *c)
+COLD void mapped_begin_slow(struct mapped_call *c)
 {
     struct section s;
     if (c->tried || !open_call(c, &s))
         return;
     if (atomic_load(&map.ready))
         ;
-    else if (take_map())
-        give_map();
+    else if (lock_map())
+        unlock_map();
     else
         give_up(c);
     section_end(&s);
@@ -238,17 +239,17 @@ void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
     struct section s;
     if (start >= end)
         return;
-    if (cost_is_due()) {
+    if (cost_is_sampled()) {
         take_timed(c, start, end);
         return;
     }
     if (!open_call(c, &s))
         return;
-    if (likely(take_map())) {
+    if (likely(lock_map())) {
         take(c, start, end);
         map_count(&map.sum->unmapped, c->unmaps);
         c->counted = c->unmaps;
-        give_map();
+        unlock_map();
     } else if (!atomic_load(&map.ready))
         give_up(c);
     section_end(&s);
@@ -275,15 +276,15 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
             continue;
         take(c, own.start, own.end);
     }
-    map_leave(&s);
+    map_exit(&s);
 }
 
 static void put_new(const struct map_region *r)
 {
-    if (likely(young_add(r)))
+    if (likely(map_buffer_add(r)))
         return;
-    if (young.present)
-        young_settle();
+    if (map_buffer.present)
+        map_buffer_flush();
     map_put(r);
 }
 
@@ -300,14 +301,14 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
     struct section s;
     if (!c->t || r->start >= r->end)
         return;
-    if (self && cost_is_due_of(c->t)) { /* one in limbo times nothing */
+    if (self && cost_is_sampled_of(c->t)) { /* one in limbo times nothing */
         new_timed(c, r);
         return;
     }
     if (!section_begin(&s))
         return;
     r->stack = c->at ? stack_put(s.t, c->at) : 0;
-    if (likely(take_map())) {
+    if (likely(lock_map())) {
         bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
         if (unlikely(threads_announcements() != map.born)) {
             map.born = threads_announcements();
@@ -316,10 +317,10 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
         r->call = crowded ? 0 : ++map.calls;
         r->thread = crowded ? 0 : s.t->number;
         r->origin = MAP_CALLED;
-        r->mark = (uint8_t)hints_mark_now();
+        r->mark = (uint8_t)annotations_mark_now();
         put_new(r);
         map_count(&map.sum->mapped, 1);
-        give_map();
+        unlock_map();
     }
     section_end(&s);
 }
@@ -329,22 +330,22 @@ void mapped_new_of_libc(struct mapped_call *c, struct map_region *r)
     struct section s;
     if (!c->t || r->start >= r->end || !map_enter(&s))
         return;
-    r->origin = MAP_BEHIND;
-    r->mark = (uint8_t)hints_mark_now();
+    r->origin = MAP_UNSEEN;
+    r->mark = (uint8_t)annotations_mark_now();
     map_put(r);
-    map_leave(&s);
+    map_exit(&s);
 }
 
-void mapped_gone(struct mapped_call *c, bool gone)
+void mapped_unmapped(struct mapped_call *c, bool gone)
 {
     struct section s;
     if (!c->t || c->counted == gone || !map_enter(&s))
         return;
     map_count(&map.sum->unmapped, gone ? 1 : -1ull);
-    map_leave(&s);
+    map_exit(&s);
 }
 
-void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end)
+void mapped_unchanged(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
     if (!c->t || start >= end || !map_enter(&s))
@@ -355,8 +356,8 @@ void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end)
             map_put(&r);
     }
     if (c->more)
-        map_ask(start, end);
-    map_leave(&s);
+        map_query_kernel(start, end);
+    map_exit(&s);
 }
 
 /* A piece of what was at the old place; the last one grows. */
@@ -388,19 +389,19 @@ void mapped_moved(struct mapped_call *c, const struct mapped_move *m)
         if (c->kept[i].start >= m->from && c->kept[i].start < m->from_end)
             put_moved(m, c->kept[i]);
     if (c->more) {
-        map_ask(m->from, m->from_end);
-        map_ask(m->to, m->to_end);
+        map_query_kernel(m->from, m->from_end);
+        map_query_kernel(m->to, m->to_end);
     }
-    map_leave(&s);
+    map_exit(&s);
 }
 
-void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end)
+void mapped_query_kernel(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct section s;
     if (!c->t || start >= end || !map_enter(&s))
         return;
-    map_ask(start, end);
-    map_leave(&s);
+    map_query_kernel(start, end);
+    map_exit(&s);
 }
 
 bool mapped_live(uint64_t *ranges)
@@ -414,7 +415,7 @@ bool mapped_live(uint64_t *ranges)
         return false;
     for (uint64_t at = 0; (r = maps_find(&map.maps, at)); at = r->end)
         *ranges += r->origin == MAP_CALLED;
-    map_leave(&s);
+    map_exit(&s);
     return true;
 }
 
@@ -427,7 +428,7 @@ bool mapped_find(uint64_t at, struct map_region *out)
     bool found = r && r->start <= at;
     if (found)
         *out = *r;
-    map_leave(&s);
+    map_exit(&s);
     return found;
 }
 
@@ -442,7 +443,7 @@ void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int p
         at = r->end < end ? r->end : end;
     if (!maps_protect(&map.maps, start, at, (uint8_t)(protection & (PROT_READ | PROT_WRITE | PROT_EXEC))))
         map.sum->flags |= MAP_SUM_FULL;
-    map_leave(&s);
+    map_exit(&s);
 }
 
 uint64_t mapped_bytes(void)

@@ -4,7 +4,7 @@
 #ifndef MAPPED_H
 #define MAPPED_H
 
-#include "left.h"
+#include "nonlocal_exit.h"
 #include "pool.h"
 #include "unwinder.h"
 
@@ -46,7 +46,7 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
     c->count = 0;
 }
 
-void mapped_begin_slowly(struct mapped_call *c);
+void mapped_begin_slow(struct mapped_call *c);
 
 /*
  * Before the kernel does anything.  Who only counts for himself needs no section; and where a
@@ -58,7 +58,7 @@ ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
     if (unlikely(c->tried) || unlikely(!t) || unlikely(atomic_load_explicit(&t->crit, memory_order_relaxed)) ||
         unlikely(atomic_load_explicit(&t->maps_inside, memory_order_relaxed)) ||
         unlikely(!atomic_load_explicit(&t->maps_begun, memory_order_relaxed))) {
-        mapped_begin_slowly(c);
+        mapped_begin_slow(c);
         return;
     }
     c->tried = true;
@@ -79,7 +79,7 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
         mapped_end_inside(c->t);
         return;
     }
-    atomic_store_explicit(&c->t->maps_inside, 0, memory_order_release); /* pairs with look_for_calls */
+    atomic_store_explicit(&c->t->maps_inside, 0, memory_order_release); /* pairs with calls_in_progress */
 }
 
 /* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
@@ -89,12 +89,12 @@ void mapped_new(struct mapped_call *c, struct map_region *what);
 /* The same of what libc or the loader have mapped for themselves: nobody's call. */
 void mapped_new_of_libc(struct mapped_call *c, struct map_region *what);
 /* Something was unmapped, or it was to be (c->unmaps, when it took), and was not. */
-void mapped_gone(struct mapped_call *c, bool gone);
+void mapped_unmapped(struct mapped_call *c, bool gone);
 /* What was taken of this range is there as it was. */
-void mapped_stay(struct mapped_call *c, uint64_t start, uint64_t end);
+void mapped_unchanged(struct mapped_call *c, uint64_t start, uint64_t end);
 void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
 /* The kernel is to be asked what became of it. */
-void mapped_ask(struct mapped_call *c, uint64_t start, uint64_t end);
+void mapped_query_kernel(struct mapped_call *c, uint64_t start, uint64_t end);
 /* From `start` to the first hole. */
 void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int protection);
 /* The range around an address. */
@@ -105,11 +105,11 @@ bool mapped_find(uint64_t at, struct map_region *out);
  */
 long mapped_compare(void);
 /* The same at the end, after which what is mapped is told. */
-void mapped_settle(void);
+void mapped_finish(void);
 void mapped_after_fork(void);
 void mapped_abandon(void); /* a jump has left the section of this thread: before its locks are dropped */
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
-void mapped_leave(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
+void mapped_nonlocal_exit(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
 bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
 
 /* ---- unmap.c: what is not to be unmapped ----------------------------------------------------- */
@@ -153,43 +153,43 @@ ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintp
 /* ---- notice.c -------------------------------------------------------------------------------- */
 
 /* Of the heap: these pages are about to go back to the kernel, and: these have come. */
-struct notice_to {
-    void (*goes)(void *at, size_t bytes);
-    void (*came)(void *at, size_t bytes);
+struct notice_callbacks {
+    void (*releasing)(void *at, size_t bytes);
+    void (*became_usable)(void *at, size_t bytes);
     /* discards by this madvise: ours, or the next one */
     int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
-void notice_start(const struct notice_to *to); /* once: before anybody listens, from our constructor at last */
+void notice_start(const struct notice_callbacks *to); /* once: before anybody listens, from our constructor at last */
 /*
  * What there is of the heap, in bytes from its beginning: who listens already is told of all that
  * comes later.
  */
 uint64_t notice_existing(void);
 /* Behind a section: tells of what is due, and does it. */
-void notice_give(void);
+void notice_deliver(void);
 
 /* ---- dispatched.c: what came of events=all --------------------------------------------------- */
 
 struct dispatched {
     _Atomic uint64_t calls;     /* of this process, or its thread's parent before the fork was seen */
-    _Atomic uint64_t told;      /* of them, those that change what is mapped and came by no function of ours */
+    _Atomic uint64_t reported;  /* of them, those that change what is mapped and came by no function of ours */
     _Atomic uint64_t uncovered; /* threads that go on without */
 };
 
 extern HIDDEN struct dispatched *dispatched;
 
 struct dispatched_record {
-    bool asked; /* for events=all */
+    bool is_requested; /* for events=all */
     int error;
     uint32_t call_ns, measured;
 };
 
-struct dispatched_record dispatched_known(void);
+struct dispatched_record dispatched_state(void);
 void dispatched_start(void); /* before there are any */
 /* err: there is none, and why; else what a call costs more, as `measured` calls have shown. */
 void dispatched_begin(int err, uint32_t ns, uint32_t measured);
-void dispatched_told(void);
-void dispatched_settle(void); /* writes down how many there were */
+void dispatched_count_reported(void);
+void dispatched_write(void); /* writes down how many there were */
 void dispatched_after_fork(void);
 
 #endif

@@ -9,7 +9,7 @@
  * mapped, or not yet unmapped, is found later, by a comparison with the kernel's, and is nobody's.
  * Where some of the copy had no room the map comes from the kernel again.
  */
-#include "mapped_young.h"
+#include "map_buffer.h"
 
 #define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
 #define REGIONS_LEAST 1024u
@@ -29,7 +29,7 @@ static bool make_room(uint32_t regions)
 static void clear(void)
 {
     maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
-    young_clear();
+    map_buffer_clear();
 }
 
 static void begin_first(void)
@@ -39,7 +39,7 @@ static void begin_first(void)
         regions /= 8;
     map_copy_none(); /* the room for it was made before: a parent's */
     clear();
-    young.copy = NULL;
+    map_buffer.copy = NULL;
     map_take_sum(0);
     if (!map_read_all())
         map.sum->flags |= MAP_SUM_KNOWN;
@@ -50,7 +50,7 @@ static void begin_first(void)
 
 static bool is_copy_being_written(void)
 {
-    return map.copying || (young.copy && atomic_load_explicit(&young.copy->epoch, memory_order_relaxed) % 2);
+    return map.copying || (map_buffer.copy && atomic_load_explicit(&map_buffer.copy->epoch, memory_order_relaxed) % 2);
 }
 
 static void put_copied(struct segment *s)
@@ -62,26 +62,26 @@ static void put_copied(struct segment *s)
 }
 
 /* Of the last ones some may have gone into the map already. */
-static void begin_anew(void)
+static void rebuild(void)
 {
     if (!is_copy_being_written()) {
         clear();
         for (uint32_t i = 0; i < map.copies; i++)
             put_copied(map.copy[i]);
-        put_copied(young.copy);
+        put_copied(map_buffer.copy);
     }
-    map_copy_anew();
-    young_copy_again();
-    young_settle();
+    map_copy_rebuild();
+    map_buffer_copy_again();
+    map_buffer_flush();
     map.sum->flags &= ~MAP_SUM_COMPARED;
-    map_count(&map.sum->anew, 1);
+    map_count(&map.sum->rebuilt, 1);
 }
 
 /* An image without a run file has the number 0. */
 void map_begin(void)
 {
     if (map.sum && !map.partial && map.image == image()->image)
-        begin_anew();
+        rebuild();
     else
         begin_first();
     map.copied = true;
@@ -93,12 +93,12 @@ void map_begin_again(void)
 {
     map.copied = true;
     map_copy_none();
-    young.copy = NULL;
+    map_buffer.copy = NULL;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
     map.image = image()->image; /* from now on nothing of the parent's would be written when this is left */
     map_note_bytes();
     map_copy_all();
-    young_copy_again();
+    map_buffer_copy_again();
 }
 
 /* It was being changed, and is made anew. */
@@ -120,5 +120,5 @@ void mapped_after_fork(void)
         forget(); /* by somebody of the parent's */
     map.copied = false;
     lock_reset(&map.lock);
-    atomic_store(&map.held_up, false);
+    atomic_store(&map.has_timed_out, false);
 }

@@ -9,7 +9,7 @@
 static struct map_sum unrecorded; /* where the run file has no room */
 
 /* NULL: it is in use no more, or there is no room. */
-static struct segment *copy_of(uint32_t number, uint32_t *places)
+static struct segment *copy_of(uint32_t number, uint32_t *slots_mask)
 {
     struct segment *s = map.copy[number];
     if (s || !map.maps.leaf[number].count)
@@ -19,26 +19,26 @@ static struct segment *copy_of(uint32_t number, uint32_t *places)
     if (!s)
         return NULL;
     atomic_store_explicit(&s->count, MAP_LEAF_REGIONS, memory_order_relaxed); /* of which many are empty */
-    *places = UINT32_MAX;
+    *slots_mask = UINT32_MAX;
     return s;
 }
 
-static void copy_places(struct map_region *to, const struct map_leaf *l, uint32_t places)
+static void copy_slots(struct map_region *to, const struct map_leaf *l, uint32_t slots_mask)
 {
     static const struct map_region none;
-    for (; places; places &= places - 1) {
-        uint32_t i = (uint32_t)__builtin_ctz(places);
+    for (; slots_mask; slots_mask &= slots_mask - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(slots_mask);
         to[i] = l->used >> i & 1 ? l->region[i] : none;
     }
 }
 
-static void copy_leaf(uint32_t number, uint32_t places)
+static void copy_leaf(uint32_t number, uint32_t slots_mask)
 {
-    struct segment *s = copy_of(number, &places);
+    struct segment *s = copy_of(number, &slots_mask);
     if (!s)
         return;
-    uint32_t epoch = copy_begin_anew(s);
-    copy_places(segment_items(s), &map.maps.leaf[number], places);
+    uint32_t epoch = copy_begin_again(s);
+    copy_slots(segment_items(s), &map.maps.leaf[number], slots_mask);
     copy_end(s, epoch);
     if (map.copy[number])
         return;
@@ -60,8 +60,8 @@ void map_copy_changed(void)
 {
     set_copying(true);
     while (map.maps.changed) {
-        uint32_t places, number = maps_next_changed(&map.maps, &places);
-        copy_leaf(number - 1, places);
+        uint32_t slots_mask, number = maps_next_changed(&map.maps, &slots_mask);
+        copy_leaf(number - 1, slots_mask);
     }
     set_copying(false);
 }
@@ -82,7 +82,7 @@ void map_copy_all(void)
 }
 
 /* Those that no leaf needs now hold nothing. */
-void map_copy_anew(void)
+void map_copy_rebuild(void)
 {
     set_copying(true);
     maps_forget_changes(&map.maps); /* one may have been taken, and not copied */
@@ -91,7 +91,7 @@ void map_copy_anew(void)
         if (i < map.maps.made)
             copy_leaf(i, UINT32_MAX);
         else if (s) {
-            uint32_t epoch = copy_begin_anew(s);
+            uint32_t epoch = copy_begin_again(s);
             memset(segment_items(s), 0, MAP_LEAF_REGIONS * sizeof(struct map_region));
             copy_end(s, epoch);
         }

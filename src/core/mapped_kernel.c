@@ -14,7 +14,7 @@ struct comparison {
     enum map_origin origin; /* of what is more there */
     bool counts;
     bool unsure; /* there is more: it may be on its way */
-    uint64_t begun; /* look_for_calls, when it was asked */
+    uint64_t begun; /* calls_in_progress, when it was asked */
     uint64_t differences;
     uintptr_t object;   /* that was counted last */
     uint64_t guard_end; /* of the last range without rights */
@@ -25,7 +25,7 @@ struct comparison {
  * not.  Who is seen outside of one and has begun none since is outside still.  (What a call did to
  * the kernel's list was done behind its beginning: who sees it there sees that it has begun.)
  */
-static uint64_t look_for_calls(void)
+static uint64_t calls_in_progress(void)
 {
     uint64_t all = 1;
     for (struct thread *t = threads_first(); t; t = t->next) {
@@ -40,12 +40,12 @@ static uint64_t look_for_calls(void)
 
 static bool is_certain(struct comparison *c)
 {
-    bool quiet = c->begun && look_for_calls() == c->begun;
-    c->unsure |= !quiet;
-    return quiet || !c->counts;
+    bool is_undisturbed = c->begun && calls_in_progress() == c->begun;
+    c->unsure |= !is_undisturbed;
+    return is_undisturbed || !c->counts;
 }
 
-static void tell(struct comparison *c, _Atomic uint64_t *counter)
+static void count_difference(struct comparison *c, _Atomic uint64_t *counter)
 {
     if (!c->counts)
         return;
@@ -54,22 +54,22 @@ static void tell(struct comparison *c, _Atomic uint64_t *counter)
 }
 
 /* By whom?  A stack that libc makes is two ranges, a guard and what it guards. */
-static void tell_more(struct comparison *c, const struct map_region *r)
+static void count_extra(struct comparison *c, const struct map_region *r)
 {
     struct object o;
     if (!c->counts)
         return;
     if (loader_find(r->start, &o)) {
         if (o.start != c->object)
-            tell(c, &map.sum->behind_objects);
+            count_difference(c, &map.sum->unseen_objects);
         c->object = o.start;
     } else if (!threads_on_stack(r->start, r->end, r->start).number)
-        tell(c, &map.sum->behind_others);
+        count_difference(c, &map.sum->unseen_others);
     else if (c->guard_end != r->start)
-        tell(c, &map.sum->behind_stacks);
+        count_difference(c, &map.sum->unseen_stacks);
     else {
-        map_count(&map.sum->behind_others, -1ull);
-        map_count(&map.sum->behind_stacks, 1);
+        map_count(&map.sum->unseen_others, -1ull);
+        map_count(&map.sum->unseen_stacks, 1);
     }
     c->guard_end = r->protection ? 0 : r->end;
 }
@@ -79,7 +79,7 @@ static void find_more(struct comparison *c, const struct map_region *kernels)
 {
     if (!is_certain(c))
         return;
-    tell_more(c, kernels);
+    count_extra(c, kernels);
     map_put(kernels);
 }
 
@@ -103,7 +103,7 @@ static void find_both(struct comparison *c, const struct map_region *kernels, co
     }
     if (!is_certain(c))
         return;
-    tell(c, &map.sum->behind_changed);
+    count_difference(c, &map.sum->unseen_changed);
     r.protection = kernels->protection;
     map_put(same ? &r : kernels);
 }
@@ -113,7 +113,7 @@ static void find_gone(struct comparison *c, uint64_t start, uint64_t end)
     const struct map_region *r;
     bool any = false;
     for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
-        tell(c, &map.sum->behind_gone);
+        count_difference(c, &map.sum->unseen_unmapped);
         any = true;
     }
     if (any)
@@ -147,12 +147,12 @@ static struct map_region region_of_mapping(const struct comparison *c, const str
         .protection = (uint8_t)m->protection,
         .shared = m->shared,
         .origin = (uint8_t)c->origin,
-        .mark = (uint8_t)hints_mark_now(),
+        .mark = (uint8_t)annotations_mark_now(),
     };
 }
 
 /* The pieces of a mapping that are none of ours; *at: so far it was looked. */
-static void look_at_theirs(struct comparison *c, const struct mapping *m, uint64_t *at)
+static void compare_mapping(struct comparison *c, const struct mapping *m, uint64_t *at)
 {
     struct map_region whole = region_of_mapping(c, m), piece;
     uintptr_t own, own_end;
@@ -179,13 +179,13 @@ static int compare(struct comparison *c)
     struct mappings all;
     struct mapping m;
     uint64_t at = c->start;
-    c->begun = look_for_calls();
+    c->begun = calls_in_progress();
     int err = os_mappings_open(&all);
     if (err)
         return err;
     while (os_mappings_next(&all, &m) && m.start < c->end)
         if (m.end > c->start && is_looked_at(&m))
-            look_at_theirs(c, &m, &at);
+            compare_mapping(c, &m, &at);
     os_mappings_close(&all);
     find_gone(c, at, c->end);
     return 0;
@@ -197,9 +197,9 @@ int map_read_all(void)
     return compare(&c);
 }
 
-void map_ask(uint64_t start, uint64_t end)
+void map_query_kernel(uint64_t start, uint64_t end)
 {
-    struct comparison c = {.start = start, .end = end, .origin = MAP_BEHIND};
+    struct comparison c = {.start = start, .end = end, .origin = MAP_UNSEEN};
     compare(&c);
 }
 
@@ -208,7 +208,7 @@ void map_ask(uint64_t start, uint64_t end)
 long mapped_compare(void)
 {
     struct section s;
-    struct comparison c = {.end = ADDRESSES_END, .origin = MAP_BEHIND, .counts = true};
+    struct comparison c = {.end = ADDRESSES_END, .origin = MAP_UNSEEN, .counts = true};
     if (!atomic_load(&map.begun))
         return 0;
     if (!map_enter(&s))
@@ -216,11 +216,11 @@ long mapped_compare(void)
     int err = compare(&c);
     if (!err)
         map_count(&map.sum->compared, 1);
-    map_leave(&s);
+    map_exit(&s);
     return err ? err : c.unsure ? -EAGAIN : (long)c.differences;
 }
 
-void mapped_settle(void)
+void mapped_finish(void)
 {
     if (mapped_compare() >= 0 && atomic_load(&map.ready))
         map.sum->flags |= MAP_SUM_COMPARED;

@@ -19,7 +19,7 @@ struct map {
     _Atomic bool ready;
     _Atomic bool begun; /* once: where it is not ready it is to be made anew */
     bool copied; /* this image's part of the run file has the copy; not yet in a forked child */
-    _Atomic bool held_up; /* somebody has waited in vain: until it is free once nobody waits again */
+    _Atomic bool has_timed_out; /* somebody has waited in vain: until it is free once nobody waits again */
     uint32_t calls; /* numbers given out */
     uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
     uint32_t image; /* whose sum and copy they are; 0: there are none */
@@ -54,7 +54,7 @@ void map_put(const struct map_region *r);
 void map_take_out(uint64_t start, uint64_t end);
 /* Inside a section, with the lock and a map that has everything, and is of this image; false: not now. */
 bool map_enter(struct section *s);
-void map_leave(struct section *s);
+void map_exit(struct section *s);
 
 /* ---- mapped_begin.c -------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ ALWAYS_INLINE uint32_t copy_begin(struct segment *s)
 }
 
 /* Also where it is so already: who was writing it has left it. */
-ALWAYS_INLINE uint32_t copy_begin_anew(struct segment *s)
+ALWAYS_INLINE uint32_t copy_begin_again(struct segment *s)
 {
     uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed) & ~1u;
     atomic_store_explicit(&s->epoch, epoch + 1, memory_order_relaxed);
@@ -89,7 +89,7 @@ ALWAYS_INLINE void copy_end(struct segment *s, uint32_t epoch)
 void map_copy_changed(void);
 void map_copy_none(void); /* the present one is another image's; then: */
 void map_copy_all(void);
-void map_copy_anew(void); /* into the segments that there are */
+void map_copy_rebuild(void); /* into the segments that there are */
 /* A new one, in this image's part of the run file. */
 void map_take_sum(uint32_t flags);
 
@@ -98,6 +98,6 @@ void map_take_sum(uint32_t flags);
 /* At first: the map becomes what the kernel says.  0 or -errno. */
 int map_read_all(void);
 /* The range becomes that. */
-void map_ask(uint64_t start, uint64_t end);
+void map_query_kernel(uint64_t start, uint64_t end);
 
 #endif

@@ -8,7 +8,7 @@ static struct {
     struct lock lock;
     struct segment *segment;
     uint32_t image; /* whose it is: a forked child has one of its own */
-} marks = {.lock = LOCK_INIT(RANK_HINTS)};
+} marks = {.lock = LOCK_INIT(RANK_ANNOTATIONS)};
 
 static struct segment *segment(void)
 {
@@ -43,7 +43,7 @@ bool marks_next(void)
                             .allocs = t.allocs,
                             .mapped_bytes = mapped_bytes()};
     lock_take(&marks.lock);
-    m.mark = hints_next_mark();
+    m.mark = annotations_next_mark();
     if (m.mark) {
         add(&m);
         atomic_fetch_add(&image()->marks, 1);

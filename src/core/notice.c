@@ -3,7 +3,7 @@
  *
  * Who keeps memory registered with a device by its address, say, has to let go of pages before they
  * are others.  So with somebody who wants to hear of it, the pool gives nothing back inside a section,
- * but keeps it out of use (heap_due); the thread that left it does the rest here, behind its section,
+ * but keeps it out of use (pending_release); the thread that left it does the rest here, behind its section,
  * with no lock held: the callbacks are the program's.  Freed memory that stays in the heap stays
  * what it was, and nothing is told.
  *
@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-static const struct notice_to *told;
+static const struct notice_callbacks *callbacks;
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
@@ -46,11 +46,11 @@ static void watch_code(void)
         heap_code[1].was = ~heap_code[1].was;
 }
 
-void notice_start(const struct notice_to *to)
+void notice_start(const struct notice_callbacks *to)
 {
-    if (told)
+    if (callbacks)
         return;
-    told = to;
+    callbacks = to;
     watch_code();
 }
 
@@ -58,29 +58,29 @@ void notice_start(const struct notice_to *to)
 static bool release(void *at, size_t bytes)
 {
     int saved = errno;
-    bool gone = told->discard(is_ours_patched() ? madvise : NEXT(madvise), at, bytes) == 0;
+    bool gone = callbacks->discard(is_ours_patched() ? madvise : NEXT(madvise), at, bytes) == 0;
     errno = saved;
     return gone;
 }
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
-static bool take(struct heap_due *d)
+static bool take(struct pending_release *d)
 {
     struct section s;
     if (!section_begin(&s))
         return false;
-    bool any = heap_due_take(d);
+    bool any = pending_take(d);
     section_end(&s);
     return any;
 }
 
-static void put(const struct heap_due *d, bool released)
+static void put(const struct pending_release *d, bool released)
 {
     struct section s;
     if (!section_begin(&s))
         return;
-    heap_due_put(d, released);
+    pending_put(d, released);
     section_end(&s);
 }
 
@@ -104,15 +104,15 @@ uint64_t notice_existing(void)
     return bytes;
 }
 
-void notice_give(void)
+void notice_deliver(void)
 {
-    struct heap_due d;
+    struct pending_release d;
     struct heap_part come;
     while (has_grown(&come))
-        told->came((char *)heap.base + come.from, come.to - come.from);
+        callbacks->became_usable((char *)heap.base + come.from, come.to - come.from);
     while (take(&d)) {
         void *at = (void *)unit_address(d.head);
-        told->goes(at, d.units << RTC_UNIT_SHIFT);
+        callbacks->releasing(at, d.units << RTC_UNIT_SHIFT);
         put(&d, release(at, d.units << RTC_UNIT_SHIFT));
     }
 }

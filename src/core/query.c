@@ -3,9 +3,9 @@
  */
 #include "core_priv.h"
 
-static uint64_t word_of(const struct found *f, uint32_t go)
+static uint64_t word_of(const struct found *f, uint32_t write_epoch)
 {
-    const struct block_record *b = pool_look(f, go);
+    const struct block_record *b = pool_look(f, write_epoch);
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
 }
 
@@ -14,14 +14,14 @@ static bool is_live(uint64_t word)
     return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED;
 }
 
-static size_t usable_of(const struct found *f, uint32_t go)
+static size_t usable_of(const struct found *f, uint32_t write_epoch)
 {
     if (f->verdict != PTR_START)
         return 0;
     if (slab_is_unrecorded(f))
         return pool_room(f);
-    uint64_t word = word_of(f, go);
-    return is_live(word) ? pool_request(f, pool_look(f, go), word) : 0;
+    uint64_t word = word_of(f, write_epoch);
+    return is_live(word) ? pool_request(f, pool_look(f, write_epoch), word) : 0;
 }
 
 size_t track_usable(const void *p)
@@ -33,7 +33,7 @@ size_t track_usable(const void *p)
     struct section s;
     bool inside = section_begin(&s);
     struct found f = pool_find(p);
-    size_t bytes = usable_of(&f, inside ? s.go : 0);
+    size_t bytes = usable_of(&f, inside ? s.write_epoch : 0);
     if (inside)
         section_end(&s);
     if (f.verdict == PTR_FOREIGN && next.malloc_usable_size && region_is_libcs(p))
@@ -41,11 +41,11 @@ size_t track_usable(const void *p)
     return bytes;
 }
 
-bool query_is_block(const struct found *f, uint32_t go)
+bool query_is_block(const struct found *f, uint32_t write_epoch)
 {
     if (f->verdict != PTR_START || slab_is_unrecorded(f))
         return f->verdict == PTR_START;
-    return is_live(word_of(f, go));
+    return is_live(word_of(f, write_epoch));
 }
 
 size_t track_query(const void *p, uint32_t op, const struct entry *at)
@@ -54,10 +54,10 @@ size_t track_query(const void *p, uint32_t op, const struct entry *at)
     if (!p || bootstrap_owns(p) || !section_begin(&s))
         return track_usable(p);
     struct found f = pool_find(p);
-    struct error_call call = {s.t, s.go, op, 0};
-    size_t bytes = usable_of(&f, s.go);
+    struct error_call call = {s.t, s.write_epoch, op, 0};
+    size_t bytes = usable_of(&f, s.write_epoch);
     bool libcs = false;
-    if (unlikely(!query_is_block(&f, s.go))) {
+    if (unlikely(!query_is_block(&f, s.write_epoch))) {
         call.stack = stack_put(s.t, at);
         libcs = error_query(&call, p, &f);
     }
@@ -73,7 +73,8 @@ uint32_t track_stack(const void *p)
         return 0;
     struct found f = pool_find(p);
     bool found = (f.verdict == PTR_START || f.verdict == PTR_INSIDE) && !slab_is_unrecorded(&f) &&
-                 block_read(pool_look(&f, s.go), &word, &stacks) && word_state(word) == BLOCK_LIVE;
+                 block_read(pool_look(&f, s.write_epoch), &word, &stacks) &&
+                 word_state(word) == BLOCK_LIVE;
     section_end(&s);
     return found ? (uint32_t)(stacks >> 32) : 0;
 }

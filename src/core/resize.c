@@ -29,8 +29,8 @@ static void check_in_place(struct section *s, const struct found *f, struct rele
     if (is_reserve(f->kind))
         return;
     if (!is_match(word, &r) || !is_slab(f->kind) ||
-        !redzone_is_whole(r.p, f->slot, f->kind - 1, request))
-        complain(s, r, word, request);
+        !redzone_is_intact(r.p, f->slot, f->kind - 1, request))
+        check_freed_block(s, r, word, request);
 }
 
 static struct old_block resize_in_place(struct section *s, const struct found *f, size_t request,
@@ -38,11 +38,11 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
 {
     if (slab_is_unrecorded(f))
         return (struct old_block){.ok = true, .request = pool_room(f)};
-    struct block_record *b = pool_record_hot(f, s->go);
+    struct block_record *b = pool_record_hot(f, s->write_epoch);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire), was;
     struct old_block old = {.ok = true, .request = pool_request(f, b, word)};
     if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
-        return (struct old_block){.libcs = lose(s, r)};
+        return (struct old_block){.libcs = report_bad_free(s, r)};
     if (!fits_in_place(f, request))
         return old;
     check_in_place(s, f, r, word, old.request);
@@ -52,12 +52,12 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
         redzone_move(r.p, f->kind - 1, request);
     struct block_birth birth = {.family = word_family(word),
                                 .flags = word_flags(word) | s->t->birth_flags,
-                                .mark = hints_mark_now(),
+                                .mark = annotations_mark_now(),
                                 .thread = s->t->number,
                                 .size = is_slab(f->kind) ? (uint32_t)request : 0,
                                 .stack = r.stack};
     if (!block_resize(b, &birth, &was))
-        return (struct old_block){.libcs = lose(s, r)};
+        return (struct old_block){.libcs = report_bad_free(s, r)};
     old.done = true;
     count_alloc(s->t, request);
     count_free(s->t, old.request);
@@ -83,11 +83,12 @@ static __attribute__((noinline)) void look_at_old(void *p, size_t request, uint3
         return;
     }
     struct found f = pool_find_hot(p);
-    struct release r = {.p = p, .op = op, .stack = stack_put(s.t, at), .said = SIZE_NOT_SAID};
+    struct release r = {
+        .p = p, .op = op, .stack = stack_put(s.t, at), .given_size = SIZE_NOT_GIVEN};
     if (f.verdict == PTR_START)
         *old = resize_in_place(&s, &f, request, r);
     else
-        old->libcs = lose(&s, r);
+        old->libcs = report_bad_free(&s, r);
     if (old->ok)
         add(&s.t->record->reallocs, 1);
     section_end(&s);
@@ -114,8 +115,8 @@ void track_free_by_realloc(void *p, uint32_t op, const struct entry *at)
     struct section s;
     if (section_begin(&s)) {
         struct found f = pool_find(p);
-        struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
-        if (query_is_block(&f, s.go))
+        struct error_call call = {s.t, s.write_epoch, op, stack_put(s.t, at)};
+        if (query_is_block(&f, s.write_epoch))
             error_realloc_zero(&call, p, &f);
         section_end(&s);
     }
@@ -124,7 +125,7 @@ void track_free_by_realloc(void *p, uint32_t op, const struct entry *at)
 
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at)
 {
-    if (cost_is_due())
+    if (cost_is_sampled())
         return realloc_timed(p, request, op, at);
     if (unlikely(request > PTRDIFF_MAX))
         return track_refuse(request, op, at);
@@ -142,8 +143,8 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
     void *moved = track_alloc(request, MIN_ALIGN, op, at);
     if (!moved)
         return NULL;
-    if (unlikely(hints.ignoring))
-        hints_ignore_moved(p, moved);
+    if (unlikely(annotations.ignoring))
+        annotations_ignore_moved(p, moved);
     size_t bytes = old.request < request ? old.request : request;
     if (unlikely(bytes >= LONG_BYTES))
         copy_long(moved, p, bytes);

@@ -11,7 +11,7 @@
  */
 #include "core.h"
 
-static bool was_left(const struct thread *t, const struct section *now)
+static bool was_abandoned(const struct thread *t, const struct section *now)
 {
     uintptr_t entered = atomic_load_explicit(&t->crit, memory_order_relaxed);
     const volatile struct section *s = (const struct section *)entered;
@@ -43,10 +43,10 @@ static void enter(struct section *s, struct thread *t)
     s->kind = SECTION_NORMAL;
     atomic_store_explicit(&t->crit, (uintptr_t)s, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    s->go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
+    s->write_epoch = atomic_load_explicit(&epoch_page->epoch, memory_order_acquire);
 }
 
-static struct thread *who(void)
+static struct thread *current_thread(void)
 {
     if (self)
         return self;
@@ -55,7 +55,7 @@ static struct thread *who(void)
         if (t)
             return t;
     }
-    return threads_limbo_take();
+    return threads_fallback_take();
 }
 
 COLD bool section_begin_slow(struct section *s)
@@ -64,26 +64,26 @@ COLD bool section_begin_slow(struct section *s)
         s->kind = SECTION_BOOT;
         return false;
     }
-    if (self_state & SELF_REGISTERING || (!self && self_state & SELF_IN_LIMBO) ||
+    if (self_state & SELF_REGISTERING || (!self && self_state & SELF_IN_FALLBACK) ||
         fork_is_beginning())
         return handler(s);
     if (self && thread_is_inside(self)) {
-        if (!was_left(self, s))
+        if (!was_abandoned(self, s))
             return handler(s);
         abandon(false);
         atomic_store_explicit(&self->crit, 0, memory_order_relaxed);
     }
     if (fork_is_child())
         fork_begin_child();
-    struct thread *t = who();
+    struct thread *t = current_thread();
     /*
      * Forks may follow each other closely: after each wait the question is asked anew.  A thread enters
      * before it tears a snapshot: either the fork finds it inside, or finds its snapshot torn.
      */
     bool patient = true;
-    for (enter(s, t); !s->go; enter(s, t)) {
+    for (enter(s, t); !s->write_epoch; enter(s, t)) {
         if (!patient && fork_enter_anyway()) {
-            s->go = fork_epoch();
+            s->write_epoch = fork_epoch();
             break;
         }
         atomic_store_explicit(&t->crit, 0, memory_order_release);
@@ -94,7 +94,7 @@ COLD bool section_begin_slow(struct section *s)
 
 COLD bool section_begin_to_allocate_slow(struct section *s, const struct entry *at)
 {
-    if (!heard_in_callback() || loader_called(at)) /* it would end the program if it got nothing */
+    if (!notify_in_callback() || loader_called(at)) /* it would end the program if it got nothing */
         return section_begin_slow(s);
     s->kind = SECTION_CALLBACK;
     return false;
@@ -118,28 +118,28 @@ COLD void section_end_slow(struct section *s)
     struct thread *t = s->t;
     bool error = t->after & AFTER_ERROR, signal = t->after & AFTER_SIGNAL;
     bool notice = t->after & AFTER_NOTICE;
-    struct heard_due heard = heard_take(t);
-    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE | AFTER_HEARD);
+    struct notify_pending pending = notify_take_pending(t);
+    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE | AFTER_NOTIFY);
     if (t->after & AFTER_CALLBACK)
         atomic_store_explicit(&t->crit, t->callback, memory_order_relaxed);
-    if (t->limbo)
-        threads_limbo_drop();
+    if (t->is_fallback)
+        threads_fallback_drop();
     else
         do_deferred(t);
     if (notice)
-        notice_give();
-    if (heard.events)
-        heard_give(&heard);
+        notice_deliver();
+    if (pending.events)
+        notify_deliver(&pending);
     if (error)
         errors_act();
     if (signal)
-        fatal_go_on();
+        fatal_deliver_postponed();
 }
 
-void section_leave(const struct jump *j)
+void section_nonlocal_exit(const struct jump *j)
 {
     uintptr_t entered = atomic_load_explicit(&self->crit, memory_order_relaxed);
-    if (!crit_is_inside(entered) || !jump_leaves(j, entered))
+    if (!crit_is_inside(entered) || !jump_discards(j, entered))
         return;
     abandon(!jump_ends(j));
     atomic_store_explicit(&self->crit, self->callback, memory_order_release);

@@ -4,7 +4,7 @@
 #ifndef SECTION_H
 #define SECTION_H
 
-#include "left.h"
+#include "nonlocal_exit.h"
 #include "pool.h"
 #include "unwinder.h"
 
@@ -22,7 +22,7 @@ enum section_kind {
 struct section {
     uint64_t mark;
     struct thread *t;
-    uint32_t go;
+    uint32_t write_epoch;
     enum section_kind kind;
 };
 
@@ -46,8 +46,8 @@ ALWAYS_INLINE bool section_begin_quickly(struct section *s)
             atomic_thread_fence(memory_order_seq_cst);
         else
             atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier of a fork */
-        s->go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
-        if (likely(s->go))
+        s->write_epoch = atomic_load_explicit(&epoch_page->epoch, memory_order_acquire);
+        if (likely(s->write_epoch))
             return true;
         atomic_store_explicit(&t->crit, 0, memory_order_release);
     }
@@ -77,6 +77,6 @@ ALWAYS_INLINE void section_end(struct section *s)
 #endif
 }
 
-void section_leave(const struct jump *j);
+void section_nonlocal_exit(const struct jump *j);
 
 #endif

@@ -31,7 +31,7 @@ void stack_start(void)
 /* ---- ids at hand ----------------------------------------------------------------------------- */
 
 /* No branch but one: which way it is cannot be guessed. */
-static inline uint32_t find_recent(const struct trace_recent *line, uint64_t hash)
+static inline uint32_t find_recent(const struct recent_stacks *line, uint64_t hash)
 {
     uint64_t id = 0;
     for (uint32_t i = 0; i < RECENT_WAYS; i++)
@@ -46,7 +46,7 @@ static uint32_t recent_limit(void)
 }
 
 /* An id that the depot had was here, too, unless there are more stacks than room for them. */
-static void count_lost(struct traces *all)
+static void count_lost(struct stack_cache *all)
 {
     if (++all->recent_lost <= 8 * all->recent_mask || all->recent_mask >= recent_limit() - 1)
         return;
@@ -54,9 +54,9 @@ static void count_lost(struct traces *all)
     all->recent_mask = 2 * all->recent_mask | (RECENT_MIN - 1);
 }
 
-static void keep_recent(struct traces *all, uint64_t hash, uint32_t id)
+static void keep_recent(struct stack_cache *all, uint64_t hash, uint32_t id)
 {
-    struct trace_recent *line = &all->recent[hash & all->recent_mask];
+    struct recent_stacks *line = &all->recent[hash & all->recent_mask];
     uint32_t i = all->recent_next++ % RECENT_WAYS;
     line->way[i].id = 0; /* this thread may leave us by siglongjmp: never a hash with another's id */
     atomic_signal_fence(memory_order_seq_cst);
@@ -67,17 +67,17 @@ static void keep_recent(struct traces *all, uint64_t hash, uint32_t id)
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-static COLD uint32_t put_new(struct trace *t)
+static COLD uint32_t put_new(struct cached_stack *t)
 {
     struct unwind_totals totals = unwind_totals();
     atomic_store_explicit(&image()->pc_count, totals.rules, memory_order_relaxed);
     atomic_store_explicit(&image()->pc_bytes, totals.bytes, memory_order_relaxed);
-    return depot_put_trace(t, true);
+    return depot_put_cached(t, true);
 }
 
-static uint32_t put_lost(struct traces *all, struct trace *t)
+static uint32_t put_lost(struct stack_cache *all, struct cached_stack *t)
 {
-    uint32_t id = depot_find_trace(t);
+    uint32_t id = depot_find_cached(t);
     if (likely(id))
         count_lost(all);
     else
@@ -87,7 +87,7 @@ static uint32_t put_lost(struct traces *all, struct trace *t)
     return id;
 }
 
-uint32_t stack_put_trace(struct traces *all, struct trace *t)
+uint32_t stack_put_cached(struct stack_cache *all, struct cached_stack *t)
 {
     uint64_t hash = t->more[t->count].hash;
     uint32_t id = find_recent(&all->recent[hash & all->recent_mask], hash);
@@ -110,7 +110,7 @@ COLD uint32_t stack_put_aside(struct thread *t, const struct entry *at)
 }
 
 struct putting {
-    struct traces *all;
+    struct stack_cache *all;
     const struct entry *at;
     bool may_grow, kept;
     uint32_t id;
@@ -119,13 +119,13 @@ struct putting {
 static void put_making_rules(void *about)
 {
     struct putting *p = about;
-    struct trace *trace = trace_update(p->all, p->at, true);
-    p->kept = trace != NULL;
-    if (trace)
-        p->id = stack_id_of(p->all, trace, p->at);
+    struct cached_stack *cached = stack_cache_update(p->all, p->at, true);
+    p->kept = cached != NULL;
+    if (cached)
+        p->id = stack_id_of(p->all, cached, p->at);
 }
 
-COLD uint32_t stack_put_cold(struct traces *all, const struct entry *at)
+COLD uint32_t stack_put_cold(struct stack_cache *all, const struct entry *at)
 {
     struct putting p = {.all = all, .at = at};
     if (all->lacks_rule) {

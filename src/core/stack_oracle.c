@@ -13,7 +13,7 @@ static __thread struct {
     uint32_t id, count, end;
     bool kept;
     bool busy; /* what the oracle itself allocates is not compared */
-    struct oracle_frame frame[TRACE_FRAMES];
+    struct oracle_frame frame[CACHED_FRAMES];
 } last;
 
 static bool note(const struct entry *at, uint32_t id, uint32_t end, bool kept)
@@ -33,7 +33,7 @@ static void note_frame(uint64_t word, uintptr_t sp)
     last.frame[last.count++] = (struct oracle_frame){depot_address(word), sp};
 }
 
-uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id)
+uint32_t stack_note_cached(const struct cached_stack *t, const struct entry *at, uint32_t id)
 {
     if (note(at, id, t->end, true))
         for (uint32_t i = t->count; i > 0; i--)

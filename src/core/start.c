@@ -55,7 +55,7 @@ static void after_fork(bool fresh)
 {
     unwind_after_fork(fresh);
     errors_after_fork();
-    hints_after_fork();
+    annotations_after_fork();
     mapped_after_fork();
     dispatched_after_fork();
     marks_after_fork();
@@ -65,16 +65,16 @@ static void after_fork(bool fresh)
 /* Only the first image of a run can have its heap in the file: there is one heap in it. */
 static bool may_use_file_heap(void)
 {
-    uint32_t nobody = 0;
+    uint32_t expected = 0;
     return rt.options.heap_in_file && run_header() && run_header()->heap_bytes &&
-           atomic_compare_exchange_strong(&run_header()->heap_taken, &nobody, os_pid());
+           atomic_compare_exchange_strong(&run_header()->heap_taken, &expected, os_pid());
 }
 
 static void start(char **envp)
 {
     os_start(envp);
     if (start_run(envp))
-        os_lack(OS_RUN_FILE);
+        os_mark_missing(OS_RUN_FILE);
     struct heap_setup setup = {.in_file = may_use_file_heap()};
     setup.file_bytes = setup.in_file ? run_header()->heap_bytes : 0;
     int err = heap_start(&setup);
@@ -87,7 +87,7 @@ static void start(char **envp)
         .frames = rt.options.frames,
         .checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED) |
                   (wants_leaks() ? CHECK_LEAKS : 0) |
-                  (wants_leaks() && rt.options.witness ? CHECK_WITNESS : 0),
+                  (wants_leaks() && rt.options.witness ? CHECK_POST_MORTEM : 0),
         .error_limit = rt.options.error_limit,
         .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
         .first_thread = 1,

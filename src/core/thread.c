@@ -13,33 +13,33 @@ static pthread_key_t key;
 static bool key_ready;
 static void (*ending)(void); /* NULL: nobody wants to know */
 
-void thread_when_ending(void (*tell)(void))
+void thread_on_exit(void (*hook)(void))
 {
-    ending = tell;
+    ending = hook;
 }
 
 /* Other keys' destructors may still free: come again in the last rounds only. */
 static void thread_end(void *rounds)
 {
     uintptr_t round = (uintptr_t)rounds;
-    leave_by_jump(JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
+    nonlocal_exit(JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
         pthread_setspecific(key, (void *)(round + 1));
         return;
     }
     struct section s;
-    heard_tell(&(struct heard){.event = HEARD_THREAD_EXIT});
+    notify_program(&(struct notification){.event = NOTIFY_THREAD_EXIT});
     if (ending)
         ending();
     if (!self || !section_begin(&s))
         return;
     struct thread *t = s.t;
-    quarantine_drain(t, s.go);
+    quarantine_drain(t, s.write_epoch);
     slab_drain(t);
     section_end(&s);
     self_state |= SELF_GONE;
     self = NULL;
-    threads_gone(t);
+    threads_remove(t);
 }
 
 /* The main thread, which is there already, ends with the process. */

@@ -12,64 +12,64 @@
 
 /* ---- allocating ------------------------------------------------------------------------------ */
 
-struct order {
+struct alloc_request {
     size_t request;
     size_t align;
     const struct entry *at;
     uint32_t flags;
-    uint32_t asked; /* the alignment, for the record: in its place beside the size */
+    uint32_t given_align; /* the alignment, for the record: in its place beside the size */
     uint32_t op;
     bool clean; /* out: reads as zero */
 };
 
-ALWAYS_INLINE struct block_birth birth_of(const struct section *s, const struct order *o,
+ALWAYS_INLINE struct block_birth birth_of(const struct section *s, const struct alloc_request *o,
                                           uint32_t size, uint32_t stack)
 {
     return (struct block_birth){.family = op_family(o->op),
                                 .flags = o->flags | s->t->birth_flags,
-                                .mark = hints_mark_now(),
+                                .mark = annotations_mark_now(),
                                 .thread = s->t->number,
                                 .size = size,
                                 .stack = stack};
 }
 
-static __attribute__((noinline)) void *place_large(struct section *s, struct order *o,
+static __attribute__((noinline)) void *place_large(struct section *s, struct alloc_request *o,
                                                    uint32_t stack)
 {
     struct found f;
     void *p = large_take(o->request, o->align, &o->clean, &f);
     if (!p)
         return NULL;
-    struct block_birth birth = birth_of(s, o, o->asked, stack);
-    block_publish(pool_record(&f, s->go), &birth);
+    struct block_birth birth = birth_of(s, o, o->given_align, stack);
+    block_publish(pool_record(&f, s->write_epoch), &birth);
     count_alloc(s->t, o->request);
     return p;
 }
 
 /* One after the other, so that the frames of both are not on the stack together. */
-static __attribute__((noinline)) void *alloc_large(struct section *s, struct order *o)
+static __attribute__((noinline)) void *alloc_large(struct section *s, struct alloc_request *o)
 {
     uint32_t stack = stack_put(s->t, o->at);
     return place_large(s, o, stack);
 }
 
-ALWAYS_INLINE void *alloc_slot(struct section *s, struct order *o, uint32_t class)
+ALWAYS_INLINE void *alloc_slot(struct section *s, struct alloc_request *o, uint32_t class)
 {
     void *p = slab_take_hot(s->t, class);
     if (unlikely(!p))
         return NULL;
     struct found f = pool_find_slot(p);
-    struct block_record *b = pool_record_slot(&f, s->go);
+    struct block_record *b = pool_record_slot(&f, s->write_epoch);
     if (unlikely(!atomic_load_explicit(&b->word, memory_order_relaxed)))
         slab_first_use(p, b);
-    struct block_birth birth = birth_of(s, o, (uint32_t)o->request | o->asked, stack_put(s->t, o->at));
+    struct block_birth birth = birth_of(s, o, (uint32_t)o->request | o->given_align, stack_put(s->t, o->at));
     redzone_put(p, class, o->request);
     block_publish(b, &birth);
     count_alloc(s->t, o->request);
     return p;
 }
 
-ALWAYS_INLINE uint32_t class_for(const struct order *o)
+ALWAYS_INLINE uint32_t class_for(const struct alloc_request *o)
 {
     if (likely(o->align <= MIN_ALIGN))
         return class_of(o->request);
@@ -77,7 +77,7 @@ ALWAYS_INLINE uint32_t class_for(const struct order *o)
 }
 
 /* A handler that interrupted us: a slot of the reserve, recorded when that needs no copying. */
-static void *alloc_in_handler(struct order *o)
+static void *alloc_in_handler(struct alloc_request *o)
 {
     void *p = slab_take_in_handler(o->request, o->align);
     if (!p) {
@@ -85,15 +85,15 @@ static void *alloc_in_handler(struct order *o)
         return NULL;
     }
     struct found f = pool_find(p);
-    uint32_t go = atomic_load_explicit(&go_page->epoch, memory_order_acquire);
-    if (go && atomic_load_explicit(&f.head->epoch, memory_order_acquire) == go) {
+    uint32_t write_epoch = atomic_load_explicit(&epoch_page->epoch, memory_order_acquire);
+    if (write_epoch && atomic_load_explicit(&f.head->epoch, memory_order_acquire) == write_epoch) {
         struct block_birth birth = {.family = op_family(o->op),
                                     .flags = BLOCK_FLAG_IN_HANDLER | (self ? self->birth_flags : 0),
-                                    .mark = hints_mark_now(),
+                                    .mark = annotations_mark_now(),
                                     .thread = self ? self->number : 0,
-                                    .size = (uint32_t)o->request | o->asked,
+                                    .size = (uint32_t)o->request | o->given_align,
                                     .stack = stack_put_walk(o->at, false)};
-        block_publish(pool_record(&f, go), &birth);
+        block_publish(pool_record(&f, write_epoch), &birth);
     } else {
         slab_note_unrecorded(&f);
     }
@@ -101,7 +101,7 @@ static void *alloc_in_handler(struct order *o)
     return p;
 }
 
-static COLD void *alloc_outside(const struct section *s, struct order *o)
+static COLD void *alloc_outside(const struct section *s, struct alloc_request *o)
 {
     if (s->kind == SECTION_CALLBACK)
         return NULL;
@@ -116,14 +116,14 @@ static COLD void *alloc_outside(const struct section *s, struct order *o)
 static COLD void *no_memory(uint64_t request, uint32_t op, const struct entry *at)
 {
     struct section s;
-    struct heard h = {.event = HEARD_ALLOC_ERROR, .alloc_error = {request, 0}};
-    bool told = op_entry(op) == ENTRY_NONE || request == REQUEST_HOPELESS; /* or will be */
-    if (!told && !heard_in_callback() && section_begin(&s)) {
-        struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
+    struct notification h = {.event = NOTIFY_ALLOC_ERROR, .alloc_error = {request, 0}};
+    bool is_reported = op_entry(op) == ENTRY_NONE || request == REQUEST_IMPOSSIBLE; /* or will be */
+    if (!is_reported && !notify_in_callback() && section_begin(&s)) {
+        struct error_call call = {s.t, s.write_epoch, op, stack_put(s.t, at)};
         h.alloc_error.stack = call.stack;
         error_no_memory(&call, request);
         section_end(&s);
-        heard_tell(&h);
+        notify_program(&h);
     }
     errno = ENOMEM;
     return NULL;
@@ -134,7 +134,7 @@ void *track_refuse(uint64_t request, uint32_t op, const struct entry *at)
     return no_memory(request, op, at);
 }
 
-ALWAYS_INLINE void *alloc(struct order *o)
+ALWAYS_INLINE void *alloc(struct alloc_request *o)
 {
 #ifdef RTC_SLOWER /* what tests/bench/instructions must notice */
     __asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
@@ -167,31 +167,31 @@ static COLD void *alloc_timed(size_t request, size_t align, uint32_t op, const s
 
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at)
 {
-    if (cost_is_due())
+    if (cost_is_sampled())
         return alloc_timed(request, align, op, at);
-    struct order o = {.request = request, .align = align, .op = op, .at = at};
+    struct alloc_request o = {.request = request, .align = align, .op = op, .at = at};
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
         memset(p, pool_knobs.malloc_fill, request);
     return p;
 }
 
-static COLD void *alloc_aligned_timed(size_t request, size_t align, size_t asked, uint32_t op,
+static COLD void *alloc_aligned_timed(size_t request, size_t align, size_t given_align, uint32_t op,
                                       const struct entry *at)
 {
     enum cost_call call = cost_begin(COST_ALLOCATE, 0);
-    void *p = track_alloc_aligned(request, align, asked, op, at);
+    void *p = track_alloc_aligned(request, align, given_align, op, at);
     cost_end(call);
     return p;
 }
 
-void *track_alloc_aligned(size_t request, size_t align, size_t asked, uint32_t op,
+void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint32_t op,
                           const struct entry *at)
 {
-    if (cost_is_due())
-        return alloc_aligned_timed(request, align, asked, op, at);
-    struct order o = {.request = request, .align = align, .op = op, .at = at};
-    o.asked = align_code(asked) << (BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT);
+    if (cost_is_sampled())
+        return alloc_aligned_timed(request, align, given_align, op, at);
+    struct alloc_request o = {.request = request, .align = align, .op = op, .at = at};
+    o.given_align = align_code(given_align) << (BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT);
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
         memset(p, pool_knobs.malloc_fill, request);
@@ -215,9 +215,9 @@ static COLD void *alloc_zeroed_timed(size_t request, uint32_t op, const struct e
 
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
 {
-    if (cost_is_due())
+    if (cost_is_sampled())
         return alloc_zeroed_timed(request, op, at);
-    struct order o = {.request = request, .align = MIN_ALIGN, .op = op, .at = at};
+    struct alloc_request o = {.request = request, .align = MIN_ALIGN, .op = op, .at = at};
     void *p = alloc(&o);
     if (unlikely(request >= LONG_BYTES) && p && !o.clean)
         clear_long(p, request);
@@ -232,7 +232,7 @@ void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
     struct section s;
     if (!section_begin(&s))
         return;
-    struct error_call call = {s.t, s.go, op, stack_put(s.t, at)};
+    struct error_call call = {s.t, s.write_epoch, op, stack_put(s.t, at)};
     error_alignment(&call, align);
     section_end(&s);
 }

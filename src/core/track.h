@@ -11,35 +11,36 @@
 /* ---- stack.c --------------------------------------------------------------------------------- */
 
 void stack_start(void);
-uint32_t stack_put_trace(struct traces *all, struct trace *t);
-uint32_t stack_put_cold(struct traces *all,
-                        const struct entry *at);                    /* trace_update returned none */
+uint32_t stack_put_cached(struct stack_cache *all, struct cached_stack *t);
+uint32_t stack_put_cold(struct stack_cache *all,
+                        const struct entry *at);                    /* stack_cache_update returned none */
 uint32_t stack_put_aside(struct thread *t, const struct entry *at); /* none is wanted, or it is timed */
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
-uint32_t stack_note_trace(const struct trace *t, const struct entry *at, uint32_t id);
+uint32_t stack_note_cached(const struct cached_stack *t, const struct entry *at, uint32_t id);
 uint32_t stack_note_walk(const struct walk *w, const struct entry *at, uint32_t id);
 uint32_t stack_compare_walk(const struct walk *w, uint32_t id);
 #else
-#define stack_note_trace(t, at, id) ((void)(at), (id))
+#define stack_note_cached(t, at, id) ((void)(at), (id))
 #define stack_note_walk(w, at, id) (id)
 #define stack_compare_walk(w, id) (id)
 #endif
 
-ALWAYS_INLINE uint32_t stack_id_of(struct traces *all, struct trace *trace, const struct entry *at)
+ALWAYS_INLINE uint32_t stack_id_of(struct stack_cache *all, struct cached_stack *cached,
+                                   const struct entry *at)
 {
-    struct trace_more *last = &trace->more[trace->count];
+    struct cached_frame_more *last = &cached->more[cached->count];
     if (!last->id)
-        last->id = stack_put_trace(all, trace);
-    return stack_note_trace(trace, at, last->id);
+        last->id = stack_put_cached(all, cached);
+    return stack_note_cached(cached, at, last->id);
 }
 
 ALWAYS_INLINE uint32_t stack_put_plain(struct thread *t, const struct entry *at)
 {
-    struct traces *all = &t->traces;
-    struct trace *trace = trace_update(all, at, false);
-    return likely(trace) ? stack_id_of(all, trace, at) : stack_put_cold(all, at);
+    struct stack_cache *all = &t->stack_cache;
+    struct cached_stack *cached = stack_cache_update(all, at, false);
+    return likely(cached) ? stack_id_of(all, cached, at) : stack_put_cold(all, at);
 }
 
 /* The number of this thread's stack at a call; 0: none.  Inside a section. */
@@ -63,16 +64,17 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  */
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at);
 /* Keeps in the record with which alignment it was `asked` for; any value: 0 and others than powers of two are none. */
-void *track_alloc_aligned(size_t request, size_t align, size_t asked, uint32_t op, const struct entry *at);
+void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint32_t op, const struct entry *at);
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at);
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at);
 void track_free(void *p, uint32_t op, const struct entry *at);
 /* The same with the size that the block is said to have. */
-void track_free_sized(void *p, size_t said, uint32_t op, const struct entry *at);
-/* The same of a function that is told the alignment, and the size, or SIZE_NOT_SAID. */
-void track_free_aligned(void *p, size_t said, size_t align, uint32_t op, const struct entry *at);
+void track_free_sized(void *p, size_t given_size, uint32_t op, const struct entry *at);
+/* The same of a function that is told the alignment, and the size, or SIZE_NOT_GIVEN. */
+void track_free_aligned(void *p, size_t given_size, size_t align, uint32_t op,
+                        const struct entry *at);
 /* More than any block has, whatever the alignment: asked for by us alone, to fail without a word. */
-#define REQUEST_HOPELESS 0xffffff0000000000u
+#define REQUEST_IMPOSSIBLE 0xffffff0000000000u
 /* realloc(p, 0): frees, as glibc does, and warns. */
 void track_free_by_realloc(void *p, uint32_t op, const struct entry *at);
 /* Warns of an alignment that is no power of two. */
@@ -93,24 +95,24 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
-/* ---- recording.c: blocks that the program makes itself --------------------------------------- */
+/* ---- client_blocks.c: blocks that the program makes itself --------------------------------------- */
 
-/* false: see recorded_put; or in a handler that interrupted us, as all of these. */
-bool recording_malloc(const void *p, uint64_t bytes, const struct entry *at);
+/* false: see client_block_put; or in a handler that interrupted us, as all of these. */
+bool client_malloc(const void *p, uint64_t bytes, const struct entry *at);
 /* false: it was none, which has been written down. */
-bool recording_free(const void *p, uint32_t op, const struct entry *at);
+bool client_free(const void *p, uint32_t op, const struct entry *at);
 /* `from` NULL: it is new. */
-bool recording_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op, const struct entry *at);
+bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op, const struct entry *at);
 /* All that begin in this memory: how many. */
-uint64_t recording_free_all(const void *start, uint64_t bytes, const struct entry *at);
+uint64_t client_free_all(const void *start, uint64_t bytes, const struct entry *at);
 
-enum known_as { KNOWN_NOT, KNOWN_IN_HEAP, KNOWN_RECORDED };
+enum known_as { KNOWN_NOT, KNOWN_IN_HEAP, KNOWN_CLIENT_BLOCK };
 
 struct known_block {
     uint64_t start, bytes;
 };
 
 /* The live block that p points into, the innermost. */
-enum known_as recording_find(const void *p, struct known_block *out);
+enum known_as client_find(const void *p, struct known_block *out);
 
 #endif

@@ -125,14 +125,15 @@ static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *regio
     return hole[0] < end;
 }
 
-static void tell(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end,
-                 const struct error_record *region)
+static void report_unmap(const struct mapped_call *c, uint32_t op, uintptr_t start, uintptr_t end,
+                         const struct error_record *region)
 {
     struct section s;
     if (!section_begin(&s))
         return;
     struct found f = pool_find((const void *)start);
-    struct error_call call = {.t = s.t, .go = s.go, .op = op, .stack = stack_put(s.t, c->at)};
+    struct error_call call = {
+        .t = s.t, .write_epoch = s.write_epoch, .op = op, .stack = stack_put(s.t, c->at)};
     error_unmap(&call, start, end - start, region->region == REGION_HEAP ? &f : NULL, region);
     section_end(&s);
 }
@@ -148,10 +149,10 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
         os_next_own(start, &own, &own_end);
     bool ours = !c->whole && own < end;
     if (heap && own < end)
-        tell(c, OP(MUNMAP, MALLOC), start, end, &region);
+        report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
     else if (is_stack(c, start, end, &region) ||
              (!c->whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
-        tell(c, OP(MUNMAP, MALLOC), start, end, &region);
+        report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
     return ours;
 }
 
@@ -178,7 +179,7 @@ static bool is_in_use(uintptr_t start, uintptr_t end)
 static bool is_in_a_block(uintptr_t start, uintptr_t end)
 {
     struct known_block b;
-    return recording_find((const void *)start, &b) != KNOWN_NOT && end <= b.start + b.bytes;
+    return client_find((const void *)start, &b) != KNOWN_NOT && end <= b.start + b.bytes;
 }
 
 /* Outside of the heap's address space nothing of [start, end) is ours. */
@@ -209,8 +210,8 @@ static bool take_from_heap(uintptr_t start, uintptr_t end)
     if (own >= to || !is_alone_in_heap(start, end) || !self ||
         (!os_has(OS_QUIESCE) && !threads_is_alone()) || !stop_writers())
         return false;
-    bool begun = section_begin(&s), done = begun && heap_make_foreign(from, to, s.go);
-    fork_let_go();
+    bool begun = section_begin(&s), done = begun && heap_make_foreign(from, to, s.write_epoch);
+    fork_resume_writers();
     if (begun)
         section_end(&s); /* only now: callbacks of the program may follow */
     return done;
@@ -223,6 +224,6 @@ COLD bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start
     if (end > ADDRESSES_END || is_in_a_block(start, end) || (over && take_from_heap(start, end)) ||
         !is_in_use(start, end))
         return false;
-    tell(c, op, start, end, &region);
+    report_unmap(c, op, start, end, &region);
     return true;
 }

@@ -21,7 +21,7 @@
 struct opening {
     struct call *call;
     rtc_cpc_set_t *set;
-    bool goes;      /* else it is stopped already */
+    bool starts;    /* else it is stopped already */
     int first;      /* the request that leads the group; -1: not yet */
     uint32_t members;
 };
@@ -61,7 +61,7 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
         .exclude_kernel = !(r->flags & RTC_CPC_COUNT_SYSTEM),
         .exclude_hv = !counts_both(r), /* some PMUs know of no modes */
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-                       (o->set->alone ? 0 : PERF_FORMAT_GROUP),
+                       (o->set->is_ungrouped ? 0 : PERF_FORMAT_GROUP),
     };
     if (r->event.in_both) { /* it tells of the kernel all the same, and needs no permission so */
         a.exclude_user = 0;
@@ -108,7 +108,7 @@ static int check_clock(struct opening *o, const struct request *r)
         if (notifies(&set->request[i]))
             return conflict(o->call, r, "a clock does not stop at another request's overflow", -EINVAL);
     const char *why = of_thread && set->target.flags & RTC_CPC_BIND_LWP_INHERIT ?
-                          refusal_words(REFUSAL_ONE_THREAD) : NULL;
+                          refusal_text(REFUSAL_ONE_THREAD) : NULL;
     if (!set->target.thread && r->source != SOURCE_MONOTONIC)
         why = "n/a: this clock tells of the calling thread and its process only";
     if (why)
@@ -140,7 +140,7 @@ static void join(struct opening *o, uint32_t i, int fd)
     r->fd = fd;
     r->leader = i;
     r->position = 0;
-    if (o->first >= 0 && !o->set->alone) {
+    if (o->first >= 0 && !o->set->is_ungrouped) {
         r->leader = (uint32_t)o->first;
         r->position = ++o->members;
     }
@@ -151,7 +151,7 @@ static void join(struct opening *o, uint32_t i, int fd)
 static int open_request(struct opening *o, uint32_t i)
 {
     struct request *r = &o->set->request[i];
-    int group = o->first < 0 || o->set->alone ? -1 : o->set->request[o->first].fd;
+    int group = o->first < 0 || o->set->is_ungrouped ? -1 : o->set->request[o->first].fd;
     r->source = r->event.source;
     r->fd = -1;
     if (!is_perf(r))
@@ -219,12 +219,12 @@ static void close_all(rtc_cpc_set_t *set)
  */
 static int open_set(struct opening *o)
 {
-    o->set->alone = false;
+    o->set->is_ungrouped = false;
     int err = open_all(o);
     if (err != -EINVAL || o->call->subcode)
         return err;
     close_all(o->set);
-    o->set->alone = true;
+    o->set->is_ungrouped = true;
     o->first = -1;
     err = open_all(o);
     if (err != -EINVAL || o->call->subcode)
@@ -236,7 +236,7 @@ static int open_set(struct opening *o)
 
 /* ---- going and stopping ---------------------------------------------------------------------- */
 
-static int go(rtc_cpc_set_t *set)
+static int start_counting(rtc_cpc_set_t *set)
 {
     int err = 0;
     set->begun = true;
@@ -269,15 +269,15 @@ static void bind_stop(rtc_cpc_set_t *set)
     set->counting = false;
 }
 
-static void bind_go_on(rtc_cpc_set_t *set)
+static void bind_resume(rtc_cpc_set_t *set)
 {
     if (set->counting)
         return;
     if (!set->begun)
-        go(set);
+        start_counting(set);
     else if (!set->overflown)
         control_leaders(set, PERF_EVENT_IOC_ENABLE);
-    clocks_go(set);
+    clocks_resume(set);
     set->counting = true;
 }
 
@@ -302,8 +302,8 @@ static int begin(struct opening *o)
     if (!err)
         err = set_start(o->call, set);
     set->begun = set->target.on_exec;
-    if (!err && o->goes && !set->target.on_exec)
-        err = go(set);
+    if (!err && o->starts && !set->target.on_exec)
+        err = start_counting(set);
     if (err) {
         close_all(set);
         return err;
@@ -311,7 +311,7 @@ static int begin(struct opening *o)
     static uint64_t orders; /* under the lock */
     set->order = ++orders;
     set->bound = true;
-    set->counting = o->goes;
+    set->counting = o->starts;
     set->overflown = false;
     return 0;
 }
@@ -332,9 +332,9 @@ int check_binding(struct call *c, const rtc_cpc_set_t *set, unsigned flags, unsi
     return -EINVAL;
 }
 
-int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool goes)
+int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool starts)
 {
-    struct opening o = {c, set, .goes = goes, .first = -1};
+    struct opening o = {c, set, .starts = starts, .first = -1};
     if (set->bound)
         bind_end(set);
     set->target = *whom;
@@ -342,16 +342,16 @@ int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool
     return begin(&o);
 }
 
-int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool goes)
+int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool starts)
 {
     const struct target caller = {thread_number(), (int)os_tid(), -1, .flags = flags};
-    return bind_set(c, set, &caller, goes);
+    return bind_set(c, set, &caller, starts);
 }
 
 EXPORT int rtc_cpc_bind_curlwp(rtc_cpc_t *cpc, rtc_cpc_set_t *set, unsigned flags)
 {
     struct call c;
-    thread_will_tell();
+    thread_add_exit_hook();
     if (!call_begin(&c, __func__, cpc))
         return -1;
     int err = check_binding(&c, set, flags, BIND_FLAGS);
@@ -412,7 +412,7 @@ EXPORT int rtc_cpc_enable(rtc_cpc_t *cpc)
     struct call c;
     if (!call_begin(&c, __func__, cpc))
         return -1;
-    return call_end(&c, for_each_here(cpc, bind_go_on));
+    return call_end(&c, for_each_here(cpc, bind_resume));
 }
 
 EXPORT int rtc_cpc_disable(rtc_cpc_t *cpc)

@@ -77,7 +77,7 @@ EXPORT int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, st
         .enabled_ns = whole.enabled,
         .running_ns = whole.running,
         .source = source_name(r->source),
-        .why = r->known ? "" : why_words(r->why),
+        .why = r->known ? "" : why_text(r->why),
     };
     return 0;
 }

@@ -81,12 +81,12 @@ static void after_fork_in_child(void)
 
 /* ---- the end of a thread --------------------------------------------------------------------- */
 
-static bool is_told; /* core tells of threads that it knows */
+static bool has_exit_hook; /* core tells of threads that it knows */
 
-void thread_will_tell(void)
+void thread_add_exit_hook(void)
 {
     struct section s;
-    if (is_told && !self && section_begin(&s))
+    if (has_exit_hook && !self && section_begin(&s))
         section_end(&s);
 }
 
@@ -102,8 +102,8 @@ static void thread_ends(void)
 
 void counters_constructed(void)
 {
-    thread_when_ending(thread_ends);
-    is_told = true;
+    thread_on_exit(thread_ends);
+    has_exit_hook = true;
     NEXT(register_atfork)(before_fork, after_fork_in_parent, after_fork_in_child, NULL);
 }
 
@@ -126,8 +126,8 @@ struct text *call_because(struct call *c, int subcode, const char *subject)
 {
     c->subcode = subcode;
     c->subject = subject;
-    c->words = text_begin(c->because, sizeof c->because);
-    return &c->words;
+    c->message = text_begin(c->because, sizeof c->because);
+    return &c->message;
 }
 
 static void write_line(const char *function, const char *subject, const char *because)
@@ -145,7 +145,7 @@ static void write_line(const char *function, const char *subject, const char *be
     os_write(2, line, (size_t)(end - line));
 }
 
-static void tell(const struct call *c, rtc_cpc_errhndlr_t *handler, const char *format, ...)
+static void report_error(const struct call *c, rtc_cpc_errhndlr_t *handler, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
@@ -160,14 +160,14 @@ int call_end(struct call *c, int result)
     if (result >= 0)
         return result;
     if (c->subcode) {
-        text_end(&c->words);
+        text_end(&c->message);
         errno = -result;
         if (!handler)
             write_line(c->function, c->subject, c->because);
         else if (*c->subject)
-            tell(c, handler, "%s: %s", c->subject, c->because);
+            report_error(c, handler, "%s: %s", c->subject, c->because);
         else
-            tell(c, handler, "%s", c->because);
+            report_error(c, handler, "%s", c->because);
     }
     errno = -result;
     return -1;

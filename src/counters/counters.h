@@ -9,6 +9,6 @@
 
 /* From our constructor, before threads exist. */
 void counters_constructed(void);
-void counters_left(const struct jump *j);
+void counters_nonlocal_exit(const struct jump *j);
 
 #endif

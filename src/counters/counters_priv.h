@@ -12,7 +12,7 @@
  *   sample.c    reading them
  *   reading.c   what a number that was read means
  *   buf.c       arithmetic on what was read
- *   words.c     why a counter is not to be had
+ *   refusals.c     why a counter is not to be had
  *
  * profile_priv.h is the same of rtcheck/profile.h.
  */
@@ -99,7 +99,7 @@ struct rtc_cpc_set {
     bool counting;  /* else rtc_cpc_disable has stopped it */
     bool overflown; /* and an overflow before that */
     bool ended;     /* the thread that bound it is no more: its clocks stand still, and its number is another's */
-    bool alone;     /* its events are no group: each is read by itself */
+    bool is_ungrouped; /* its events are no group: each is read by itself */
     uint64_t order; /* among all bindings */
     uint64_t start; /* among all starts, from 1 on */
     struct target target;
@@ -143,7 +143,7 @@ struct call {
     int subcode;
     const char *subject; /* "" = none; not of the program's */
     char because[200];
-    struct text words;
+    struct text message;
 };
 
 /* false: there is no such handle; errno. */
@@ -160,7 +160,7 @@ void room_unlock(const struct os_signals *s);
 /* This thread's number, kept in a forked child; never that of another one. */
 uint64_t thread_number(void);
 /* What the calling thread binds to itself from now on hears of its end; not locked. */
-void thread_will_tell(void);
+void thread_add_exit_hook(void);
 
 /* ---- handle.c -------------------------------------------------------------------------------- */
 
@@ -231,8 +231,8 @@ int check_binding(struct call *c, const rtc_cpc_set_t *set, unsigned flags, unsi
  * `goes`: it counts, else it is stopped until rtc_cpc_enable; 0, or -errno with
  * words.  A set that is bound is unbound first.
  */
-int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool goes);
-int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool goes);
+int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool starts);
+int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool starts);
 void bind_end(rtc_cpc_set_t *set);
 /* Whether this number is still the counter's: the program may have closed it. */
 bool is_open(const struct request *r);
@@ -267,7 +267,7 @@ int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now
 int set_start(struct call *c, rtc_cpc_set_t *set);
 /* Clocks stop, go on with the set. */
 void clocks_hold(rtc_cpc_set_t *set);
-void clocks_go(rtc_cpc_set_t *set);
+void clocks_resume(rtc_cpc_set_t *set);
 /* The calling thread, whose set it is, ends. */
 void clocks_end(rtc_cpc_set_t *set);
 /* Has its event stopped by itself?  Of a set of the calling thread that has not been stopped. */
@@ -284,7 +284,7 @@ bool reading_is_scaled(const struct reading *r);
 struct reading reading_sum(const struct reading *l, const struct reading *r);
 struct reading reading_difference(const struct reading *l, const struct reading *r);
 
-/* ---- words.c --------------------------------------------------------------------------------- */
+/* ---- refusals.c --------------------------------------------------------------------------------- */
 
 /* Tells why the kernel refused to open a counter; the -errno that the program gets. */
 int refused(struct call *c, const struct request *r, int err);

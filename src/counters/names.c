@@ -20,7 +20,7 @@ int event_is_unknown(struct call *c, const char *name, const char *why)
     if (c->lacks)
         return no_descriptors(c, "", c->lacks);
     text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), why);
-    text_put(&c->words, name);
+    text_put(&c->message, name);
     return -EINVAL;
 }
 
@@ -58,7 +58,7 @@ int attribute_is_unknown(struct call *c, const char *name)
     if (c->lacks)
         return no_descriptors(c, "", c->lacks);
     text_put(call_because(c, RTC_CPC_INVALID_ATTRIBUTE, ""), "the event has no attribute of this name: ");
-    text_put(&c->words, name);
+    text_put(&c->message, name);
     return -EINVAL;
 }
 

@@ -153,7 +153,7 @@ static int take_terms(struct call *c, const char *pmu, char *terms, struct event
 
 static int no_sandbox(struct call *c)
 {
-    text_put(call_because(c, RTC_CPC_UNAVAILABLE, ""), refusal_words(REFUSAL_SANDBOX));
+    text_put(call_because(c, RTC_CPC_UNAVAILABLE, ""), refusal_text(REFUSAL_SANDBOX));
     return -ECANCELED;
 }
 
@@ -179,7 +179,7 @@ int pmu_event(struct call *c, const char *name, struct event *e)
         return event_is_unknown(c, name, "not of the form PMU/EVENT/: ");
     terms[room - 1] = '\0';
     if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME || !parse_number(type_of(c, pmu, type), &number))
-        return event_is_unknown(c, pmu, refusal_words(REFUSAL_NO_PMU_NAME));
+        return event_is_unknown(c, pmu, refusal_text(REFUSAL_NO_PMU_NAME));
     *e = (struct event){SOURCE_PMU, .type = (uint32_t)number};
     return take_terms(c, pmu, terms, e, true);
 }
@@ -193,11 +193,11 @@ static int no_tracepoint(struct call *c, const char *name)
         return no_descriptors(c, "", c->lacks);
     int err = os_stat("/sys/kernel/tracing/events", &found);
     if (err == -ENOENT)
-        return event_is_unknown(c, name, refusal_words(REFUSAL_NO_TRACEFS));
+        return event_is_unknown(c, name, refusal_text(REFUSAL_NO_TRACEFS));
     if (!err)
         return event_is_unknown(c, name, "there is no tracepoint of this name: ");
-    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""), refusal_words(REFUSAL_TRACEPOINTS));
-    text_put(&c->words, name);
+    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""), refusal_text(REFUSAL_TRACEPOINTS));
+    text_put(&c->message, name);
     return -EACCES;
 }
 

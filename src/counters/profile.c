@@ -85,7 +85,7 @@ EXPORT int rtc_profile_open(enum rtc_profile_domain domain, uint64_t id, uint64_
                             rtc_profile_t **profile, void *context)
 {
     struct thread_record *thread;
-    if (events_are_told())
+    if (events_are_delivered())
         return -EDEADLK;
     int err = find_object(domain, id, &thread);
     if (!err && (!profile || flags))
@@ -154,8 +154,8 @@ static int take(rtc_profile_t *p, uint32_t groups, struct values *v)
 /* Who reads now: the callback that runs here, or the profile's owner. */
 static struct reads *reads_of(rtc_profile_t *p)
 {
-    struct reads *told = events_reads(p);
-    return told ? told : &p->reads;
+    struct reads *reads_of_callback = events_reads(p);
+    return reads_of_callback ? reads_of_callback : &p->reads;
 }
 
 EXPORT int rtc_profile_reset(rtc_profile_t *profile, uint64_t flags)
@@ -163,7 +163,7 @@ EXPORT int rtc_profile_reset(rtc_profile_t *profile, uint64_t flags)
     struct values now;
     if (!profile_is_open(profile) || flags)
         return -EINVAL;
-    if (events_are_told())
+    if (events_are_delivered())
         return -EDEADLK;
     int err = profile->reads.depth ? -EBUSY : take(profile, GROUPS_CHEAP, &now);
     for (uint32_t id = 1; !err && id < VARIABLES; id++) {
@@ -180,7 +180,7 @@ EXPORT ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile
 {
     if (!profile_is_open(profile) || !count)
         return -EINVAL;
-    if (events_are_told())
+    if (events_are_delivered())
         return -EDEADLK;
     size_t room = list ? *count : 0, there = 0;
     for (uint32_t id = 1; id < VARIABLES; id++) {

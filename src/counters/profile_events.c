@@ -1,7 +1,7 @@
 /*
  * profile_events.c - what the program is told of as it happens.
  *
- * Callbacks are a table that is only replaced (core/turns.c); what happens comes from core/heard.c,
+ * Callbacks are a table that is only replaced (core/srcu.c); what happens comes from core/notify.c,
  * in the thread that it happened to and with no lock held.  A callback's reads are its own: the
  * profile's owner may be in the midst of his.
  */
@@ -15,13 +15,13 @@
 
 struct listener {
     rtc_profile_t *profile;
-    enum heard_event event;
+    enum notify_event event;
     rtc_profile_callback callback;
     void *context;
 };
 
 struct callbacks {
-    struct turn_table table;
+    struct srcu_table table;
     uint32_t count;
     struct listener listener[];
 };
@@ -29,18 +29,18 @@ struct callbacks {
 static _Atomic(struct callbacks *) callbacks;
 
 /* A callback that runs; on its caller's stack. */
-struct told {
-    struct told *outer;
+struct delivery {
+    struct delivery *outer;
     const struct listener *listener;
     struct reads reads;
 };
 
-static __thread struct told *telling; /* the innermost */
+static __thread struct delivery *delivering; /* the innermost */
 
 /* ---- what there is to hear of ---------------------------------------------------------------- */
 
 #define EVENT(id, where, kind, bytes, text, words) \
-    [HEARD_##id] = {{HEARD_##id + 1, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_##kind}, 0, bytes, text, words}, where}
+    [NOTIFY_##id] = {{NOTIFY_##id + 1, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_##kind}, 0, bytes, text, words}, where}
 
 static const struct event_facts {
     struct rtc_profile_desc desc;
@@ -54,27 +54,27 @@ static const struct event_facts {
     EVENT(POOL_GROW, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_grow",
           "more of the run file has become this process'"),
     EVENT(POOL_FULL, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_full", "the run file had no room"),
-    [HEARD_FORK_CHILD] = {{HEARD_FORK_CHILD + 1, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, 0, 8,
+    [NOTIFY_FORK_CHILD] = {{NOTIFY_FORK_CHILD + 1, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, 0, 8,
                            "fork_child", "this is a forked child; its parent's pid"}, PROCESS},
     EVENT(THREAD_EXIT, PROCESS | THREAD, THREAD_EXIT, sizeof(struct rtc_profile_thread_exit), "thread_exit",
           "a thread is about to end"),
     EVENT(REPORT, PROCESS, NO_DATA, 0, "report", "what was found has been told, or is next"),
 };
-static_assert(countof(events) == HEARD_COUNT, "one descriptor each");
+static_assert(countof(events) == NOTIFY_COUNT, "one descriptor each");
 
 static bool has_event(const rtc_profile_t *p, uint32_t id)
 {
-    return id && id <= HEARD_COUNT && events[id - 1].domains >> p->domain & 1;
+    return id && id <= NOTIFY_COUNT && events[id - 1].domains >> p->domain & 1;
 }
 
 EXPORT ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
 {
     if (!profile_is_open(profile) || !count)
         return -EINVAL;
-    if (events_are_told())
+    if (events_are_delivered())
         return -EDEADLK;
     size_t room = list ? *count : 0, there = 0;
-    for (uint32_t id = 1; id <= HEARD_COUNT; id++) {
+    for (uint32_t id = 1; id <= NOTIFY_COUNT; id++) {
         if (has_event(profile, id) && there < room)
             list[there] = events[id - 1].desc;
         there += has_event(profile, id);
@@ -127,34 +127,34 @@ static void put_scan(struct rtc_profile_scan *to, const struct scan_sum *from)
                                     from->possible_bytes, from->at_end};
 }
 
-static void put_data(union data *to, const struct heard *h)
+static void put_data(union data *to, const struct notification *h)
 {
     memset(to, 0, sizeof *to);
-    if (h->event == HEARD_ALLOC_ERROR)
+    if (h->event == NOTIFY_ALLOC_ERROR)
         to->alloc_error = (struct rtc_profile_alloc_error){h->alloc_error.bytes, h->alloc_error.stack};
-    if (h->event == HEARD_BAD_FREE)
+    if (h->event == NOTIFY_BAD_FREE)
         to->bad_free = (struct rtc_profile_bad_free){h->bad_free.address, h->bad_free.stack,
                                                      kind_of(h->bad_free.kind), 0};
-    if (h->event == HEARD_SCAN_DONE)
+    if (h->event == NOTIFY_SCAN_DONE)
         put_scan(&to->scan, &h->scan);
-    if (h->event == HEARD_POOL_GROW || h->event == HEARD_POOL_FULL)
+    if (h->event == NOTIFY_POOL_GROW || h->event == NOTIFY_POOL_FULL)
         put_pool(&to->pool);
-    if (h->event == HEARD_THREAD_EXIT)
+    if (h->event == NOTIFY_THREAD_EXIT)
         put_thread(&to->thread_exit);
-    if (h->event == HEARD_FORK_CHILD)
+    if (h->event == NOTIFY_FORK_CHILD)
         to->parent = image()->ppid;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-bool events_are_told(void)
+bool events_are_delivered(void)
 {
-    return telling != NULL;
+    return delivering != NULL;
 }
 
 struct reads *events_reads(const rtc_profile_t *p)
 {
-    for (struct told *t = telling; t; t = t->outer)
+    for (struct delivery *t = delivering; t; t = t->outer)
         if (t->listener->profile == p)
             return &t->reads;
     return NULL;
@@ -163,54 +163,54 @@ struct reads *events_reads(const rtc_profile_t *p)
 /* It hears nothing of what it does itself. */
 static bool is_running(const struct listener *e)
 {
-    for (const struct told *t = telling; t; t = t->outer)
+    for (const struct delivery *t = delivering; t; t = t->outer)
         if (t->listener->profile == e->profile && t->listener->event == e->event)
             return true;
     return false;
 }
 
-static bool is_for(const struct listener *e, enum heard_event event)
+static bool is_for(const struct listener *e, enum notify_event event)
 {
     const rtc_profile_t *p = e->profile;
     return e->event == event && !is_running(e) &&
            (p->domain != RTC_PROFILE_THREAD || (p->thread == self->record && p->image == image()->image));
 }
 
-void counters_left(const struct jump *j)
+void counters_nonlocal_exit(const struct jump *j)
 {
-    while (telling && jump_leaves(j, (uintptr_t)telling))
-        telling = jump_ends(j) ? NULL : telling->outer;
+    while (delivering && jump_discards(j, (uintptr_t)delivering))
+        delivering = jump_ends(j) ? NULL : delivering->outer;
 }
 
-static void tell_one(const struct listener *e, const struct heard *h)
+static void deliver_one(const struct listener *e, const struct notification *h)
 {
-    struct told told = {.outer = telling, .listener = e};
+    struct delivery delivery = {.outer = delivering, .listener = e};
     struct rtc_profile_desc desc = events[h->event].desc;
     union data data;
     put_data(&data, h);
-    telling = &told;
+    delivering = &delivery;
     e->callback(e->profile, &desc, desc.size ? &data : NULL, desc.size, e->context);
-    telling = told.outer;
+    delivering = delivery.outer;
 }
 
-static void tell(const struct heard *h)
+static void deliver(const struct notification *h)
 {
-    struct turn turn;
+    struct srcu_reader reader;
     struct callback guard;
     if (!callback_begin(&guard))
         return;
-    turn_begin(&turn);
+    srcu_read_begin(&reader);
     const struct callbacks *c = atomic_load(&callbacks);
     for (uint32_t i = 0; c && i < c->count; i++)
         if (is_for(&c->listener[i], h->event))
-            tell_one(&c->listener[i], h);
-    turn_end(&turn);
+            deliver_one(&c->listener[i], h);
+    srcu_read_end(&reader);
     callback_end(&guard);
 }
 
-static void tell_child(void)
+static void notify_fork_child(void)
 {
-    heard_tell(&(struct heard){.event = HEARD_FORK_CHILD});
+    notify_program(&(struct notification){.event = NOTIFY_FORK_CHILD});
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -219,23 +219,23 @@ static void tell_child(void)
 static void listen(uint32_t id)
 {
     static _Atomic bool to_forks;
-    heard_start(tell);
-    if (id == HEARD_FORK_CHILD + 1 && !atomic_exchange(&to_forks, true))
-        NEXT(register_atfork)(NULL, NULL, tell_child, NULL);
+    notify_start(deliver);
+    if (id == NOTIFY_FORK_CHILD + 1 && !atomic_exchange(&to_forks, true))
+        NEXT(register_atfork)(NULL, NULL, notify_fork_child, NULL);
 }
 
 /* A handler that interrupts a change may want to make one, too. */
 static int begin_change(struct os_signals *s)
 {
-    if (turns_inside())
+    if (srcu_is_reading())
         return -EDEADLK;
     os_block_signals(s);
-    return turns_begin_change();
+    return srcu_update_begin();
 }
 
 static void end_change(const struct os_signals *s)
 {
-    turns_end_change();
+    srcu_update_end();
     os_restore_signals(s);
 }
 
@@ -245,8 +245,8 @@ static void publish(struct callbacks *t)
     for (uint32_t i = 0; i < t->count; i++)
         wanted |= 1u << t->listener[i].event;
     struct callbacks *old = atomic_exchange(&callbacks, t);
-    atomic_store(&heard_wanted, wanted);
-    turns_retire(old ? &old->table : NULL);
+    atomic_store(&notify_wanted, wanted);
+    srcu_retire(old ? &old->table : NULL);
 }
 
 /* Takes those of a profile out, of one event or (0) of all, and puts one in unless that is NULL. */
@@ -254,7 +254,7 @@ static int change(const rtc_profile_t *p, uint32_t id, const struct listener *on
 {
     const struct callbacks *before = atomic_load(&callbacks);
     uint32_t count = before ? before->count : 0, kept = 0;
-    struct callbacks *t = turns_new_table(sizeof *t + (count + 1) * sizeof *one);
+    struct callbacks *t = srcu_table_new(sizeof *t + (count + 1) * sizeof *one);
     if (!t)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
@@ -267,7 +267,7 @@ static int change(const rtc_profile_t *p, uint32_t id, const struct listener *on
         t->listener[t->count++] = *one;
     publish(t);
     if (kept < count)
-        turns_wait();
+        srcu_synchronize();
     return 0;
 }
 
@@ -276,8 +276,8 @@ EXPORT int rtc_profile_register_callback(rtc_profile_t *profile, uint32_t event_
 {
     if (!profile_is_open(profile) || !has_event(profile, event_id))
         return -EINVAL;
-    struct listener one = {profile, (enum heard_event)(event_id - 1), callback, context};
-    if (!turns_inside() && callback)
+    struct listener one = {profile, (enum notify_event)(event_id - 1), callback, context};
+    if (!srcu_is_reading() && callback)
         listen(event_id);
     struct os_signals signals;
     int err = begin_change(&signals);

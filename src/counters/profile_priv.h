@@ -127,7 +127,7 @@ struct site_sum site_add_up(uint32_t stack);
 /* What a callback that runs in this thread reads of this profile; NULL: none does. */
 struct reads *events_reads(const rtc_profile_t *p);
 /* Does a callback of some profile run in this thread? */
-bool events_are_told(void);
+bool events_are_delivered(void);
 /* Nobody is told for this profile any more.  -EDEADLK, -ENOMEM. */
 int events_forget(rtc_profile_t *p);
 

@@ -118,9 +118,9 @@ static void put_heap(struct values *v)
 static void put_errors(struct values *v)
 {
     const struct image_header *h = image();
-    set(v, ERR_BAF, atomic_load_explicit(&h->bad_frees[LOST_BAD], memory_order_relaxed));
-    set(v, ERR_DUF, atomic_load_explicit(&h->bad_frees[LOST_DUPLICATE], memory_order_relaxed));
-    set(v, ERR_MAF, atomic_load_explicit(&h->bad_frees[LOST_MISALIGNED], memory_order_relaxed));
+    set(v, ERR_BAF, atomic_load_explicit(&h->bad_frees[BAD_FREE_BAD], memory_order_relaxed));
+    set(v, ERR_DUF, atomic_load_explicit(&h->bad_frees[BAD_FREE_DUPLICATE], memory_order_relaxed));
+    set(v, ERR_MAF, atomic_load_explicit(&h->bad_frees[BAD_FREE_MISALIGNED], memory_order_relaxed));
     set(v, ERR_OOM, errors_no_memory());
     set(v, DROPPED, atomic_load_explicit(&h->errors_unrecorded, memory_order_relaxed));
 }
@@ -172,7 +172,7 @@ static int take_thread(const rtc_profile_t *p, struct values *v)
 }
 
 /* Who waits for us too long goes on. */
-static bool has_stood(const struct thread_totals *before)
+static bool is_unchanged(const struct thread_totals *before)
 {
     struct thread_totals now = threads_totals();
     return now.allocs == before->allocs && now.frees == before->frees;
@@ -184,9 +184,9 @@ static int take_site(const rtc_profile_t *p, struct values *v)
         return -EAGAIN;
     struct thread_totals counts = threads_totals();
     struct site_sum sum = site_add_up(p->site);
-    bool stood = has_stood(&counts);
-    fork_let_go();
-    if (!stood)
+    bool unchanged = is_unchanged(&counts);
+    fork_resume_writers();
+    if (!unchanged)
         return -EAGAIN;
     set(v, BLOCKS_LIVE, sum.blocks);
     set(v, BYTES_LIVE, sum.bytes);
@@ -200,14 +200,14 @@ static int take_sites(struct thread_totals *counts, struct values *v)
     if (!fork_stop_writers())
         return -EAGAIN;
     *counts = threads_totals();
-    bool there = sites_add_up(&all), stood = has_stood(counts);
-    fork_let_go();
+    bool there = sites_add_up(&all), unchanged = is_unchanged(counts);
+    fork_resume_writers();
     unknown(v, TOP_SITES, -ENOMEM);
     if (there)
         set(v, TOP_SITES, sites_top(&all, v->top));
     if (there)
         sites_drop(&all);
-    return stood ? 0 : -EAGAIN;
+    return unchanged ? 0 : -EAGAIN;
 }
 
 static int take_process(uint32_t groups, struct values *v)

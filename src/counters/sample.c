@@ -95,7 +95,7 @@ void clocks_end(rtc_cpc_set_t *set)
     set->ended = true;
 }
 
-void clocks_go(rtc_cpc_set_t *set)
+void clocks_resume(rtc_cpc_set_t *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         struct request *r = &set->request[i];
@@ -124,15 +124,15 @@ static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
 {
     const struct request *r = &set->request[leader];
     if (os_sandboxed())
-        return gone(c, r, refusal_words(REFUSAL_SANDBOX));
+        return gone(c, r, refusal_text(REFUSAL_SANDBOX));
     if (!is_open(r))
         return gone(c, r, "n/a: the program has closed its descriptor");
     long got = os_perf_read(r->fd, words, (GROUP_HEADER + RTC_CPC_REQUESTS_MAX) * sizeof *words);
     if (got == 0)
         return gone(c, r, "n/a: it is pinned, and somebody else has the counters");
     if (got < 0)
-        return gone(c, r, why_words(WHY_NOT_READ));
-    if (set->alone) { /* value, enabled, running */
+        return gone(c, r, why_text(WHY_NOT_READ));
+    if (set->is_ungrouped) { /* value, enabled, running */
         words[GROUP_HEADER] = words[0];
         words[0] = 1;
     }
@@ -168,10 +168,10 @@ bool has_overflown(const struct request *r)
 static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, bool fresh, struct snapshot *now)
 {
     const struct request *r = &set->request[i];
-    bool stands = set->ended || (set->bound && !set->counting);
+    bool is_held = set->ended || (set->bound && !set->counting);
     now->counts[i] = (struct counts){.value = r->held};
     now->why[i] = r->held_why;
-    if (fresh ? !set->ended : !stands && r->held_why == WHY_COUNT)
+    if (fresh ? !set->ended : !is_held && r->held_why == WHY_COUNT)
         now->why[i] = (uint8_t)read_clock(set, r->source, &now->counts[i].value);
 }
 
@@ -197,7 +197,7 @@ static int not_started(struct call *c, const struct request *r, enum reading_why
     if (why == WHY_NO_DESCRIPTOR)
         return no_descriptors(c, r->name, -EMFILE);
     int subcode = os_sandboxed() ? RTC_CPC_UNAVAILABLE : RTC_CPC_RESOURCE_UNAVAIL;
-    text_put(call_because(c, subcode, r->name), why_words(why));
+    text_put(call_because(c, subcode, r->name), why_text(why));
     return -EAGAIN;
 }
 

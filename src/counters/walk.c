@@ -11,7 +11,7 @@
 #include <linux/perf_event.h>
 
 /* Who is told: one of these two. */
-struct audience {
+struct event_walk {
     void *arg;
     void (*event)(void *arg, const char *event);
     void (*of_counter)(void *arg, unsigned picno, const char *event);
@@ -19,7 +19,7 @@ struct audience {
     int lacks; /* as call.lacks */
 };
 
-static void tell(const struct audience *w, const char *name)
+static void visit_event(const struct event_walk *w, const char *name)
 {
     if (w->event)
         w->event(w->arg, name);
@@ -46,7 +46,7 @@ static void walk_end(rtc_cpc_t *cpc, const char *function, int lacks)
 }
 
 /* Those of the tables; `hardware` alone, or all. */
-static void walk_tables(struct audience *w, bool generic, bool hardware)
+static void walk_tables(struct event_walk *w, bool generic, bool hardware)
 {
     struct event e;
     bool is_generic;
@@ -56,17 +56,17 @@ static void walk_tables(struct audience *w, bool generic, bool hardware)
         if (is_generic != generic || (hardware && e.source != SOURCE_HARDWARE))
             continue;
         if (e.source >= SOURCE_CLOCKS || can_be_opened(&e, &w->lacks))
-            tell(w, name);
+            visit_event(w, name);
     }
 }
 
 struct pmu_walk {
-    const struct audience *walk;
+    const struct event_walk *walk;
     const char *pmu;
 };
 
 /* "NAME.unit" and the like tell of the event NAME. */
-static void tell_pmu_event(const char *name, void *about)
+static void visit_pmu_event(const char *name, void *about)
 {
     const struct pmu_walk *p = about;
     char text[128];
@@ -79,18 +79,18 @@ static void tell_pmu_event(const char *name, void *about)
     text_put(&t, name);
     text_put(&t, "/");
     text_end(&t);
-    tell(p->walk, text);
+    visit_event(p->walk, text);
 }
 
-static void walk_pmu(struct audience *w, const char *pmu)
+static void walk_pmu(struct event_walk *w, const char *pmu)
 {
     struct pmu_walk p = {w, pmu};
-    pmu_each(pmu, "events", tell_pmu_event, &p, &w->lacks);
+    pmu_each(pmu, "events", visit_pmu_event, &p, &w->lacks);
 }
 
 EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event))
 {
-    struct audience w = {.arg = arg, .event = action};
+    struct event_walk w = {.arg = arg, .event = action};
     struct pmus all;
     if (!is_handle(cpc))
         return;
@@ -104,7 +104,7 @@ EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(vo
 EXPORT void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
                                             void (*action)(void *arg, const char *event))
 {
-    struct audience w = {.arg = arg, .event = action};
+    struct event_walk w = {.arg = arg, .event = action};
     if (!is_handle(cpc))
         return;
     walk_tables(&w, true, false);
@@ -119,7 +119,7 @@ static bool lacks_counter(rtc_cpc_t *cpc, const char *function, unsigned picno)
         return false;
     if (call_begin(&c, function, cpc)) {
         text_put(call_because(&c, RTC_CPC_INVALID_PICNUM, ""), "there is no such counter: ");
-        text_decimal(&c.words, picno);
+        text_decimal(&c.message, picno);
         call_end(&c, -EINVAL);
     }
     return true;
@@ -128,7 +128,7 @@ static bool lacks_counter(rtc_cpc_t *cpc, const char *function, unsigned picno)
 EXPORT void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                     void (*action)(void *arg, unsigned picno, const char *event))
 {
-    struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    struct event_walk w = {.arg = arg, .of_counter = action, .picno = picno};
     if (lacks_counter(cpc, __func__, picno))
         return;
     walk_tables(&w, false, true);
@@ -139,7 +139,7 @@ EXPORT void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
 EXPORT void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                             void (*action)(void *arg, unsigned picno, const char *event))
 {
-    struct audience w = {.arg = arg, .of_counter = action, .picno = picno};
+    struct event_walk w = {.arg = arg, .of_counter = action, .picno = picno};
     if (lacks_counter(cpc, __func__, picno))
         return;
     walk_tables(&w, true, true);
@@ -157,7 +157,7 @@ struct attr_walk {
 };
 
 /* Unless one of the PMUs before has it, too. */
-static void tell_attribute(const char *name, void *about)
+static void visit_attribute(const char *name, void *about)
 {
     struct attr_walk *w = about;
     for (uint32_t i = 0; i < w->pmu; i++)
@@ -179,6 +179,6 @@ EXPORT void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *a
         action(arg, "config2");
     }
     for (; w.pmu < all.count; w.pmu++)
-        pmu_each(all.name[w.pmu], "format", tell_attribute, &w, &w.lacks);
+        pmu_each(all.name[w.pmu], "format", visit_attribute, &w, &w.lacks);
     walk_end(cpc, __func__, w.lacks);
 }

@@ -73,10 +73,10 @@ static bool is_one_mapping(struct range r)
     return os_mapping_of(r.start, &m) == 1 && m.end >= r.end;
 }
 
-static void tell_range(struct visit *v, uint32_t type, struct range r)
+static void notify_range(struct visit *v, uint32_t type, struct range r)
 {
     if (v->wanted & type && r.start < r.end)
-        visit_tell_range(v, type, r);
+        visit_notify_range(v, type, r);
 }
 
 /* `to`: one of its ranges; NULL: it is madvise's. */
@@ -86,13 +86,13 @@ static int advise(struct origin o, void *addr, size_t length, int what, const st
     union rtc_event e = {.madvise = {-1, addr, length, what}};
     struct range gone = change_discards(what) ? range_of(addr, length) : NO_RANGE;
     visit_begin(&v);
-    tell_range(&v, RTC_EVENT_VM_UNMAPPED, gone);
+    notify_range(&v, RTC_EVENT_VM_UNMAPPED, gone);
     visit_before(&v, RTC_EVENT_MADVISE, &e);
     if (e.madvise.result == -1)
         e.madvise.result = to ? call_of_ours(o, &e, to) : call(o, &e);
-    visit_behind(&v, RTC_EVENT_MADVISE, &e);
+    visit_after(&v, RTC_EVENT_MADVISE, &e);
     if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
-        tell_range(&v, RTC_EVENT_VM_CANCELLED, gone);
+        notify_range(&v, RTC_EVENT_VM_CANCELLED, gone);
     visit_end(&v);
     return e.madvise.result;
 }
@@ -135,7 +135,7 @@ ssize_t change_advice_to_oneself(struct origin o, const struct advice *a)
 
 EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 {
-    return change_advice((struct origin){.told = true}, addr, length, advice);
+    return change_advice((struct origin){.is_reported = true}, addr, length, advice);
 }
 
 EXPORT int madvise(void *addr, size_t length, int advice)
@@ -159,7 +159,7 @@ EXPORT int posix_madvise(void *addr, size_t length, int advice)
 EXPORT ssize_t process_madvise(int pidfd, const struct iovec *range, size_t count, int advice, unsigned flags)
 {
     struct advice a = {pidfd, range, count, advice, flags};
-    struct origin o = {.told = true};
+    struct origin o = {.is_reported = true};
     return is_armed(RTC_EVENT_MADVISE) && advice_is_to_oneself(&a) ? change_advice_to_oneself(o, &a)
                                                                    : call_of_process(o, &a);
 }

@@ -17,7 +17,7 @@ static struct attachment {
 void attachment_note(uintptr_t at, uint64_t bytes, int segment)
 {
     static uint32_t oldest;
-    turns_lock();
+    srcu_lock();
     struct attachment *a = NULL;
     for (uint32_t i = 0; i < ATTACHMENTS_MAX; i++)
         if (attachment[i].at == at)
@@ -25,17 +25,17 @@ void attachment_note(uintptr_t at, uint64_t bytes, int segment)
     if (!a)
         a = &attachment[oldest++ % ATTACHMENTS_MAX];
     *a = (struct attachment){at, bytes, segment};
-    turns_unlock();
+    srcu_unlock();
 }
 
 static struct attachment remembered(uintptr_t at)
 {
     struct attachment a = {0};
-    turns_lock();
+    srcu_lock();
     for (uint32_t i = 0; i < ATTACHMENTS_MAX && !a.bytes; i++)
         if (attachment[i].at == at)
             a = attachment[i];
-    turns_unlock();
+    srcu_unlock();
     return a;
 }
 

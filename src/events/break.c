@@ -36,9 +36,9 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     change_call(&c, type, e);
     uintptr_t now = current_break();
     if (gone.start < gone.end) {
-        change_stayed(&c, between(after, now));
+        change_unchanged(&c, between(after, now));
         if (now < before)
-            mapped_gone(&c.map, true);
+            mapped_unmapped(&c.map, true);
     } else {
         struct range come = between(before, now);
         struct map_region r = {.start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
@@ -53,8 +53,8 @@ static void moved_unasked(struct change *c, uintptr_t before, uintptr_t now)
 {
     struct range come = between(before, now), gone = between(now, before);
     mapped_begin(&c->map);
-    mapped_ask(&c->map, come.start, come.end);
-    mapped_ask(&c->map, gone.start, gone.end);
+    mapped_query_kernel(&c->map, come.start, come.end);
+    mapped_query_kernel(&c->map, gone.start, gone.end);
     change_mapped(c, come);
 }
 

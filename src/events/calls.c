@@ -18,12 +18,12 @@
 
 EXPORT void *rtc_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    return change_map(ORIGIN_TOLD, MAP_EVENT(address, size, prot, flags, fd, offset));
+    return change_map(ORIGIN_REPORTED, MAP_EVENT(address, size, prot, flags, fd, offset));
 }
 
 EXPORT int rtc_munmap(void *address, size_t size)
 {
-    return change_unmap(ORIGIN_TOLD, address, size);
+    return change_unmap(ORIGIN_REPORTED, address, size);
 }
 
 /* As libc: the last argument is passed on in any case. */
@@ -43,7 +43,7 @@ EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flags, 
 EXPORT void *rtc_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
 {
     REMAP_EVENT(e, address, old_size, new_size, flags);
-    return change_remap(ORIGIN_TOLD, &e);
+    return change_remap(ORIGIN_REPORTED, &e);
 }
 
 EXPORT void *rtc_orig_mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
@@ -67,7 +67,7 @@ EXPORT void *shmat(int shmid, const void *shmaddr, int shmflg)
 
 EXPORT void *rtc_shmat(int shmid, const void *shmaddr, int shmflg)
 {
-    return change_attach(ORIGIN_TOLD, shmid, shmaddr, shmflg);
+    return change_attach(ORIGIN_REPORTED, shmid, shmaddr, shmflg);
 }
 
 EXPORT int shmdt(const void *shmaddr)
@@ -77,7 +77,7 @@ EXPORT int shmdt(const void *shmaddr)
 
 EXPORT int rtc_shmdt(const void *shmaddr)
 {
-    return change_detach(ORIGIN_TOLD, shmaddr);
+    return change_detach(ORIGIN_REPORTED, shmaddr);
 }
 
 EXPORT void *sbrk(intptr_t increment)
@@ -98,7 +98,7 @@ EXPORT void *__sbrk(intptr_t increment)
 
 EXPORT void *rtc_sbrk(intptr_t increment)
 {
-    return change_break_by(ORIGIN_TOLD, increment);
+    return change_break_by(ORIGIN_REPORTED, increment);
 }
 
 EXPORT int brk(void *addr)
@@ -108,7 +108,7 @@ EXPORT int brk(void *addr)
 
 EXPORT int rtc_brk(void *addr)
 {
-    return change_break(ORIGIN_TOLD, addr);
+    return change_break(ORIGIN_REPORTED, addr);
 }
 
 /* ---- what stays mapped ----------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ EXPORT int pkey_mprotect(void *address, size_t size, int prot, int pkey)
 static int change_locks(enum rtc_event_lock_call call, const void *address, size_t size, int flags)
 {
     union rtc_event e = {.mlock = {-1, call, (void *)(uintptr_t)address, size, flags}};
-    return change_nothing((struct origin){.told = true}, RTC_EVENT_MLOCK, &e);
+    return change_nothing((struct origin){.is_reported = true}, RTC_EVENT_MLOCK, &e);
 }
 
 EXPORT int mlock(const void *address, size_t size)

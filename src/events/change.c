@@ -49,10 +49,10 @@ void *change_map(struct origin o, union rtc_event *e)
         struct range come = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
         struct map_region r = region_of_call(come, e->mmap.prot, e->mmap.flags, e->mmap.offset);
         (o.libcs ? mapped_new_of_libc : mapped_new)(&c.map, &r);
-        if (unlikely(c.told))
+        if (unlikely(c.is_reported))
             change_mapped(&c, range_in((uintptr_t)e->mmap.result, size, page_unit(flags)));
     } else
-        change_stayed(&c, over);
+        change_unchanged(&c, over);
     change_end(&c);
     return e->mmap.result;
 }
@@ -72,12 +72,12 @@ static int unmap_theirs(struct range gone)
 static COLD void unmap_around_ours(struct change *c, union rtc_event *e, struct range gone)
 {
     uintptr_t own, own_end;
-    if (c->told)
+    if (c->is_reported)
         visit_before(&c->visit, RTC_EVENT_MUNMAP, e);
     if (e->munmap.result == -1)
         e->munmap.result = unmap_theirs(range_of(e->munmap.address, e->munmap.size));
-    if (c->told)
-        visit_behind(&c->visit, RTC_EVENT_MUNMAP, e);
+    if (c->is_reported)
+        visit_after(&c->visit, RTC_EVENT_MUNMAP, e);
     for (uintptr_t at = gone.start; at < gone.end; at = own_end) {
         os_next_own(at, &own, &own_end);
         change_cancelled(c, (struct range){own > gone.start ? own : gone.start, own_end < gone.end ? own_end : gone.end});
@@ -92,9 +92,9 @@ static int unmap_taken(struct change *c, void *address, size_t size, struct rang
     else
         change_call(c, RTC_EVENT_MUNMAP, &e);
     if (unlikely(e.munmap.result == -1))
-        change_stayed(c, gone);
+        change_unchanged(c, gone);
     if (c->map.unmaps)
-        mapped_gone(&c->map, e.munmap.result != -1);
+        mapped_unmapped(&c->map, e.munmap.result != -1);
     change_end(c);
     return e.munmap.result;
 }
@@ -109,10 +109,11 @@ int change_unmap(struct origin o, void *address, size_t size)
     return unmap_taken(&c, address, size, gone);
 }
 
-COLD int change_unmap_taken(const struct mapped_call *taken, bool told, void *address, size_t size)
+COLD int change_unmap_taken(const struct mapped_call *taken, bool is_reported, void *address,
+                            size_t size)
 {
-    struct change c = {.map = *taken, .told = told};
-    if (told)
+    struct change c = {.map = *taken, .is_reported = is_reported};
+    if (is_reported)
         visit_begin(&c.visit);
     return unmap_taken(&c, address, size, range_of(address, size));
 }

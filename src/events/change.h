@@ -9,40 +9,40 @@
 
 struct change {
     struct visit visit;
-    bool told, raw;
+    bool is_reported, raw;
     struct mapped_call map;
 };
 
 ALWAYS_INLINE void change_begin(struct change *c, struct origin o)
 {
-    c->told = o.told;
+    c->is_reported = o.is_reported;
     c->raw = o.raw;
     mapped_at(&c->map, o.at);
-    if (unlikely(o.told))
+    if (unlikely(o.is_reported))
         visit_begin(&c->visit);
 }
 
 ALWAYS_INLINE void change_end(struct change *c)
 {
     mapped_end(&c->map);
-    if (unlikely(c->told))
+    if (unlikely(c->is_reported))
         visit_end(&c->visit);
 }
 
-ALWAYS_INLINE void change_tell(struct change *c, uint32_t type, struct range r)
+ALWAYS_INLINE void change_notify(struct change *c, uint32_t type, struct range r)
 {
-    if (unlikely(c->told && r.start < r.end && c->visit.wanted & type))
-        visit_tell_range(&c->visit, type, r);
+    if (unlikely(c->is_reported && r.start < r.end && c->visit.wanted & type))
+        visit_notify_range(&c->visit, type, r);
 }
 
 ALWAYS_INLINE void change_mapped(struct change *c, struct range r)
 {
-    change_tell(c, RTC_EVENT_VM_MAPPED, r);
+    change_notify(c, RTC_EVENT_VM_MAPPED, r);
 }
 
 ALWAYS_INLINE void change_unmapped(struct change *c, struct range r)
 {
-    change_tell(c, RTC_EVENT_VM_UNMAPPED, r);
+    change_notify(c, RTC_EVENT_VM_UNMAPPED, r);
 }
 
 /* The same of what will not be mapped any more. */
@@ -56,7 +56,7 @@ ALWAYS_INLINE void change_going(struct change *c, struct range r)
 
 void change_cancelled(struct change *c, struct range r);
 /* A call has failed: what of the announced range is mapped is what it was. */
-void change_stayed(struct change *c, struct range r);
+void change_unchanged(struct change *c, struct range r);
 /*
  * Some of what is about to be replaced, or moved, is the runtime's (unmap.c): the call is over, and
  * has failed as if there was no room.
@@ -80,7 +80,7 @@ bool pieces_next(struct range *r, struct pieces *p);
 /* Of a type that the compiler knows. */
 ALWAYS_INLINE void change_call(struct change *c, uint32_t type, union rtc_event *e)
 {
-    if (unlikely(c->told))
+    if (unlikely(c->is_reported))
         visit_before(&c->visit, type, e);
     if (likely(!dispatch_is_on))
         original_call(type, e);
@@ -88,8 +88,8 @@ ALWAYS_INLINE void change_call(struct change *c, uint32_t type, union rtc_event 
         original_raw(type, e);
     else
         original_noted(type, e);
-    if (unlikely(c->told))
-        visit_behind(&c->visit, type, e);
+    if (unlikely(c->is_reported))
+        visit_after(&c->visit, type, e);
 }
 
 #endif

@@ -35,7 +35,7 @@ static bool enters_sandbox(long number, const long a[6])
            (number == SYS_prctl && a[0] == PR_SET_SECCOMP);
 }
 
-static void look_away(void *context)
+static void stop_dispatching(void *context)
 {
     atomic_fetch_add_explicit(&dispatched->uncovered, 1, memory_order_relaxed);
     os_dispatch_disarm();
@@ -54,14 +54,14 @@ static bool answer(long number, const long a[6], void *context)
         switch (dispatch_feed(number, a, context, &result)) {
         case FEED_DONE: break;
         case FEED_PASS: return false;
-        case FEED_APART:
-            if (!os_dispatch_pass_apart(context))
-                look_away(context);
+        case FEED_STACKLESS:
+            if (!os_dispatch_pass_stackless(context))
+                stop_dispatching(context);
             return true;
-        case FEED_LAST: look_away(context); return true;
+        case FEED_LAST: stop_dispatching(context); return true;
         }
     }
-    os_dispatch_answer(context, result);
+    os_dispatch_return(context, result);
     return true;
 }
 
@@ -70,15 +70,15 @@ static void on_call(int signal, void *info, void *context)
     bool foreign;
     long number, a[6];
     if (!os_is_dispatched(info, &foreign)) {
-        dispatch_hand_on(signal, info, context);
+        dispatch_forward(signal, info, context);
         return;
     }
     atomic_fetch_add_explicit(&dispatched->calls, 1, memory_order_relaxed);
     os_dispatch_call(context, &number, a);
     if (foreign || enters_sandbox(number, a))
-        look_away(context);
+        stop_dispatching(context);
     else if (!answer(number, a, context) && !os_dispatch_pass(context))
-        look_away(context);
+        stop_dispatching(context);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -151,15 +151,15 @@ void events_dispatch(void)
 
 EXPORT int rtc_event_dispatched(struct rtc_event_dispatched *out)
 {
-    struct dispatched_record known = dispatched_known();
+    struct dispatched_record known = dispatched_state();
     if (out->size != sizeof *out)
         return -EINVAL;
-    if (!known.asked)
+    if (!known.is_requested)
         return -ENODATA;
     if (known.error)
         return known.error == -EINVAL || known.error == -ENOSYS ? -ENOTSUP : known.error;
     out->calls = atomic_load(&dispatched->calls);
-    out->told = atomic_load(&dispatched->told);
+    out->told = atomic_load(&dispatched->reported);
     out->uncovered = atomic_load(&dispatched->uncovered) + os_dispatch_missed();
     out->call_ns = known.call_ns;
     out->measured = known.measured;

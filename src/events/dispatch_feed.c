@@ -32,9 +32,9 @@
 
 __thread struct making making;
 
-void making_left(const struct jump *j)
+void making_nonlocal_exit(const struct jump *j)
 {
-    if (making.type && jump_leaves(j, making.sp))
+    if (making.type && jump_discards(j, making.sp))
         making.type = RTC_EVENT_NONE;
 }
 
@@ -252,20 +252,20 @@ static bool takes_away(long number, const long a[6])
 }
 
 /* Would it take what we stand on, or will? */
-static bool is_under_us(uintptr_t start, size_t bytes, uintptr_t sp)
+static bool is_on_our_stack(uintptr_t start, size_t bytes, uintptr_t sp)
 {
     uintptr_t end = start + bytes;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) - NEAR;
     return (start < sp && end > here && here < sp) || (start < sp + 1 && end > sp - KEPT);
 }
 
-static void tell_unmapped(const long a[6])
+static void notify_unmapped(const long a[6])
 {
     struct mapped_call c;
     mapped_at(&c, CALLER);
     c.unmaps = true;
     mapped_take(&c, (uintptr_t)a[0], align_up((uintptr_t)a[0] + (uintptr_t)a[1], PAGE_BYTES));
-    mapped_gone(&c, true);
+    mapped_unmapped(&c, true);
     mapped_end(&c);
 }
 
@@ -281,19 +281,19 @@ static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
 }
 
 /* Its native event is not told: it has no result yet. */
-static enum fed feed_under_us(uint32_t type, const long a[6], uintptr_t sp)
+static enum fed feed_on_our_stack(uint32_t type, const long a[6], uintptr_t sp)
 {
     bool unmaps = type == RTC_EVENT_MUNMAP;
     if ((unmaps || type == RTC_EVENT_MADVISE) && is_itself()) {
         rtc_vm_munmap((void *)a[0], (size_t)a[1]);
         if (unmaps)
-            tell_unmapped(a);
+            notify_unmapped(a);
     }
-    return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_APART;
+    return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_STACKLESS;
 }
 
 /* process_madvise: not of this process, or of a range that we stand on? */
-static bool is_left_alone(const long a[6], uintptr_t sp, enum fed *how)
+static bool is_passed_through(const long a[6], uintptr_t sp, enum fed *how)
 {
     struct advice advice = advice_of(a);
     struct iovec r;
@@ -301,11 +301,11 @@ static bool is_left_alone(const long a[6], uintptr_t sp, enum fed *how)
     if (!is_itself() || !is_armed(RTC_EVENT_MADVISE) || !advice_is_to_oneself(&advice))
         return true;
     for (size_t i = 0; change_discards(advice.what) && advice_range(&advice, i, &r); i++)
-        if (is_under_us((uintptr_t)r.iov_base, r.iov_len, sp))
-            *how = FEED_APART;
-    for (size_t i = 0; *how == FEED_APART && advice_range(&advice, i, &r); i++)
+        if (is_on_our_stack((uintptr_t)r.iov_base, r.iov_len, sp))
+            *how = FEED_STACKLESS;
+    for (size_t i = 0; *how == FEED_STACKLESS && advice_range(&advice, i, &r); i++)
         rtc_vm_munmap(r.iov_base, r.iov_len);
-    return *how == FEED_APART;
+    return *how == FEED_STACKLESS;
 }
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result)
@@ -314,22 +314,22 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
     uintptr_t sp = os_dispatch_sp(context);
     if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) || (type == RTC_EVENT_BRK && !a[0]))
         return FEED_PASS; /* brk of nothing asks */
-    if (takes_away(number, a) && is_under_us((uintptr_t)a[0], (size_t)a[1], sp))
-        return feed_under_us(type, a, sp);
-    enum fed alone;
-    if (number == SYS_process_madvise && is_left_alone(a, sp, &alone))
-        return alone;
+    if (takes_away(number, a) && is_on_our_stack((uintptr_t)a[0], (size_t)a[1], sp))
+        return feed_on_our_stack(type, a, sp);
+    enum fed how_passed;
+    if (number == SYS_process_madvise && is_passed_through(a, sp, &how_passed))
+        return how_passed;
     if (!is_itself())
         return FEED_PASS;
-    bool told = is_armed(type);
-    if (!told && (type & (RTC_EVENT_MADVISE | RTC_EVENT_MLOCK | RTC_EVENT_MSYNC)))
+    bool is_reported = is_armed(type);
+    if (!is_reported && (type & (RTC_EVENT_MADVISE | RTC_EVENT_MLOCK | RTC_EVENT_MSYNC)))
         return FEED_PASS;
-    dispatched_told();
+    dispatched_count_reported();
     int saved = errno;
     struct entry *below = (struct entry *)sp - 1, was = *below;
     *below = os_dispatch_entry(context);
     const struct entry *at = caller_of(below, sp);
-    *result = feed((struct origin){at, told, true, dispatch_is_libcs(at->pc)}, type, number, a);
+    *result = feed((struct origin){at, is_reported, true, dispatch_is_libcs(at->pc)}, type, number, a);
     *below = was;
     errno = saved;
     return FEED_DONE;

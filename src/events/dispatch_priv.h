@@ -16,7 +16,7 @@ bool dispatch_is_libcs(uintptr_t pc);
 
 enum fed {
     FEED_PASS, /* it is to be made as it is */
-    FEED_APART, /* as PASS, with nothing kept on the stack */
+    FEED_STACKLESS, /* as PASS, with nothing kept on the stack */
     FEED_DONE, /* it has been made */
     FEED_LAST, /* as PASS, and then there is no stack to stand on */
 };
@@ -35,7 +35,7 @@ extern HIDDEN struct os_action dispatch_theirs; /* what SIGSYS leads to, as the 
 /* rt_sigaction of SIGSYS: its result. */
 long dispatch_action(const long a[6]);
 /* A SIGSYS that is not of a dispatched call. */
-void dispatch_hand_on(int signal, void *info, void *context);
+void dispatch_forward(int signal, void *info, void *context);
 /* Another thread, that was there before us, arms itself as soon as it does not keep SIGSYS out. */
 void dispatch_arm_thread(uint32_t tid);
 

@@ -18,13 +18,13 @@ static struct range ring_at(uintptr_t context)
     return (struct range){m.start, m.end};
 }
 
-static void tell(const struct origin *o, uint32_t type, struct range r)
+static void notify_range(const struct origin *o, uint32_t type, struct range r)
 {
     struct visit v;
-    if (!o->told || r.start >= r.end)
+    if (!o->is_reported || r.start >= r.end)
         return;
     visit_begin(&v);
-    visit_tell_range(&v, type, r);
+    visit_notify_range(&v, type, r);
     visit_end(&v);
 }
 
@@ -38,7 +38,7 @@ long dispatch_ring_setup(struct origin o, const long a[6])
     struct range ring = !result && os_dispatch_look(a[1], &context, sizeof context) ? ring_at(context) : NO_RANGE;
     struct map_region r = region_of_call(ring, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
     mapped_new(&c, &r);
-    tell(&o, RTC_EVENT_VM_MAPPED, ring);
+    notify_range(&o, RTC_EVENT_VM_MAPPED, ring);
     mapped_end(&c);
     return result;
 }
@@ -49,14 +49,14 @@ long dispatch_ring_destroy(struct origin o, const long a[6])
     struct range ring = ring_at((uintptr_t)a[0]);
     mapped_at(&c, o.at);
     c.unmaps = true;
-    tell(&o, RTC_EVENT_VM_UNMAPPED, ring);
+    notify_range(&o, RTC_EVENT_VM_UNMAPPED, ring);
     mapped_take(&c, ring.start, ring.end);
     long result = os_pass(SYS_io_destroy, a[0], 0, 0, 0, 0, 0);
     if (result) {
-        tell(&o, RTC_EVENT_VM_CANCELLED, ring);
-        mapped_stay(&c, ring.start, ring.end);
+        notify_range(&o, RTC_EVENT_VM_CANCELLED, ring);
+        mapped_unchanged(&c, ring.start, ring.end);
     }
-    mapped_gone(&c, !result && ring.start < ring.end);
+    mapped_unmapped(&c, !result && ring.start < ring.end);
     mapped_end(&c);
     return result;
 }

@@ -62,25 +62,25 @@ static void mask_as_theirs(uint64_t more, const void *context)
         os_pass(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0, sizeof cancel, 0, 0);
 }
 
-static void hand_to(const struct os_action *action, int signal, void *info, void *context)
+static void forward_to(const struct os_action *action, int signal, void *info, void *context)
 {
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
     if (((const siginfo_t *)info)->si_code != SYS_SECCOMP && !os_sandboxed()) /* which may trap that, too */
         mask_as_theirs(action->mask & ~(1ull << (SIGSYS - 1)), context);
     os_handler_of(action)(signal, info, context);
-    os_dispatch_let_in(context); /* it may have changed what it goes on with */
+    os_dispatch_unblock(context); /* it may have changed what it goes on with */
 }
 
-void dispatch_hand_on(int signal, void *info, void *context)
+void dispatch_forward(int signal, void *info, void *context)
 {
     const siginfo_t *i = info;
     struct os_action action = dispatch_theirs;
     if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself) {
         os_dispatch_arm();
-        os_dispatch_let_in(context); /* it may wait with another mask than it goes on with */
+        os_dispatch_unblock(context); /* it may wait with another mask than it goes on with */
     } else if (os_handler_of(&action))
-        hand_to(&action, signal, info, context);
+        forward_to(&action, signal, info, context);
     else if (os_is_default(&action) || i->si_code == SYS_SECCOMP) /* that cannot be ignored */
         end_by(signal);
 }

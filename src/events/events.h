@@ -9,7 +9,7 @@
 
 /* From our constructor. */
 void events_constructed(void);
-void events_left(const struct jump *j);
+void events_nonlocal_exit(const struct jump *j);
 /* events=all: from now on, in all threads.  The last that our constructor does. */
 void events_dispatch(void);
 

@@ -81,14 +81,14 @@ void handlers_dispatch(bool on);
 /* Of a call: where the program made it, and whether handlers are to hear of it. */
 struct origin {
     const struct entry *at;
-    bool told;
+    bool is_reported;
     bool raw; /* it was made to the kernel, and goes there */
     bool libcs; /* libc or the loader have made it for themselves */
 };
 
 /* For doorways, whose own caller it is. */
 #define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false, false})
-#define ORIGIN_TOLD ((struct origin){CALLER, true, false, false})
+#define ORIGIN_REPORTED ((struct origin){CALLER, true, false, false})
 #define ORIGIN_SILENT ((struct origin){CALLER, false, false, false})
 #define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
     &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
@@ -99,7 +99,8 @@ struct origin {
 void *change_map(struct origin o, union rtc_event *e);
 int change_unmap(struct origin o, void *address, size_t size);
 /* The same where the map has been asked, and who is told has been told: it ends what has been taken. */
-int change_unmap_taken(const struct mapped_call *taken, bool told, void *address, size_t size);
+int change_unmap_taken(const struct mapped_call *taken, bool is_reported, void *address,
+                       size_t size);
 void *change_remap(struct origin o, union rtc_event *e);
 void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg);
 int change_detach(struct origin o, const void *shmaddr);
@@ -153,7 +154,7 @@ ALWAYS_INLINE struct making making_begin(uint32_t type, uintptr_t address, uintp
     return outer;
 }
 
-void making_left(const struct jump *j);
+void making_nonlocal_exit(const struct jump *j);
 
 #define MAKING(event, address, size, call)                                                   \
     __extension__({                                                                          \
@@ -198,6 +199,6 @@ void *reference_to(const char *name);
 bool existing_theirs(struct range r, uintptr_t *at, struct range *piece);
 
 /* Tells this handler of what exists. */
-void existing_tell(struct visit *v, const struct handler *h);
+void existing_notify(struct visit *v, const struct handler *h);
 
 #endif

@@ -78,13 +78,13 @@ static bool forget(void *address, union rtc_event *e)
     return false;
 }
 
-static void tell_all(uint32_t type, const union rtc_event *e)
+static void notify_all(uint32_t type, const union rtc_event *e)
 {
     struct visit v;
     visit_begin(&v);
     for (uint32_t i = 0; i < v.count; i++) {
         union rtc_event own = *e;
-        visit_tell_one(&v, &v.to[i], type, &own);
+        visit_notify_one(&v, &v.to[i], type, &own);
     }
     visit_end(&v);
 }
@@ -93,34 +93,34 @@ EXPORT void rtc_mem_type_alloc(void *address, size_t size, int mem_type, int sys
                                unsigned mem_flags)
 {
     union rtc_event e = {.mem_type = {address, size, mem_type, sys_dev, mem_flags}};
-    turns_lock();
+    srcu_lock();
     remember(&e);
-    turns_unlock();
-    tell_all(RTC_EVENT_MEM_TYPE_ALLOC, &e);
+    srcu_unlock();
+    notify_all(RTC_EVENT_MEM_TYPE_ALLOC, &e);
 }
 
 EXPORT void rtc_mem_type_free(void *address)
 {
     union rtc_event e = {.mem_type = {address, 0, 0, 0, 0}};
-    turns_lock();
+    srcu_lock();
     forget(address, &e);
-    turns_unlock();
-    tell_all(RTC_EVENT_MEM_TYPE_FREE, &e);
+    srcu_unlock();
+    notify_all(RTC_EVENT_MEM_TYPE_FREE, &e);
 }
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-static void tell_announced(struct visit *v, const struct handler *h)
+static void notify_announced(struct visit *v, const struct handler *h)
 {
     for (uint32_t i = 0;; i++) {
-        turns_lock(); /* not over the callback */
+        srcu_lock(); /* not over the callback */
         bool more = i < known.made;
         union rtc_event e = more ? known.all[i].event : (union rtc_event){0};
-        turns_unlock();
+        srcu_unlock();
         if (!more)
             return;
         if (e.mem_type.size || e.mem_type.address)
-            visit_tell_one(v, h, RTC_EVENT_MEM_TYPE_ALLOC, &e);
+            visit_notify_one(v, h, RTC_EVENT_MEM_TYPE_ALLOC, &e);
     }
 }
 
@@ -138,29 +138,29 @@ bool existing_theirs(struct range r, uintptr_t *at, struct range *piece)
     return false;
 }
 
-static void tell_mapped(struct visit *v, const struct handler *h, struct range r)
+static void notify_mapped(struct visit *v, const struct handler *h, struct range r)
 {
     union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}};
     if (r.start < r.end)
-        visit_tell_one(v, h, RTC_EVENT_VM_MAPPED, &e);
+        visit_notify_one(v, h, RTC_EVENT_VM_MAPPED, &e);
 }
 
 /* What malloc is served from, and was before the heap could begin. */
-static void tell_heap(struct visit *v, const struct handler *h)
+static void notify_heap(struct visit *v, const struct handler *h)
 {
     uintptr_t start, end;
     bootstrap_range(&start, &end);
-    tell_mapped(v, h, (struct range){start, align_up(end, PAGE_BYTES)});
+    notify_mapped(v, h, (struct range){start, align_up(end, PAGE_BYTES)});
     struct range heaps = {heap.base, heap.base + notice_existing()};
     uintptr_t own, own_end;
     for (uintptr_t at = heaps.start; at < heaps.end; at = own_end) { /* not what the program has mapped over */
         os_next_own(at, &own, &own_end);
         if (own < heaps.end)
-            tell_mapped(v, h, (struct range){own, own_end < heaps.end ? own_end : heaps.end});
+            notify_mapped(v, h, (struct range){own, own_end < heaps.end ? own_end : heaps.end});
     }
 }
 
-static void tell_mappings(struct visit *v, const struct handler *h)
+static void notify_mappings(struct visit *v, const struct handler *h)
 {
     struct mappings all;
     struct mapping m;
@@ -172,17 +172,17 @@ static void tell_mappings(struct visit *v, const struct handler *h)
         if (m.start >> 47) /* [vsyscall]: the kernel's */
             continue;
         while (existing_theirs((struct range){m.start, m.end}, &at, &piece))
-            tell_mapped(v, h, piece);
+            notify_mapped(v, h, piece);
     }
     os_mappings_close(&all);
 }
 
-void existing_tell(struct visit *v, const struct handler *h)
+void existing_notify(struct visit *v, const struct handler *h)
 {
     if (h->events & RTC_EVENT_VM_MAPPED) {
-        tell_heap(v, h);
-        tell_mappings(v, h);
+        notify_heap(v, h);
+        notify_mappings(v, h);
     }
     if (h->events & RTC_EVENT_MEM_TYPE_ALLOC)
-        tell_announced(v, h);
+        notify_announced(v, h);
 }

@@ -1,5 +1,5 @@
 /*
- * handlers.c - who is told of events: a table that is only replaced (core/turns.c), and visits to it.
+ * handlers.c - who is told of events: a table that is only replaced (core/srcu.c), and visits to it.
  */
 #include "events_priv.h"
 
@@ -12,7 +12,7 @@ static struct {
     bool disabled, configured;
 } events;
 
-struct told told;
+struct event_state event_state;
 __thread struct visit *visiting;
 
 void events_constructed(void)
@@ -26,17 +26,17 @@ void events_constructed(void)
 /* Nobody, before the first is there. */
 static inline const struct handlers *present(void)
 {
-    static const struct handlers nobody;
-    const struct handlers *t = atomic_load(&told.table);
-    return t ? t : &nobody;
+    static const struct handlers no_handlers;
+    const struct handlers *t = atomic_load(&event_state.table);
+    return t ? t : &no_handlers;
 }
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
 void visit_begin(struct visit *v)
 {
-    turn_begin(&v->turn);
-    const struct handlers *t = atomic_load(&told.table);
+    srcu_read_begin(&v->reader);
+    const struct handlers *t = atomic_load(&event_state.table);
     v->running = NULL;
     v->to = t ? t->handler : NULL;
     v->count = t ? t->count : 0;
@@ -50,14 +50,14 @@ void visit_begin(struct visit *v)
 void visit_end(struct visit *v)
 {
     visiting = v->outer;
-    turn_end(&v->turn);
+    srcu_read_end(&v->reader);
 }
 
-void events_left(const struct jump *j)
+void events_nonlocal_exit(const struct jump *j)
 {
-    while (visiting && jump_leaves(j, (uintptr_t)visiting))
+    while (visiting && jump_discards(j, (uintptr_t)visiting))
         visiting = jump_ends(j) ? NULL : visiting->outer;
-    making_left(j);
+    making_nonlocal_exit(j);
 }
 
 /* Its callback runs in this thread: for the call that it makes now it is deaf. */
@@ -71,12 +71,13 @@ static COLD bool is_running(const struct visit *v, const struct handler *h)
 
 ALWAYS_INLINE void call_back(const struct handler *h, uint32_t type, union rtc_event *e)
 {
-    int32_t left = cost_leave();
+    int32_t saved_count = cost_pause();
     h->callback(type, e, h->arg);
-    cost_return(left);
+    cost_resume(saved_count);
 }
 
-ALWAYS_INLINE void tell(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
+ALWAYS_INLINE void notify_handler(struct visit *v, const struct handler *h, uint32_t type,
+                                  union rtc_event *e)
 {
     if (!(h->events & type) || (unlikely(v->outer != NULL) && is_running(v->outer, h)))
         return;
@@ -85,49 +86,49 @@ ALWAYS_INLINE void tell(struct visit *v, const struct handler *h, uint32_t type,
     v->running = NULL;
 }
 
-void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
+void visit_notify_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e)
 {
     int saved = errno;
-    tell(v, h, type, e);
+    notify_handler(v, h, type, e);
     errno = saved;
 }
 
 static COLD void some_timed(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
 {
     enum cost_call call = cost_begin(COST_EVENTS, 0);
-    visit_tell_some(v, first, end, type, e);
+    visit_notify_some(v, first, end, type, e);
     cost_end(call);
 }
 
-void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
+void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
 {
     int saved = errno;
-    if (cost_is_due()) {
+    if (cost_is_sampled()) {
         some_timed(v, first, end, type, e);
         return;
     }
     for (uint32_t i = first; i < end; i++)
-        tell(v, &v->to[i], type, e);
+        notify_handler(v, &v->to[i], type, e);
     errno = saved;
 }
 
 static COLD void range_timed(struct visit *v, uint32_t type, struct range r)
 {
     enum cost_call call = cost_begin(COST_EVENTS, 0);
-    visit_tell_range(v, type, r);
+    visit_notify_range(v, type, r);
     cost_end(call);
 }
 
-void visit_tell_range(struct visit *v, uint32_t type, struct range r)
+void visit_notify_range(struct visit *v, uint32_t type, struct range r)
 {
     int saved = errno;
-    if (cost_is_due()) {
+    if (cost_is_sampled()) {
         range_timed(v, type, r);
         return;
     }
     for (uint32_t i = 0; i < v->count; i++) {
         union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
-        tell(v, &v->to[i], type, &e);
+        notify_handler(v, &v->to[i], type, &e);
     }
     errno = saved;
 }
@@ -137,12 +138,12 @@ static COLD void visit_from_within(uint32_t type, struct range r)
     struct visit v;
     visit_begin(&v);
     if (v.wanted & type)
-        visit_tell_range(&v, type, r);
+        visit_notify_range(&v, type, r);
     visit_end(&v);
 }
 
 /* Of an outermost visit, in which nobody is deaf. */
-ALWAYS_INLINE void tell_all(struct visit *v, uint32_t type, struct range r)
+ALWAYS_INLINE void notify_all(struct visit *v, uint32_t type, struct range r)
 {
     const struct handlers *all = present();
     const struct handler *h = all->handler, *end = h + all->count;
@@ -171,23 +172,23 @@ void visit_with_range(uint32_t type, struct range r)
     struct visit v;
     if (unlikely(r.start >= r.end))
         return;
-    if (cost_is_due()) {
+    if (cost_is_sampled()) {
         visit_timed(type, r);
         return;
     }
-    if (unlikely(!turn_begin_outermost(&v.turn))) {
+    if (unlikely(!srcu_read_begin_outermost(&v.reader))) {
         visit_from_within(type, r);
         return;
     }
-    int *error = v.turn.noted->error, saved = *error;
+    int *error = v.reader.thread->error, saved = *error;
     v.outer = NULL;
     v.running = NULL;
     atomic_signal_fence(memory_order_seq_cst); /* a signal's handler may look */
     visiting = &v;
-    tell_all(&v, type, r);
+    notify_all(&v, type, r);
     visiting = NULL;
     *error = saved;
-    turn_end_outermost(&v.turn);
+    srcu_read_end_outermost(&v.reader);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -205,27 +206,27 @@ static uint32_t natives_of(uint32_t set)
 
 static void arm(void)
 {
-    const struct handlers *t = atomic_load(&told.table);
+    const struct handlers *t = atomic_load(&event_state.table);
     uint32_t wanted = t ? t->wanted : 0;
     uint32_t natives = natives_of(wanted) & natives_of(events.installed);
     uint32_t all = dispatch_is_on ? ARMED_ALL : 0;
-    atomic_store(&told.armed, natives | WANTED_ITSELF(natives & wanted) | all);
+    atomic_store(&event_state.armed, natives | WANTED_ITSELF(natives & wanted) | all);
     heap_constructed(); /* another's constructor may listen before ours has run */
     atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
 }
 
 void handlers_dispatch(bool on)
 {
-    turns_look();
+    srcu_update_lock();
     dispatch_is_on = on;
     arm();
-    turns_end_change();
+    srcu_update_end();
 }
 
 /* NULL: no memory.  To be filled and published. */
 static struct handlers *new_table(uint32_t room)
 {
-    return turns_new_table(sizeof(struct handlers) + room * sizeof(struct handler));
+    return srcu_table_new(sizeof(struct handlers) + room * sizeof(struct handler));
 }
 
 static void publish(struct handlers *t)
@@ -234,9 +235,9 @@ static void publish(struct handlers *t)
         t->before += t->handler[i].priority < 0;
         t->wanted |= t->handler[i].events;
     }
-    struct handlers *old = atomic_exchange(&told.table, t);
+    struct handlers *old = atomic_exchange(&event_state.table, t);
     arm();
-    turns_retire(old ? &old->table : NULL);
+    srcu_retire(old ? &old->table : NULL);
 }
 
 /* Behind those of its priority. */
@@ -271,7 +272,7 @@ static int take_out(const struct handler *gone)
             t->handler[t->count++] = h;
     }
     publish(t);
-    turns_wait();
+    srcu_synchronize();
     return 0;
 }
 
@@ -280,7 +281,7 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
     struct handler h = {set & ~EVENTS_FLAGS, priority, callback, arg};
     if (h.events & ~EVENTS_ALL || (h.events && !callback))
         return -EINVAL;
-    int err = turns_begin_change();
+    int err = srcu_update_begin();
     if (err)
         return err;
     if (h.events && events.disabled)
@@ -297,9 +298,9 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
     }
     struct visit v;
     visit_begin(&v); /* before anybody can unregister it */
-    turns_end_change();
+    srcu_update_end();
     if (!err && set & RTC_EVENT_FLAG_EXISTING_ALLOC)
-        existing_tell(&v, &h);
+        existing_notify(&v, &h);
     visit_end(&v);
     return err;
 }
@@ -307,11 +308,11 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
 EXPORT int rtc_event_unset_handler(unsigned set, rtc_event_callback callback, void *arg)
 {
     struct handler gone = {set & ~EVENTS_FLAGS, 0, callback, arg};
-    int err = turns_begin_change();
+    int err = srcu_update_begin();
     if (err)
         return err;
     err = take_out(&gone);
-    turns_end_change();
+    srcu_update_end();
     return err;
 }
 
@@ -319,11 +320,11 @@ static int change_external(uint32_t add_these, uint32_t take_these)
 {
     if ((add_these | take_these) & ~EVENTS_ALL)
         return -EINVAL;
-    int err = turns_begin_change();
+    int err = srcu_update_begin();
     if (err)
         return err;
     events.external = (events.external | add_these) & ~take_these;
-    turns_end_change();
+    srcu_update_end();
     return 0;
 }
 
@@ -341,28 +342,28 @@ EXPORT int rtc_event_init(const struct rtc_event_options *options)
 {
     if (options && options->size != sizeof *options)
         return -EINVAL;
-    int err = turns_begin_change();
+    int err = srcu_update_begin();
     if (err)
         return err;
     if (!events.configured && options)
         events.disabled = !options->enable;
     events.configured = true;
-    turns_end_change();
+    srcu_update_end();
     return 0;
 }
 
 uint32_t handlers_installed(uint32_t set)
 {
-    turns_look();
+    srcu_update_lock();
     uint32_t both = set & events.installed;
-    turns_end_change();
+    srcu_update_end();
     return both;
 }
 
 uint32_t handlers_external(uint32_t set)
 {
-    turns_look();
+    srcu_update_lock();
     uint32_t both = set & events.external;
-    turns_end_change();
+    srcu_update_end();
     return both;
 }

@@ -7,12 +7,12 @@
 
 #include <sys/mman.h>
 
-static void goes(void *at, size_t bytes)
+static void releasing(void *at, size_t bytes)
 {
     visit_with_range(RTC_EVENT_VM_UNMAPPED, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
 }
 
-static void came(void *at, size_t bytes)
+static void became_usable(void *at, size_t bytes)
 {
     visit_with_range(RTC_EVENT_VM_MAPPED, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
 }
@@ -25,6 +25,6 @@ static int discard(int (*by)(void *, size_t, int), void *at, size_t bytes)
 
 void heap_constructed(void)
 {
-    static const struct notice_to to = {goes, came, discard};
+    static const struct notice_callbacks to = {releasing, became_usable, discard};
     notice_start(&to);
 }

@@ -7,8 +7,8 @@
 
 void change_cancelled(struct change *c, struct range r)
 {
-    change_tell(c, RTC_EVENT_VM_CANCELLED, r);
-    mapped_stay(&c->map, r.start, r.end);
+    change_notify(c, RTC_EVENT_VM_CANCELLED, r);
+    mapped_unchanged(&c->map, r.start, r.end);
 }
 
 static void add_piece(struct pieces *p, struct range r)
@@ -47,7 +47,7 @@ bool pieces_next(struct range *r, struct pieces *p)
 }
 
 /* All of it: it was, and the call has done nothing. */
-static void all_stayed(struct change *c, struct range r)
+static void none_unmapped(struct change *c, struct range r)
 {
     struct range piece;
     for (uintptr_t at = 0; existing_theirs(r, &at, &piece);)
@@ -58,13 +58,13 @@ static void all_stayed(struct change *c, struct range r)
  * Programs try mremap before they move themselves, and the list of what is mapped can be long: it
  * is only read where there is a hole.
  */
-void change_stayed(struct change *c, struct range r)
+void change_unchanged(struct change *c, struct range r)
 {
     struct pieces p;
-    if (!c->told && !c->map.count && !c->map.more)
+    if (!c->is_reported && !c->map.count && !c->map.more)
         return; /* nobody has been told, and the map knows of nothing there */
     if (r.start < r.end && os_all_mapped(r.start, r.end - r.start)) {
-        all_stayed(c, r);
+        none_unmapped(c, r);
         return;
     }
     if (!pieces_find(r, &p))
@@ -79,8 +79,8 @@ bool change_refused(struct change *c, uint32_t op, struct range over, struct ran
     if (likely(!unmap_refuses(&c->map, op, from.start, from.end, false) &&
                !unmap_refuses(&c->map, op, over.start, over.end, true)))
         return false;
-    change_stayed(c, from);
-    change_stayed(c, over);
+    change_unchanged(c, from);
+    change_unchanged(c, over);
     errno = ENOMEM;
     change_end(c);
     return true;

@@ -27,12 +27,12 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
 {
     struct pieces there, old;
     if (over.start == over.end) {
-        change_stayed(c, from);
+        change_unchanged(c, from);
         return;
     }
     if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
-        change_stayed(c, from);
-        change_stayed(c, over);
+        change_unchanged(c, from);
+        change_unchanged(c, over);
         return;
     }
     if (!pieces_find(from, &old)) {
@@ -40,15 +40,15 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
         change_mapped(c, over);
         return;
     }
-    change_stayed(c, from);
-    uintptr_t apart = from.start - over.start, stop;
+    change_unchanged(c, from);
+    uintptr_t distance = from.start - over.start, stop;
     while (pieces_next(&over, &there))
         for (uint32_t i = 0; i < there.count; i++)
             for (uintptr_t at = there.piece[i].start; at < there.piece[i].end; at = stop) {
-                bool is_old = is_in(&old, at + apart, &stop);
-                stop = stop - apart < there.piece[i].end && stop != UINTPTR_MAX ? stop - apart
+                bool is_old = is_in(&old, at + distance, &stop);
+                stop = stop - distance < there.piece[i].end && stop != UINTPTR_MAX ? stop - distance
                                                                               : there.piece[i].end;
-                change_tell(c, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED, (struct range){at, stop});
+                change_notify(c, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED, (struct range){at, stop});
             }
 }
 
@@ -101,7 +101,7 @@ void *change_remap(struct origin o, union rtc_event *e)
     change_call(&c, RTC_EVENT_MREMAP, e);
     if (e->mremap.result == INVALID_POINTER) {
         failed_to_move(&c, from, over);
-        mapped_ask(&c.map, over.start, over.end);
+        mapped_query_kernel(&c.map, over.start, over.end);
     } else {
         remapped(&c, e, from);
         if (flags & MREMAP_DONTUNMAP) /* empty, but there */

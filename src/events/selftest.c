@@ -279,10 +279,11 @@ static const struct step {
 static uint32_t try(struct scene *s, const struct step *t)
 {
     bool shared = t->make == test_shmat || t->make == test_shmat_over || t->make == test_shmdt;
-    uint32_t due = s->wanted & (t->native | (shared && s->segment < 0 ? 0 : t->aggregate));
+    uint32_t missing_events =
+        s->wanted & (t->native | (shared && s->segment < 0 ? 0 : t->aggregate));
     s->seen = 0;
     t->make(s);
-    return due & ~s->seen;
+    return missing_events & ~s->seen;
 }
 
 static bool is_possible(const struct step *t, bool closed, bool external)
@@ -322,7 +323,7 @@ EXPORT int rtc_event_test(unsigned events, unsigned *missing)
 {
     if (events & ~EVENTS_ALL)
         return -EINVAL;
-    if (turns_inside())
+    if (srcu_is_reading())
         return -EDEADLK;
     return test(handlers_installed(events & ~EVENTS_MEM_TYPE), false, missing);
 }
@@ -331,7 +332,7 @@ EXPORT int rtc_event_test_external(unsigned events, unsigned *missing)
 {
     if (events & ~EVENTS_ALL)
         return -EINVAL;
-    if (turns_inside())
+    if (srcu_is_reading())
         return -EDEADLK;
     return test(handlers_external(events & ~EVENTS_MEM_TYPE), true, missing);
 }

@@ -51,7 +51,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
         change_mapped(&c, range_of(e.shmat.result, bytes));
         attachment_note((uintptr_t)e.shmat.result, bytes, shmid);
     } else
-        change_stayed(&c, over);
+        change_unchanged(&c, over);
     change_end(&c);
     return e.shmat.result;
 }
@@ -67,9 +67,9 @@ int change_detach(struct origin o, const void *shmaddr)
     mapped_take_attachment(&c.map, gone.start, gone.end, (uintptr_t)shmaddr);
     change_call(&c, RTC_EVENT_SHMDT, &e);
     if (e.shmdt.result == -1)
-        change_stayed(&c, gone);
+        change_unchanged(&c, gone);
     else
-        mapped_gone(&c.map, true);
+        mapped_unmapped(&c.map, true);
     change_end(&c);
     return e.shmdt.result;
 }

@@ -29,7 +29,7 @@ int change_file_pages(struct origin o, union rtc_event *e)
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_REMAP_FILE_PAGES, e);
     if (e->remap_file_pages.result == -1)
-        change_stayed(&c, r);
+        change_unchanged(&c, r);
     else {
         other_pages(&c, e, r);
         change_mapped(&c, r);
@@ -61,7 +61,7 @@ int change_nothing(struct origin o, uint32_t type, union rtc_event *e)
         original_raw(type, e);
     else
         original_noted(type, e);
-    visit_behind(&v, type, e);
+    visit_after(&v, type, e);
     visit_end(&v);
     return e->munmap.result;
 }
@@ -72,7 +72,7 @@ struct cancellable {
 };
 
 /* Also where the thread is cancelled in the call. */
-static void leave_call(void *call)
+static void end_cancelled(void *call)
 {
     struct cancellable *c = call;
     making = c->outer;
@@ -84,10 +84,10 @@ int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e)
     struct cancellable c;
     visit_begin(&c.visit);
     c.outer = making;
-    pthread_cleanup_push(leave_call, &c);
+    pthread_cleanup_push(end_cancelled, &c);
     visit_before(&c.visit, type, e);
     original_noted(type, e);
-    visit_behind(&c.visit, type, e);
+    visit_after(&c.visit, type, e);
     pthread_cleanup_pop(1);
     return e->munmap.result;
 }

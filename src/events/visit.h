@@ -20,9 +20,9 @@ struct handler {
     void *arg;
 };
 
-/* Is only replaced (core/turns.c). */
+/* Is only replaced (core/srcu.c). */
 struct handlers {
-    struct turn_table table;
+    struct srcu_table table;
     uint32_t count;
     uint32_t before; /* of those, at the front: with a priority below 0 */
     uint32_t wanted; /* events, by any */
@@ -39,10 +39,10 @@ struct visit {
     uint32_t count;
     uint32_t before, wanted; /* so many of them have a priority below 0; events, by any */
     const struct handler *running; /* now; NULL: none */
-    struct turn turn;
+    struct srcu_reader reader;
 };
 
-extern HIDDEN struct told {
+extern HIDDEN struct event_state {
     /*
      * The native events whose calls are to be told: the one word that calls without handlers look at.  And
      * WANTED_ITSELF of those that a handler wants; else the ranges are all that is told.  And ARMED_ALL
@@ -50,7 +50,7 @@ extern HIDDEN struct told {
      */
     _Atomic uint32_t armed;
     _Atomic(struct handlers *) table; /* NULL: nobody yet */
-} told;
+} event_state;
 
 extern HIDDEN __thread struct visit *visiting; /* the innermost */
 
@@ -59,7 +59,7 @@ extern HIDDEN __thread struct visit *visiting; /* the innermost */
 
 ALWAYS_INLINE uint32_t armed(void)
 {
-    return atomic_load_explicit(&told.armed, memory_order_relaxed);
+    return atomic_load_explicit(&event_state.armed, memory_order_relaxed);
 }
 
 ALWAYS_INLINE bool is_armed(uint32_t native)
@@ -70,11 +70,11 @@ ALWAYS_INLINE bool is_armed(uint32_t native)
 void visit_begin(struct visit *v);
 void visit_end(struct visit *v);
 /* From the first-th handler to before the end-th, those that want it and do not run. */
-void visit_tell_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e);
+void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e);
 /* To this one alone, unless it is running. */
-void visit_tell_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
+void visit_notify_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
 /* A range that is VM_MAPPED or the like, to all of these. */
-void visit_tell_range(struct visit *v, uint32_t type, struct range r);
+void visit_notify_range(struct visit *v, uint32_t type, struct range r);
 /* The same, and a visit of its own. */
 void visit_with_range(uint32_t type, struct range r);
 
@@ -82,13 +82,13 @@ void visit_with_range(uint32_t type, struct range r);
 ALWAYS_INLINE void visit_before(struct visit *v, uint32_t type, union rtc_event *e)
 {
     if (v->wanted & type)
-        visit_tell_some(v, 0, v->before, type, e);
+        visit_notify_some(v, 0, v->before, type, e);
 }
 
-ALWAYS_INLINE void visit_behind(struct visit *v, uint32_t type, union rtc_event *e)
+ALWAYS_INLINE void visit_after(struct visit *v, uint32_t type, union rtc_event *e)
 {
     if (v->wanted & type)
-        visit_tell_some(v, v->before, v->count, type, e);
+        visit_notify_some(v, v->before, v->count, type, e);
 }
 
 #endif

@@ -14,81 +14,81 @@
 EXPORT int __rtc_disable(void);
 EXPORT int __rtc_disable(void)
 {
-    hints_ignore_new();
+    annotations_ignore_new();
     return 1;
 }
 
 EXPORT int __rtc_enable(void);
 EXPORT int __rtc_enable(void)
 {
-    hints_heed_new();
+    annotations_resume_new();
     return 1;
 }
 
 EXPORT int __rtc_ignore(const void *p);
 EXPORT int __rtc_ignore(const void *p)
 {
-    return hints_ignore(p);
+    return annotations_ignore(p);
 }
 
 EXPORT int __rtc_add_root_region(const void *start, size_t bytes);
 EXPORT int __rtc_add_root_region(const void *start, size_t bytes)
 {
-    return hints_add_root((uintptr_t)start, bytes);
+    return annotations_add_root((uintptr_t)start, bytes);
 }
 
 EXPORT int __rtc_remove_root_region(const void *start, size_t bytes);
 EXPORT int __rtc_remove_root_region(const void *start, size_t bytes)
 {
-    return hints_remove_root((uintptr_t)start, bytes);
+    return annotations_remove_root((uintptr_t)start, bytes);
 }
 
 EXPORT int __rtc_hide_region(const void *start, size_t bytes);
 EXPORT int __rtc_hide_region(const void *start, size_t bytes)
 {
-    return hints_hide((uintptr_t)start, bytes);
+    return annotations_hide((uintptr_t)start, bytes);
 }
 
 EXPORT int __rtc_show_region(const void *start, size_t bytes);
 EXPORT int __rtc_show_region(const void *start, size_t bytes)
 {
-    return hints_show((uintptr_t)start, bytes);
+    return annotations_show((uintptr_t)start, bytes);
 }
 
 EXPORT int __rtc_record_malloc(const void *p, size_t bytes);
 EXPORT int __rtc_record_malloc(const void *p, size_t bytes)
 {
-    return recording_malloc(p, bytes, CALLER);
+    return client_malloc(p, bytes, CALLER);
 }
 
 EXPORT int __rtc_record_free(const void *p);
 EXPORT int __rtc_record_free(const void *p)
 {
-    return recording_free(p, OP(RECORD_FREE, MALLOC), CALLER);
+    return client_free(p, OP(RECORD_FREE, MALLOC), CALLER);
 }
 
 EXPORT int __rtc_record_realloc(const void *from, const void *to, size_t bytes);
 EXPORT int __rtc_record_realloc(const void *from, const void *to, size_t bytes)
 {
-    return recording_realloc(from, to, bytes, OP(RECORD_REALLOC, MALLOC), CALLER);
+    return client_realloc(from, to, bytes, OP(RECORD_REALLOC, MALLOC), CALLER);
 }
 
 EXPORT size_t __rtc_record_free_all(const void *start, size_t bytes);
 EXPORT size_t __rtc_record_free_all(const void *start, size_t bytes)
 {
-    return recording_free_all(start, bytes, CALLER);
+    return client_free_all(start, bytes, CALLER);
 }
 
 EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room);
 EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room)
 {
     struct known_block known;
-    enum known_as as = recording_find(p, &known);
+    enum known_as as = client_find(p, &known);
     if (as != KNOWN_NOT && out) {
         struct rtc_block block = {(const void *)known.start, known.bytes};
         memcpy(out, &block, room < sizeof block ? room : sizeof block);
     }
-    return as == KNOWN_RECORDED ? RTC_BLOCK_RECORDED : as == KNOWN_IN_HEAP ? RTC_BLOCK_HEAP : RTC_BLOCK_NONE;
+    return as == KNOWN_CLIENT_BLOCK ? RTC_BLOCK_RECORDED : as == KNOWN_IN_HEAP ? RTC_BLOCK_HEAP : RTC_BLOCK_NONE;
 }
 
 /* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------ */
@@ -99,7 +99,7 @@ EXPORT void __lsan_disable(void)
     if (next.lsan_disable)
         next.lsan_disable();
     else
-        hints_ignore_new();
+        annotations_ignore_new();
 }
 
 EXPORT void __lsan_enable(void);
@@ -108,7 +108,7 @@ EXPORT void __lsan_enable(void)
     if (next.lsan_enable)
         next.lsan_enable();
     else
-        hints_heed_new();
+        annotations_resume_new();
 }
 
 EXPORT void __lsan_ignore_object(const void *p);
@@ -117,7 +117,7 @@ EXPORT void __lsan_ignore_object(const void *p)
     if (next.lsan_ignore_object)
         next.lsan_ignore_object(p);
     else
-        (void)hints_ignore(p);
+        (void)annotations_ignore(p);
 }
 
 EXPORT void __lsan_register_root_region(const void *start, size_t bytes);
@@ -126,7 +126,7 @@ EXPORT void __lsan_register_root_region(const void *start, size_t bytes)
     if (next.lsan_register_root_region)
         next.lsan_register_root_region(start, bytes);
     else
-        (void)hints_add_root((uintptr_t)start, bytes);
+        (void)annotations_add_root((uintptr_t)start, bytes);
 }
 
 EXPORT void __lsan_unregister_root_region(const void *start, size_t bytes);
@@ -135,5 +135,5 @@ EXPORT void __lsan_unregister_root_region(const void *start, size_t bytes)
     if (next.lsan_unregister_root_region)
         next.lsan_unregister_root_region(start, bytes);
     else
-        (void)hints_remove_root((uintptr_t)start, bytes);
+        (void)annotations_remove_root((uintptr_t)start, bytes);
 }

@@ -97,8 +97,8 @@ static bool gains_privileges(int fd)
 static bool is_hidden(const struct child *c)
 {
     char path[PATH_ROOM];
-    const char *word = rt.by_launcher ? rt.preload : c->env.us;
-    size_t n = rt.by_launcher ? text_length(rt.preload) : c->env.us_bytes;
+    const char *word = rt.by_launcher ? rt.preload : c->env.runtime_word;
+    size_t n = rt.by_launcher ? text_length(rt.preload) : c->env.runtime_bytes;
     struct text t = text_begin(path, sizeof path);
     text_put_n(&t, word, n);
     bool whole = text_end(&t) < path + sizeof path - 1, is_path = false;
@@ -151,7 +151,7 @@ static bool begin(struct child *c, char *const *envp)
     memset(c, 0, sizeof *c);
     environment_read(&c->env, envp);
     if (!started || !c->env.readable ||
-        !(rt.by_launcher ? rt.options.trace_children : c->env.us != NULL))
+        !(rt.by_launcher ? rt.options.trace_children : c->env.runtime_word != NULL))
         return false;
     if (os_sandboxed() && hidden_in_sandbox)
         c->why = UNCHECKED_NO_LIBRARY;
@@ -215,8 +215,8 @@ void *child_room(struct child *c, void *stack)
 
 char *const *child_environment(struct child *c, void *room)
 {
-    bool add = rt.by_launcher && rt.options.trace_children && !c->env.us && !is_harmed(c);
-    bool remove = c->env.us && is_harmed(c);
+    bool add = rt.by_launcher && rt.options.trace_children && !c->env.runtime_word && !is_harmed(c);
+    bool remove = c->env.runtime_word && is_harmed(c);
     if (!c->env.readable || !(add || remove))
         return c->env.given;
     if (!room) {
@@ -224,7 +224,8 @@ char *const *child_environment(struct child *c, void *room)
         c->record = unchecked_note("", UNCHECKED_NO_MEMORY, 0);
         return c->env.given;
     }
-    return add ? environment_with_us(&c->env, room) : environment_without_us(&c->env, room);
+    return add ? environment_with_runtime(&c->env, room)
+               : environment_without_runtime(&c->env, room);
 }
 
 void child_end(struct child *c, bool failed)
@@ -241,6 +242,6 @@ void child_before_sandbox(void)
     if (os_sandboxed() || !core_is_started())
         return;
     environment_read(&c.env, environ);
-    if (rt.by_launcher || c.env.us)
+    if (rt.by_launcher || c.env.runtime_word)
         hidden_in_sandbox = is_hidden(&c);
 }

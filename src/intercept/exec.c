@@ -18,18 +18,19 @@
 #define ENVIRONMENT(c) child_environment((c), child_room((c), alloca(child_stack_bytes(c))))
 
 /* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
-static bool farewell(const struct exec_call *call)
+static bool prepare_exec(const struct exec_call *call)
 {
     /* Started here: what exec must find is known only then.  A child that is no image ends none. */
-    return core_start() && !fork_shares_memory() && !fork_is_child() && core_hooks.replaced(call);
+    return core_start() && !fork_shares_memory() && !fork_is_child() &&
+           core_hooks.prepare_exec(call);
 }
 
 /* The exec has failed. */
-static int stayed(struct child *c, bool said, int result)
+static int exec_failed(struct child *c, bool is_prepared, int result)
 {
     child_end(c, true);
-    if (said)
-        core_hooks.stayed();
+    if (is_prepared)
+        core_hooks.exec_failed();
     return result;
 }
 
@@ -46,8 +47,8 @@ static int exec_at(const struct exec_call *call)
     struct child c;
     child_by_path(&c, AT_FDCWD, path, call->given[2]);
     char *const *envp = ENVIRONMENT(&c);
-    bool said = !is_missing(&c, path) && farewell(call);
-    return stayed(&c, said, (int)syscall(SYS_execve, path, call->given[1], envp));
+    bool is_prepared = !is_missing(&c, path) && prepare_exec(call);
+    return exec_failed(&c, is_prepared, (int)syscall(SYS_execve, path, call->given[1], envp));
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -65,8 +66,8 @@ static int exec_in_path(const struct exec_call *call)
     struct child c;
     child_by_name(&c, call->given[0], call->given[2]);
     char *const *envp = ENVIRONMENT(&c);
-    bool said = farewell(call);
-    return stayed(&c, said, NEXT(execvpe)(call->given[0], call->given[1], envp));
+    bool is_prepared = prepare_exec(call);
+    return exec_failed(&c, is_prepared, NEXT(execvpe)(call->given[0], call->given[1], envp));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -84,8 +85,8 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     struct child c;
     child_by_path(&c, fd, "", envp);
     char *const *given = envp ? ENVIRONMENT(&c) : NULL; /* which libc refuses */
-    bool said = farewell(&(struct exec_call){.given = {NULL, argv, envp}});
-    return stayed(&c, said, NEXT(fexecve)(fd, argv, given));
+    bool is_prepared = prepare_exec(&(struct exec_call){.given = {NULL, argv, envp}});
+    return exec_failed(&c, is_prepared, NEXT(fexecve)(fd, argv, given));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -93,8 +94,8 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
     struct child c;
     child_by_path(&c, dir, path, envp);
     char *const *given = ENVIRONMENT(&c);
-    bool said = farewell(&(struct exec_call){.given = {path, argv, envp}});
-    return stayed(&c, said, (int)syscall(SYS_execveat, dir, path, argv, given, flags));
+    bool is_prepared = prepare_exec(&(struct exec_call){.given = {path, argv, envp}});
+    return exec_failed(&c, is_prepared, (int)syscall(SYS_execveat, dir, path, argv, given, flags));
 }
 
 /* ---- arguments as a list --------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static new_handler_fn *find_handler(void)
 }
 
 /* Calls the new-handler, which makes room, throws or ends; false: there is none. */
-static bool ask_handler(void)
+static bool call_new_handler(void)
 {
     new_handler_fn *handler = find_handler();
     if (handler)
@@ -62,11 +62,11 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
     do {                                                    \
         static void *found;                                 \
         if (unlikely(replaced)) {                           \
-            type *behind;                                   \
+            type *next_definition;                                   \
             found = found ? found : dlsym(RTLD_NEXT, name); \
-            memcpy(&behind, &found, sizeof found);          \
+            memcpy(&next_definition, &found, sizeof found);          \
             if (found)                                      \
-                return behind(__VA_ARGS__);                 \
+                return next_definition(__VA_ARGS__);                 \
         }                                                   \
     } while (0)
 
@@ -89,8 +89,8 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
             STEP_ASIDE(new_fn, #name, bytes);                                                    \
         void *p;                                                                                 \
         while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, PLAIN(op, FAMILY_MALLOC), CALLER)))) \
-            if (!ask_handler())                                                                  \
-                GIVE_UP(new_fn, #name, REQUEST_HOPELESS);                                        \
+            if (!call_new_handler())                                                                  \
+                GIVE_UP(new_fn, #name, REQUEST_IMPOSSIBLE);                                        \
         return p;                                                                                \
     }
 
@@ -98,13 +98,13 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
  * Without a new-handler nothing can throw, and it is told here; else it is told by our throwing
  * form, which the C++ library's calls.
  */
-#define UNTOLD(op) OP(NONE, MALLOC) | op_family(op)
+#define WITHOUT_OOM_REPORT(op) OP(NONE, MALLOC) | op_family(op)
 
 #define DEFINE_NEW_NOTHROW(name, op)                                 \
     CXX(void *, name, size_t bytes, const void *nothrow)             \
     {                                                                \
         STEP_ASIDE(new_nothrow_fn, #name, bytes, nothrow);           \
-        void *p = track_alloc(bytes, MIN_ALIGN, UNTOLD(op), CALLER); \
+        void *p = track_alloc(bytes, MIN_ALIGN, WITHOUT_OOM_REPORT(op), CALLER); \
         if (likely(p))                                               \
             return p;                                                \
         if (!find_handler())                                         \
@@ -117,14 +117,14 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
     {                                                                                             \
         if (derived)                                                                              \
             STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                      \
-        if (unlikely(!is_pow2(align)) && bytes != REQUEST_HOPELESS) /* ours, by way of arrays */  \
+        if (unlikely(!is_pow2(align)) && bytes != REQUEST_IMPOSSIBLE) /* ours, by way of arrays */  \
             track_warn_alignment(align, op, CALLER);                                              \
         void *p = NULL;                                                                           \
         while (!is_pow2(align) ||                                                                 \
                unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED), \
                                                   CALLER))))                                      \
-            if (!is_pow2(align) || !ask_handler())                                                \
-                GIVE_UP(new_aligned_fn, #name, REQUEST_HOPELESS, align);                          \
+            if (!is_pow2(align) || !call_new_handler())                                                \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_IMPOSSIBLE, align);                          \
         return p;                                                                                 \
     }
 
@@ -133,7 +133,7 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
     {                                                                                         \
         STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                     \
         bool good = is_pow2(align);                                                           \
-        void *p = good ? track_alloc_aligned(bytes, align, align, UNTOLD(op), CALLER) : NULL; \
+        void *p = good ? track_alloc_aligned(bytes, align, align, WITHOUT_OOM_REPORT(op), CALLER) : NULL; \
         if (likely(p))                                                                        \
             return p;                                                                         \
         if (good && !find_handler())                                                          \
@@ -171,21 +171,21 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
         track_free(p, BASIC(op), CALLER);          \
     }
 /* What the program's own new has made knows of no alignment. */
-#define TOLD(align) (unlikely(replaced) ? 0 : (align))
+#define ALIGN_IF_KNOWN(align) (unlikely(replaced) ? 0 : (align))
 #define DEFINE_DELETE_ALIGNED(name, op, derived)                              \
     CXX(void, name, void *p, size_t align)                                    \
     {                                                                         \
         typedef void type(void *, size_t);                                    \
         if (derived)                                                          \
             STEP_ASIDE(type, #name, p, align);                                \
-        track_free_aligned(p, SIZE_NOT_SAID, TOLD(align), BASIC(op), CALLER); \
+        track_free_aligned(p, SIZE_NOT_GIVEN, ALIGN_IF_KNOWN(align), BASIC(op), CALLER); \
     }
 #define DEFINE_DELETE_ALIGNED_NOTHROW(name, op)                        \
     CXX(void, name, void *p, size_t align, const void *nothrow)        \
     {                                                                  \
         typedef void type(void *, size_t, const void *);               \
         STEP_ASIDE(type, #name, p, align, nothrow);                    \
-        track_free_aligned(p, SIZE_NOT_SAID, TOLD(align), op, CALLER); \
+        track_free_aligned(p, SIZE_NOT_GIVEN, ALIGN_IF_KNOWN(align), op, CALLER); \
     }
 #define DEFINE_DELETE_SIZED(name, op)           \
     CXX(void, name, void *p, size_t bytes)      \
@@ -199,7 +199,7 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
     {                                                          \
         typedef void type(void *, size_t, size_t);             \
         STEP_ASIDE(type, #name, p, bytes, align);              \
-        track_free_aligned(p, bytes, TOLD(align), op, CALLER); \
+        track_free_aligned(p, bytes, ALIGN_IF_KNOWN(align), op, CALLER); \
     }
 
 #define ONE OP(DELETE, NEW)

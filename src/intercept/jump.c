@@ -1,7 +1,7 @@
 /*
  * jump.c - longjmp out of a signal handler that interrupted us.
  *
- * Nothing else tells what it leaves (core/left.c): frames may stay intact on the stack below.  The
+ * Nothing else tells what it leaves (core/nonlocal_exit.c): frames may stay intact on the stack below.  The
  * stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for x86-64:
  * rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
  */
@@ -19,7 +19,7 @@ static uintptr_t target_of(const uintptr_t *registers)
 
 static void prepare(const void *buffer)
 {
-    leave_by_jump(target_of(buffer));
+    nonlocal_exit(target_of(buffer));
 }
 
 #define DEFINE_JUMP(name, real)                          \

@@ -12,18 +12,18 @@
 #define SA_RESTORER 0x04000000ul /* where a handler returns to is given, too: libc's own business */
 
 /* libc has just said `before` of a signal and set another action, or not. */
-static void *told(int signal, void *before)
+static void *program_handler(int signal, void *before)
 {
     if (!fatal_covers(signal))
         return before;
-    fatal_stand_in(signal); /* if it is the default now */
+    fatal_install(signal); /* if it is the default now */
     return fatal_is_ours(before) ? (void *)(uintptr_t)SIG_DFL : before;
 }
 
 /* As libc would have said it. */
-static void tell_default(int signal, struct sigaction *old)
+static void hide_our_handler(int signal, struct sigaction *old)
 {
-    const struct os_action *was = fatal_instead_of(signal);
+    const struct os_action *was = fatal_program_action(signal);
     *old = (struct sigaction){.sa_handler = SIG_DFL, .sa_flags = (int)(was->flags & ~SA_RESTORER)};
     memcpy(&old->sa_mask, &was->mask, sizeof was->mask);
 }
@@ -34,15 +34,15 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
     if (result || !fatal_covers(signal))
         return result;
     if (old && fatal_is_ours((void *)(uintptr_t)old->sa_sigaction))
-        tell_default(signal, old);
+        hide_our_handler(signal, old);
     if (act)
-        fatal_stand_in(signal);
+        fatal_install(signal);
     return result;
 }
 
 EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 {
-    return (__sighandler_t)(uintptr_t)told(number, NEXT(signal)(number, (void *)(uintptr_t)handler));
+    return (__sighandler_t)(uintptr_t)program_handler(number, NEXT(signal)(number, (void *)(uintptr_t)handler));
 }
 
 /* The same function by its other names. */
@@ -52,8 +52,8 @@ EXPORT __sighandler_t ssignal(int number, __sighandler_t handler) __attribute__(
 
 EXPORT __sighandler_t sysv_signal(int number, __sighandler_t handler)
 {
-    return (__sighandler_t)(uintptr_t)told(number,
-                                           NEXT(sysv_signal)(number, (void *)(uintptr_t)handler));
+    return (__sighandler_t)(uintptr_t)program_handler(
+        number, NEXT(sysv_signal)(number, (void *)(uintptr_t)handler));
 }
 
 EXPORT __sighandler_t __sysv_signal(int number, __sighandler_t handler)
@@ -61,5 +61,5 @@ EXPORT __sighandler_t __sysv_signal(int number, __sighandler_t handler)
 
 EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
 {
-    return (__sighandler_t)(uintptr_t)told(number, NEXT(sigset)(number, (void *)(uintptr_t)handler));
+    return (__sighandler_t)(uintptr_t)program_handler(number, NEXT(sigset)(number, (void *)(uintptr_t)handler));
 }

@@ -1,7 +1,7 @@
 /*
  * finish.c - the end of an image: it ends, is killed, or another program takes its place.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <dlfcn.h>
 
@@ -14,7 +14,7 @@ static struct range end_function(enum image_end how)
 {
     struct object o;
     if (how == END_EXIT_NOW || how == END_EXEC)
-        return loader_find((uintptr_t)&leave_finish, &o) ? (struct range){o.start, o.end}
+        return loader_find((uintptr_t)&finish_image, &o) ? (struct range){o.start, o.end}
                                                          : (struct range){0, 0};
     uintptr_t at = (uintptr_t)dlsym(RTLD_NEXT, how == END_QUICK_EXIT ? "quick_exit" : "exit");
     return (struct range){at, at + END_BYTES};
@@ -78,10 +78,10 @@ static bool exec_begin(struct os_signals *signals)
     return is_ours;
 }
 
-static void exec_hold(void)
+static void exec_keep_stopped(void)
 {
     atomic_store(&holder, os_tid());
-    atomic_fetch_add(&left_held, 1);
+    atomic_fetch_add(&nonlocal_exit_watchers, 1);
 }
 
 /* The caller of the function that ends the program, else ours. */
@@ -92,34 +92,35 @@ static bool find_caller(enum image_end how, struct caller *caller)
            unwind_to((uintptr_t)__builtin_frame_address(0), caller);
 }
 
-bool leave_check_early(void)
+bool finish_check_early(void)
 {
-    struct range us = end_function(END_EXIT_NOW);
+    struct range own_code = end_function(END_EXIT_NOW);
     struct caller caller;
     struct os_signals signals;
     uint64_t kept[KEPT_COUNT];
-    bool lost = false;
-    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
+    bool any_lost = false;
+    const struct range extra_roots[EXTRA_ROOTS] = {
+        {(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
     if (!core_is_started() || !wants_leaks() || fork_shares_memory() ||
-        !unwind_caller_of(us.start, us.end - us.start, &caller))
+        !unwind_caller_of(own_code.start, own_code.end - own_code.start, &caller))
         return false;
     if (fork_is_child())
         fork_begin_child();
-    leaks_keep(&caller, kept);
+    leaks_keep_registers(&caller, kept);
     bool allowed = is_checked() || lsan_allows_end();
     bool is_ours = leaks_begin(&signals); /* no handler may leave it half done */
     if (is_ours && allowed && !is_checked())
-        lost = leaks_check(&caller, held, false);
+        any_lost = leaks_check(&caller, extra_roots, false);
     if (is_ours)
         leaks_done();
     os_restore_signals(&signals);
     atomic_store(&checked_early, image()->image);
-    vigil_end();
-    leaks_hear(true);
-    return lost && !image()->threads_unheard;
+    post_mortem_end();
+    leaks_notify(true);
+    return any_lost && !image()->threads_not_stopped;
 }
 
-const struct range nothing[HELD_MAX];
+const struct range nothing[EXTRA_ROOTS];
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -129,8 +130,8 @@ const struct range nothing[HELD_MAX];
  */
 static bool end_begin(const struct caller *caller, struct os_signals *signals)
 {
-    mapped_settle();
-    dispatched_settle();
+    mapped_finish();
+    dispatched_write();
     bool is_ours = leaks_begin(signals); /* else a handler has interrupted a check of this thread */
     if (is_ours)
         leaks_stop_for_end(caller);
@@ -138,14 +139,14 @@ static bool end_begin(const struct caller *caller, struct os_signals *signals)
     return is_ours;
 }
 
-void leave_killed(const void *context)
+void finish_killed(const void *context)
 {
     struct caller caller;
     struct os_signals signals;
     unwind_interrupted(context, &caller);
     finish_begin();
     if (is_holder())
-        leave_stayed();
+        finish_exec_failed();
     struct cost_part since = cost_part_begin();
     if (end_begin(&caller, &signals)) {
         if (wants_leaks_at_end() && !is_checked() && lsan_note_end(!lsan_can_turn_off()))
@@ -154,21 +155,21 @@ void leave_killed(const void *context)
     }
     os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
-    vigil_end();
+    post_mortem_end();
     run_ring();
 }
 
 /* Handlers of the program; not of one that ends by _exit, which is for handlers, too. */
 static void notify(bool scanned)
 {
-    if (heard_is_wanted(HEARD_SCAN_DONE) || heard_is_wanted(HEARD_REPORT))
+    if (notify_is_wanted(NOTIFY_SCAN_DONE) || notify_is_wanted(NOTIFY_REPORT))
         leaks_stop_no_longer();
     if (scanned)
-        leaks_hear(true);
-    heard_tell(&(struct heard){.event = HEARD_REPORT});
+        leaks_notify(true);
+    notify_program(&(struct notification){.event = NOTIFY_REPORT});
 }
 
-int leave_finish(enum image_end how, int status)
+int finish_image(enum image_end how, int status)
 {
     static _Atomic bool reported;
     struct os_signals signals;
@@ -177,11 +178,11 @@ int leave_finish(enum image_end how, int status)
         return status; /* did nothing with memory since the fork: there is no image to end */
     finish_begin();
     if (is_holder())
-        leave_stayed();
+        finish_exec_failed();
     bool early = is_checked(), known = find_caller(how, &caller);
     bool checks = known && !early && wants_leaks_at_end() && lsan_allows_end();
     struct cost_part since = cost_part_begin();
-    reporter_look();
+    reporter_find();
     bool is_ours = end_begin(&caller, &signals);
     if (is_ours && checks)
         leaks_check(&caller, nothing, false);
@@ -190,14 +191,14 @@ int leave_finish(enum image_end how, int status)
     if (how == END_EXIT || how == END_QUICK_EXIT)
         notify(!early);
     image_end(how, status);
-    vigil_end();
-    int asked = atomic_exchange(&reported, true) ? 0 : report_by_hand();
+    post_mortem_end();
+    int exit_status = atomic_exchange(&reported, true) ? 0 : report_by_hand();
     if (how == END_EXIT)
         leaks_stop_no_longer();
     if (is_ours)
         leaks_done();
     finish_over();
-    return asked ? asked : status;
+    return exit_status ? exit_status : status;
 }
 
 /* ---- exec ------------------------------------------------------------------------------------ */
@@ -210,40 +211,40 @@ int leave_finish(enum image_end how, int status)
  *
  * By hand the next image makes a file of its own, and removes this one unless it has something to tell.
  */
-bool leave_replaced(const struct exec_call *call)
+bool finish_before_exec(const struct exec_call *call)
 {
-    const struct range held[HELD_MAX] = {
+    const struct range extra_roots[EXTRA_ROOTS] = {
         {(uintptr_t)call->given, (uintptr_t)(call->given + countof(call->given))},
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
     struct caller caller;
     struct os_signals signals;
     struct cost_part since = cost_part_begin();
-    bool lost = false;
+    bool any_lost = false;
     bool checks = wants_leaks_at_end() && !is_checked() && find_caller(END_EXEC, &caller) &&
                   lsan_allows_end();
-    mapped_settle();
-    dispatched_settle();
+    mapped_finish();
+    dispatched_write();
     calls_at = (uintptr_t)call;
-    bool is_ours = exec_begin(&signals), goes = !is_finishing() || is_holder();
-    if (is_ours && goes) {
+    bool is_ours = exec_begin(&signals), may_proceed = !is_finishing() || is_holder();
+    if (is_ours && may_proceed) {
         if (checks && !is_checked())
-            lost = leaks_check(&caller, held, true);
-        exec_hold();
+            any_lost = leaks_check(&caller, extra_roots, true);
+        exec_keep_stopped();
     } else if (is_ours) {
         leaks_done();
     }
     os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
-    if (!goes)
+    if (!may_proceed)
         return false;
     image_end(END_EXEC, 0);
-    vigil_end(); /* it would keep this memory */
-    if (!rt.options.keep && !lost)
+    post_mortem_end(); /* it would keep this memory */
+    if (!rt.options.keep && !any_lost)
         run_step_aside(true);
     return true;
 }
 
-void leave_stayed(void)
+void finish_exec_failed(void)
 {
     struct os_signals signals;
     uint32_t me = os_tid();
@@ -251,22 +252,22 @@ void leave_stayed(void)
     if (!is_checked())
         leaks_forget();
     image_reopen();
-    bool held = atomic_compare_exchange_strong(&holder, &me, 0);
-    if (held) {
-        atomic_fetch_sub(&left_held, 1);
-        leaks_let_go();
+    bool extra_roots = atomic_compare_exchange_strong(&holder, &me, 0);
+    if (extra_roots) {
+        atomic_fetch_sub(&nonlocal_exit_watchers, 1);
+        leaks_resume();
     }
     if (!is_checked() && !is_finishing())
-        vigil_start();
+        post_mortem_start();
     if (!rt.options.keep)
         run_step_aside(false);
-    if (begun || held)
+    if (begun || extra_roots)
         leaks_done();
     os_restore_signals(&signals);
 }
 
-void leave_left(const struct jump *j)
+void finish_nonlocal_exit(const struct jump *j)
 {
-    if (is_holder() && jump_leaves(j, calls_at))
-        leave_stayed();
+    if (is_holder() && jump_discards(j, calls_at))
+        finish_exec_failed();
 }

@@ -1,7 +1,7 @@
 /*
  * heap_view.c - the heap, as the marking sees it: slab by slab, as its records have it.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 /* ---- its description ------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
     uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
     uint32_t units = (uint32_t)(bytes >> RTC_UNIT_SHIFT);
     uint64_t numbers = align_up(units * sizeof(uint32_t), _Alignof(struct reach_slab));
-    if (!range_take(lists, numbers + units * sizeof(struct reach_slab) + apart_view_bytes() + 1))
+    if (!range_take(lists, numbers + units * sizeof(struct reach_slab) + client_view_bytes() + 1))
         return false;
     uint32_t *slab_of_unit = (uint32_t *)lists->start;
     struct reach_slab *slab = (struct reach_slab *)(lists->start + numbers);
@@ -79,5 +79,5 @@ static bool is_not_own(void *about, const struct found *f, const struct block_re
 
 bool heap_view_has_own_blocks(void)
 {
-    return recorded_has_own() || !each_block(false, is_not_own, NULL);
+    return client_block_has_own() || !each_block(false, is_not_own, NULL);
 }

@@ -14,7 +14,7 @@
  * all threads stand still, and put back: nothing else has to know of them.  Slots of a thread that did not stop are
  * left alone; its words count.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <errno.h>
 
@@ -67,7 +67,7 @@ static bool is_as_described(const struct object *o)
 }
 
 /* Once: symbols are looked up by hash, in tables that stay. */
-static bool know_libc(void)
+static bool probe_libc(void)
 {
     struct object o;
     if (libc.looked)
@@ -125,21 +125,21 @@ static void look_at_thread(struct muting *m, uintptr_t control_block)
             look_at_slots(m, specific[i], libc.key + i * SLOTS_OF_A_BLOCK);
 }
 
-static void look_at_threads(struct muting *m, const struct world *w, bool all)
+static void look_at_threads(struct muting *m, const struct stopped_world *w, bool all)
 {
     m->count = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        const struct standing *t = &w->thread[i];
-        if (t->control_block && !t->over && (all || is_heard(t)))
+        const struct stopped_thread *t = &w->thread[i];
+        if (t->control_block && !t->over && (all || is_answered(t)))
             look_at_thread(m, t->control_block);
     }
 }
 
-void keys_mute(const struct world *w, bool all, struct muted_words *out)
+void keys_mute(const struct stopped_world *w, bool all, struct muted_words *out)
 {
     struct muting m = {0};
     *out = (struct muted_words){0};
-    if (!know_libc())
+    if (!probe_libc())
         return;
     look_at_threads(&m, w, all);
     if (!m.count || !range_take(&out->list, m.count * sizeof *m.muted))

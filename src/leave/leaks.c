@@ -1,15 +1,15 @@
 /*
  * leaks.c - which blocks the program can still get at, found out at its end, or when it asks.
  *
- *    writers stop (as for a fork) -> the other threads stop (world.c; at the end: before all else) -> what is mapped (roots.c) ->
- *    marking (heap_view.c, shadow/reach.c) -> into the run file (written.c) -> all go on
+ *    writers stop (as for a fork) -> the other threads stop (stop_the_world.c; at the end: before all else) -> what is mapped (roots.c) ->
+ *    marking (heap_view.c, shadow/reach.c) -> into the run file (leak_records.c) -> all go on
  *
  * Nobody waits for ever, and what could not be found out is written down as such.
  *
  * In mid-run the thread that asks goes on, too: what only its registers hold is in use.  One thread checks
  * at a time; what it has written goes into segments of their own, which are vacant when it was told.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
 #define FLUSH_NS \
     50000000ull /* that exit's flush, or a handler of the program, takes at the end without them */
-#define HELD_NS 1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
+#define STOPPED_MAX_NS 1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
 #define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
 #define LOOKS 3u              /* at memory, at most, while threads that waited run in between */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
@@ -33,21 +33,21 @@
 static struct {
     _Atomic uint64_t checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
     _Atomic uint32_t over;    /* futex: changes when it has done so */
-} turn;
+} check_turn;
 
 bool leaks_begin(struct os_signals *blocked)
 {
     uint64_t me = (uint64_t)os_pid() << 32 | os_tid(), holder = 0;
     for (;;) {
-        uint32_t seen = atomic_load(&turn.over);
+        uint32_t seen = atomic_load(&check_turn.over);
         os_block_signals(blocked);
-        if (atomic_compare_exchange_strong(&turn.checker, &holder, me))
+        if (atomic_compare_exchange_strong(&check_turn.checker, &holder, me))
             return true;
         if (holder == me)
             return false; /* a handler of the thread that checks */
         os_restore_signals(blocked);
         if (holder >> 32 == me >> 32) { /* else the next try takes it over */
-            os_wait(&turn.over, seen, 0, false);
+            os_wait(&check_turn.over, seen, 0, false);
             holder = 0;
         }
     }
@@ -55,14 +55,14 @@ bool leaks_begin(struct os_signals *blocked)
 
 void leaks_done(void)
 {
-    atomic_store(&turn.checker, 0);
-    atomic_fetch_add(&turn.over, 1);
-    os_wake(&turn.over, false);
+    atomic_store(&check_turn.checker, 0);
+    atomic_fetch_add(&check_turn.over, 1);
+    os_wake(&check_turn.over, false);
 }
 
 /* The world that stays stopped behind a check, or is stopped before it: of the thread whose turn it is. */
 static struct {
-    struct world world;
+    struct stopped_world world;
     uint32_t pid; /* a forked child finds its parent's; 0: none is stopped */
 } stopped;
 
@@ -71,16 +71,16 @@ static bool is_stopped(void)
     return stopped.pid == os_pid();
 }
 
-static void keep_stopped(const struct world *w)
+static void keep_stopped(const struct stopped_world *w)
 {
     stopped.world = *w;
     stopped.pid = os_pid();
 }
 
-void leaks_let_go(void)
+void leaks_resume(void)
 {
     if (is_stopped()) {
-        world_go_on(&stopped.world);
+        world_resume(&stopped.world);
         stopped.pid = 0;
     }
 }
@@ -103,7 +103,7 @@ static void scan_words(void *about, const uint64_t *words, uint64_t count, uint6
 }
 
 /* A coroutine's stack may be a block: the thread that runs on it needs it, whoever else does. */
-static void scan_stack_block(struct check *c, const struct standing *t)
+static void scan_stack_block(struct check *c, const struct stopped_thread *t)
 {
     struct found f = pool_find((void *)(uintptr_t)t->caller.value[CALLER_SP]);
     uint64_t block = t->caller.value[CALLER_SP] - f.offset;
@@ -111,7 +111,7 @@ static void scan_stack_block(struct check *c, const struct standing *t)
         reach_root(c->scan, &block, 1, 0, 0);
 }
 
-static void scan_registers(struct check *c, const struct standing *t,
+static void scan_registers(struct check *c, const struct stopped_thread *t,
                            void (*scan)(struct reach_scan *, uint64_t value, uint32_t number, uint32_t thread))
 {
     struct saved_vectors saved;
@@ -129,7 +129,7 @@ static void scan_registers(struct check *c, const struct standing *t,
 static void scan_registers_of_others(struct check *c)
 {
     for (uint32_t i = 1; i < c->world.count; i++)
-        if (is_heard(&c->world.thread[i]))
+        if (is_answered(&c->world.thread[i]))
             scan_registers(c, &c->world.thread[i], reach_live_register);
 }
 
@@ -138,18 +138,18 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
 {
     uintptr_t from = *at, to = end;
     (void)about;
-    enum touched what = TOUCHED_UNKNOWN;
+    enum dirty_pages what = DIRTY_UNKNOWN;
     if (!rt.options.heap_in_file || from - heap.base >= heap.bytes)
-        what = touched_next(&from, end, &to);
+        what = dirty_pages_next(&from, end, &to);
     *at = from;
-    *piece_end = what == TOUCHED_UNKNOWN ? end : to;
-    return what != TOUCHED_NOTHING && from < end;
+    *piece_end = what == DIRTY_UNKNOWN ? end : to;
+    return what != DIRTY_NONE && from < end;
 }
 
 static bool mark(struct check *c)
 {
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
-                                      .mark_since = hints_mark_now(),
+                                      .mark_since = annotations_mark_now(),
                                       .is_table = is_table,
                                       .next_piece = next_piece};
     if (!range_take(&c->scratch, reach_room(&c->heap, false)) &&
@@ -178,7 +178,7 @@ static bool has_allocated(void)
     for (struct thread *t = threads_first(); t; t = t->next)
         if (atomic_load_explicit(&t->record->allocs, memory_order_relaxed))
             return true;
-    return recorded_has_own();
+    return client_block_has_own();
 }
 
 static void add_up(struct check *c)
@@ -200,7 +200,7 @@ static enum leak_check keep_result(struct check *c)
     add_up(c);
     if (c->now)
         memcpy(c->now->sum, c->sum, sizeof c->sum);
-    return c->now && !c->now->tell ? LEAKS_FOUND : written_put(c);
+    return c->now && !c->now->is_reported ? LEAKS_FOUND : leak_records_put(c);
 }
 
 /* What could not be had, or asked. */
@@ -212,7 +212,7 @@ static enum leak_check refused(int err)
 static int stop_world(struct check *c, const struct caller *caller)
 {
     if (!caller)
-        return world_of_the_dead(&c->world);
+        return world_of_killed(&c->world);
     if (!is_stopped())
         return world_stop(&c->world, caller, STOP_RUNNING);
     c->world = stopped.world;
@@ -223,7 +223,7 @@ static int stop_world(struct check *c, const struct caller *caller)
 static void add_arguments(struct check *c)
 {
     for (uint32_t i = 0; i < c->world.count; i++) {
-        const struct standing *t = &c->world.thread[i];
+        const struct stopped_thread *t = &c->world.thread[i];
         const struct range words = {(uintptr_t)t->argument,
                                     (uintptr_t)(t->argument + OS_CALL_ARGUMENTS)};
         if (t->waits)
@@ -232,12 +232,12 @@ static void add_arguments(struct check *c)
 }
 
 /* With memory as the marking is to see it. */
-static bool mark_roots(struct check *c, const struct range held[HELD_MAX], bool is_gone)
+static bool mark_roots(struct check *c, const struct range extra_roots[EXTRA_ROOTS], bool is_gone)
 {
     struct muted_words muted;
-    apart_view_add(&c->heap, &c->roots);
-    for (uint32_t i = 0; i < HELD_MAX; i++)
-        roots_add_words(&c->roots, &held[i], c->world.thread[0].number);
+    client_view_add(&c->heap, &c->roots);
+    for (uint32_t i = 0; i < EXTRA_ROOTS; i++)
+        roots_add_words(&c->roots, &extra_roots[i], c->world.thread[0].number);
     add_arguments(c);
     roots_open_closed(&c->roots);
     keys_mute(&c->world, is_gone, &muted);
@@ -248,12 +248,12 @@ static bool mark_roots(struct check *c, const struct range held[HELD_MAX], bool 
 }
 
 static enum leak_check look_once(struct check *c, const struct caller *caller,
-                                 const struct range held[HELD_MAX])
+                                 const struct range extra_roots[EXTRA_ROOTS])
 {
     if (caller && !threads_all_outside())
         return LEAKS_BUSY;
     threads_wipe_stale();
-    live_settle(&c->world);
+    live_determine(&c->world);
     if (!heap_view_make(&c->heap, &c->lists))
         return LEAKS_NO_MEMORY;
     const struct run_header *run = run_header();
@@ -263,10 +263,10 @@ static enum leak_check look_once(struct check *c, const struct caller *caller,
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
     };
-    touched_begin();
+    dirty_pages_begin();
     int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
-    bool marked = !err && mark_roots(c, held, !caller);
-    touched_end();
+    bool marked = !err && mark_roots(c, extra_roots, !caller);
+    dirty_pages_end();
     if (err)
         return refused(err);
     return marked ? LEAKS_FOUND : LEAKS_NO_MEMORY;
@@ -284,25 +284,26 @@ static void drop(struct check *c)
 
 /* A thread that was left waiting may have run meanwhile, and moved pointers behind the search. */
 static enum leak_check look(struct check *c, const struct caller *caller,
-                            const struct range held[HELD_MAX])
+                            const struct range extra_roots[EXTRA_ROOTS])
 {
     int err = stop_world(c, caller);
     if (err)
         return refused(err);
-    enum leak_check result = look_once(c, caller, held);
-    for (uint32_t i = 1; i < LOOKS && result == LEAKS_FOUND && world_stop_woken(&c->world); i++) {
+    enum leak_check result = look_once(c, caller, extra_roots);
+    for (uint32_t i = 1; i < LOOKS && result == LEAKS_FOUND && world_stop_runnable(&c->world);
+         i++) {
         drop(c);
-        result = look_once(c, caller, held);
+        result = look_once(c, caller, extra_roots);
     }
     return result == LEAKS_FOUND ? keep_result(c) : result;
 }
 
-/* With a thread that did not stop, what is lost may be in its registers: demand.c says so, too. */
+/* With a thread that did not stop, what is lost may be in its registers: on_demand.c says so, too. */
 static void note_scan(const struct check *c)
 {
-    bool sure = !c->world.unheard;
+    bool sure = !c->world.not_stopped;
     struct scan_sum sum = {.at_end = !c->now};
-    for (enum reach i = REACH_INTERIOR; i <= REACH_LOST_BEHIND; i++) {
+    for (enum reach i = REACH_INTERIOR; i <= REACH_LOST_INDIRECT; i++) {
         bool lost = sure && i >= REACH_LOST;
         *(lost ? &sum.lost_blocks : &sum.possible_blocks) += c->sum[i].blocks;
         *(lost ? &sum.lost_bytes : &sum.possible_bytes) += c->sum[i].bytes;
@@ -319,8 +320,8 @@ static uint16_t at_most_16_bits(uint32_t n)
 static void write_end(const struct check *c, enum leak_check result, uint64_t ns)
 {
     struct image_header *h = image();
-    h->threads_unheard = c->world.unheard;
-    h->threads_deaf = at_most_16_bits(c->world.deaf);
+    h->threads_not_stopped = c->world.not_stopped;
+    h->threads_unresponsive = at_most_16_bits(c->world.unresponsive);
     h->threads_waiting = at_most_16_bits(c->world.waiting);
     h->root_bytes = c->looked_at;
     h->root_bytes_skipped = c->skipped;
@@ -328,30 +329,30 @@ static void write_end(const struct check *c, enum leak_check result, uint64_t ns
     atomic_store_explicit(&h->leak_check, result, memory_order_release);
 }
 
-static void check_stopped(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
+static void check_stopped(struct check *c, const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS])
 {
     uint64_t begin = os_clock_ns();
     if (!c->now)
-        written_void();
+        leak_records_void();
     c->to->image = image()->image;
-    enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, held) : LEAKS_FOUND;
+    enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, extra_roots) : LEAKS_FOUND;
     uint64_t ns = os_clock_ns() - begin;
-    if (leaks_were_sought(result))
+    if (leak_check_was_made(result))
         note_scan(c);
     if (c->now) {
         c->now->result = result;
-        c->now->unheard = c->world.unheard;
+        c->now->not_stopped = c->world.not_stopped;
         c->now->waiting = c->world.waiting;
     }
-    if (c->now && c->now->tell)
-        written_put_record(c, ns);
+    if (c->now && c->now->is_reported)
+        leak_records_put_check(c, ns);
     if (!c->now)
         write_end(c, result, ns);
-    if (c->holds) {
+    if (c->stays_stopped) {
         keep_stopped(&c->world);
-        world_go_on_in(HELD_NS);
+        world_resume_after(STOPPED_MAX_NS);
     } else if (!is_stopped()) {
-        world_go_on(&c->world);
+        world_resume(&c->world);
     }
     drop(c);
 }
@@ -385,33 +386,33 @@ static bool stop_writers(void)
  */
 void leaks_stop_for_end(const struct caller *caller)
 {
-    struct world w;
+    struct stopped_world w;
     if (is_stopped() || os_threads() == 1 || !stop_writers())
         return;
     if (world_stop(&w, caller, STOP_FOR_END) == 0)
         keep_stopped(&w);
-    fork_let_go();
+    fork_resume_writers();
 }
 
 void leaks_stop_no_longer(void)
 {
     if (is_stopped())
-        world_go_on_in(FLUSH_NS);
+        world_resume_after(FLUSH_NS);
 }
 
 /* false: somebody would not let us. */
-static bool check_all(struct check *c, const struct caller *caller, const struct range held[HELD_MAX])
+static bool check_all(struct check *c, const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS])
 {
     struct section s;
     if (caller && !stop_writers())
         return false;
     bool inside = section_begin(&s);
     if (inside) {
-        check_stopped(c, caller, held);
+        check_stopped(c, caller, extra_roots);
         section_end(&s);
     }
     if (caller)
-        fork_let_go();
+        fork_resume_writers();
     return inside;
 }
 
@@ -423,7 +424,7 @@ static bool check_all(struct check *c, const struct caller *caller, const struct
 static void wipe_vectors(void)
 {
     _Alignas(64) struct {
-        uint32_t before[6], mxcsr, behind[121];
+        uint32_t before[6], mxcsr, after[121];
         uint64_t header[8];
     } none = {0};
     unsigned a, b, c, d;
@@ -450,14 +451,15 @@ static __attribute__((noinline)) void wipe_tracks(void)
     wipe_vectors();
 }
 
-bool leaks_check(const struct caller *caller, const struct range held[HELD_MAX], bool holds)
+bool leaks_check(const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS],
+                 bool stays_stopped)
 {
-    struct check c = {.to = &written_at_end, .holds = holds};
+    struct check c = {.to = &leak_records_at_end, .stays_stopped = stays_stopped};
     if (!has_allocated())
         atomic_store(&image()->leak_check, LEAKS_FOUND);
-    else if (!check_all(&c, caller, held))
+    else if (!check_all(&c, caller, extra_roots))
         atomic_store(&image()->leak_check, LEAKS_BUSY);
-    if (holds)
+    if (stays_stopped)
         wipe_tracks();
     return c.lost;
 }
@@ -467,16 +469,16 @@ void leaks_forget(void)
     struct section s;
     if (rt.options.witness)
         wipe_tracks();
-    atomic_store(&image()->leak_check, LEAKS_NOT_ASKED);
+    atomic_store(&image()->leak_check, LEAKS_NOT_REQUESTED);
     if (!section_begin(&s))
         return;
-    written_void();
+    leak_records_void();
     section_end(&s);
 }
 
 /* ---- in mid-run ------------------------------------------------------------------------------ */
 
-void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT])
+void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT])
 {
     for (uint32_t i = 0; i < KEPT_COUNT; i++)
         kept[i] = caller->known >> i & 1 ? caller->value[i] : 0;
@@ -484,32 +486,33 @@ void leaks_keep(const struct caller *caller, uint64_t kept[KEPT_COUNT])
 
 void leaks_check_now(const struct caller *caller, struct leaks_now *now)
 {
-    struct check c = {.now = now, .to = &now->written};
+    struct check c = {.now = now, .to = &now->leak_records};
     uint64_t kept[KEPT_COUNT];
-    const struct range held[HELD_MAX] = {{(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
-    leaks_keep(caller, kept);
+    const struct range extra_roots[EXTRA_ROOTS] = {
+        {(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
+    leaks_keep_registers(caller, kept);
     now->number = atomic_fetch_add(&image()->leak_checks, 1) + 1;
-    if (!check_all(&c, caller, held))
+    if (!check_all(&c, caller, extra_roots))
         now->result = LEAKS_BUSY;
 }
 
 void leaks_put_end(struct leaks_now *now)
 {
-    struct check c = {.now = now, .to = &now->written};
+    struct check c = {.now = now, .to = &now->leak_records};
     struct section s;
     now->number = atomic_load(&image()->leak_checks) + 1; /* the next one's: it is none of those in mid-run */
-    now->written.image = image()->image;
+    now->leak_records.image = image()->image;
     if (!section_begin(&s))
         return;
-    written_put_record(&c, 0);
+    leak_records_put_check(&c, 0);
     section_end(&s);
 }
 
-void leaks_told(struct leaks_now *now)
+void leaks_reported(struct leaks_now *now)
 {
     struct section s;
-    if (!now->written.list.start || !section_begin(&s))
+    if (!now->leak_records.list.start || !section_begin(&s))
         return;
-    written_vacate(&now->written);
+    leak_records_vacate(&now->leak_records);
     section_end(&s);
 }

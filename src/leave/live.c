@@ -15,7 +15,7 @@
  *
  * Code that makes system calls itself may be inlined in a leaf function: all its registers and its red zone count.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static bool is_blocking(const uint8_t *call, uint32_t *arguments)
  * Behind a wrapper's call the thread stands as if at the call of the wrapper, whose small frame holds nothing else
  * than the registers that it has saved.  Larger frames are those of functions that do more than this one call.
  */
-static void leave_wrapper(struct standing *t)
+static void skip_wrapper(struct stopped_thread *t)
 {
     struct caller *c = &t->caller, outer;
     if (!unwind_out(c, c->value[CALLER_SP] + WRAPPER_BYTES, &outer))
@@ -87,7 +87,7 @@ static void leave_wrapper(struct standing *t)
     t->live &= outer.known | ~PRESERVED;
 }
 
-static void settle(struct standing *t)
+static void determine(struct stopped_thread *t)
 {
     static const uint8_t argument[] = {5, 4, 1, 10, 8, 9}; /* rdi, rsi, rdx, r10, r8, r9 */
     const uint8_t *call;
@@ -106,22 +106,22 @@ static void settle(struct standing *t)
     for (uint32_t i = 0; i < arguments; i++)
         t->live |= R(argument[i]);
     if (is_wrapper)
-        leave_wrapper(t);
+        skip_wrapper(t);
     t->caller.context = NULL;
 }
 
-void live_settle(struct world *w)
+void live_determine(struct stopped_world *w)
 {
     for (uint32_t i = 0; i < w->count; i++)
-        if (is_heard(&w->thread[i]))
-            settle(&w->thread[i]);
+        if (is_answered(&w->thread[i]))
+            determine(&w->thread[i]);
 }
 
-uintptr_t live_stack(const struct standing *t)
+uintptr_t live_stack(const struct stopped_thread *t)
 {
     const uint8_t *call;
     uintptr_t sp = t->caller.value[CALLER_SP];
-    bool is_at_call = is_heard(t) && !t->caller.context;
+    bool is_at_call = is_answered(t) && !t->caller.context;
     return is_at_call || is_in_call_of_libc(&t->caller, &call) ? sp : sp - BELOW_SP_BYTES;
 }
 

@@ -13,7 +13,7 @@
  * __lsan_do_leak_check ends a program that has lost something, unless all of it is suppressed: who
  * reads the rules is asked for that, and where nobody answers it ends.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <string.h>
 
@@ -134,7 +134,7 @@ static void note_suppressions(const char *text)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-void leave_start(void)
+void finish_start(void)
 {
     if (next.lsan_do_leak_check)
         return;
@@ -146,7 +146,7 @@ void leave_start(void)
     if (wants_leaks() && __lsan_default_suppressions && (text = __lsan_default_suppressions()))
         note_suppressions(text);
     if (!wants_leaks_at_end())
-        image()->checks &= ~(CHECK_LEAKS | CHECK_WITNESS);
+        image()->checks &= ~(CHECK_LEAKS | CHECK_POST_MORTEM);
 }
 
 /* ---- turned off ------------------------------------------------------------------------------ */
@@ -170,7 +170,7 @@ bool lsan_allows_end(void)
 /* A failed exec may have noted otherwise. */
 bool lsan_note_end(bool allowed)
 {
-    uint32_t checks = CHECK_LEAKS | (rt.options.witness ? CHECK_WITNESS : 0);
+    uint32_t checks = CHECK_LEAKS | (rt.options.witness ? CHECK_POST_MORTEM : 0);
     if (!allowed)
         image()->checks &= ~checks;
     else if (wants_leaks_at_end())
@@ -188,18 +188,18 @@ EXPORT void __lsan_do_leak_check(void)
         return;
     }
     int status = rt.options.error_exitcode > 0 ? rt.options.error_exitcode : exit_status;
-    if (!leave_check_early() || !status || !leaks_any_left())
+    if (!finish_check_early() || !status || !leaks_any_unsuppressed())
         return;
-    os_exit_now(leave_finish(END_EXIT_NOW, status));
+    os_exit_now(finish_image(END_EXIT_NOW, status));
 }
 
 EXPORT int __lsan_do_recoverable_leak_check(void);
 EXPORT int __lsan_do_recoverable_leak_check(void)
 {
-    struct leaks_now now = {.tell = true};
+    struct leaks_now now = {.is_reported = true};
     if (next.lsan_do_recoverable_leak_check)
         return next.lsan_do_recoverable_leak_check();
-    bool known = leaks_on_demand(&now) && leaks_were_sought(now.result) && !now.unheard;
-    uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CIRCLE].blocks + now.sum[REACH_LOST_BEHIND].blocks;
+    bool known = leaks_on_demand(&now) && leak_check_was_made(now.result) && !now.not_stopped;
+    uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CYCLE].blocks + now.sum[REACH_LOST_INDIRECT].blocks;
     return known && lost;
 }

@@ -6,7 +6,7 @@
  * ends at once, so that it is nobody's SIGCHLD and no waitpid finds it; without our LD_PRELOAD.  We wait
  * for its word in the run header, bounded.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -76,14 +76,14 @@ static const char *find_variable(const char *name_and_equals)
 static bool find_reporter(char *out, size_t room)
 {
     const char *given = find_variable("RTCHECK_REPORTER=");
-    Dl_info us;
+    Dl_info own_code;
     struct text t = text_begin(out, room);
     if (given) {
         text_put(&t, given);
         text_end(&t);
-    } else if (dladdr((void *)(uintptr_t)&leave_finish, &us) && us.dli_fname) {
-        const char *slash = strrchr(us.dli_fname, '/');
-        text_put_n(&t, us.dli_fname, slash ? (size_t)(slash - us.dli_fname) : 0);
+    } else if (dladdr((void *)(uintptr_t)&finish_image, &own_code) && own_code.dli_fname) {
+        const char *slash = strrchr(own_code.dli_fname, '/');
+        text_put_n(&t, own_code.dli_fname, slash ? (size_t)(slash - own_code.dli_fname) : 0);
         text_put(&t, "/../bin/rtcheck");
         text_end(&t);
     } else {
@@ -155,7 +155,7 @@ static void __attribute__((constructor)) remember_stderr(void)
 }
 
 /* The lines that we ever write ourselves: only to what was stderr when the program started. */
-static void say(const char *what, const char *which)
+static void print_line(const char *what, const char *which)
 {
     struct stat now;
     if (os_sandboxed() || !stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
@@ -171,7 +171,7 @@ static void say(const char *what, const char *which)
 }
 
 /* The first image speaks for the run; a child only when the first is gone. */
-static bool speaks_for_the_run(void)
+static bool is_run_reporter(void)
 {
     uint32_t first = atomic_load(&run_areas()[1].pid);
     return image()->image == 1 || (first && os_process_gone(first));
@@ -194,27 +194,27 @@ void report_check_by_hand(const struct leaks_now *now)
     if (os_sandboxed() || !find_reporter(s.path, sizeof s.path) || !start_reporter(&s))
         return;
     struct run_header *run = run_header();
-    uint32_t seen = atomic_load(&run->checks_told);
+    uint32_t seen = atomic_load(&run->checks_reported);
     for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
-        if (atomic_load_explicit(&now->record->told, memory_order_acquire) || os_process_gone(s.pid))
+        if (atomic_load_explicit(&now->record->reported, memory_order_acquire) || os_process_gone(s.pid))
             return;
-        os_wait(&run->checks_told, seen, POLL_NS, true);
-        seen = atomic_load(&run->checks_told);
+        os_wait(&run->checks_reported, seen, POLL_NS, true);
+        seen = atomic_load(&run->checks_reported);
     }
 }
 
 static struct start reporter;
-static bool reporter_known, reporter_looked_for;
+static bool reporter_known, reporter_searched;
 
 /*
  * Asks the loader, whose lock another thread may hold: not while the others are stopped, and not in a
  * process that outlives a program which may have ended in the midst of it.
  */
-void reporter_look(void)
+void reporter_find(void)
 {
-    if (reporter_looked_for || os_sandboxed() || !run_header() || run_header()->mode != RUN_BY_HAND)
+    if (reporter_searched || os_sandboxed() || !run_header() || run_header()->mode != RUN_BY_HAND)
         return;
-    reporter_looked_for = true;
+    reporter_searched = true;
     reporter_known = find_reporter(reporter.path, sizeof reporter.path);
 }
 
@@ -228,10 +228,10 @@ int report_by_hand(void)
 {
     struct start *s = &reporter;
     if (!run_header() && !rt.by_launcher && image()->image == 0) {
-        say("not recorded: no run file could be made", "");
+        print_line("not recorded: no run file could be made", "");
         return status_unknown();
     }
-    if (!run_header() || run_header()->mode != RUN_BY_HAND || !speaks_for_the_run())
+    if (!run_header() || run_header()->mode != RUN_BY_HAND || !is_run_reporter())
         return 0;
     static char end[] = "--end";
     s->argv[0] = report_name;
@@ -241,15 +241,16 @@ int report_by_hand(void)
     if (!os_sandboxed() && reporter_known && start_reporter(s))
         wait_for_report(s);
     else {
-        say("no reporter could be started: rtcheck report ", run_path());
+        print_line("no reporter could be started: rtcheck report ", run_path());
         return status_unknown();
     }
     if (!atomic_load_explicit(&run_header()->reported, memory_order_acquire))
         return status_unknown(); /* it ended without an answer */
-    return (int)(atomic_load(&run_header()->status_asked) & 0xff);
+    return (int)(atomic_load(&run_header()->status_requested) & 0xff);
 }
 
-void leave_cut(void)
+void finish_file_cut(void)
 {
-    say("the run file was made shorter while the program ran, which cannot go on: ", run_path());
+    print_line("the run file was made shorter while the program ran, which cannot go on: ",
+               run_path());
 }

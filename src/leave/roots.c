@@ -17,7 +17,7 @@
  * A stack that libc made lies right above a guard, and ends with its thread's control block; of any
  * other memory that a stack pointer lies in, nobody knows where the stack begins, and all of it counts.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,10 +30,10 @@ struct search {
     struct roots *all;
     const struct root_region *given; /* by the program */
     uint32_t given_count;
-    const struct world *w;
+    const struct stopped_world *w;
     struct range ours[ROOTS_OURS + 8];
     uint32_t ours_count;
-    bool all_stand; /* no other thread runs, which may count on a fault where memory is closed */
+    bool all_are_stopped; /* no other thread runs, which may count on a fault where memory is closed */
     uint64_t closed_left; /* bytes of closed memory whose pages may still be asked for */
     bool full;
 };
@@ -79,13 +79,13 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
 }
 
 /* From the first page that was touched to the last. */
-static void add_touched(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end)
+static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end)
 {
     uintptr_t first = 0, last = 0, piece_end;
     if (start >= end || end - start > s->closed_left)
         return;
     s->closed_left -= end - start;
-    for (uintptr_t at = start; touched_next(&at, end, &piece_end) == TOUCHED_PIECE; at = piece_end) {
+    for (uintptr_t at = start; dirty_pages_next(&at, end, &piece_end) == DIRTY_RANGE; at = piece_end) {
         first = first ? first : at;
         last = piece_end;
     }
@@ -98,7 +98,7 @@ static void add_closed(struct search *s, const struct mapping *m)
     uintptr_t own, own_end;
     for (uintptr_t at = m->start; at < m->end; at = own_end) {
         os_next_own(at, &own, &own_end);
-        add_touched(s, m, at, own < m->end ? own : m->end);
+        add_dirty(s, m, at, own < m->end ? own : m->end);
     }
 }
 
@@ -133,11 +133,12 @@ static void add_without_ours(struct search *s, const struct mapping *m, uintptr_
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* The living thread whose control block is the lowest in [start, end); NULL: none has it there. */
-static const struct standing *lowest(const struct world *w, uintptr_t start, uintptr_t end)
+static const struct stopped_thread *lowest(const struct stopped_world *w, uintptr_t start,
+                                           uintptr_t end)
 {
-    const struct standing *best = NULL;
+    const struct stopped_thread *best = NULL;
     for (uint32_t i = 0; i < w->count; i++) {
-        const struct standing *t = &w->thread[i];
+        const struct stopped_thread *t = &w->thread[i];
         if (t->control_block >= start && t->control_block < end &&
             (!best || t->control_block < best->control_block))
             best = t;
@@ -150,7 +151,7 @@ static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
 {
     uintptr_t best = 0;
     for (struct thread *t = threads_first(); t; t = t->next) {
-        uintptr_t block = t->limbo ? 0 : t->record->control_block;
+        uintptr_t block = t->is_fallback ? 0 : t->record->control_block;
         if (block < start || block >= end || (best && block > best))
             continue;
         *ended = !t->tid && (block != best || *ended);
@@ -160,7 +161,7 @@ static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
 }
 
 /* The lowest address that a thread may still use of the stack that begins at `start`. */
-static uintptr_t live_from(const struct standing *t, uintptr_t start, uintptr_t end)
+static uintptr_t live_from(const struct stopped_thread *t, uintptr_t start, uintptr_t end)
 {
     uintptr_t sp = t->caller.value[CALLER_SP];
     if (sp < start || sp >= end)
@@ -176,7 +177,7 @@ static uintptr_t live_from(const struct standing *t, uintptr_t start, uintptr_t 
 static void add_guarded(struct search *s, const struct mapping *m)
 {
     bool ended = false;
-    const struct standing *t = lowest(s->w, m->start, m->end);
+    const struct stopped_thread *t = lowest(s->w, m->start, m->end);
     uintptr_t known = lowest_known(m->start, m->end, &ended), from = m->start;
     if (t && (!known || t->control_block <= known)) {
         uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
@@ -233,22 +234,22 @@ static bool may_hold_pointers(const struct mapping *m)
     return (m->writable && !is_device(m)) || (m->readable && !m->shared && !m->path[0]);
 }
 
-static void leave_out(struct search *s, uintptr_t start, uintptr_t end)
+static void exclude(struct search *s, uintptr_t start, uintptr_t end)
 {
     if (s->ours_count < sizeof s->ours / sizeof s->ours[0])
         s->ours[s->ours_count++] = (struct range){start, end};
 }
 
 /* Our library's data, but for the blocks that lie in it: the program got those before we could do better. */
-static void leave_out_library(struct search *s)
+static void exclude_library(struct search *s)
 {
     struct object o;
     uintptr_t blocks, blocks_end;
     bootstrap_range(&blocks, &blocks_end);
-    if (!loader_find((uintptr_t)&leave_finish, &o))
+    if (!loader_find((uintptr_t)&finish_image, &o))
         return;
-    leave_out(s, o.start, blocks);
-    leave_out(s, blocks_end, o.end);
+    exclude(s, o.start, blocks);
+    exclude(s, blocks_end, o.end);
 }
 
 /* Of our heap, and the program may not read it. */
@@ -296,7 +297,7 @@ static void search(struct search *s, struct mappings *maps)
         struct mapping its = m;
         note_closed(s, &m);
         add_named(s, &m);
-        if (is_closed(&m) && s->all_stand)
+        if (is_closed(&m) && s->all_are_stopped)
             add_closed(s, &m);
         else if (may_hold_pointers(&m) && clip_to_program(&its))
             add_writable(s, &its, before.guard && before.end == its.start);
@@ -304,12 +305,12 @@ static void search(struct search *s, struct mappings *maps)
     }
 }
 
-static void leave_out_lists(struct search *s)
+static void exclude_lists(struct search *s)
 {
     uintptr_t start[2], end[2];
-    hints_lists(start, end);
+    annotations_lists(start, end);
     for (uint32_t i = 0; i < 2; i++)
-        leave_out(s, start[i], end[i]);
+        exclude(s, start[i], end[i]);
 }
 
 static uint32_t most_roots(const struct search *s)
@@ -328,20 +329,22 @@ static uint32_t most_roots(const struct search *s)
     return n;
 }
 
-static bool all_stand(const struct world *w)
+static bool all_are_stopped(const struct stopped_world *w)
 {
-    bool is_alive = is_heard(&w->thread[0]); /* else the process is gone, and its threads are */
+    bool is_alive = is_answered(&w->thread[0]); /* else the process is gone, and its threads are */
     for (uint32_t i = 1; is_alive && i < w->count; i++)
-        if (!is_heard(&w->thread[i]) && !w->thread[i].over)
+        if (!is_answered(&w->thread[i]) && !w->thread[i].over)
             return false;
     return true;
 }
 
-int roots_find(struct roots *all, const struct world *w, const struct range *ours, uint32_t count)
+int roots_find(struct roots *all, const struct stopped_world *w, const struct range *ours,
+               uint32_t count)
 {
     struct mappings maps;
-    struct search s = {.all = all, .w = w, .all_stand = all_stand(w), .closed_left = CLOSED_BYTES};
-    s.given = hints_roots(&s.given_count);
+    struct search s = {
+        .all = all, .w = w, .all_are_stopped = all_are_stopped(w), .closed_left = CLOSED_BYTES};
+    s.given = annotations_roots(&s.given_count);
     *all = (struct roots){.room = most_roots(&s)};
     if (!all->room)
         return -EPERM; /* it cannot be asked */
@@ -349,12 +352,12 @@ int roots_find(struct roots *all, const struct world *w, const struct range *our
     all->root = os_map(all->bytes);
     if (os_failed(all->root))
         return -ENOMEM;
-    leave_out_library(&s);
-    leave_out_lists(&s);
-    leave_out(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
-    leave_out(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
+    exclude_library(&s);
+    exclude_lists(&s);
+    exclude(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
+    exclude(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
     for (uint32_t i = 0; i < count; i++)
-        leave_out(&s, ours[i].start, ours[i].end);
+        exclude(&s, ours[i].start, ours[i].end);
     int err = os_mappings_open(&maps);
     if (!err) {
         search(&s, &maps);
@@ -409,14 +412,14 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
  * Of pages that were never touched nothing is read.  A file may have been cut short: what is
  * unknown of it, neither.
  */
-static uint64_t read_touched(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
+static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
 {
     uint64_t skipped = end - start;
     for (uintptr_t at = start, piece_end;; at = piece_end) {
-        enum touched what = touched_next(&at, end, &piece_end);
-        if (what == TOUCHED_NOTHING || (what == TOUCHED_UNKNOWN && is_file))
+        enum dirty_pages what = dirty_pages_next(&at, end, &piece_end);
+        if (what == DIRTY_NONE || (what == DIRTY_UNKNOWN && is_file))
             return skipped;
-        if (what == TOUCHED_UNKNOWN)
+        if (what == DIRTY_UNKNOWN)
             piece_end = end;
         read_words(r, at, piece_end);
         skipped -= piece_end - at;
@@ -453,7 +456,7 @@ uint64_t root_words(const struct root_record *root,
     if (root->kind == ROOT_GIVEN && root->path[0]) /* or the kernel's, of which some pages are no memory */
         return read_file(&r, root->start, root->end);
     if (is_file || root->end - root->start >= SPARSE_BYTES)
-        return read_touched(&r, root->start, root->end, is_file);
+        return read_dirty(&r, root->start, root->end, is_file);
     read_words(&r, root->start, root->end);
     return 0;
 }

@@ -6,7 +6,7 @@
  * the thread pointer's value: those of threads above their outermost frames, the main thread's where
  * the loader found room.
  */
-#include "leave_priv.h"
+#include "finish_priv.h"
 
 #define FRAMES_OF_A_STACK 512u
 
@@ -16,8 +16,8 @@ static bool is_in(const struct root_record *root, uint64_t address)
 }
 
 /* false: none of the thread's frames is around the place. */
-static bool tell_frame(const struct standing *t, const struct root_record *root,
-                       struct leak_group *g)
+static bool describe_frame(const struct stopped_thread *t, const struct root_record *root,
+                           struct leak_group *g)
 {
     struct framed frame[FRAMES_OF_A_STACK];
     if (!(t->caller.known >> CALLER_PC & 1))
@@ -35,8 +35,8 @@ static bool tell_frame(const struct standing *t, const struct root_record *root,
     return false;
 }
 
-static void tell_control_block(const struct standing *t, const struct root_record *root,
-                               struct leak_group *g)
+static void describe_control_block(const struct stopped_thread *t, const struct root_record *root,
+                                   struct leak_group *g)
 {
     uint64_t block = t->control_block;
     bool is_nearer = !g->control_block || block < g->control_block;
@@ -46,19 +46,20 @@ static void tell_control_block(const struct standing *t, const struct root_recor
     g->on_thread = t->number;
 }
 
-void witness_tell(const struct world *w, const struct root_record *root, struct leak_group *g)
+void witness_describe(const struct stopped_world *w, const struct root_record *root,
+                      struct leak_group *g)
 {
     bool is_stack = root->kind == ROOT_STACK;
     if (!is_stack && root->kind != ROOT_MAPPED)
         return;
     for (uint32_t i = 0; i < w->count; i++) {
-        const struct standing *t = &w->thread[i];
+        const struct stopped_thread *t = &w->thread[i];
         bool is_its_own = is_stack && root->thread && t->number == root->thread;
-        if ((is_its_own || is_in(root, t->caller.value[CALLER_SP])) && tell_frame(t, root, g)) {
+        if ((is_its_own || is_in(root, t->caller.value[CALLER_SP])) && describe_frame(t, root, g)) {
             g->on_thread = t->number;
             return;
         }
     }
     for (uint32_t i = 0; i < w->count; i++)
-        tell_control_block(&w->thread[i], root, g);
+        describe_control_block(&w->thread[i], root, g);
 }

@@ -66,7 +66,7 @@ __attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
 __attribute__((used)) _Atomic uint64_t dispatch_missed;
 
 /* Places that make calls whose child has another stack, or ours: what a line of the two tables goes on at. */
-__attribute__((used)) _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
+__attribute__((used)) _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS], dispatch_arming[DISPATCH_SLOTS];
 
 /* In the child: with all registers but those of a system call as they are, and 128 bytes off the stack. */
 __asm__(".text\n"
@@ -97,7 +97,7 @@ __asm__(".text\n"
         ".size dispatch_begin, .-dispatch_begin\n");
 
 /* From struct dispatch_kept: its rip and rsp. */
-#define GO_ON                                        \
+#define RESUME_LINES                                        \
     "    movq (%rsp), %rcx\n"                        \
     "    movq 8(%rsp), %rsp\n"                       \
     "    .cfi_def_cfa rsp, 0\n"                      \
@@ -115,7 +115,7 @@ __asm__(".type dispatch_call, @function\n"
         ".hidden dispatch_call\n"
         ".globl dispatch_call\n"
         "dispatch_call:\n" KEPT_ON_STACK
-        "    syscall\n" GO_ON
+        "    syscall\n" RESUME_LINES
         ".size dispatch_call, .-dispatch_call\n"
 
         ".type dispatch_fork, @function\n"
@@ -127,7 +127,7 @@ __asm__(".type dispatch_call, @function\n"
         "    jnz 1f\n"
         "    leaq -128(%rsp), %rsp\n"
         "    call dispatch_begin\n"
-        "1:\n" GO_ON
+        "1:\n" RESUME_LINES
         ".size dispatch_fork, .-dispatch_fork\n"
 
         /* With other arguments: they are put back from struct dispatch_kept. */
@@ -140,22 +140,22 @@ __asm__(".type dispatch_call, @function\n"
         "    movq 24(%rsp), %rsi\n"
         "    movq 40(%rsp), %r10\n"
         "    movq 48(%rsp), %r8\n"
-        "    movq 56(%rsp), %r9\n" GO_ON
+        "    movq 56(%rsp), %r9\n" RESUME_LINES
         ".size dispatch_change, .-dispatch_change\n"
 
         ".balign 16\n"
-        ".type dispatch_apart_lines, @function\n"
-        ".hidden dispatch_apart_lines\n"
-        ".globl dispatch_apart_lines\n"
-        "dispatch_apart_lines:\n"
+        ".type dispatch_stackless_lines, @function\n"
+        ".hidden dispatch_stackless_lines\n"
+        ".globl dispatch_stackless_lines\n"
+        "dispatch_stackless_lines:\n"
         ".set place, 0\n"
         ".rept 64\n"
         "    .balign 16\n"
         "    syscall\n"
-        "    jmp *dispatch_apart+place(%rip)\n"
+        "    jmp *dispatch_stackless+place(%rip)\n"
         "    .set place, place+8\n"
         ".endr\n"
-        ".size dispatch_apart_lines, .-dispatch_apart_lines\n"
+        ".size dispatch_stackless_lines, .-dispatch_stackless_lines\n"
 
         ".balign 32\n"
         ".type dispatch_arming_lines, @function\n"
@@ -175,7 +175,7 @@ __asm__(".type dispatch_call, @function\n"
         ".endr\n"
         ".size dispatch_arming_lines, .-dispatch_arming_lines\n");
 
-static_assert(DISPATCH_PLACES == 64, "as many lines");
+static_assert(DISPATCH_SLOTS == 64, "as many lines");
 static_assert(offsetof(struct dispatch_kept, argument) == 16, "as the lines above have it");
 
 /* ---- arming ---------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ void os_dispatch_on_stack(void)
 }
 
 /* Handlers that were there before us. */
-static void let_in_all(void)
+static void unblock_all(void)
 {
     struct os_action action;
     for (int signal = 1; signal <= 64; signal++)
@@ -232,12 +232,12 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struc
         return err;
     dispatch_start = start;
     dispatch_bytes = bytes;
-    let_in_all();
+    unblock_all();
     err = os_dispatch_arm();
     if (!err)
         return 0;
     os_restore_action(SIGSYS, before);
-    os_lack(OS_USER_DISPATCH);
+    os_mark_missing(OS_USER_DISPATCH);
     return err;
 }
 
@@ -275,7 +275,7 @@ long os_pass(long number, long a, long b, long c, long d, long e, long f)
     return os_call(number, a, b, c, d, e, f);
 }
 
-void os_dispatch_answer(void *context, long result)
+void os_dispatch_return(void *context, long result)
 {
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = result;
 }

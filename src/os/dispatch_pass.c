@@ -37,7 +37,7 @@ static bool is_inside(const stack_t *stack, uintptr_t at)
 }
 
 /* siginfo lies behind the context; or below the red zone of a stack that the frame is not on. */
-static struct dispatch_kept *place_to_keep(void *context)
+static struct dispatch_kept *keep_slot(void *context)
 {
     const stack_t *other = &((ucontext_t *)context)->uc_stack;
     uintptr_t sp = os_dispatch_sp(context);
@@ -49,7 +49,7 @@ static struct dispatch_kept *place_to_keep(void *context)
 static struct dispatch_kept *keep(void *context, void (*line)(void))
 {
     greg_t *r = registers(context);
-    struct dispatch_kept *kept = place_to_keep(context);
+    struct dispatch_kept *kept = keep_slot(context);
     kept->rip = (uint64_t)r[REG_RIP];
     kept->rsp = (uint64_t)r[REG_RSP];
     r[REG_RSP] = (greg_t)(uintptr_t)kept;
@@ -57,7 +57,7 @@ static struct dispatch_kept *keep(void *context, void (*line)(void))
     return kept;
 }
 
-static bool go_on_at(void *context, void (*line)(void))
+static bool resume_at(void *context, void (*line)(void))
 {
     keep(context, line);
     return true;
@@ -74,30 +74,30 @@ void os_dispatch_pass_changed(void *context, unsigned argument, const void *data
     registers(context)[where[argument]] = (greg_t)(uintptr_t)kept->data;
 }
 
-/* The line of this place; DISPATCH_PLACES: there are too many. */
-static uint32_t line_of(_Atomic uintptr_t place[DISPATCH_PLACES], uintptr_t rip)
+/* The line of this place; DISPATCH_SLOTS: there are too many. */
+static uint32_t line_of(_Atomic uintptr_t slot[DISPATCH_SLOTS], uintptr_t rip)
 {
-    for (uint32_t i = 0; i < DISPATCH_PLACES; i++) {
+    for (uint32_t i = 0; i < DISPATCH_SLOTS; i++) {
         uintptr_t there = 0;
-        if (atomic_compare_exchange_strong(&place[i], &there, rip) || there == rip)
+        if (atomic_compare_exchange_strong(&slot[i], &there, rip) || there == rip)
             return i;
     }
-    return DISPATCH_PLACES;
+    return DISPATCH_SLOTS;
 }
 
-static bool go_on_in_table(void *context, bool arms)
+static bool resume_in_table(void *context, bool arms)
 {
     greg_t *r = registers(context);
-    uint32_t line = line_of(arms ? dispatch_arming : dispatch_apart, (uintptr_t)r[REG_RIP]);
-    if (line == DISPATCH_PLACES)
+    uint32_t line = line_of(arms ? dispatch_arming : dispatch_stackless, (uintptr_t)r[REG_RIP]);
+    if (line == DISPATCH_SLOTS)
         return false;
-    r[REG_RIP] = (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_apart_lines[line]);
+    r[REG_RIP] = (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_stackless_lines[line]);
     return true;
 }
 
-bool os_dispatch_pass_apart(void *context)
+bool os_dispatch_pass_stackless(void *context)
 {
-    return go_on_in_table(context, false);
+    return resume_in_table(context, false);
 }
 
 /* ---- forks and threads ----------------------------------------------------------------------- */
@@ -111,8 +111,8 @@ static bool pass_clone(void *context, uint64_t flags, bool has_stack)
 {
     bool shares = flags & CLONE_VM, arms = !(flags & CLEAR_SIGHAND) && !(shares && flags & CLONE_VFORK);
     if (shares || has_stack)
-        return go_on_in_table(context, arms && !os_sandboxed());
-    return go_on_at(context, arms && !os_sandboxed() ? dispatch_fork : dispatch_call);
+        return resume_in_table(context, arms && !os_sandboxed());
+    return resume_at(context, arms && !os_sandboxed() ? dispatch_fork : dispatch_call);
 }
 
 static bool pass_clone3(void *context, long arguments)
@@ -121,12 +121,12 @@ static bool pass_clone3(void *context, long arguments)
         uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack;
     } a = {0};
     return os_dispatch_look(arguments, &a, sizeof a) ? pass_clone(context, a.flags, a.stack != 0)
-                                                     : go_on_at(context, dispatch_call);
+                                                     : resume_at(context, dispatch_call);
 }
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-void os_dispatch_let_in(void *context)
+void os_dispatch_unblock(void *context)
 {
     uint64_t mask;
     void *at = &((ucontext_t *)context)->uc_sigmask;
@@ -139,7 +139,7 @@ void os_dispatch_let_in(void *context)
 static bool pass_return(void *context)
 {
     greg_t *r = registers(context);
-    os_dispatch_let_in((void *)(uintptr_t)r[REG_RSP]);
+    os_dispatch_unblock((void *)(uintptr_t)r[REG_RSP]);
     r[REG_RIP] = (greg_t)(uintptr_t)os_signal_return;
     return true;
 }
@@ -148,7 +148,7 @@ static bool pass_mask(void *context, unsigned argument, long at)
 {
     uint64_t mask;
     if (!os_dispatch_look(at, &mask, sizeof mask) || !(mask & SIGSYS_BIT))
-        return go_on_at(context, dispatch_call);
+        return resume_at(context, dispatch_call);
     mask &= ~SIGSYS_BIT;
     os_dispatch_pass_changed(context, argument, &mask, sizeof mask);
     return true;
@@ -162,9 +162,9 @@ static bool pass_far_mask(void *context, unsigned argument, long at)
     } m;
     if (!os_dispatch_look(at, &m, 16) || !os_dispatch_look((long)m.at, &m.mask, sizeof m.mask) ||
         !(m.mask & SIGSYS_BIT))
-        return go_on_at(context, dispatch_call);
+        return resume_at(context, dispatch_call);
     m.mask &= ~SIGSYS_BIT;
-    m.at = (uintptr_t)place_to_keep(context)->data + offsetof(struct far_mask, mask);
+    m.at = (uintptr_t)keep_slot(context)->data + offsetof(struct far_mask, mask);
     os_dispatch_pass_changed(context, argument, &m, sizeof m);
     return true;
 }
@@ -173,7 +173,7 @@ static bool pass_action(void *context, long at)
 {
     struct os_action action;
     if (!os_dispatch_look(at, &action, sizeof action) || !(action.mask & SIGSYS_BIT))
-        return go_on_at(context, dispatch_call);
+        return resume_at(context, dispatch_call);
     action.mask &= ~SIGSYS_BIT;
     os_dispatch_pass_changed(context, 1, &action, sizeof action);
     return true;
@@ -192,7 +192,8 @@ bool os_dispatch_pass(void *context)
     case SYS_clone3: return pass_clone3(context, a[0]);
     case SYS_rt_sigreturn: return pass_return(context);
     case SYS_rt_sigprocmask:
-        return a[0] == SIG_UNBLOCK ? go_on_at(context, dispatch_call) : pass_mask(context, 1, a[1]);
+        return a[0] == SIG_UNBLOCK ? resume_at(context, dispatch_call)
+                                   : pass_mask(context, 1, a[1]);
     case SYS_rt_sigaction: return pass_action(context, a[1]);
     case SYS_rt_sigsuspend: return pass_mask(context, 0, a[0]);
     case SYS_ppoll: return pass_mask(context, 3, a[3]);
@@ -200,6 +201,6 @@ bool os_dispatch_pass(void *context)
     case SYS_epoll_pwait2: return pass_mask(context, 4, a[4]);
     case SYS_pselect6:
     case SYS_io_pgetevents: return pass_far_mask(context, 5, a[5]);
-    default: return go_on_at(context, dispatch_call);
+    default: return resume_at(context, dispatch_call);
     }
 }

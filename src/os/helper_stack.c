@@ -139,7 +139,7 @@ struct waiting {
     bool result;
 };
 
-static void wait_there(void *about)
+static void wait_on_program_stack_now(void *about)
 {
     struct waiting *w = about;
     unblock(w->use);
@@ -153,11 +153,11 @@ static bool wait_on_program_stack(bool (*wait)(void *), void *about)
         return wait(about);
     struct waiting w = {.use = self->helper.use, .wait = wait, .about = about};
     uintptr_t back;
-    helper_switch(wait_there, &w, align_down(w.use->sp, 16), &back);
+    helper_switch(wait_on_program_stack_now, &w, align_down(w.use->sp, 16), &back);
     return w.result;
 }
 
 void helper_start(void)
 {
-    lock_waits_by = wait_on_program_stack;
+    lock_wait_hook = wait_on_program_stack;
 }

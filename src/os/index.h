@@ -53,8 +53,8 @@ ALWAYS_INLINE bool index_may_be(uint32_t slot, uint64_t hash)
 /* false: another thread was faster. */
 ALWAYS_INLINE bool index_put(struct index *x, uint32_t at, uint64_t hash, uint32_t number)
 {
-    uint32_t nobody = 0, slot = number | ((uint32_t)hash & ~(INDEX_NUMBERS - 1));
-    return atomic_compare_exchange_strong(&x->slot[at], &nobody, slot);
+    uint32_t expected = 0, slot = number | ((uint32_t)hash & ~(INDEX_NUMBERS - 1));
+    return atomic_compare_exchange_strong(&x->slot[at], &expected, slot);
 }
 
 /* Numbers that may be put into it, all in all: looking for one that is not there ends at a gap. */

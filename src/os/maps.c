@@ -215,7 +215,7 @@ bool os_pages_open(struct pages *p)
     return p->fd >= 0;
 }
 
-bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *held)
+bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *populated)
 {
     uint64_t word[512];
     for (uint32_t done = 0; done < count;) {
@@ -224,7 +224,7 @@ bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8
         if (CALL4(SYS_pread64, p->fd, word, n * sizeof word[0], offset) != (long)(n * sizeof word[0]))
             return false;
         for (uint32_t i = 0; i < n; i++)
-            held[done + i] = (word[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;
+            populated[done + i] = (word[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;
         done += n;
     }
     return true;

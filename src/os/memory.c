@@ -116,7 +116,7 @@ int os_populate(void *at, size_t bytes)
         return populate_by_kernel_writes(at, bytes);
     int err = advise(at, bytes, MADV_POPULATE_WRITE);
     if (err == -EINVAL) {
-        os_lack(OS_POPULATE);
+        os_mark_missing(OS_POPULATE);
         return populate_by_kernel_writes(at, bytes);
     }
     return err;
@@ -181,7 +181,7 @@ int os_release_file(void *at, size_t bytes)
 void os_huge(void *at, size_t bytes)
 {
     if (os_has(OS_HUGEPAGE) && advise(at, bytes, MADV_HUGEPAGE) == -EINVAL)
-        os_lack(OS_HUGEPAGE);
+        os_mark_missing(OS_HUGEPAGE);
 }
 
 void os_no_huge(void *at, size_t bytes)
@@ -193,7 +193,7 @@ void os_no_huge(void *at, size_t bytes)
 void os_dont_dump(void *at, size_t bytes)
 {
     if (os_has(OS_DONTDUMP) && advise(at, bytes, MADV_DONTDUMP) < 0)
-        os_lack(OS_DONTDUMP);
+        os_mark_missing(OS_DONTDUMP);
 }
 
 int os_wipe_on_fork(void *at, size_t bytes)
@@ -202,11 +202,11 @@ int os_wipe_on_fork(void *at, size_t bytes)
         return -EINVAL;
     int err = advise(at, bytes, MADV_WIPEONFORK);
     if (err)
-        os_lack(OS_WIPEONFORK);
+        os_mark_missing(OS_WIPEONFORK);
     return err;
 }
 
-COLD void *os_make_wiped_page(_Atomic(void *) *place, void *instead)
+COLD void *os_make_wiped_page(_Atomic(void *) *page_at, void *instead)
 {
     void *made = os_map(PAGE_BYTES), *none = NULL;
     if (os_failed(made))
@@ -215,7 +215,7 @@ COLD void *os_make_wiped_page(_Atomic(void *) *place, void *instead)
         os_unmap(made, PAGE_BYTES);
         made = instead;
     }
-    if (atomic_compare_exchange_strong(place, &none, made))
+    if (atomic_compare_exchange_strong(page_at, &none, made))
         return made;
     if (made != instead)
         os_unmap(made, PAGE_BYTES);

@@ -32,14 +32,14 @@ void os_start(char *const *envp);
 
 bool os_has(enum os_feature f);
 /* Notes that the machine lacks f. */
-void os_lack(enum os_feature f);
-uint64_t os_lost_features(void); /* mask, for the image header */
+void os_mark_missing(enum os_feature f);
+uint64_t os_missing_features(void); /* mask, for the image header */
 
 /* The program has entered a system call filter, or may have. */
 void os_enter_sandbox(void);
 bool os_sandboxed(void);
 /* Of a process that is not in it: the program's was, and is gone. */
-void os_leave_sandbox(void);
+void os_exit_sandbox(void);
 
 /* valgrind runs the program, by a tool that leaves malloc to us. */
 bool os_by_valgrind(void);
@@ -98,12 +98,12 @@ int os_wipe_on_fork(void *at, size_t bytes);
  * The page that the kernel wipes at a fork, made by the first who asks for that of this `place`.  Where it
  * cannot be wiped, `instead`: zeros of the caller's own.
  */
-void *os_make_wiped_page(_Atomic(void *) *place, void *instead);
+void *os_make_wiped_page(_Atomic(void *) *page_at, void *instead);
 
-ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *place, void *instead)
+ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *page_at, void *instead)
 {
-    void *page = atomic_load_explicit(place, memory_order_acquire);
-    return likely(page) ? page : os_make_wiped_page(place, instead);
+    void *page = atomic_load_explicit(page_at, memory_order_acquire);
+    return likely(page) ? page : os_make_wiped_page(page_at, instead);
 }
 
 /* ---- a stack of our own (helper_stack.c) ----------------------------------------------------- */
@@ -205,7 +205,7 @@ ALWAYS_INLINE uint64_t os_ticks(void)
     return __builtin_ia32_rdtsc();
 }
 /* The same when all that was begun before is done: else what waits for memory looks as if it came later. */
-ALWAYS_INLINE uint64_t os_ticks_behind(void)
+ALWAYS_INLINE uint64_t os_ticks_after(void)
 {
     __builtin_ia32_lfence();
     return __builtin_ia32_rdtsc();
@@ -263,7 +263,7 @@ struct pages {
 };
 
 bool os_pages_open(struct pages *p);
-bool os_pages_held(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *held);
+bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *populated);
 void os_pages_close(struct pages *p);
 /*
  * Copies memory of this process that may be taken away, or have no file behind it any more: how many
@@ -273,22 +273,22 @@ long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 
-/* ---- a process beside the program (apart.c; start-up, and its own life) ---------------------- */
+/* ---- a process beside the program (detached.c; start-up, and its own life) ---------------------- */
 
 int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
 bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
-bool os_bears_children_here(void); /* in its own pid namespace?  false when in doubt */
+bool os_same_pid_namespace(void); /* in its own pid namespace?  false when in doubt */
 void os_reap_silent(uint32_t pid); /* waits for a child that sends no signal when it ends */
 void os_signal_process(uint32_t pid, int signal);
 /*
  * In that process: leaves the session, the folder and all descriptors but `keep`, gets a name; `will_print`:
  * folder and stderr stay.  A descriptor to be told of `signal` by, or -errno.
  */
-int os_stand_apart(const char *name, int keep, bool will_print, int signal);
+int os_detach(const char *name, int keep, bool will_print, int signal);
 void os_keep_stderr_of(uint32_t pid); /* closes it unless it is still that process's */
 /* Then: waits for what happens first.  `signals`: that descriptor. */
-enum os_vigil { OS_VIGIL_NOTHING, OS_VIGIL_GONE, OS_VIGIL_CALLED };
-enum os_vigil os_keep_vigil(int signals, unsigned ms);
+enum os_watch { OS_WATCH_TIMEOUT, OS_WATCH_PROGRAM_ENDED, OS_WATCH_SIGNALLED };
+enum os_watch os_watch_program(int signals, unsigned ms);
 bool os_has_memory_of(uint32_t pid); /* false: it went on in a memory of its own, by exec */
 
 /* ---- counters (perf.c; when the program asks for some, and is in no sandbox) ----------------- */
@@ -403,7 +403,7 @@ bool os_is_dispatched(const void *info, bool *foreign);
  */
 bool os_dispatch_pass(void *context);
 /* The same, without anything kept on the stack. */
-bool os_dispatch_pass_apart(void *context);
+bool os_dispatch_pass_stackless(void *context);
 /*
  * The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it
  * points to.
@@ -411,13 +411,13 @@ bool os_dispatch_pass_apart(void *context);
 #define OS_DISPATCH_DATA 32u
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
 /* It has been made: its result. */
-void os_dispatch_answer(void *context, long result);
+void os_dispatch_return(void *context, long result);
 /* It is made once more, by a thread that is not armed any more. */
 void os_dispatch_repeat(void *context);
 /* What the program points to; false: the kernel is to say what is wrong with it. */
 bool os_dispatch_look(long at, void *out, size_t bytes);
 void os_dispatch_call(const void *context, long *number, long argument[6]);
-void os_dispatch_let_in(void *context); /* SIGSYS, where a handler returns to */
+void os_dispatch_unblock(void *context); /* SIGSYS, where a handler returns to */
 uintptr_t os_dispatch_sp(const void *context);
 struct entry os_dispatch_entry(const void *context); /* as if it had called a function */
 /* A call that the program has made, for it. */

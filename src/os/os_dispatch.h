@@ -7,7 +7,7 @@
 
 #include "os.h"
 
-#define DISPATCH_PLACES 64u
+#define DISPATCH_SLOTS 64u
 #define DISPATCH_RED_ZONE 128u /* below its stack pointer a function may have what is its own */
 
 /* On the program's stack, below its red zone. */
@@ -17,12 +17,12 @@ struct dispatch_kept {
     uint8_t data[OS_DISPATCH_DATA];
 };
 
-extern HIDDEN _Atomic uintptr_t dispatch_apart[DISPATCH_PLACES], dispatch_arming[DISPATCH_PLACES];
+extern HIDDEN _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS], dispatch_arming[DISPATCH_SLOTS];
 
 void dispatch_call(void);
 void dispatch_fork(void);
 void dispatch_change(void);
-extern HIDDEN const char dispatch_apart_lines[DISPATCH_PLACES][16];
-extern HIDDEN const char dispatch_arming_lines[DISPATCH_PLACES][32];
+extern HIDDEN const char dispatch_stackless_lines[DISPATCH_SLOTS][16];
+extern HIDDEN const char dispatch_arming_lines[DISPATCH_SLOTS][32];
 
 #endif

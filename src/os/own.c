@@ -21,8 +21,8 @@ static struct {
 static bool note(const void *at, size_t bytes)
 {
     for (uint32_t i = 0; i < OWN_MAX; i++) {
-        uintptr_t nobody = 0;
-        if (!atomic_compare_exchange_strong(&own.area[i].start, &nobody, (uintptr_t)at))
+        uintptr_t expected = 0;
+        if (!atomic_compare_exchange_strong(&own.area[i].start, &expected, (uintptr_t)at))
             continue;
         atomic_store(&own.area[i].end, (uintptr_t)at + align_up(bytes, PAGE_BYTES));
         uint32_t high = atomic_load(&own.high);

@@ -21,7 +21,7 @@
 #define MEMBARRIER_EXPEDITED 8
 #define MEMBARRIER_REGISTER_EXPEDITED 16
 
-static _Atomic uint64_t lost;
+static _Atomic uint64_t missing;
 static _Atomic bool sandboxed;
 static bool by_valgrind;
 
@@ -34,17 +34,17 @@ static_assert(countof(feature_name) == OS_FEATURE_COUNT, "one name each");
 
 bool os_has(enum os_feature f)
 {
-    return !(atomic_load_explicit(&lost, memory_order_relaxed) >> f & 1);
+    return !(atomic_load_explicit(&missing, memory_order_relaxed) >> f & 1);
 }
 
-void os_lack(enum os_feature f)
+void os_mark_missing(enum os_feature f)
 {
-    atomic_fetch_or_explicit(&lost, 1ull << f, memory_order_relaxed);
+    atomic_fetch_or_explicit(&missing, 1ull << f, memory_order_relaxed);
 }
 
-uint64_t os_lost_features(void)
+uint64_t os_missing_features(void)
 {
-    return atomic_load_explicit(&lost, memory_order_relaxed);
+    return atomic_load_explicit(&missing, memory_order_relaxed);
 }
 
 void os_enter_sandbox(void)
@@ -52,7 +52,7 @@ void os_enter_sandbox(void)
     atomic_store_explicit(&sandboxed, true, memory_order_relaxed);
 }
 
-void os_leave_sandbox(void)
+void os_exit_sandbox(void)
 {
     atomic_store_explicit(&sandboxed, false, memory_order_relaxed);
 }
@@ -97,7 +97,7 @@ static void switch_off(const char *list)
 {
     for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
         if (list_has(list, feature_name[f]))
-            os_lack((enum os_feature)f);
+            os_mark_missing((enum os_feature)f);
 }
 
 void os_start(char *const *envp)
@@ -116,7 +116,7 @@ void os_start(char *const *envp)
     by_valgrind = is_run_by_valgrind();
     helper_start();
     if (os_has(OS_MEMBARRIER) && CALL3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) < 0)
-        os_lack(OS_MEMBARRIER);
+        os_mark_missing(OS_MEMBARRIER);
 }
 
 bool os_barrier_ready(void)

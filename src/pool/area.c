@@ -18,7 +18,7 @@ static struct {
     uint64_t reserved;                  /* of `ready`, kept for findings: segment.c */
     uint32_t areas[RTC_AREA_COUNT_MAX]; /* all of ours, for a child to close */
     uint32_t area_count;
-} mine;
+} current;
 
 /* ---- claiming -------------------------------------------------------------------------------- */
 
@@ -74,29 +74,29 @@ static uint32_t area_claim_hard(void)
 
 static bool populate_to(uint64_t end)
 {
-    _Atomic uint32_t *populated = &run_areas()[mine.area].populated_bytes;
-    char *at = mine.base + mine.ready;
+    _Atomic uint32_t *populated = &run_areas()[current.area].populated_bytes;
+    char *at = current.base + current.ready;
     /*
      * Published before the pages exist: a process that takes the area back must not overlook one.  A
      * failed attempt may have left pages behind the end of a later, shorter one.
      */
     if (end > atomic_load_explicit(populated, memory_order_relaxed))
         atomic_store_explicit(populated, (uint32_t)end, memory_order_release);
-    if (os_allow(at, end - mine.ready) || os_populate(at, end - mine.ready))
+    if (os_allow(at, end - current.ready) || os_populate(at, end - current.ready))
         return false;
-    mine.ready = end;
+    current.ready = end;
     return true;
 }
 
 /* Makes the front of the current area, up to `bytes`, usable: ahead of need, or just what is needed. */
 static bool ready_to(uint64_t bytes)
 {
-    if (bytes <= mine.ready)
+    if (bytes <= current.ready)
         return true;
-    uint64_t grown = (mine.ready - mine.reserved) / 4;
+    uint64_t grown = (current.ready - current.reserved) / 4;
     uint64_t step = grown > READY_STEP ? align_up(grown, READY_STEP) : READY_STEP;
     uint64_t want = align_up(bytes, READY_STEP);
-    want = mine.ready ? want + step - READY_STEP : want;
+    want = current.ready ? want + step - READY_STEP : want;
     if (want > run_header()->area_bytes)
         want = run_header()->area_bytes;
     return populate_to(want) || populate_to(align_up(bytes, PAGE_BYTES));
@@ -104,24 +104,24 @@ static bool ready_to(uint64_t bytes)
 
 static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
 {
-    mine.area = index;
-    mine.base = run_area(index);
-    mine.ready = mine.reserved = 0;
-    mine.used = RTC_AREA_HEAD_BYTES;
+    current.area = index;
+    current.base = run_area(index);
+    current.ready = current.reserved = 0;
+    current.used = RTC_AREA_HEAD_BYTES;
     if (!ready_to(RTC_AREA_HEAD_BYTES + (ordinal ? 0 : sizeof(struct image_header)))) {
         area_free(&run_areas()[index]);
-        mine.area = 0;
+        current.area = 0;
         return false;
     }
-    struct area_head *head = (struct area_head *)(void *)mine.base;
+    struct area_head *head = (struct area_head *)(void *)current.base;
     head->image = image_number();
     head->ordinal = ordinal;
     head->area = index;
     head->previous = previous;
-    atomic_store_explicit(&head->used_bytes, mine.used, memory_order_relaxed);
+    atomic_store_explicit(&head->used_bytes, current.used, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     head->magic = RTC_AREA_MAGIC;
-    mine.areas[mine.area_count++ % RTC_AREA_COUNT_MAX] = index;
+    current.areas[current.area_count++ % RTC_AREA_COUNT_MAX] = index;
     return true;
 }
 
@@ -130,73 +130,73 @@ void *area_begin(uint32_t bytes)
     uint32_t index = area_claim_hard();
     if (!index || !area_open(index, 0, 0))
         return NULL;
-    mine.used = align_up(mine.used + bytes, RTC_SEGMENT_ALIGN);
-    return mine.base + RTC_AREA_HEAD_BYTES;
+    current.used = align_up(current.used + bytes, RTC_SEGMENT_ALIGN);
+    return current.base + RTC_AREA_HEAD_BYTES;
 }
 
 void *area_append(uint32_t bytes)
 {
-    if (!mine.area)
+    if (!current.area)
         return NULL;
-    if (mine.used + bytes > run_header()->area_bytes) {
-        uint32_t index = area_claim_hard(), previous = mine.area;
-        if (!index || !area_open(index, previous, mine.area_count))
+    if (current.used + bytes > run_header()->area_bytes) {
+        uint32_t index = area_claim_hard(), previous = current.area;
+        if (!index || !area_open(index, previous, current.area_count))
             return NULL;
-        heard_later(self, HEARD_POOL_GROW);
+        notify_defer(self, NOTIFY_POOL_GROW);
     }
-    if (!ready_to(mine.used + bytes))
+    if (!ready_to(current.used + bytes))
         return NULL;
-    return mine.base + mine.used;
+    return current.base + current.used;
 }
 
 /* A handler's jump that comes before leaves the place to the next one: nobody would find the end of this. */
 void area_publish(uint32_t bytes)
 {
-    if (!mine.area)
+    if (!current.area)
         return;
     atomic_signal_fence(memory_order_seq_cst);
-    mine.used += bytes;
-    struct area_head *head = (struct area_head *)(void *)mine.base;
-    atomic_store_explicit(&head->used_bytes, mine.used, memory_order_release);
+    current.used += bytes;
+    struct area_head *head = (struct area_head *)(void *)current.base;
+    atomic_store_explicit(&head->used_bytes, current.used, memory_order_release);
 }
 
 void area_reserved(uint32_t bytes)
 {
-    mine.reserved = bytes;
+    current.reserved = bytes;
 }
 
 bool area_renew(void)
 {
-    uint32_t previous = mine.area, index = previous ? area_claim_hard() : 0;
-    return index && area_open(index, previous, mine.area_count ? mine.area_count : 1);
+    uint32_t previous = current.area, index = previous ? area_claim_hard() : 0;
+    return index && area_open(index, previous, current.area_count ? current.area_count : 1);
 }
 
 void area_room(uint64_t *bytes, uint64_t *used)
 {
-    uint64_t each = mine.area ? run_header()->area_bytes : 0;
-    *bytes = mine.area_count * each;
-    *used = each ? *bytes - each + mine.used : 0; /* what those before have left is used by nobody */
+    uint64_t each = current.area ? run_header()->area_bytes : 0;
+    *bytes = current.area_count * each;
+    *used = each ? *bytes - each + current.used : 0; /* what those before have left is used by nobody */
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 void areas_after_fork(void)
 {
-    for (uint32_t i = 0; i < mine.area_count && i < RTC_AREA_COUNT_MAX; i++) {
-        uint32_t index = mine.areas[i];
+    for (uint32_t i = 0; i < current.area_count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t index = current.areas[i];
         uint32_t bytes = atomic_load(&run_areas()[index].populated_bytes);
         if (bytes)
             os_read_only(run_area(index), bytes);
     }
-    mine.area_count = 0;
-    mine.area = 0;
+    current.area_count = 0;
+    current.area = 0;
 }
 
 void areas_privatise(void)
 {
-    for (uint32_t i = 0; i < mine.area_count && i < RTC_AREA_COUNT_MAX; i++) {
-        uint32_t bytes = atomic_load(&run_areas()[mine.areas[i]].populated_bytes);
-        char *at = run_area(mine.areas[i]), *copy = bytes ? os_map(bytes) : NULL;
+    for (uint32_t i = 0; i < current.area_count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t bytes = atomic_load(&run_areas()[current.areas[i]].populated_bytes);
+        char *at = run_area(current.areas[i]), *copy = bytes ? os_map(bytes) : NULL;
         if (!copy || os_failed(copy))
             continue;
         memcpy(copy, at, bytes);

@@ -99,7 +99,7 @@ struct lease *lease_grant(void)
 
 /* ---- superseded records ---------------------------------------------------------------------- */
 
-static void let_go(const struct retired *r)
+static void release_retired(const struct retired *r)
 {
     if (r->large)
         large_record_vacate(r->records);
@@ -115,7 +115,7 @@ static void sweep_retired(void)
         if (is_seen(copies.retired[i].born, copies.retired[i].until))
             copies.retired[kept++] = copies.retired[i];
         else
-            let_go(&copies.retired[i]);
+            release_retired(&copies.retired[i]);
     copies.retired_count = kept;
 }
 
@@ -126,7 +126,7 @@ static void retire(void *records, uint32_t born, bool large)
     struct retired r = {records, born, fork_epoch(), large};
     lock_take(&copies.retiring);
     if (!is_seen(born, fork_epoch()))
-        let_go(&r);
+        release_retired(&r);
     else if (copies.retired_count < RETIRED_MAX)
         copies.retired[copies.retired_count++] = r;
     lock_drop(&copies.retiring);
@@ -177,7 +177,7 @@ static uint32_t later(uint32_t a, uint32_t b)
 }
 
 /* Moves what is decided from the list to the number. */
-static void settle_doubts(void)
+static void resolve_doubts(void)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < copies.doubts; i++) {
@@ -196,7 +196,7 @@ void copies_inherit(uint32_t epoch, struct lease *lease)
     copies.first_epoch = epoch;
     if (!run_header())
         return; /* all records are private: the kernel copied them with the rest */
-    settle_doubts();
+    resolve_doubts();
     if (MUTANT(NO_DOUBT))
         copies.doubts = copies.untrusted_until = 0;
     if (lease && copies.doubts < DOUBTS_MAX) {
@@ -229,11 +229,11 @@ static bool are_trusted(bool inherited, uint32_t born)
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /* What the old segment says of itself may be of another slab by now: of one whose parent keeps nothing. */
-static void copy_slab(struct unit *head, struct segment *old, uint32_t go, bool inherited)
+static void copy_slab(struct unit *head, struct segment *old, uint32_t write_epoch, bool inherited)
 {
     uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_relaxed));
     uint32_t slots = size_class[kind - 1].slots;
-    struct segment *new = slab_segment(head, kind - 1, go);
+    struct segment *new = slab_segment(head, kind - 1, write_epoch);
     if (!new)
         return; /* not a page to be had: the records of this slab stay with the parent's */
     block_copy(segment_items(new), segment_items(old), slots, RECORD_BYTES, inherited);
@@ -264,16 +264,16 @@ static void copy_large(struct unit *head, struct large_record *old, bool inherit
 }
 
 /* Nobody else sees these records: they only need the new date. */
-static void restamp(struct unit *head, uint64_t owner, uint32_t go)
+static void restamp(struct unit *head, uint64_t owner, uint32_t write_epoch)
 {
     if (owner_kind(owner) == UNIT_LARGE) {
         struct large_record *r = owner_pointer(owner);
-        r->epoch = go;
+        r->epoch = write_epoch;
     } else {
         struct segment *s = owner_pointer(owner);
-        atomic_store_explicit(&s->epoch, go, memory_order_relaxed);
+        atomic_store_explicit(&s->epoch, write_epoch, memory_order_relaxed);
     }
-    atomic_store_explicit(&head->epoch, go, memory_order_release);
+    atomic_store_explicit(&head->epoch, write_epoch, memory_order_release);
 }
 
 bool fork_is_inherited(const struct unit *head)
@@ -287,43 +287,43 @@ bool fork_is_unsure(const struct unit *head)
            copies_are_unsure(atomic_load_explicit(&head->epoch, memory_order_relaxed));
 }
 
-static void own(struct unit *head, uint32_t go)
+static void own(struct unit *head, uint32_t write_epoch)
 {
     lock_take(&copies.copying);
     uint32_t born = atomic_load_explicit(&head->epoch, memory_order_acquire);
     uint64_t owner = atomic_load_explicit(&head->owner, memory_order_acquire);
     bool inherited = born < copies.first_epoch;
-    if (born == go) {
+    if (born == write_epoch) {
         lock_drop(&copies.copying);
         return;
     }
-    if (inherited || is_seen(born, go)) {
+    if (inherited || is_seen(born, write_epoch)) {
         if (owner_kind(owner) == UNIT_LARGE)
             copy_large(head, owner_pointer(owner), inherited);
         else
-            copy_slab(head, owner_pointer(owner), go, inherited);
-        atomic_store_explicit(&head->epoch, go, memory_order_release); /* pairs with pool_record_hot */
+            copy_slab(head, owner_pointer(owner), write_epoch, inherited);
+        atomic_store_explicit(&head->epoch, write_epoch, memory_order_release); /* pairs with pool_record_hot */
     } else {
-        restamp(head, owner, go);
+        restamp(head, owner, write_epoch);
     }
     lock_drop(&copies.copying);
 }
 
 struct owning {
     struct unit *head;
-    uint32_t go;
+    uint32_t write_epoch;
 };
 
-static void own_there(void *about)
+static void own_on_helper(void *about)
 {
     const struct owning *o = about;
-    own(o->head, o->go);
+    own(o->head, o->write_epoch);
 }
 
-void fork_own(struct unit *head, uint32_t go)
+void fork_own(struct unit *head, uint32_t write_epoch)
 {
-    struct owning o = {head, go};
-    helper_call(own_there, &o);
+    struct owning o = {head, write_epoch};
+    helper_call(own_on_helper, &o);
 }
 
 /* ---- beginnings ------------------------------------------------------------------------------ */

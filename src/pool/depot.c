@@ -47,7 +47,7 @@ static struct depot_node *node_of(uint32_t id)
 {
     struct segment *s =
         atomic_load_explicit(&depot.chunk[depot_chunk_of(id)], memory_order_relaxed);
-    return (struct depot_node *)segment_items(s) + depot_place_of(id);
+    return (struct depot_node *)segment_items(s) + depot_index_of(id);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static bool needs_growth(void)
            !is_ready((next + SPARE_NODES) / DEPOT_CHUNK_NODES);
 }
 
-static void grow_there(void *unused)
+static void grow_on_helper(void *unused)
 {
     (void)unused;
     uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
@@ -151,13 +151,13 @@ static void grow_there(void *unused)
 
 static void grow(void)
 {
-    helper_call(grow_there, NULL);
+    helper_call(grow_on_helper, NULL);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* A place for a node; 0: there is none. */
-static uint32_t place_take(void)
+static uint32_t index_take(void)
 {
     uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
     do
@@ -171,7 +171,7 @@ static uint32_t place_take(void)
 static uint32_t id_take(const struct index *x)
 {
     uint32_t before = atomic_fetch_add_explicit(&depot.nodes, 1, memory_order_relaxed);
-    uint32_t id = before < index_limit(x) ? place_take() : 0;
+    uint32_t id = before < index_limit(x) ? index_take() : 0;
     if (!id)
         atomic_fetch_sub_explicit(&depot.nodes, 1, memory_order_relaxed);
     return id;
@@ -242,13 +242,13 @@ uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_gr
     return depot_is_root(parent) ? 0 : parent;
 }
 
-static struct wanted wanted_of(const struct trace *t, uint32_t i)
+static struct wanted wanted_of(const struct cached_stack *t, uint32_t i)
 {
     return (struct wanted){t->more[i].word, t->more[i].hash, t->more[i - 1].hash};
 }
 
 /* No room for all of its frames: the innermost, as long as there is room for those. */
-static uint32_t put_short(const struct trace *t, bool may_grow)
+static uint32_t put_short(const struct cached_stack *t, bool may_grow)
 {
     uint64_t pc[SHORT_FRAMES];
     uint32_t count = t->count < SHORT_FRAMES ? t->count : SHORT_FRAMES;
@@ -258,7 +258,7 @@ static uint32_t put_short(const struct trace *t, bool may_grow)
 }
 
 /* The innermost frame whose id is known or can be found; 0: none. */
-static uint32_t find_known(struct trace *t)
+static uint32_t find_known(struct cached_stack *t)
 {
     uint32_t i = t->count;
     for (; i > 0 && !t->more[i].id; i--) {
@@ -270,13 +270,13 @@ static uint32_t find_known(struct trace *t)
     return i;
 }
 
-uint32_t depot_find_trace(const struct trace *t)
+uint32_t depot_find_cached(const struct cached_stack *t)
 {
     struct wanted w = wanted_of(t, t->count);
     return find(&w);
 }
 
-uint32_t depot_put_trace(struct trace *t, bool may_grow)
+uint32_t depot_put_cached(struct cached_stack *t, bool may_grow)
 {
     uint32_t i = find_known(t), parent = i ? t->more[i].id : depot_root(t->end);
     if (i < t->count && is_nearly_full())
@@ -294,7 +294,7 @@ uint32_t depot_put_trace(struct trace *t, bool may_grow)
 
 bool depot_has(uint32_t id)
 {
-    return is_ready(depot_chunk_of(id)) && depot_place_of(id) < DEPOT_CHUNK_NODES &&
+    return is_ready(depot_chunk_of(id)) && depot_index_of(id) < DEPOT_CHUNK_NODES &&
            atomic_load_explicit(&node_of(id)->pc, memory_order_acquire);
 }
 

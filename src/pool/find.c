@@ -15,8 +15,8 @@ struct found pool_find(const void *p)
     uint64_t inside = (uintptr_t)p - unit_address(head);
     if (is_slab(kind)) {
         const struct size_class *c = &size_class[kind - 1];
-        struct place place = classify_in_slab(inside, c->slot_bytes, c->slots);
-        return (struct found){place.verdict, head, kind, place.slot, place.offset};
+        struct slot_position position = classify_in_slab(inside, c->slot_bytes, c->slots);
+        return (struct found){position.verdict, head, kind, position.slot, position.offset};
     }
     if (kind == UNIT_LARGE && (uintptr_t)p >= large_start_of(head)) {
         inside = (uintptr_t)p - large_start_of(head);
@@ -33,14 +33,14 @@ uint64_t pool_inside(const struct found *f, uintptr_t at)
 }
 
 /* Stands for a record that is not there any more: it never says that there is a block. */
-static struct large_record nobody;
+static struct large_record no_record;
 
 /* What was found may have left meanwhile, when it is not the caller's: the sweep's, or freed twice. */
 static struct block_record *record_of(const struct found *f)
 {
     uint64_t owner = atomic_load_explicit(&f->head->owner, memory_order_acquire);
     if (owner_kind(owner) != f->kind)
-        return &nobody.block;
+        return &no_record.block;
     if (f->kind == UNIT_LARGE) {
         struct large_record *large = owner_pointer(owner);
         return &large->block;
@@ -48,17 +48,17 @@ static struct block_record *record_of(const struct found *f)
     return segment_record(owner_pointer(owner), f->slot);
 }
 
-struct block_record *pool_record(const struct found *f, uint32_t go)
+struct block_record *pool_record(const struct found *f, uint32_t write_epoch)
 {
-    if (atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)
-        fork_own(f->head, go);
+    if (atomic_load_explicit(&f->head->epoch, memory_order_acquire) != write_epoch)
+        fork_own(f->head, write_epoch);
     return record_of(f);
 }
 
-const struct block_record *pool_look(const struct found *f, uint32_t go)
+const struct block_record *pool_look(const struct found *f, uint32_t write_epoch)
 {
-    if (go && fork_is_unsure(f->head))
-        fork_own(f->head, go);
+    if (write_epoch && fork_is_unsure(f->head))
+        fork_own(f->head, write_epoch);
     return record_of(f);
 }
 

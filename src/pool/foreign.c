@@ -16,7 +16,7 @@
  * late free of an old block there is that of an address of nobody's.  The pages of the first and the last unit
  * that the new mapping leaves are unmapped.
  *
- * Blocks that wait for the program to be told that their pages go (due.c), and a fork's that was not trusted,
+ * Blocks that wait for the program to be told that their pages go (pending.c), and a fork's that was not trusted,
  * are in no list: such units cannot be taken.
  */
 #include "pool_priv.h"
@@ -48,14 +48,14 @@ static uint32_t kind_of(const struct unit *u)
 }
 
 /* What u is part of, may it go?  So many units from u on; 0: it may not. */
-static uint64_t may_go(struct unit *u, uint32_t go)
+static uint64_t may_go(struct unit *u, uint32_t write_epoch)
 {
     struct unit *head = u - u->back;
     uint32_t kind = kind_of(head);
     if (u == heap.unit || kind == UNIT_FOREIGN)
         return 1;
     if (is_slab(kind))
-        return slab_is_unused(head, kind, go) ? size_class[kind - 1].units - u->back : 0;
+        return slab_is_unused(head, kind, write_epoch) ? size_class[kind - 1].units - u->back : 0;
     if (kind == UNIT_LARGE)
         return large_is_held(head) ? note_of(head)->units - u->back : 0;
     struct unit *run = units_run_of(u);
@@ -81,22 +81,22 @@ static bool is_mapped_again(const struct span *s)
     return false;
 }
 
-static bool may_all_go(const struct span *s, uint32_t go)
+static bool may_all_go(const struct span *s, uint32_t write_epoch)
 {
     uint64_t n;
     for (uint64_t i = s->first, end = end_of_used(s); i < end; i += n)
-        if (!(n = may_go(heap.unit + i, go)))
+        if (!(n = may_go(heap.unit + i, write_epoch)))
             return false;
     return !is_mapped_again(s);
 }
 
-static void drop_blocks(const struct span *s, uint32_t go)
+static void drop_blocks(const struct span *s, uint32_t write_epoch)
 {
     for (uint64_t i = s->first, end = end_of_used(s); i < end; i++) {
         struct unit *head = heap.unit + i - heap.unit[i].back;
         uint32_t kind = kind_of(head);
         if (is_slab(kind))
-            slab_drop(head, kind, go);
+            slab_drop(head, kind, write_epoch);
         else if (kind == UNIT_LARGE)
             large_drop(head);
     }
@@ -110,15 +110,15 @@ static bool is_own(uintptr_t start, uintptr_t end)
     return start < end && own == start && own_end >= end;
 }
 
-bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t go)
+bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch)
 {
     struct span s = span_of(start, end);
     uintptr_t first = address_of(s.first), last = address_of(s.end);
     bool before = is_own(first, start), behind = is_own(end, last);
-    if (!may_all_go(&s, go) || !os_disown(first, last))
+    if (!may_all_go(&s, write_epoch) || !os_disown(first, last))
         return false;
     units_keep(true);
-    drop_blocks(&s, go);
+    drop_blocks(&s, write_epoch);
     units_keep(false);
     units_make_foreign(s.first, s.end);
     if (before)

@@ -4,10 +4,10 @@
  * The heap and our private tables are copied by the kernel, at one instant.  The records are in
  * shared memory and are copied by us, a slab at a time, when one side first writes one (copy.c).
  *
- *   - A fork stops writers (quiet.c), lets the kernel copy, and goes on in the parent with the next
+ *   - A fork stops writers (quiesce.c), lets the kernel copy, and goes on in the parent with the next
  *     epoch.  So no record that the child can see is written after the copy: the parent's next
  *     write finds an older epoch and copies first.
- *   - The child finds out at its first operation: its go_page was wiped by the kernel, whoever
+ *   - The child finds out at its first operation: its epoch_page was wiped by the kernel, whoever
  *     forked and however (vfork and posix_spawn leave it alone, rightly: they share the memory).
  *     It becomes an image of its own then, and copies every inherited slab before it writes one.
  *
@@ -31,7 +31,7 @@ static struct {
     void (*child)(bool fresh);
     void (*begun)(void);
     uint32_t pid;   /* ours */
-    uint32_t epoch; /* current; go_page has it unless a fork is under way */
+    uint32_t epoch; /* current; epoch_page has it unless a fork is under way */
     struct lock forking; /* held from prepare to parent/child */
     _Atomic uint32_t forker; /* tid of the thread that holds it */
     _Atomic uint32_t torn;   /* enum lease_torn of the stop under way, or of the last one */
@@ -50,7 +50,7 @@ void fork_start(void (*child)(bool fresh))
     forks.pid = os_pid();
     forks.epoch = 1;
     copies_begin(forks.epoch);
-    quiet_start(forks.epoch);
+    quiesce_start(forks.epoch);
 }
 
 void fork_when_begun(void (*begun)(void))
@@ -60,7 +60,7 @@ void fork_when_begun(void (*begun)(void))
 
 bool fork_is_child(void)
 {
-    return forks.epoch && !atomic_load_explicit(&go_page->alive, memory_order_relaxed);
+    return forks.epoch && !atomic_load_explicit(&epoch_page->alive, memory_order_relaxed);
 }
 
 bool fork_is_beginning(void)
@@ -138,14 +138,14 @@ static struct os_signals block_signals(void)
     return signals;
 }
 
-static void prepare_lease(bool quiet)
+static void prepare_lease(bool is_quiescent)
 {
     bool torn_heap =
         heap_in_file() && threads_alive() > 1; /* they go on while the child copies it */
-    if (quiet)
+    if (is_quiescent)
         copies_sweep(); /* else a thread inside may be looking at the same tables */
     atomic_store(&forks.pending, lease_grant());
-    if (!quiet || torn_heap || atomic_load(&forks.torn) == TORN_YES)
+    if (!is_quiescent || torn_heap || atomic_load(&forks.torn) == TORN_YES)
         tear();
 }
 
@@ -168,9 +168,9 @@ void fork_prepare(void)
     forks.blocker = self;
     atomic_store(&forks.forker, os_tid());
     begin_stop();
-    bool quiet = quiet_stop();
+    bool is_quiescent = quiesce_writers();
     threads_note_totals();
-    prepare_lease(quiet);
+    prepare_lease(is_quiescent);
     image_count(&image()->fork_count);
 }
 
@@ -196,7 +196,7 @@ void fork_parent(void)
         forks.epoch++;
     }
     atomic_store(&forks.pending, NULL);
-    quiet_resume(forks.epoch);
+    quiesce_resume(forks.epoch);
     struct os_signals signals = forks.signals;
     forks.blocker = NULL;
     atomic_store(&forks.forker, 0);
@@ -228,17 +228,17 @@ bool fork_stop_writers(void)
     forks.signals = signals;
     atomic_store(&forks.forker, os_tid());
     begin_stop();
-    if (quiet_stop())
+    if (quiesce_writers())
         return true;
-    fork_let_go();
+    fork_resume_writers();
     return false;
 }
 
-void fork_let_go(void)
+void fork_resume_writers(void)
 {
     struct os_signals signals = forks.signals;
     end_stop();
-    quiet_resume(forks.epoch);
+    quiesce_resume(forks.epoch);
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
     os_restore_signals(&signals);
@@ -283,11 +283,11 @@ void fork_pid(int32_t pid)
 
 /* ---- the child's side ------------------------------------------------------------------------ */
 
-static void take_heap_along(void)
+static void copy_file_heap(void)
 {
-    _Atomic uint32_t nobody_waits = 0;
+    _Atomic uint32_t unused_progress = 0;
     struct lease *l = atomic_load(&forks.pending);
-    _Atomic uint32_t *copied = l ? &l->copied : &nobody_waits;
+    _Atomic uint32_t *copied = l ? &l->copied : &unused_progress;
     void *copy = heap_copy_out(copied);
     atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
     os_wake(copied, true);
@@ -295,18 +295,18 @@ static void take_heap_along(void)
     slab_forget_never(); /* other threads wrote while it was copied: tables and memory may differ */
 }
 
-static void meet_parent(void)
+static void wait_for_parent(void)
 {
     struct lease *l = forks.nested || is_inside() ? NULL : atomic_load(&forks.pending);
     atomic_store(&forks.pending, l);
     forks.seen = true;
     forks.survivor = self;
-    atomic_store(&go_page->epoch, 0);
-    atomic_store(&go_page->alive, 0);
+    atomic_store(&epoch_page->epoch, 0);
+    atomic_store(&epoch_page->alive, 0);
     if (is_inside())
         areas_privatise();
     if (heap_in_file())
-        take_heap_along();
+        copy_file_heap();
     if (!l)
         return;
     atomic_store(&l->pid, os_pid());
@@ -317,15 +317,15 @@ void fork_child(void)
 {
     if (!forks.epoch)
         return;
-    meet_parent();
+    wait_for_parent();
     if (self && forks.blocker == self)
         os_restore_signals(&forks.signals);
     forks.blocker = NULL;
 }
 
-void fork_outlive(void)
+void fork_post_mortem(void)
 {
-    quiet_resume(forks.epoch);
+    quiesce_resume(forks.epoch);
 }
 
 /* Does a child believe what it inherits by this lease (NULL: by none)? */
@@ -340,7 +340,7 @@ static void forget_parent(void)
 {
     lock_reset(&forks.forking);
     copies_after_fork();
-    quiet_after_fork();
+    quiesce_after_fork();
     atomic_store(&forks.forker, 0);
     atomic_store(&forks.torn, TORN_CLOSED);
     atomic_store(&forks.pending, NULL);
@@ -373,17 +373,17 @@ static struct image_request child_request(const struct lease *lease)
 }
 
 /* Everything that a child has inherited; lease NULL: it cannot read what its parent wrote. */
-static void rooms_after_fork(const struct lease *lease)
+static void parts_after_fork(const struct lease *lease)
 {
     bool fresh = !lease, whole = is_believed(lease) || threads_is_alone();
     forget_parent();
     if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
-        take_heap_along();
+        copy_file_heap();
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
-    due_after_fork(whole);
-    recorded_after_fork(whole);
+    pending_after_fork(whole);
+    client_block_after_fork(whole);
     depot_after_fork(fresh);
     modules_after_fork(fresh);
     forks.child(fresh);
@@ -396,7 +396,7 @@ static void begin_child(void)
     /* A fork that we did not see may come in the midst of another thread's, whose lease is not ours. */
     struct lease *lease = forks.seen ? atomic_load(&forks.pending) : NULL;
     struct image_request request = child_request(lease);
-    rooms_after_fork(lease);
+    parts_after_fork(lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
     if (!run_header())
@@ -407,7 +407,7 @@ static void begin_child(void)
         threads_renew(t);
     forks.survivor = NULL;
     copies_inherit(++forks.epoch, lease);
-    atomic_store(&go_page->epoch, forks.epoch);
+    atomic_store(&epoch_page->epoch, forks.epoch);
 }
 
 /* Several threads of a new child may come here at once: one begins, the others wait for it. */
@@ -415,12 +415,12 @@ void fork_begin_child(void)
 {
     struct os_signals signals;
     os_block_signals(&signals);
-    uint32_t nobody = 0;
+    uint32_t expected = 0;
     bool begun = false;
-    if (atomic_compare_exchange_strong(&forks.beginner, &nobody, os_tid())) {
+    if (atomic_compare_exchange_strong(&forks.beginner, &expected, os_tid())) {
         if (fork_is_child()) {
             begin_child();
-            atomic_store(&go_page->alive, 1);
+            atomic_store(&epoch_page->alive, 1);
             begun = true;
         }
         atomic_store(&forks.beginner, 0);

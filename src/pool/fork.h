@@ -1,6 +1,6 @@
 /*
- * fork.h - what is a parent's and what a child's (fork.c, copy.c, quiet.c), and who goes on alone
- * (outlive.c).
+ * fork.h - what is a parent's and what a child's (fork.c, copy.c, quiesce.c), and who goes on alone
+ * (post_mortem.c).
  *
  * Called as pool.h says.
  */
@@ -15,7 +15,7 @@ struct unit; /* pool.h */
 /* Are the head's records an ancestor's?  We never wrote one of them. */
 bool fork_is_inherited(const struct unit *head);
 /* Makes the head's records ours to write in epoch `go`. */
-void fork_own(struct unit *head, uint32_t go);
+void fork_own(struct unit *head, uint32_t write_epoch);
 /* A segment or large record that a child may still read is let go of when none can. */
 void fork_retire_segment(struct segment *s, uint32_t born);
 void fork_retire_large(struct large_record *r, uint32_t born);
@@ -53,18 +53,18 @@ bool fork_wait(void);
  */
 bool fork_enter_anyway(void);
 /*
- * Stops writers of records as for a fork, until fork_let_go; the caller may still enter sections.
+ * Stops writers of records as for a fork, until fork_resume_writers; the caller may still enter sections.
  * false: one stayed inside, or a fork is under way; then nothing is stopped.
  */
 bool fork_stop_writers(void);
-void fork_let_go(void);
-/* The current epoch; unlike go_page's word it is right also inside a section that a fork waits for. */
+void fork_resume_writers(void);
+/* The current epoch; unlike epoch_page's word it is right also inside a section that a fork waits for. */
 uint32_t fork_epoch(void);
 
 /*
  * All other threads, and the process that this memory was, are gone: makes it usable for one that outlived
  * them.  false: what they wrote may be half done.
  */
-bool pool_outlive(void);
+bool pool_post_mortem(void);
 
 #endif

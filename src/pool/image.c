@@ -65,7 +65,7 @@ static uint32_t previous_image(void)
             area_owner_state(owner) == AREA_CLAIMED && number < own.number && number > found)
             found = number;
     }
-    leases_leave(pid);
+    leases_exec(pid);
     return found;
 }
 
@@ -97,7 +97,7 @@ static void copy_command(struct image_header *h, const struct image_header *from
 
 void image_note_losses(void)
 {
-    __atomic_store_n(&own.header->lost_features, os_lost_features(), __ATOMIC_RELAXED);
+    __atomic_store_n(&own.header->missing_features, os_missing_features(), __ATOMIC_RELAXED);
 }
 
 static void fill_header(struct image_header *h, const struct image_request *request,
@@ -133,16 +133,16 @@ static void fill_header(struct image_header *h, const struct image_request *requ
 }
 
 /* In private memory; not over the parent's, which a child still wants to read. */
-static struct image_header *private_place(void)
+static struct image_header *private_header(void)
 {
-    static struct image_header place[2];
-    struct image_header *h = &place[own.header == &place[0]];
+    static struct image_header headers[2];
+    struct image_header *h = &headers[own.header == &headers[0]];
     memset(h, 0, sizeof *h);
     return h;
 }
 
 /* Where our header goes: in a new area, else in private memory (never NULL). */
-static struct image_header *header_place(void)
+static struct image_header *header_alloc(void)
 {
     if (run_header()) {
         own.number = atomic_fetch_add(&run_header()->next_image, 1) + 1;
@@ -151,7 +151,7 @@ static struct image_header *header_place(void)
             return h;
         atomic_fetch_add(&run_header()->unrecorded_images, 1);
     }
-    return private_place();
+    return private_header();
 }
 
 /* A child may have been put into a pid namespace of its own. */
@@ -170,12 +170,12 @@ void image_start(const struct image_request *request)
     own.pid = os_pid();
     bool forked = request->how == IMAGE_FORK || request->how == IMAGE_FORK_UNSEEN;
     const struct image_header *parent = forked ? own.header : NULL;
-    struct image_header *h = header_place();
+    struct image_header *h = header_alloc();
     fill_header(h, request, parent);
     own.header = h;
     image_note_losses();
     area_publish(0);
-    if (run_holds(h))
+    if (run_contains(h))
         segments_reserve(own.number == 1 ? ROOM_OF_RUN : ROOM_OF_IMAGE);
     run_ring();
 }
@@ -205,7 +205,7 @@ void image_end(enum image_end how, int status)
         return;
     image_note_losses();
     if (self)
-        threads_tell_balance(self);
+        threads_publish_balance(self);
     note_costs(h);
     h->end_ns = os_wall_clock_ns();
     h->end_how = how;

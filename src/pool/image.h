@@ -37,7 +37,7 @@ struct lease *run_leases(void);
 char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */
 uint32_t run_area_limit(void);     /* how many areas this process can reach */
 void *run_heap(void);              /* heap=file: the reserved mapping */
-bool run_holds(const void *p);     /* does it lie in the mapping of the file? */
+bool run_contains(const void *p);  /* does it lie in the mapping of the file? */
 void run_ring(void);               /* the launcher's doorbell */
 
 struct image_request {
@@ -97,8 +97,8 @@ void segment_room(uint64_t *bytes, uint64_t *used);
  */
 uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
 /* The same of a trace, whose frames then know their ids; and: if it is known, 0 if it is not. */
-uint32_t depot_put_trace(struct trace *t, bool may_grow);
-uint32_t depot_find_trace(const struct trace *t);
+uint32_t depot_put_cached(struct cached_stack *t, bool may_grow);
+uint32_t depot_find_cached(const struct cached_stack *t);
 /* The frames of a stack, innermost first; how many there are of them. */
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
 bool depot_has(uint32_t id); /* any number: is it one of a stack, or of what several begin with? */

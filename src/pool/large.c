@@ -22,14 +22,14 @@
 #include <string.h>
 
 #define LARGE_CHUNK 63u           /* with the segment header: one page */
-#define HELD_MAX 64u              /* blocks in the FIFO */
-#define HELD_BYTES_MAX (4ull << 20) /* resident bytes in it */
+#define QUARANTINED_MAX 64u       /* blocks in the FIFO */
+#define QUARANTINED_BYTES_MAX (4ull << 20) /* resident bytes in it */
 #define RESIDENT_MAX (1ull << 20)
 #define LEAD_BYTES 64u /* a cache line: blocks begin at one, as those of slabs do */
 #define HUGE_FROM_BYTES (4ull << 20)
 #define HUGE_BLOCKS_MAX 512u
 
-enum { RELEASED = 1, TOLD = 2 };
+enum { RELEASED = 1, REPORTED = 2 };
 
 static struct {
     struct lock lock; /* the FIFO */
@@ -37,12 +37,12 @@ static struct {
     struct large_record *vacant[512]; /* stack of free records */
     uint32_t vacant_count;
     uint64_t next_chunk;
-    struct held {
+    struct quarantined {
         struct unit *head;
         uint8_t pages; /* RELEASED: they were given back, and read as zero; TOLD to be gone */
-    } held[HELD_MAX];
+    } quarantined[QUARANTINED_MAX];
     uint32_t head, tail; /* FIFO: head leaves next */
-    uint64_t held_bytes; /* resident */
+    uint64_t quarantined_bytes; /* resident */
     _Atomic uint32_t huge_blocks;
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
 
@@ -188,7 +188,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
 {
     uint64_t lead = lead_for(align), n = units_for(request, lead);
     struct unit *head = take_units(n, align, clean);
-    if (!head && large_let_go())
+    if (!head && large_evict_all())
         head = take_units(n, align, clean);
     if (!head)
         return NULL;
@@ -226,35 +226,35 @@ static uint64_t resident_bytes(uint64_t units)
 }
 
 /* The first of the FIFO leaves.  Caller holds the lock. */
-static void leave(void)
+static void evict_oldest(void)
 {
-    struct held *held = &large.held[large.head++ % HELD_MAX];
-    struct unit *head = held->head;
+    struct quarantined *quarantined = &large.quarantined[large.head++ % QUARANTINED_MAX];
+    struct unit *head = quarantined->head;
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
     uint64_t n = note_of(head)->units;
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
-    large.held_bytes -= resident_bytes(n);
+    large.quarantined_bytes -= resident_bytes(n);
     huge_end(head, n);
-    if (!(held->pages & RELEASED))
-        quarantine_judge_large(head, r);
+    if (!(quarantined->pages & RELEASED))
+        quarantine_check_large(head, r);
     /* The record may be another block's at once: nobody must come to it by these units. */
     atomic_store_explicit(&head->owner, 0, memory_order_release); /* pairs with pool_find */
     if (epoch == fork_epoch())
         large_record_vacate(r);
     else
         fork_retire_large(r, epoch);
-    if (unlikely(held->pages & TOLD))
-        units_put_back(head, n, held->pages & RELEASED);
+    if (unlikely(quarantined->pages & REPORTED))
+        units_put_back(head, n, quarantined->pages & RELEASED);
     else
-        units_give(head, n, !held->pages);
+        units_give(head, n, !quarantined->pages);
 }
 
 /* Where in the FIFO, which the caller has locked; its end: nowhere. */
 static uint32_t place_in_fifo(const struct unit *head)
 {
     uint32_t i = large.head;
-    while (i != large.tail && large.held[i % HELD_MAX].head != head)
+    while (i != large.tail && large.quarantined[i % QUARANTINED_MAX].head != head)
         i++;
     return i;
 }
@@ -262,26 +262,26 @@ static uint32_t place_in_fifo(const struct unit *head)
 bool large_is_held(const struct unit *head)
 {
     lock_take(&large.lock);
-    bool held = place_in_fifo(head) != large.tail;
+    bool quarantined = place_in_fifo(head) != large.tail;
     lock_drop(&large.lock);
-    return held;
+    return quarantined;
 }
 
 void large_drop(const struct unit *head)
 {
     lock_take(&large.lock);
     uint32_t i = place_in_fifo(head);
-    struct held held = large.held[i % HELD_MAX];
+    struct quarantined quarantined = large.quarantined[i % QUARANTINED_MAX];
     for (; i != large.head; i--)
-        large.held[i % HELD_MAX] = large.held[(i - 1) % HELD_MAX];
-    large.held[i % HELD_MAX] = held;
-    leave();
+        large.quarantined[i % QUARANTINED_MAX] = large.quarantined[(i - 1) % QUARANTINED_MAX];
+    large.quarantined[i % QUARANTINED_MAX] = quarantined;
+    evict_oldest();
     lock_drop(&large.lock);
 }
 
 uint64_t large_quarantined(void)
 {
-    return __atomic_load_n(&large.held_bytes, __ATOMIC_RELAXED); /* of some recent moment */
+    return __atomic_load_n(&large.quarantined_bytes, __ATOMIC_RELAXED); /* of some recent moment */
 }
 
 bool large_is_filled(const struct unit *head)
@@ -292,37 +292,37 @@ bool large_is_filled(const struct unit *head)
 ALWAYS_INLINE void keep(struct unit *head, uint64_t n, uint8_t pages)
 {
     lock_take(&large.lock);
-    large.held[large.tail++ % HELD_MAX] = (struct held){head, pages};
-    large.held_bytes += resident_bytes(n);
-    while (large.tail - large.head == HELD_MAX ||
-           (large.held_bytes > HELD_BYTES_MAX && large.tail != large.head))
-        leave();
+    large.quarantined[large.tail++ % QUARANTINED_MAX] = (struct quarantined){head, pages};
+    large.quarantined_bytes += resident_bytes(n);
+    while (large.tail - large.head == QUARANTINED_MAX ||
+           (large.quarantined_bytes > QUARANTINED_BYTES_MAX && large.tail != large.head))
+        evict_oldest();
     lock_drop(&large.lock);
 }
 
-void large_keep(struct unit *head, bool released)
+void large_quarantine(struct unit *head, bool released)
 {
-    keep(head, note_of(head)->units, released ? TOLD | RELEASED : TOLD);
+    keep(head, note_of(head)->units, released ? REPORTED | RELEASED : REPORTED);
 }
 
 void large_give(const struct found *f)
 {
     uint64_t n = note_of(f->head)->units;
-    bool goes = !large_is_filled(f->head);
-    if (unlikely(goes) && heap_is_watched())
-        due_block(f->head);
-    else if (goes && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT))
+    bool is_released = !large_is_filled(f->head);
+    if (unlikely(is_released) && heap_is_watched())
+        pending_add_block(f->head);
+    else if (is_released && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT))
         keep(f->head, n, RELEASED);
     else
         keep(f->head, n, 0);
 }
 
-bool large_let_go(void)
+bool large_evict_all(void)
 {
     lock_take(&large.lock);
     bool any = large.head != large.tail;
     while (large.head != large.tail)
-        leave();
+        evict_oldest();
     lock_drop(&large.lock);
     return any;
 }
@@ -367,5 +367,5 @@ void large_after_fork(bool trusted)
     if (trusted)
         return;
     large.head = large.tail = 0;
-    large.held_bytes = 0;
+    large.quarantined_bytes = 0;
 }

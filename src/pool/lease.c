@@ -38,16 +38,16 @@ void leases_drop_unneeded(void)
         uint32_t state = atomic_load_explicit(&l->state, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&l->pid, memory_order_relaxed);
         if (state != LEASE_FREE && !lease_needed(l))
-            lease_let_go(l, state, pid);
+            lease_release(l, state, pid);
     }
 }
 
-void leases_leave(uint32_t pid)
+void leases_exec(uint32_t pid)
 {
     for (uint32_t i = 0; i < run_header()->lease_count; i++) {
         struct lease *l = &run_leases()[i];
         uint32_t held = LEASE_HELD;
         if (atomic_load_explicit(&l->pid, memory_order_relaxed) == pid)
-            atomic_compare_exchange_strong(&l->state, &held, LEASE_LEFT);
+            atomic_compare_exchange_strong(&l->state, &held, LEASE_EXECED);
     }
 }

@@ -249,7 +249,7 @@ uint32_t modules_unloaded(const void *handle)
     return number;
 }
 
-void modules_outlive(void)
+void modules_post_mortem(void)
 {
     lock_reset(&modules.lock);
 }

@@ -121,19 +121,19 @@ ALWAYS_INLINE uintptr_t unit_address(const struct unit *u)
     return heap.base + ((uintptr_t)(u - heap.unit) << RTC_UNIT_SHIFT);
 }
 
-/* ---- the critical section's word (quiet.c) --------------------------------------------------- */
+/* ---- the critical section's word (quiesce.c) --------------------------------------------------- */
 
 /*
  * `epoch` is the current epoch, or 0 while nobody may write records: before start-up, while a fork
  * waits for quiet, and in a new child, whose kernel wiped the page.  `alive` is 1 and is wiped
  * with it: what tells a child from a fork in progress.
  */
-struct go_page {
+struct epoch_page {
     _Atomic uint32_t epoch;
     _Atomic uint32_t alive;
 };
 
-extern HIDDEN struct go_page *go_page;
+extern HIDDEN struct epoch_page *epoch_page;
 extern HIDDEN bool fence_entries; /* no membarrier: every entry fences */
 
 /* ---- what holds a block (slab.c, large.c) ---------------------------------------------------- */
@@ -153,10 +153,10 @@ struct found pool_find(const void *p);
 uint64_t pool_inside(const struct found *f, uintptr_t at);
 
 /* The record of a found block, ours to write in epoch `go` (copied first when a fork needs it). */
-struct block_record *pool_record(const struct found *f, uint32_t go);
+struct block_record *pool_record(const struct found *f, uint32_t write_epoch);
 
 /* The same, only to be looked at; go 0: in a handler, as it is. */
-const struct block_record *pool_look(const struct found *f, uint32_t go);
+const struct block_record *pool_look(const struct found *f, uint32_t write_epoch);
 
 /* Bytes asked for, and bytes that the place has (slot or pages, redzone excluded). */
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word);
@@ -211,7 +211,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f);
 /* The block's record says FREED: its pages leave, sooner or later. */
 void large_give(const struct found *f);
 /* Memory is short: everything that waits in the quarantine of large blocks leaves it. */
-bool large_let_go(void);
+bool large_evict_all(void);
 /* Grows or shrinks in place; false: cannot be. */
 bool large_resize(const struct found *f, uint64_t request);
 void large_after_fork(bool trusted);
@@ -226,9 +226,9 @@ void large_after_fork(bool trusted);
 bool each_block(bool inherited, bool (*visit)(void *about, const struct found *f, const struct block_record *b),
                 void *about);
 
-/* ---- blocks that the program makes itself (recorded.c) --------------------------------------- */
+/* ---- blocks that the program makes itself (client_blocks.c) --------------------------------------- */
 
-struct recorded {
+struct client_block {
     struct block_record block; /* its size field is 0 */
     uint64_t not_start; /* all its bits the other way round: this memory is no root, and need not be left out */
     uint64_t bytes;
@@ -236,13 +236,13 @@ struct recorded {
     uint32_t image; /* that recorded it */
     uint32_t priority;
     uint32_t freed_at;
-    struct recorded *low, *high;
-    struct recorded_block *copy; /* in the run file, or NULL */
+    struct client_block *low, *high;
+    struct client_block_record *copy; /* in the run file, or NULL */
 };
 
 #define ADDRESS_BITS 47
 
-ALWAYS_INLINE uint64_t recorded_start(const struct recorded *n)
+ALWAYS_INLINE uint64_t client_block_start(const struct client_block *n)
 {
     return ~n->not_start;
 }
@@ -251,45 +251,48 @@ ALWAYS_INLINE uint64_t recorded_start(const struct recorded *n)
  * false: it lies in or around one that is in use, not within one block of the heap nor outside of
  * it, or there is no memory to note it.
  */
-bool recorded_put(uint64_t start, uint64_t bytes, const struct block_birth *birth, uint32_t go);
+bool client_block_put(uint64_t start, uint64_t bytes, const struct block_birth *birth,
+                      uint32_t write_epoch);
 /* What is at an address, as it was before: PTR_START with a word that says LIVE: it is freed now. */
-enum verdict recorded_retire(uint64_t at, uint32_t thread, uint32_t stack, struct recorded *was);
+enum verdict client_block_retire(uint64_t at, uint32_t thread, uint32_t stack,
+                                 struct client_block *was);
 /* All that begin in [start, end), and are live: how many. */
-uint64_t recorded_retire_all(uint64_t start, uint64_t end, uint32_t thread, uint32_t stack);
+uint64_t client_block_retire_all(uint64_t start, uint64_t end, uint32_t thread, uint32_t stack);
 /* PTR_FOREIGN: none. */
-enum verdict recorded_find(uint64_t at, uint32_t go, struct recorded *out);
+enum verdict client_block_find(uint64_t at, uint32_t write_epoch, struct client_block *out);
 /* false: at that address there is none that is live. */
-bool recorded_flag(uint64_t at, uint32_t flags);
+bool client_block_flag(uint64_t at, uint32_t flags);
 /*
  * Which life of which block of the heap these bytes lie in, all of them; 0: outside of it.  false: neither.
  * go 0: while nobody writes.
  */
-bool recorded_life(uint64_t start, uint64_t bytes, uint32_t go, uint64_t *life);
+bool client_block_life(uint64_t start, uint64_t bytes, uint32_t write_epoch, uint64_t *life);
 /* At most, of all; and is one live that this image has recorded?  Takes no lock. */
-uint32_t recorded_count(void);
-bool recorded_has_own(void);
+uint32_t client_block_count(void);
+bool client_block_has_own(void);
 /*
  * Those that are live, by address, while nobody writes; others that were end where the heap's block
  * has gone.
  */
-void recorded_visit(void (*visit)(void *about, const struct recorded *n), void *about);
-bool recorded_is_inherited(const struct recorded *n);
-void recorded_after_fork(bool trusted);
+void client_block_visit(void (*visit)(void *about, const struct client_block *n), void *about);
+bool client_block_is_inherited(const struct client_block *n);
+void client_block_after_fork(bool trusted);
 
 /* ---- redzones and fills (redzone.h) ---------------------------------------------------------- */
 
 struct damage;
 
 /* Who is told of damage that is found when nobody asked: at eviction.  Once, before the heap is used. */
-void quarantine_tell(void (*visit)(const struct damage *));
+void quarantine_set_reporter(void (*visit)(const struct damage *));
 
 /* ---- quarantine (quarantine.c) --------------------------------------------------------------- */
 
 /* The block's record has just become FREED by this thread; fills it and keeps it for a while. */
-void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request, uint32_t go);
+void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request,
+                     uint32_t write_epoch);
 void quarantine_push_large(const struct found *f, void *block, uint64_t request);
 /* The thread ends: what it holds goes to the shared quarantine. */
-void quarantine_drain(struct thread *t, uint32_t go);
+void quarantine_drain(struct thread *t, uint32_t write_epoch);
 /* Bytes that wait, of some recent moment; takes no lock. */
 uint64_t quarantine_waiting(void);
 
@@ -306,9 +309,9 @@ uintptr_t heap_space_end(void);
 /*
  * The program is about to map memory of its own over [start, end), whole pages in the heap's address space:
  * units that hold no block in use become UNIT_FOREIGN, and freed blocks there leave the quarantine.  false:
- * nothing is changed, for some of it is in use.  Between fork_stop_writers and fork_let_go (foreign.c).
+ * nothing is changed, for some of it is in use.  Between fork_stop_writers and fork_resume_writers (foreign.c).
  */
-bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t go);
+bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch);
 /*
  * heap=file, in the child before anything: what is in use goes out into private memory, of which
  * *progress tells the waiting parent, and then into the place of the heap.  NULL: no memory.
@@ -334,7 +337,7 @@ uint64_t heap_ready(void); /* bytes from its beginning that are usable memory */
 /* Of some recent moment: takes no lock, may be called anywhere. */
 void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
-/* ---- what somebody has to be told of (due.c) ------------------------------------------------- */
+/* ---- what somebody has to be told of (pending.c) ------------------------------------------------- */
 
 /*
  * Somebody wants to hear before pages go back to the kernel: handlers of ours (heap_watched), or others
@@ -348,13 +351,13 @@ struct heap_code {
     uint64_t was; /* its first bytes, as they were built */
 };
 extern HIDDEN struct heap_code heap_code[2];
-struct heap_due {
+struct pending_release {
     struct unit *head;
     uint64_t units;
     bool block; /* a freed block that waits in the quarantine of large ones; else a free run */
 };
-bool heap_due_take(struct heap_due *d); /* false: there is none; in a callback: none of its own */
-void heap_due_put(const struct heap_due *d, bool released);
+bool pending_take(struct pending_release *d); /* false: there is none; in a callback: none of its own */
+void pending_put(const struct pending_release *d, bool released);
 /*
  * While it is watched: what of the heap became usable, or is used again that was told to be gone, and was not
  * said yet.  false: nothing.
@@ -363,7 +366,7 @@ struct heap_part {
     uint64_t from, to; /* bytes from its beginning */
 };
 bool heap_grown(struct heap_part *part);
-void due_after_fork(bool trusted);
+void pending_after_fork(bool trusted);
 
 /* ---- before start-up (bootstrap.c) ----------------------------------------------------------- */
 
@@ -409,19 +412,20 @@ ALWAYS_INLINE struct found pool_find_slot(const void *slot)
 }
 
 /* Of a slab's slot.  The rare side gets a copy: f itself is to stay in registers. */
-ALWAYS_INLINE struct block_record *pool_record_slot(const struct found *f, uint32_t go)
+ALWAYS_INLINE struct block_record *pool_record_slot(const struct found *f, uint32_t write_epoch)
 {
-    if (unlikely(atomic_load_explicit(&f->head->epoch, memory_order_acquire) != go)) {
+    if (unlikely(atomic_load_explicit(&f->head->epoch, memory_order_acquire) != write_epoch)) {
         struct found copy = *f;
-        return pool_record(&copy, go);
+        return pool_record(&copy, write_epoch);
     }
     return segment_record(
         owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)), f->slot);
 }
 
-ALWAYS_INLINE struct block_record *pool_record_hot(const struct found *f, uint32_t go)
+ALWAYS_INLINE struct block_record *pool_record_hot(const struct found *f, uint32_t write_epoch)
 {
-    return likely(is_slab(f->kind)) ? pool_record_slot(f, go) : pool_record(f, go);
+    return likely(is_slab(f->kind)) ? pool_record_slot(f, write_epoch)
+                                    : pool_record(f, write_epoch);
 }
 
 ALWAYS_INLINE void *slab_take_hot(struct thread *t, uint32_t class)

@@ -26,7 +26,7 @@ struct unit_note {
     };
     uint32_t fresh; /* slab: this slot and those above it were never taken */
     _Atomic uint32_t filled; /* slab: bytes from its start in which slots never given out are redzone */
-    bool gone;      /* free, and told to be so: of each unit */
+    bool reported_free; /* free, and told to be so: of each unit */
     bool huge;      /* of each unit: it lies where huge pages are wanted; never cleared */
     bool advised;   /* large block: huge pages are wanted inside */
     uint32_t lead;  /* large block: bytes before it in its first unit */
@@ -76,11 +76,11 @@ void units_keep(bool kept);
 /* ---- for foreign.c --------------------------------------------------------------------------- */
 
 /* Is no slot of it in use, or kept for handlers? */
-bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t go);
+bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t write_epoch);
 /* Such a slab leaves, also what of it lies in caches and quarantines.  While all writers are stopped. */
-void slab_drop(struct unit *head, uint32_t kind, uint32_t go);
+void slab_drop(struct unit *head, uint32_t kind, uint32_t write_epoch);
 /* Of one slab's slots, those that wait in the quarantine of t leave it. */
-void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t go);
+void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t write_epoch);
 /* A freed large block that is in the quarantine; it leaves. */
 bool large_is_held(const struct unit *head);
 void large_drop(const struct unit *head);
@@ -109,7 +109,7 @@ bool space_pass_hole(void);
 /* May parts of the heap be backed by huge pages?  Not in the file, nor under a limit, where address space is scarce. */
 bool space_has_huge(void);
 
-/* ---- due.c: what somebody has to be told of (pool.h) ----------------------------------------- */
+/* ---- pending.c: what somebody has to be told of (pool.h) ----------------------------------------- */
 
 ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
 {
@@ -125,22 +125,22 @@ ALWAYS_INLINE bool heap_is_watched(void)
 }
 
 /* The calling thread is to tell of something. */
-ALWAYS_INLINE void notice_due(void)
+ALWAYS_INLINE void notice_request(void)
 {
     if (self)
         self->after |= AFTER_NOTICE;
 }
 
 /* Their notes tell how many units they have. */
-void due_block(struct unit *head);
-void due_run(struct unit *first);
+void pending_add_block(struct unit *head);
+void pending_add_run(struct unit *first);
 /* So much of the heap, from its beginning, is ready now. */
-void due_ready(uint64_t bytes);
+void pending_note_ready(uint64_t bytes);
 /* What was told to be gone is used again: bytes from the heap's beginning. */
-void due_again(uint64_t from, uint64_t to);
+void pending_note_reuse(uint64_t from, uint64_t to);
 
 /* Of what was told to be gone: large.c: into the quarantine with it; units.c: among the free runs. */
-void large_keep(struct unit *head, bool released);
+void large_quarantine(struct unit *head, bool released);
 void units_put_back(struct unit *first, uint64_t n, bool released);
 
 /* ---- image.c --------------------------------------------------------------------------------- */
@@ -181,17 +181,17 @@ void segments_after_fork(void);
 /* Keeps room in the file for what is found: up to `bytes`, less where there is less.  Before any other segment. */
 void segments_reserve(uint32_t bytes);
 
-/* ---- for outlive.c --------------------------------------------------------------------------- */
+/* ---- for post_mortem.c --------------------------------------------------------------------------- */
 
-bool threads_outlive(void); /* true: none was in a critical section */
-void modules_outlive(void);
-void fork_outlive(void);
+bool threads_post_mortem(void); /* true: none was in a critical section */
+void modules_post_mortem(void);
+void fork_post_mortem(void);
 bool area_renew(void); /* what is appended from now on goes into a new area; false: there is none */
 
 /* ---- quarantine.c ---------------------------------------------------------------------------- */
 
 /* A large block leaves, with its pages as they are. */
-void quarantine_judge_large(struct unit *head, struct large_record *r);
+void quarantine_check_large(struct unit *head, struct large_record *r);
 /* Once it is freed: do its pages keep the fill? */
 bool large_is_filled(const struct unit *head);
 /* Was a slot that was never given out written to, not yet reported, and is there a block to its left? */
@@ -205,11 +205,11 @@ bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t s
 /* ---- thread_records.c: called under threads.c's lock, or where nobody else can be -------------- */
 
 /* A record for a new thread, still to be published, and its place; without memory one that all share. */
-struct thread_record *thread_record_take(uint32_t *place);
+struct thread_record *thread_record_take(uint32_t *record_number);
 /* It is complete, and the calling thread's: readers see it. */
-void thread_record_publish(struct thread_record *r, uint32_t place);
+void thread_record_publish(struct thread_record *r, uint32_t record_number);
 /* Its thread has ended: sooner or later it is another thread's. */
-void thread_record_end(uint32_t place);
+void thread_record_end(uint32_t record_number);
 /* Is it not the one that is shared, and in no file? */
 bool thread_record_counts(const struct thread_record *r);
 struct thread_record *thread_record_of_all(void); /* that one */
@@ -223,7 +223,7 @@ bool lease_needed(struct lease *l);
 bool image_is_read(uint32_t number, unsigned depth);
 void leases_drop_unneeded(void);
 /* Process `pid` reads nobody's records any more. */
-void leases_leave(uint32_t pid);
+void leases_exec(uint32_t pid);
 
 
 /* ---- copy.c: for fork.c, find.c -------------------------------------------------------------- */
@@ -252,13 +252,13 @@ void slab_forget_never(void);
 /* A segment for the records of a slab, still to be published; NULL: no memory. */
 struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t epoch);
 
-/* ---- quiet.c: for fork.c --------------------------------------------------------------------- */
+/* ---- quiesce.c: for fork.c --------------------------------------------------------------------- */
 
-void quiet_start(uint32_t epoch);
+void quiesce_start(uint32_t epoch);
 /* Stops writers; true when none was left inside. */
-bool quiet_stop(void);
-void quiet_resume(uint32_t epoch);
-void quiet_after_fork(void);
+bool quiesce_writers(void);
+void quiesce_resume(uint32_t epoch);
+void quiesce_after_fork(void);
 
 /* ---- fork.c: for the two above --------------------------------------------------------------- */
 

@@ -26,32 +26,32 @@ static uint64_t budget(void)
     return pool_knobs.quarantine_bytes < share ? pool_knobs.quarantine_bytes : share;
 }
 
-static void (*tell)(const struct damage *);
+static void (*report_damage)(const struct damage *);
 
-void quarantine_tell(void (*visit)(const struct damage *))
+void quarantine_set_reporter(void (*visit)(const struct damage *))
 {
-    tell = visit;
+    report_damage = visit;
 }
 
 void quarantine_report(const struct damage *d)
 {
-    if (tell)
-        tell(d);
+    if (report_damage)
+        report_damage(d);
 }
 
-static COLD void judge(void *block, uint64_t word, uint32_t go)
+static COLD void check_evicted(void *block, uint64_t word, uint32_t write_epoch)
 {
     struct found f = pool_find(block);
     uint64_t request = word_size(word), now, stacks;
     struct damage d;
-    if (!redzone_damage(&f, block, request, word, go, &d) &&
-        (!block_read(pool_look(&f, go), &now, &stacks) ||
+    if (!redzone_damage(&f, block, request, word, write_epoch, &d) &&
+        (!block_read(pool_look(&f, write_epoch), &now, &stacks) ||
          !fill_damage(block, request, word, stacks, &d)))
         return;
     quarantine_report(&d);
 }
 
-void quarantine_judge_large(struct unit *head, struct large_record *r)
+void quarantine_check_large(struct unit *head, struct large_record *r)
 {
     uint64_t request = atomic_load_explicit(&r->request, memory_order_relaxed), word, stacks;
     struct damage d;
@@ -61,7 +61,7 @@ void quarantine_judge_large(struct unit *head, struct large_record *r)
 }
 
 /* The block and its record are looked at soon. */
-ALWAYS_INLINE void come_near(const void *block)
+ALWAYS_INLINE void prefetch_block(const void *block)
 {
     struct found f = pool_find_slot(block);
     uint64_t owner = atomic_load_explicit(&f.head->owner, memory_order_relaxed);
@@ -70,60 +70,61 @@ ALWAYS_INLINE void come_near(const void *block)
 }
 
 /* What it held is examined, and its record says FREE; the class of its slot is returned. */
-ALWAYS_INLINE uint32_t leave(struct quarantine *q, void *block, uint32_t go)
+ALWAYS_INLINE uint32_t leave(struct quarantine *q, void *block, uint32_t write_epoch)
 {
     struct found f = pool_find_slot(block);
     uint32_t class = f.kind - 1, slot_bytes = size_class[class].slot_bytes;
-    struct block_record *b = pool_record_slot(&f, go);
+    struct block_record *b = pool_record_slot(&f, write_epoch);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
-    if (unlikely(!freed_is_whole(block, slot_bytes, word_size(word))) &&
+    if (unlikely(!freed_is_intact(block, slot_bytes, word_size(word))) &&
         word_state(word) == BLOCK_FREED) /* else a child that does not believe what it inherited */
-        judge(block, word, go);
+        check_evicted(block, word, write_epoch);
     q->bytes -= slot_bytes;
     block_forget(b);
     return class;
 }
 
-static void evict(struct thread *t, uint32_t go)
+static void evict(struct thread *t, uint32_t write_epoch)
 {
     struct quarantine *q = &t->quarantine;
     void *block = q->slot[q->head++ % QUARANTINE_SLOTS];
     if (likely(q->tail - q->head > NEAR))
-        come_near(q->slot[(q->head + NEAR) % QUARANTINE_SLOTS]);
-    slab_give(t, leave(q, block, go), block);
+        prefetch_block(q->slot[(q->head + NEAR) % QUARANTINE_SLOTS]);
+    slab_give(t, leave(q, block, write_epoch), block);
 }
 
-COLD void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t go)
+COLD void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t write_epoch)
 {
     struct quarantine *q = &t->quarantine;
     uint32_t to = q->head;
     for (uint32_t i = q->head; i != q->tail; i++) {
         void *block = q->slot[i % QUARANTINE_SLOTS];
         if ((uintptr_t)block >= start && (uintptr_t)block < end)
-            leave(q, block, go);
+            leave(q, block, write_epoch);
         else
             q->slot[to++ % QUARANTINE_SLOTS] = block;
     }
     q->tail = to;
 }
 
-static void enter(struct thread *t, void *block, uint32_t class, uint32_t go)
+static void enter(struct thread *t, void *block, uint32_t class, uint32_t write_epoch)
 {
     struct quarantine *q = &t->quarantine;
     if (unlikely(q->tail - q->head == QUARANTINE_SLOTS))
-        evict(t, go);
+        evict(t, write_epoch);
     q->slot[q->tail++ % QUARANTINE_SLOTS] = block;
     q->bytes += size_class[class].slot_bytes;
     if (likely(q->bytes <= pool_knobs.quarantine_bytes && threads_alive() < THREADS_AT_FULL_SHARE))
         return;
     for (uint64_t limit = budget(); q->bytes > limit;)
-        evict(t, go);
+        evict(t, write_epoch);
 }
 
-void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request, uint32_t go)
+void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t request,
+                     uint32_t write_epoch)
 {
     fill_put(block, request);
-    enter(t, block, class, go);
+    enter(t, block, class, write_epoch);
 }
 
 void quarantine_push_large(const struct found *f, void *block, uint64_t request)
@@ -133,18 +134,18 @@ void quarantine_push_large(const struct found *f, void *block, uint64_t request)
     large_give(f);
 }
 
-void quarantine_drain(struct thread *t, uint32_t go)
+void quarantine_drain(struct thread *t, uint32_t write_epoch)
 {
     struct quarantine *q = &t->quarantine;
     if (q->head == q->tail)
         return;
-    struct thread *limbo = threads_limbo_take();
+    struct thread *fallback = threads_fallback_take();
     for (; q->head != q->tail; q->head++) {
         void *block = q->slot[q->head % QUARANTINE_SLOTS];
-        enter(limbo, block, pool_find_slot(block).kind - 1, go);
+        enter(fallback, block, pool_find_slot(block).kind - 1, write_epoch);
     }
     q->bytes = 0;
-    threads_limbo_drop();
+    threads_fallback_drop();
 }
 
 uint64_t quarantine_waiting(void)

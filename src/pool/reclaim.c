@@ -46,7 +46,7 @@ static void tally_segment(const struct segment *s, struct run_tally *sum)
 static void tally(const char *area, uint64_t bytes)
 {
     const struct area_head *head = (const struct area_head *)(const void *)area;
-    struct run_tally *sum = &run_header()->taken_back;
+    struct run_tally *sum = &run_header()->reclaimed;
     uint64_t used = head->used_bytes < bytes ? head->used_bytes : bytes;
     uint64_t at = RTC_AREA_HEAD_BYTES;
     if (head->ordinal == 0) {
@@ -69,11 +69,11 @@ struct dead {
     uint32_t image;
 };
 
-static void take_back(const struct dead *d)
+static void reclaim_image(const struct dead *d)
 {
     struct area_entry *e = &run_areas()[d->area];
     uint64_t claimed = area_owner(AREA_CLAIMED, d->image);
-    if (!atomic_compare_exchange_strong(&e->owner, &claimed, area_owner(AREA_TAKING, d->image)))
+    if (!atomic_compare_exchange_strong(&e->owner, &claimed, area_owner(AREA_RECLAIMING, d->image)))
         return;
     uint32_t bytes = atomic_load_explicit(&e->populated_bytes, memory_order_acquire);
     char *at = run_area(d->area);
@@ -113,18 +113,18 @@ static void reclaim(bool must)
     leases_drop_unneeded();
     for (uint32_t i = 0; i < count; i++)
         if (!image_is_read(dead[i].image, 4))
-            take_back(&dead[i]);
+            reclaim_image(&dead[i]);
 }
 
 /* A launcher that lives does it better: it reads the images first. */
-static bool launcher_takes_back(void)
+static bool launcher_reclaims(void)
 {
     uint32_t pid = run_header()->launcher_pid;
     return pid && !os_process_gone(pid);
 }
 
 /* So many that the launcher could take back; for what the living still read it waits as well. */
-static bool is_behind(void)
+static bool lags(void)
 {
     struct dead dead[DEAD_MAX];
     uint32_t count = os_sandboxed() ? 0 : find_dead(dead), read = 0;
@@ -139,7 +139,7 @@ static bool is_behind(void)
  */
 static void wait_for_launcher(void)
 {
-    for (unsigned i = 0; i < LAUNCHER_WAITS && is_behind(); i++) {
+    for (unsigned i = 0; i < LAUNCHER_WAITS && lags(); i++) {
         run_ring();
         os_wait(&run_header()->unrecorded_images, atomic_load(&run_header()->unrecorded_images),
                 LAUNCHER_WAIT_NS, true);
@@ -149,7 +149,7 @@ static void wait_for_launcher(void)
 void reclaim_if_crowded(void)
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
-    if (used > CROWDED && !launcher_takes_back())
+    if (used > CROWDED && !launcher_reclaims())
         reclaim(false);
     else if (used > CROWDED)
         wait_for_launcher();

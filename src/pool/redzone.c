@@ -17,35 +17,35 @@
 #define FILL_WHOLE 4096u
 #define FILL_ENDS 64u
 #define LARGE_REACH 128u
-#define TOLD 256u /* live blocks whose damage was told of; a collision tells again */
+#define REPORTED_SLOTS 256u /* live blocks whose damage was told of; a collision tells again */
 
 struct span {
     const char *first, *end; /* first == NULL: nothing */
 };
 
-static _Atomic uint64_t told[TOLD];
+static _Atomic uint64_t reported[REPORTED_SLOTS];
 
-static _Atomic uint64_t *told_place(const void *block)
+static _Atomic uint64_t *reported_slot(const void *block)
 {
-    return &told[((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+    return &reported[((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15ull >> 56];
 }
 
-static uint64_t told_word(const void *block, uint64_t word)
+static uint64_t reported_word(const void *block, uint64_t word)
 {
     return (uintptr_t)block << 6 | word_generation(word);
 }
 
 /* Has it not been told of?  From now on it has. */
-static bool tell_once(const void *block, uint64_t word)
+static bool mark_reported(const void *block, uint64_t word)
 {
-    uint64_t mine = told_word(block, word);
-    return atomic_exchange_explicit(told_place(block), mine, memory_order_relaxed) != mine;
+    uint64_t subject = reported_word(block, word);
+    return atomic_exchange_explicit(reported_slot(block), subject, memory_order_relaxed) != subject;
 }
 
 /* It was repaired: what is found next is new. */
-static void tell_again(const void *block)
+static void clear_reported(const void *block)
 {
-    atomic_store_explicit(told_place(block), 0, memory_order_relaxed);
+    atomic_store_explicit(reported_slot(block), 0, memory_order_relaxed);
 }
 
 /* ---- patterns -------------------------------------------------------------------------------- */
@@ -123,7 +123,7 @@ void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
 }
 
 /* There is more slack than the tail. */
-bool redzone_is_whole_wide(const void *slot, uint32_t slot_bytes, uint64_t request)
+bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     const char *p = slot;
     uint64_t slack = slot_bytes - request;
@@ -164,7 +164,7 @@ static struct span border_damage(const char *slot)
     return differ(slot - pool_knobs.redzone_tail, slot, REDZONE_BYTE);
 }
 
-bool redzone_border_is_whole(const void *slot)
+bool redzone_border_is_intact(const void *slot)
 {
     return !border_damage(slot).first;
 }
@@ -206,21 +206,22 @@ void redzone_move(void *slot, uint32_t class, uint64_t request)
 /* ---- neighbours ------------------------------------------------------------------------------ */
 
 struct neighbour {
-    bool there;
+    bool exists;
     char *block;
     uint64_t request, word, stacks;
 };
 
-static struct neighbour neighbour_of(const struct found *f, void *block, int step, uint32_t go)
+static struct neighbour neighbour_of(const struct found *f, void *block, int step,
+                                     uint32_t write_epoch)
 {
     const struct size_class *c = &size_class[f->kind - 1];
-    struct neighbour n = {.there = step < 0 ? f->slot > 0 : f->slot + 1u < c->slots};
-    if (!n.there)
+    struct neighbour n = {.exists = step < 0 ? f->slot > 0 : f->slot + 1u < c->slots};
+    if (!n.exists)
         return n;
     struct found g = *f;
     g.slot = (uint32_t)((int)f->slot + step);
     n.block = (char *)block + (ptrdiff_t)step * (ptrdiff_t)c->slot_bytes;
-    n.there = block_read(pool_look(&g, go), &n.word, &n.stacks);
+    n.exists = block_read(pool_look(&g, write_epoch), &n.word, &n.stacks);
     n.request = word_size(n.word);
     return n;
 }
@@ -231,8 +232,8 @@ static bool is_known(uint64_t word)
     return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_FREED;
 }
 
-static void tell_of(struct damage *out, enum error_damage where, const struct neighbour *of,
-                    struct span span)
+static void describe_damage(struct damage *out, enum error_damage where, const struct neighbour *of,
+                            struct span span)
 {
     uint64_t bytes = (uint64_t)(span.end - span.first);
     *out = (struct damage){.where = where,
@@ -248,122 +249,124 @@ static void tell_of(struct damage *out, enum error_damage where, const struct ne
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
 /* Something in the slack of `mine` is changed; was it meant for the block to the right? */
-static void judge_slack(const struct found *f, const struct neighbour *mine, struct span span,
-                        uint32_t go, struct damage *out)
+static void check_slack(const struct found *f, const struct neighbour *subject, struct span span,
+                        uint32_t write_epoch, struct damage *out)
 {
-    const char *slot_end = mine->block + size_class[f->kind - 1].slot_bytes;
-    struct neighbour right = neighbour_of(f, mine->block, 1, go);
-    bool from_right = span.first > mine->block + mine->request && span.end == slot_end &&
-                      right.there && is_known(right.word);
-    tell_of(out, from_right ? DAMAGE_BEFORE : DAMAGE_BEHIND, from_right ? &right : mine, span);
+    const char *slot_end = subject->block + size_class[f->kind - 1].slot_bytes;
+    struct neighbour right = neighbour_of(f, subject->block, 1, write_epoch);
+    bool from_right = span.first > subject->block + subject->request && span.end == slot_end &&
+                      right.exists && is_known(right.word);
+    describe_damage(out, from_right ? DAMAGE_BEFORE : DAMAGE_AFTER, from_right ? &right : subject,
+                    span);
 }
 
 /* The byte before `mine` is as new.  It is a redzone in every life of the slot that it lies in. */
-static void repair_before(const struct neighbour *mine)
+static void repair_before(const struct neighbour *subject)
 {
-    mine->block[-1] = (char)REDZONE_BYTE;
+    subject->block[-1] = (char)REDZONE_BYTE;
 }
 
 /* The byte before `mine` is changed: what does the left neighbour say to that? */
-static bool judge_left(const struct found *f, const struct neighbour *mine, uint32_t go,
+static bool check_left(const struct found *f, const struct neighbour *subject, uint32_t write_epoch,
                        bool repair, struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     if (f->slot == 1) {
-        struct span span = border_damage(mine->block);
-        tell_of(out, DAMAGE_BEFORE, mine, span);
-        redzone_put_border(mine->block);
+        struct span span = border_damage(subject->block);
+        describe_damage(out, DAMAGE_BEFORE, subject, span);
+        redzone_put_border(subject->block);
         return true;
     }
-    struct neighbour left = neighbour_of(f, mine->block, -1, go);
-    if (!left.there || word_state(left.word) == BLOCK_INHERITED)
+    struct neighbour left = neighbour_of(f, subject->block, -1, write_epoch);
+    if (!left.exists || word_state(left.word) == BLOCK_INHERITED)
         return false;
     if (is_known(left.word)) {
         struct span span = slack_damage(left.block, slot_bytes, left.request);
         bool from_left = span.first == left.block + left.request;
-        if (!span.first || !tell_once(left.block, left.word))
+        if (!span.first || !mark_reported(left.block, left.word))
             return false;
-        tell_of(out, from_left ? DAMAGE_BEHIND : DAMAGE_BEFORE, from_left ? &left : mine, span);
+        describe_damage(out, from_left ? DAMAGE_AFTER : DAMAGE_BEFORE, from_left ? &left : subject,
+                        span);
         if (repair && word_state(left.word) == BLOCK_FREED && span.end - span.first == 1) {
-            repair_before(mine);
-            tell_again(left.block);
+            repair_before(subject);
+            clear_reported(left.block);
         }
         return true;
     }
-    struct span span = differ(mine->block - REDZONE_TAIL, mine->block, REDZONE_BYTE);
+    struct span span = differ(subject->block - REDZONE_TAIL, subject->block, REDZONE_BYTE);
     if (span.end - span.first != 1) /* what lies before the last byte may be no redzone */
-        span.first = mine->block - 1;
-    tell_of(out, DAMAGE_BEFORE, mine, span);
-    repair_before(mine);
+        span.first = subject->block - 1;
+    describe_damage(out, DAMAGE_BEFORE, subject, span);
+    repair_before(subject);
     return true;
 }
 
-static bool look(const struct found *f, const struct neighbour *mine, uint32_t go, bool repair,
-                 struct damage *out)
+static bool look(const struct found *f, const struct neighbour *subject, uint32_t write_epoch,
+                 bool repair, struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     struct span span =
-        slack_damage(mine->block, slot_bytes, MUTANT(NO_BEHIND) ? slot_bytes : mine->request);
-    bool fresh = span.first && tell_once(mine->block, mine->word);
+        slack_damage(subject->block, slot_bytes, MUTANT(NO_AFTER) ? slot_bytes : subject->request);
+    bool fresh = span.first && mark_reported(subject->block, subject->word);
     if (fresh)
-        judge_slack(f, mine, span, go, out);
+        check_slack(f, subject, span, write_epoch, out);
     if (span.first && repair) {
-        slack_repair(mine->block, slot_bytes, mine->request);
-        tell_again(mine->block);
+        slack_repair(subject->block, slot_bytes, subject->request);
+        clear_reported(subject->block);
     }
     if (fresh)
         return true;
-    bool left_is_whole = f->slot == 1 ? redzone_border_is_whole(mine->block)
-                                      : (uint8_t)mine->block[-1] == REDZONE_BYTE;
-    return !left_is_whole && !MUTANT(NO_BEFORE) && judge_left(f, mine, go, repair, out);
+    bool left_is_whole = f->slot == 1 ? redzone_border_is_intact(subject->block)
+                                      : (uint8_t)subject->block[-1] == REDZONE_BYTE;
+    return !left_is_whole && !MUTANT(NO_BEFORE) && check_left(f, subject, write_epoch, repair, out);
 }
 
 COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
-                         uint32_t go, struct damage *out)
+                         uint32_t write_epoch, struct damage *out)
 {
-    struct neighbour mine = {true, block, request, was, 0};
+    struct neighbour subject = {true, block, request, was, 0};
     uint64_t now;
-    if (!block_read(pool_look(f, go), &now, &mine.stacks))
-        mine.stacks = 0;
-    return look(f, &mine, go, true, out);
+    if (!block_read(pool_look(f, write_epoch), &now, &subject.stacks))
+        subject.stacks = 0;
+    return look(f, &subject, write_epoch, true, out);
 }
 
-static bool behind_large(const struct found *f, void *block, uint64_t request, uint64_t was,
-                         struct damage *out)
+static bool damage_after_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                               struct damage *out)
 {
     const char *end = (char *)block + request;
     struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
-    struct neighbour mine = {true, block, request, was, 0};
+    struct neighbour subject = {true, block, request, was, 0};
     uint64_t now;
-    if (!span.first || MUTANT(NO_BEHIND))
+    if (!span.first || MUTANT(NO_AFTER))
         return false;
-    block_read(pool_look(f, 0), &now, &mine.stacks);
-    tell_of(out, DAMAGE_BEHIND, &mine, span);
+    block_read(pool_look(f, 0), &now, &subject.stacks);
+    describe_damage(out, DAMAGE_AFTER, &subject, span);
     return true;
 }
 
-static bool before_large(const struct found *f, void *block, uint64_t request, uint64_t was,
-                         struct damage *out)
+static bool damage_before_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                                struct damage *out)
 {
     const char *start = block;
     struct span span = differ(start - before_large_bytes(f->head), start, REDZONE_BYTE);
-    struct neighbour mine = {true, block, request, was, 0};
+    struct neighbour subject = {true, block, request, was, 0};
     uint64_t now;
     if (!span.first || MUTANT(NO_BEFORE))
         return false;
-    block_read(pool_look(f, 0), &now, &mine.stacks);
-    tell_of(out, DAMAGE_BEFORE, &mine, span);
+    block_read(pool_look(f, 0), &now, &subject.stacks);
+    describe_damage(out, DAMAGE_BEFORE, &subject, span);
     return true;
 }
 
 COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
                                struct damage *out)
 {
-    if (behind_large(f, block, request, was, out)) {
+    if (damage_after_large(f, block, request, was, out)) {
         redzone_put_large(f, block, request);
         return true;
     }
-    if (!before_large(f, block, request, was, out))
+    if (!damage_before_large(f, block, request, was, out))
         return false;
     redzone_put_before_large(f->head);
     return true;
@@ -383,7 +386,7 @@ void fill_put(void *block, uint64_t request)
     memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
 }
 
-bool fill_is_whole(const void *block, uint64_t request)
+bool fill_is_intact(const void *block, uint64_t request)
 {
     const char *p = block;
     uint8_t byte = (uint8_t)pool_knobs.free_fill;
@@ -407,9 +410,9 @@ void freed_pattern_start(void)
     f->slot_max = pool_knobs.free_fill < 0 ? 0 : FREED_SLOT_MAX;
 }
 
-bool freed_is_whole_slow(const void *slot, uint32_t slot_bytes, uint64_t request)
+bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
-    return redzone_is_whole_behind(slot, slot_bytes, request) && fill_is_whole(slot, request);
+    return redzone_is_intact_after(slot, slot_bytes, request) && fill_is_intact(slot, request);
 }
 
 COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
@@ -419,12 +422,12 @@ COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64
     const char *p = block;
     uint8_t byte = (uint8_t)pool_knobs.free_fill;
     struct span span = differ(p, p + ends, byte);
-    struct neighbour mine = {true, (char *)(uintptr_t)block, request, word, stacks};
+    struct neighbour subject = {true, (char *)(uintptr_t)block, request, word, stacks};
     if (request > FILL_WHOLE)
         span = join(span, differ(p + request - FILL_ENDS, p + request, byte));
     if (!span.first || MUTANT(NO_FILL))
         return false;
-    tell_of(out, DAMAGE_INSIDE, &mine, span);
+    describe_damage(out, DAMAGE_INSIDE, &subject, span);
     return true;
 }
 
@@ -434,9 +437,10 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
 {
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
     void *block = (void *)large_start_of(head);
-    if (behind_large(&f, block, request, word, out) || before_large(&f, block, request, word, out))
+    if (damage_after_large(&f, block, request, word, out) ||
+        damage_before_large(&f, block, request, word, out))
         return true;
-    return word_state(word) == BLOCK_FREED && !fill_is_whole(block, request) &&
+    return word_state(word) == BLOCK_FREED && !fill_is_intact(block, request) &&
            fill_damage(block, request, word, stacks, out);
 }
 
@@ -449,12 +453,12 @@ static bool blame_left(const struct found *f, const char *slot, struct span span
     for (struct found g = *f; g.slot-- > 1;) {
         slot -= slot_bytes;
         struct neighbour left = {.block = (char *)(uintptr_t)slot};
-        left.there = block_read(pool_look(&g, 0), &left.word, &left.stacks);
-        if (!left.there || !is_known(left.word))
+        left.exists = block_read(pool_look(&g, 0), &left.word, &left.stacks);
+        if (!left.exists || !is_known(left.word))
             continue;
         left.request = word_size(left.word);
-        tell_of(out, DAMAGE_BEHIND, &left, span);
-        return !MUTANT(NO_BEHIND) && tell_once(left.block, left.word);
+        describe_damage(out, DAMAGE_AFTER, &left, span);
+        return !MUTANT(NO_AFTER) && mark_reported(left.block, left.word);
     }
     return false;
 }
@@ -482,7 +486,7 @@ bool never_damage(const struct found *f, const void *slot, struct damage *out)
  */
 static bool is_filled_by_now(struct sweep *s, const void *block, uint64_t request, uint32_t thread)
 {
-    while (threads_inside(thread) && !fill_is_whole(block, request)) {
+    while (threads_inside(thread) && !fill_is_intact(block, request)) {
         uint64_t now = os_clock_ns();
         if (!s->settled_by)
             s->settled_by = now + SETTLE_NS;
@@ -509,7 +513,7 @@ static void visit_never(const struct found *f, struct segment *s, const char *bl
         visit(&d);
 }
 
-static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, uint32_t go,
+static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, uint32_t write_epoch,
                        void (*visit)(const struct damage *))
 {
     const struct size_class *c = &size_class[kind - 1];
@@ -517,25 +521,26 @@ static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, ui
     struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire));
     for (uint32_t slot = 1; slot < c->slots; slot++, block += c->slot_bytes) {
         struct found f = {PTR_START, head, kind, slot, 0};
-        struct neighbour mine = {.block = block};
+        struct neighbour subject = {.block = block};
         struct damage d;
         struct block_record *b = segment_record(s, slot);
         uint64_t now = word_now(b), seen = word_state(now);
         if (!now)
             visit_never(&f, s, block, b, visit);
-        if ((seen != BLOCK_LIVE && seen != BLOCK_FREED) || !block_read(b, &mine.word, &mine.stacks))
+        if ((seen != BLOCK_LIVE && seen != BLOCK_FREED) ||
+            !block_read(b, &subject.word, &subject.stacks))
             continue;
-        bool live = word_state(mine.word) == BLOCK_LIVE;
-        mine.request = word_size(mine.word);
-        if ((!live && word_state(mine.word) != BLOCK_FREED) || mine.request >= c->slot_bytes)
+        bool live = word_state(subject.word) == BLOCK_LIVE;
+        subject.request = word_size(subject.word);
+        if ((!live && word_state(subject.word) != BLOCK_FREED) || subject.request >= c->slot_bytes)
             continue;
-        bool found = !redzone_is_whole(block, slot, kind - 1, mine.request) &&
-                     look(&f, &mine, go, false, &d);
-        if (!found && !live && !fill_is_whole(block, mine.request) &&
-            is_filled_by_now(sweep, block, mine.request, word_thread(mine.word)))
-            found = fill_damage(block, mine.request, mine.word, mine.stacks, &d);
+        bool found = !redzone_is_intact(block, slot, kind - 1, subject.request) &&
+                     look(&f, &subject, write_epoch, false, &d);
+        if (!found && !live && !fill_is_intact(block, subject.request) &&
+            is_filled_by_now(sweep, block, subject.request, word_thread(subject.word)))
+            found = fill_damage(block, subject.request, subject.word, subject.stacks, &d);
         /* Still the same life?  Another thread may have been at it. */
-        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == mine.word &&
+        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == subject.word &&
             owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire)) == s)
             visit(&d);
     }
@@ -563,7 +568,7 @@ static void visit_large(struct sweep *sweep, struct unit *head, void (*visit)(co
         visit(&d);
 }
 
-bool sweep_next(struct sweep *s, uint32_t go, void (*visit)(const struct damage *))
+bool sweep_next(struct sweep *s, uint32_t write_epoch, void (*visit)(const struct damage *))
 {
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_acquire) >> RTC_UNIT_SHIFT;
     for (s->unit = s->unit ? s->unit : 1; s->unit < end; s->unit++) {
@@ -575,7 +580,7 @@ bool sweep_next(struct sweep *s, uint32_t go, void (*visit)(const struct damage 
         if (kind == UNIT_LARGE)
             visit_large(s, u, visit);
         else
-            visit_slab(s, u, kind, go, visit);
+            visit_slab(s, u, kind, write_epoch, visit);
         s->unit++;
         return true;
     }

@@ -30,7 +30,7 @@
 
 /* Behind the first `request` bytes of a slot. */
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
-bool redzone_is_whole_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
+bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
 
 ALWAYS_INLINE __m128i redzone_pattern(void)
 {
@@ -53,11 +53,11 @@ ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
 }
 
 /* Is nothing written behind the block? */
-ALWAYS_INLINE bool redzone_is_whole_behind(const void *slot, uint32_t slot_bytes, uint64_t request)
+ALWAYS_INLINE bool redzone_is_intact_after(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     uint64_t slack = slot_bytes - request;
     if (slack > REDZONE_TAIL)
-        return redzone_is_whole_wide(slot, slot_bytes, request);
+        return redzone_is_intact_wide(slot, slot_bytes, request);
     __m128i tail = sixteen_at((const char *)slot + slot_bytes - REDZONE_TAIL);
     uint32_t changed = ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tail, redzone_pattern()));
     return (changed & 0xffff) << slack <= 0xffff; /* those of the block itself may be anything */
@@ -65,16 +65,16 @@ ALWAYS_INLINE bool redzone_is_whole_behind(const void *slot, uint32_t slot_bytes
 
 /* Before the first slot that is given out, slot 1. */
 void redzone_put_border(void *slot);
-bool redzone_border_is_whole(const void *slot);
+bool redzone_border_is_intact(const void *slot);
 
 /* ..., and not the byte before it? */
-ALWAYS_INLINE bool redzone_is_whole(const void *slot, uint32_t number, uint32_t class,
-                                    uint64_t request)
+ALWAYS_INLINE bool redzone_is_intact(const void *slot, uint32_t number, uint32_t class,
+                                     uint64_t request)
 {
     if (((const uint8_t *)slot)[-1] != REDZONE_BYTE ||
-        (unlikely(number == 1) && !redzone_border_is_whole(slot)))
+        (unlikely(number == 1) && !redzone_border_is_intact(slot)))
         return false;
-    return redzone_is_whole_behind(slot, size_class[class].slot_bytes, request);
+    return redzone_is_intact_after(slot, size_class[class].slot_bytes, request);
 }
 
 /* ---- what was found -------------------------------------------------------------------------- */
@@ -94,8 +94,8 @@ struct damage {
  * A block that has just become FREED (its record said `was`): true when something was written behind
  * or before it that has not been told of before.  Then its redzone is as new.
  */
-bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was, uint32_t go,
-                    struct damage *out);
+bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
+                    uint32_t write_epoch, struct damage *out);
 
 /* The same of a large block, which has no neighbours: behind it first, if called again before it. */
 bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
@@ -110,7 +110,7 @@ void redzone_move(void *slot, uint32_t class, uint64_t request);
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                  struct damage *out);
 void fill_put(void *block, uint64_t request);
-bool fill_is_whole(const void *block, uint64_t request);
+bool fill_is_intact(const void *block, uint64_t request);
 
 /*
  * Fill, then redzone: the window of slot_bytes that has `request` bytes of fill is what a slot in
@@ -125,7 +125,7 @@ struct freed_pattern {
 extern HIDDEN struct freed_pattern freed_pattern;
 
 void freed_pattern_start(void); /* the free-fill byte is known */
-bool freed_is_whole_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
+bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
 
 ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t at)
 {
@@ -142,10 +142,10 @@ ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint
 }
 
 /* A slot in quarantine: is all of it whole?  The first 64 bytes without a branch. */
-ALWAYS_INLINE bool freed_is_whole(const void *slot, uint32_t slot_bytes, uint64_t request)
+ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     if (unlikely(slot_bytes > freed_pattern.slot_max))
-        return freed_is_whole_slow(slot, slot_bytes, request);
+        return freed_is_intact_slow(slot, slot_bytes, request);
     const char *wanted = freed_pattern.byte + FREED_SLOT_MAX - request;
     uint64_t last = slot_bytes - 16u;
     __m128i same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
@@ -167,6 +167,6 @@ struct sweep {
 };
 
 /* One slab or large block; false: there is no further one. */
-bool sweep_next(struct sweep *s, uint32_t go, void (*visit)(const struct damage *));
+bool sweep_next(struct sweep *s, uint32_t write_epoch, void (*visit)(const struct damage *));
 
 #endif

@@ -64,7 +64,7 @@ void *run_heap(void)
     return run.heap;
 }
 
-bool run_holds(const void *p)
+bool run_contains(const void *p)
 {
     return (uintptr_t)p - (uintptr_t)run.base < run.window_bytes ||
            (uintptr_t)p - (uintptr_t)run.heap < run.heap_bytes;

@@ -36,7 +36,7 @@ static struct segment *reuse(uint32_t bytes, bool may_be_private)
 {
     for (uint32_t i = segments.vacant_count; i-- > 0;)
         if (segments.vacant[i]->bytes == bytes &&
-            (may_be_private || run_holds(segments.vacant[i]))) {
+            (may_be_private || run_contains(segments.vacant[i]))) {
             struct segment *s = segments.vacant[i];
             segments.vacant[i] = segments.vacant[--segments.vacant_count];
             atomic_store_explicit(&s->state, SEGMENT_BUILDING, memory_order_release);
@@ -134,7 +134,7 @@ static struct segment *private_segment(enum segment_kind kind, uint32_t bytes)
     segments.private_at += room;
     image_count(&image()->private_segments);
     image_lacks(kind);
-    heard_later(self, HEARD_POOL_FULL);
+    notify_defer(self, NOTIFY_POOL_FULL);
     return s;
 }
 

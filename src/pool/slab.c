@@ -114,7 +114,7 @@ static struct unit *make(uint32_t class)
     const struct size_class *c = &size_class[class];
     bool clean;
     struct unit *head = units_for_slab(class, &clean);
-    if (!head && large_let_go())
+    if (!head && large_evict_all())
         head = units_for_slab(class, &clean);
     if (!head)
         return NULL;
@@ -144,7 +144,7 @@ struct making {
     struct unit *head;
 };
 
-static void make_there(void *about)
+static void make_on_helper(void *about)
 {
     struct making *m = about;
     m->head = make(m->class);
@@ -154,7 +154,7 @@ static void make_there(void *about)
 static struct unit *slab_make(uint32_t class)
 {
     struct making m = {.class = class};
-    helper_call(make_there, &m);
+    helper_call(make_on_helper, &m);
     return m.head;
 }
 
@@ -349,13 +349,13 @@ void slab_drain(struct thread *t)
 
 /* ---- what the program maps over ------------------------------------------------------------------ */
 
-bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t go)
+bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t write_epoch)
 {
     struct found f = {PTR_START, head, kind, 0, 0};
     for (; !is_reserve(kind) && f.slot < size_class[kind - 1].slots; f.slot++) {
         uint64_t word, stacks;
-        if (!block_read(pool_look(&f, go), &word, &stacks) || word_state(word) == BLOCK_LIVE ||
-            word_state(word) == BLOCK_INHERITED)
+        if (!block_read(pool_look(&f, write_epoch), &word, &stacks) ||
+            word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED)
             return false;
     }
     return !is_reserve(kind);
@@ -370,13 +370,13 @@ static void drop_from_bin(struct cache_bin *bin, uintptr_t start, uintptr_t end)
     bin->count = kept;
 }
 
-void slab_drop(struct unit *head, uint32_t kind, uint32_t go)
+void slab_drop(struct unit *head, uint32_t kind, uint32_t write_epoch)
 {
     uint32_t class = kind - 1;
     uintptr_t start = unit_address(head), end = start + size_class[class].units * UNIT_BYTES;
     struct central *c = &central[class];
     for (struct thread *t = threads_first(); t; t = t->next) {
-        quarantine_drop(t, start, end, go);
+        quarantine_drop(t, start, end, write_epoch);
         drop_from_bin(&t->bin[class], start, end);
     }
     lock_take(&c->lock);

@@ -259,7 +259,7 @@ static bool ready_heap(uint64_t bytes)
         if (!extend_space(tries[i] >> RTC_UNIT_SHIFT) || !ready_bytes(space.ready_bytes, tries[i]))
             continue;
         space.ready_bytes = tries[i];
-        due_ready(tries[i]);
+        pending_note_ready(tries[i]);
         return true;
     }
     return false;
@@ -342,11 +342,11 @@ static bool replace_all(void)
 
 void heap_put_back(void *copy)
 {
-    _Atomic uint32_t nobody_waits = 0;
+    _Atomic uint32_t unused_progress = 0;
     uint64_t bytes = space.ready_bytes;
     if (!copy || !replace_all())
         os_exit_now(127); /* the shared heap must not be written by two */
-    copy_in_use((char *)heap.base, copy, &nobody_waits);
+    copy_in_use((char *)heap.base, copy, &unused_progress);
     os_unmap(copy, bytes);
     space.in_file = false;
 }

@@ -10,12 +10,12 @@
 #include "shadow.h"
 
 struct thread *threads_register(void); /* makes `self`; NULL: no memory.  Not in a section. */
-void threads_gone(struct thread *t);   /* the thread is over: nothing of it is used any more */
+void threads_remove(struct thread *t); /* the thread is over: nothing of it is used any more */
 struct thread *threads_first(void);    /* list of all; lock-free to walk */
 uint32_t threads_alive(void);
 /* The struct shared by threads past their end (and short of memory); its user holds the lock. */
-struct thread *threads_limbo_take(void);
-void threads_limbo_drop(void);
+struct thread *threads_fallback_take(void);
+void threads_fallback_drop(void);
 uint32_t threads_born(void); /* so many in all */
 extern HIDDEN _Atomic uint32_t threads_announced;
 
@@ -32,7 +32,7 @@ ALWAYS_INLINE void threads_announce(void)
 
 uint32_t threads_next_number(void);
 /* Adds a thread's balance to what the image has in use; its peak is in the image header. */
-void threads_tell_balance(struct thread *t);
+void threads_publish_balance(struct thread *t);
 /* So many bytes are in use: the peak is that at least; what it is. */
 uint64_t threads_peak(int64_t in_use);
 /* What all threads of this image did so far, ended ones and, in a child, the parent's included. */

@@ -15,11 +15,11 @@
 #include "pool_priv.h"
 
 #define ENDED_KEPT 1024u
-#define PLACES_MAX (BLOCK_THREAD_MASK + 1)
+#define RECORDS_MAX (BLOCK_THREAD_MASK + 1)
 
 static struct {
-    struct segment *chunk[PLACES_MAX / THREAD_CHUNK];
-    uint32_t behind[PLACES_MAX]; /* place + 1 of the next record that waits, 0 = none */
+    struct segment *chunk[RECORDS_MAX / THREAD_CHUNK];
+    uint32_t next_waiting[RECORDS_MAX]; /* place + 1 of the next record that waits, 0 = none */
     uint32_t oldest, newest;     /* place + 1, 0 = none waits */
     uint32_t waiting;
     uint32_t chunks;
@@ -39,13 +39,13 @@ struct thread_record *thread_record_of_all(void)
     return &uncounted;
 }
 
-static struct thread_record *at_place(uint32_t place)
+static struct thread_record *record_at(uint32_t record_number)
 {
-    return (struct thread_record *)segment_items(records.chunk[place / THREAD_CHUNK]) +
-           place % THREAD_CHUNK;
+    return (struct thread_record *)segment_items(records.chunk[record_number / THREAD_CHUNK]) +
+           record_number % THREAD_CHUNK;
 }
 
-static uint32_t used_places(void)
+static uint32_t used_records(void)
 {
     if (!records.chunks)
         return 0;
@@ -55,10 +55,10 @@ static uint32_t used_places(void)
 }
 
 /* A place that was never used; NULL: no memory. */
-static struct thread_record *append(uint32_t *place)
+static struct thread_record *append(uint32_t *record_number)
 {
-    uint32_t used = used_places();
-    if (used == PLACES_MAX)
+    uint32_t used = used_records();
+    if (used == RECORDS_MAX)
         return NULL;
     if (used == records.chunks * THREAD_CHUNK) {
         struct segment *s = segment_take(SEGMENT_THREADS, THREAD_CHUNK,
@@ -68,15 +68,15 @@ static struct thread_record *append(uint32_t *place)
         segment_publish(s);
         records.chunk[records.chunks++] = s;
     }
-    *place = used;
-    return at_place(used);
+    *record_number = used;
+    return record_at(used);
 }
 
 /* Readers look at no record beyond this one. */
-static void publish(uint32_t place)
+static void publish(uint32_t record_number)
 {
-    atomic_store_explicit(&records.chunk[place / THREAD_CHUNK]->count, place % THREAD_CHUNK + 1,
-                          memory_order_release);
+    atomic_store_explicit(&records.chunk[record_number / THREAD_CHUNK]->count,
+                          record_number % THREAD_CHUNK + 1, memory_order_release);
 }
 
 static void move(_Atomic uint64_t *to, _Atomic uint64_t *from)
@@ -103,48 +103,48 @@ static void empty_into_sum(struct thread_record *r)
 
 static bool has_sum(void)
 {
-    uint32_t place;
-    if (!records.sum && (records.sum = append(&place)))
-        publish(place);
+    uint32_t record_number;
+    if (!records.sum && (records.sum = append(&record_number)))
+        publish(record_number);
     return records.sum;
 }
 
 /* The record that has waited longest; NULL: too few wait. */
-static struct thread_record *reuse(uint32_t *place)
+static struct thread_record *reuse(uint32_t *record_number)
 {
     if (records.waiting <= ENDED_KEPT || !has_sum())
         return NULL;
-    *place = records.oldest - 1;
-    records.oldest = records.behind[*place];
+    *record_number = records.oldest - 1;
+    records.oldest = records.next_waiting[*record_number];
     records.newest = records.oldest ? records.newest : 0;
     records.waiting--;
-    empty_into_sum(at_place(*place));
-    return at_place(*place);
+    empty_into_sum(record_at(*record_number));
+    return record_at(*record_number);
 }
 
-struct thread_record *thread_record_take(uint32_t *place)
+struct thread_record *thread_record_take(uint32_t *record_number)
 {
-    struct thread_record *r = reuse(place);
+    struct thread_record *r = reuse(record_number);
     if (!r)
-        r = append(place);
+        r = append(record_number);
     return r ? r : &uncounted;
 }
 
-void thread_record_publish(struct thread_record *r, uint32_t place)
+void thread_record_publish(struct thread_record *r, uint32_t record_number)
 {
     atomic_store_explicit(&r->tid, os_tid(), memory_order_release);
-    if (place == used_places())
-        publish(place);
+    if (record_number == used_records())
+        publish(record_number);
 }
 
-void thread_record_end(uint32_t place)
+void thread_record_end(uint32_t record_number)
 {
-    records.behind[place] = 0;
+    records.next_waiting[record_number] = 0;
     if (records.newest)
-        records.behind[records.newest - 1] = place + 1;
+        records.next_waiting[records.newest - 1] = record_number + 1;
     else
-        records.oldest = place + 1;
-    records.newest = place + 1;
+        records.oldest = record_number + 1;
+    records.newest = record_number + 1;
     records.waiting++;
 }
 

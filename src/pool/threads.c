@@ -17,18 +17,18 @@
 
 static struct {
     struct lock lock;
-    struct lock limbo_lock;
+    struct lock fallback_lock;
     struct thread *_Atomic all;
     struct thread *spare; /* never used yet */
     uint32_t spare_count;
     _Atomic uint32_t alive, born; /* that there are, that there ever were */
     uint32_t next_number; /* last given out */
-    struct thread limbo;
+    struct thread is_fallback;
     _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
     struct thread_totals past;    /* of threads that are over, and of what was before a fork */
     struct thread_totals at_fork; /* of all */
-    bool heir; /* the next record says what was inherited */
-} threads = {.lock = LOCK_INIT(RANK_THREADS), .limbo_lock = LOCK_INIT(RANK_LIMBO)};
+    bool next_has_inherited; /* the next record says what was inherited */
+} threads = {.lock = LOCK_INIT(RANK_THREADS), .fallback_lock = LOCK_INIT(RANK_FALLBACK)};
 
 _Atomic uint32_t threads_announced;
 
@@ -72,9 +72,9 @@ static uintptr_t control_block(void)
 static void note_inherited(struct thread_record *r)
 {
     const struct thread_totals *was = &threads.at_fork;
-    if (!threads.heir)
+    if (!threads.next_has_inherited)
         return;
-    threads.heir = false;
+    threads.next_has_inherited = false;
     r->inherited_blocks = was->allocs - was->frees;
     r->inherited_bytes = was->alloc_bytes - was->free_bytes;
 }
@@ -89,7 +89,7 @@ static void record_take(struct thread *t)
     t->number = 0;
     if (threads.next_number < BLOCK_THREAD_MASK)
         t->number = ++threads.next_number;
-    struct thread_record *r = t->record = thread_record_take(&t->record_place);
+    struct thread_record *r = t->record = thread_record_take(&t->record_index);
     if (!thread_record_counts(r))
         return;
     r->number = t->number;
@@ -97,7 +97,7 @@ static void record_take(struct thread *t)
     os_thread_name(r->name);
     r->control_block = control_block();
     note_inherited(r);
-    thread_record_publish(r, t->record_place);
+    thread_record_publish(r, t->record_index);
 }
 
 static void link(struct thread *t)
@@ -131,7 +131,7 @@ struct thread *threads_register(void)
     struct thread *t = struct_take();
     if (t) {
         bool listed = t->record != NULL;
-        atomic_store(&t->turn, 0); /* its last thread may have left in the middle */
+        atomic_store(&t->read_epoch, 0); /* its last thread may have left in the middle */
         atomic_store(&t->maps_inside, 0);
         t->error = &errno;
         t->helper.use = NULL;
@@ -169,7 +169,7 @@ uint64_t threads_peak(int64_t in_use)
     return in_use > (int64_t)seen ? (uint64_t)in_use : seen;
 }
 
-void threads_tell_balance(struct thread *t)
+void threads_publish_balance(struct thread *t)
 {
     static _Atomic int64_t in_use;
     int64_t before = atomic_fetch_add_explicit(&in_use, t->balance, memory_order_relaxed);
@@ -208,12 +208,12 @@ static bool is_at_rest(const struct thread *t)
 /* false: somebody is counting. */
 static bool totals_if_all_rest(struct thread_totals *sum)
 {
-    uint32_t turn = atomic_load(&threads.turnover);
+    uint32_t turnover_seen = atomic_load(&threads.turnover);
     for (struct thread *t = threads_first(); t; t = t->next)
         if (!is_at_rest(t))
             return false;
     *sum = threads_totals();
-    return !(turn & 1) && turn == atomic_load(&threads.turnover);
+    return !(turnover_seen & 1) && turnover_seen == atomic_load(&threads.turnover);
 }
 
 bool threads_totals_at_once(struct thread_totals *sum)
@@ -226,16 +226,16 @@ bool threads_totals_at_once(struct thread_totals *sum)
     if (!fork_stop_writers())
         return false;
     *sum = threads_totals();
-    fork_let_go();
+    fork_resume_writers();
     return true;
 }
 
 struct thread_record *threads_record_of(uint32_t tid)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->tid == tid && !t->limbo) {
+        if (t->tid == tid && !t->is_fallback) {
             t->keep_record = true;
-            atomic_thread_fence(memory_order_seq_cst); /* pairs with threads_gone */
+            atomic_thread_fence(memory_order_seq_cst); /* pairs with threads_remove */
             return t->tid == tid ? t->record : NULL;
         }
     return NULL;
@@ -262,7 +262,7 @@ bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum)
         return false;
     *sum = (struct thread_totals){0};
     totals_add(sum, r);
-    fork_let_go();
+    fork_resume_writers();
     return true;
 }
 
@@ -276,7 +276,7 @@ struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at
     uint64_t nearest = UINT64_MAX;
     for (struct thread *t = threads_first(); t; t = t->next) {
         uint64_t block = t->record->control_block;
-        if (t->limbo || block <= start || block > end || align_up(block, PAGE_BYTES) <= at ||
+        if (t->is_fallback || block <= start || block > end || align_up(block, PAGE_BYTES) <= at ||
             block > nearest || (block == nearest && !t->tid))
             continue; /* of those that had this stack one after the other, the living one */
         fact = (struct thread_fact){t->record->number, !t->tid};
@@ -339,22 +339,22 @@ void threads_wipe_stale(void)
 
 bool threads_all_outside(void)
 {
-    bool mine = self_state & SELF_IN_LIMBO;
+    bool mine = self_state & SELF_IN_FALLBACK;
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && !(t->limbo && mine) && thread_is_inside(t))
+        if (t != self && !(t->is_fallback && mine) && thread_is_inside(t))
             return false;
     return true;
 }
 
 bool threads_is_alone(void)
 {
-    return threads_alive() <= (self ? 1u : 0u) && !threads.limbo.limbo;
+    return threads_alive() <= (self ? 1u : 0u) && !threads.is_fallback.is_fallback;
 }
 
 uint32_t threads_number_of(uint32_t tid)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->tid == tid && !t->limbo)
+        if (t->tid == tid && !t->is_fallback)
             return t->number;
     return 0;
 }
@@ -369,9 +369,9 @@ void threads_note_totals(void)
     threads.at_fork = threads_totals();
 }
 
-void threads_gone(struct thread *t)
+void threads_remove(struct thread *t)
 {
-    threads_tell_balance(t);
+    threads_publish_balance(t);
     lock_take(&threads.lock);
     atomic_fetch_add(&threads.turnover, 1);
     if (thread_record_counts(t->record))
@@ -383,20 +383,20 @@ void threads_gone(struct thread *t)
     atomic_fetch_add(&threads.turnover,
                      1); /* before keep_record is read: pairs with threads_record_of */
     if (thread_record_counts(t->record) && !t->keep_record)
-        thread_record_end(t->record_place);
+        thread_record_end(t->record_index);
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
     lock_drop(&threads.lock);
 }
 
-struct thread *threads_limbo_take(void)
+struct thread *threads_fallback_take(void)
 {
-    self_state |= SELF_IN_LIMBO; /* before the lock: a handler must not wait for it */
-    lock_take(&threads.limbo_lock);
-    struct thread *t = &threads.limbo;
+    self_state |= SELF_IN_FALLBACK; /* before the lock: a handler must not wait for it */
+    lock_take(&threads.fallback_lock);
+    struct thread *t = &threads.is_fallback;
     if (!t->record) {
-        t->limbo = true;
+        t->is_fallback = true;
         atomic_store(&t->maps_inside, MAPS_SHARED);
-        t->after = AFTER_LIMBO;
+        t->after = AFTER_FALLBACK;
         lock_take(&threads.lock);
         record_take(t);
         lock_drop(&threads.lock);
@@ -408,17 +408,17 @@ struct thread *threads_limbo_take(void)
     return t;
 }
 
-void threads_limbo_drop(void)
+void threads_fallback_drop(void)
 {
-    lock_drop(&threads.limbo_lock);
-    self_state &= ~(uint32_t)SELF_IN_LIMBO;
+    lock_drop(&threads.fallback_lock);
+    self_state &= ~(uint32_t)SELF_IN_FALLBACK;
 }
 
-bool threads_outlive(void)
+bool threads_post_mortem(void)
 {
     bool at_rest = true;
     lock_reset(&threads.lock);
-    lock_reset(&threads.limbo_lock);
+    lock_reset(&threads.fallback_lock);
     for (struct thread *t = threads_first(); t; t = t->next) {
         at_rest &= is_at_rest(t);
         atomic_store_explicit(&t->crit, 0, memory_order_relaxed);
@@ -430,21 +430,21 @@ bool threads_outlive(void)
 struct thread *threads_after_fork(struct thread *t)
 {
     lock_reset(&threads.lock);
-    lock_reset(&threads.limbo_lock);
+    lock_reset(&threads.fallback_lock);
     thread_records_after_fork();
     threads.spare_count = 0;
     threads.past = threads.at_fork;
-    threads.heir = true;
+    threads.next_has_inherited = true;
     struct thread *others = NULL, *next;
     for (struct thread *each = threads_first(); each; each = next) {
         next = each->next;
-        if (each == t || each == &threads.limbo)
+        if (each == t || each == &threads.is_fallback)
             continue;
         each->next = others;
         others = each;
     }
-    if (threads.limbo.limbo) /* mostly nobody has been there, and it would take 75 pages to write that */
-        memset(&threads.limbo, 0,
+    if (threads.is_fallback.is_fallback) /* mostly nobody has been there, and it would take 75 pages to write that */
+        memset(&threads.is_fallback, 0,
                offsetof(struct thread, helper)); /* now: the list led through it */
     if (t)
         t->next = NULL;

@@ -15,7 +15,7 @@
  *
  * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
  * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
- * is due (due.c).  Then the program takes it for unmapped, unit by unit (gone), and is told when one is
+ * is due (pending.c).  Then the program takes it for unmapped, unit by unit (gone), and is told when one is
  * used again.
  */
 #include "pool_priv.h"
@@ -35,7 +35,7 @@ static struct {
     uint64_t dense_units;         /* in use */
     uint64_t dirty_bytes;
     _Atomic uint64_t units; /* written under the lock */
-    uint64_t gone;          /* units, of those */
+    uint64_t reported_free; /* units, of those */
     bool kept;              /* no pages are given back: what is freed joins the free runs at once */
 } runs = {.lock = LOCK_INIT(RANK_UNITS)};
 
@@ -179,22 +179,22 @@ static bool grow(uint64_t n, uint64_t align)
 }
 
 /* What the program takes for unmapped is used again. */
-static COLD void come_back(const struct unit *first, uint64_t n)
+static COLD void note_reuse(const struct unit *first, uint64_t n)
 {
     uint64_t at = (uint64_t)unit_number(first) << RTC_UNIT_SHIFT, begun = at;
     for (uint64_t i = 0; i < n; i++, at += UNIT_BYTES) {
         struct unit_note *note = note_of(first + i);
-        if (note->gone) {
-            note->gone = false;
-            runs.gone--;
+        if (note->reported_free) {
+            note->reported_free = false;
+            runs.reported_free--;
             continue;
         }
         if (begun < at)
-            due_again(begun, at);
+            pending_note_reuse(begun, at);
         begun = at + UNIT_BYTES;
     }
     if (begun < at)
-        due_again(begun, at);
+        pending_note_reuse(begun, at);
 }
 
 /* Cuts n units out of the free run at `run`, `skip` units in. */
@@ -217,8 +217,8 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
 static struct unit *take_from(struct unit *run, uint64_t n, uint64_t align, bool *clean)
 {
     struct unit *taken = run_cut(run, skip_in(run, align), n, clean);
-    if (unlikely(runs.gone))
-        come_back(taken, n);
+    if (unlikely(runs.reported_free))
+        note_reuse(taken, n);
     return taken;
 }
 
@@ -293,8 +293,8 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     bool fits = length >= n && first->back == 0;
     if (fits)
         run_cut(first, 0, n, clean);
-    if (unlikely(fits && runs.gone))
-        come_back(first, n);
+    if (unlikely(fits && runs.reported_free))
+        note_reuse(first, n);
     lock_drop(&runs.lock);
     return fits;
 }
@@ -314,39 +314,39 @@ static uint64_t dirty_max(void)
     return share > DIRTY_BYTES_MIN ? share : DIRTY_BYTES_MIN;
 }
 
-static bool must_wait(void)
+static bool must_defer(void)
 {
     return heap_is_watched() && !heap_in_file();
 }
 
-static void leave_due(struct unit *first, uint64_t n)
+static void add_pending(struct unit *first, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
         set_owner(first + i, 0, 0);
     note_of(first)->units = (uint32_t)n;
-    due_run(first);
+    pending_add_run(first);
 }
 
 /*
  * Two neighbours become one run, and one of them is dirty.  It is cleaned if it is not the larger: one
  * unit shall not make a large clean run dirty.  Or it becomes due: then the neighbour's *length is 0, or
- * the run itself IS_DUE and there is nothing left to join.
+ * the run itself HAS_PENDING and there is nothing left to join.
  */
-enum meeting { CLEAN, DIRTY, IS_DUE };
+enum merge_state { CLEAN, DIRTY, HAS_PENDING };
 
-ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, struct unit *neighbour,
-                              uint64_t *length)
+ALWAYS_INLINE enum merge_state merge(struct unit *first, uint64_t n, bool dirty,
+                                     struct unit *neighbour, uint64_t *length)
 {
     if ((dirty ? n : *length) > (dirty ? *length : n))
         return DIRTY;
-    if (!must_wait())
+    if (!must_defer())
         return clean_run(dirty ? first : neighbour, dirty ? n : *length) ? CLEAN : DIRTY;
     if (dirty) {
-        leave_due(first, n);
-        return IS_DUE;
+        add_pending(first, n);
+        return HAS_PENDING;
     }
     run_unlink(neighbour, *length);
-    leave_due(neighbour, *length);
+    add_pending(neighbour, *length);
     *length = 0;
     return CLEAN;
 }
@@ -355,12 +355,12 @@ ALWAYS_INLINE enum meeting meet(struct unit *first, uint64_t n, bool dirty, stru
  * The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it
  * - later.
  */
-ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool may_clean)
+ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, bool may_clean)
 {
     may_clean &= !runs.kept;
     if (may_clean && dirty && runs.dirty_bytes + (n << RTC_UNIT_SHIFT) > dirty_max()) {
-        if (must_wait()) {
-            leave_due(first, n);
+        if (must_defer()) {
+            add_pending(first, n);
             return;
         }
         dirty = clean_run(first, n) ? CLEAN : DIRTY;
@@ -370,16 +370,16 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum meeting dirty, bool
     uint64_t after = unit_number(first) + n < end ? joins(first + n, huge) : 0;
     uint64_t before = unit_number(first) > 1 ? joins(first - 1, huge) : 0;
     if (after && unlikely(note_of(first + n)->dirty != dirty))
-        dirty = may_clean ? meet(first, n, dirty, first + n, &after) : DIRTY;
-    if (dirty == IS_DUE)
+        dirty = may_clean ? merge(first, n, dirty, first + n, &after) : DIRTY;
+    if (dirty == HAS_PENDING)
         return;
     if (after) {
         run_unlink(first + n, after);
         set_owner(first + n, 0, 0);
     }
     if (before && unlikely(note_of(first - before)->dirty != dirty))
-        dirty = may_clean ? meet(first, n + after, dirty, first - before, &before) : DIRTY;
-    if (dirty == IS_DUE)
+        dirty = may_clean ? merge(first, n + after, dirty, first - before, &before) : DIRTY;
+    if (dirty == HAS_PENDING)
         return;
     if (before) {
         run_unlink(first - before, before);
@@ -410,8 +410,8 @@ void units_put_back(struct unit *first, uint64_t n, bool released)
 {
     lock_take(&runs.lock);
     for (uint64_t i = 0; i < n; i++) {
-        runs.gone += !note_of(first + i)->gone;
-        note_of(first + i)->gone = true;
+        runs.reported_free += !note_of(first + i)->reported_free;
+        note_of(first + i)->reported_free = true;
     }
     give(first, n, !released, released); /* else, refused (mlock), it would be due for ever */
     lock_drop(&runs.lock);
@@ -445,8 +445,8 @@ static uint64_t run_to_foreign(struct unit *at, struct unit *end)
         n = (uint64_t)(end - at);
     run_cut(run, skip, n, &clean);
     for (uint64_t i = 0; i < n; i++) {
-        runs.gone -= note_of(at + i)->gone;
-        note_of(at + i)->gone = false;
+        runs.reported_free -= note_of(at + i)->reported_free;
+        note_of(at + i)->reported_free = false;
         set_owner(at + i, owner_of(UNIT_FOREIGN, 0), 0);
     }
     return n;
@@ -491,7 +491,7 @@ void units_after_fork(bool trusted)
         return;
     /* A list may have been copied half-linked: what was free stays unused, and finds no neighbour. */
     memset(runs.list, 0, sizeof runs.list);
-    runs.gone = 0;
+    runs.reported_free = 0;
     for (uint64_t i = 0; i < atomic_load(&heap.bytes) >> RTC_UNIT_SHIFT; i++)
         if (run_length(heap.unit + i))
             set_owner(heap.unit + i, 0, 0);

@@ -95,7 +95,7 @@ static bool begins(const uint8_t *at, const uint8_t *end, const char *bytes, siz
  * pointers, a size of 0 that becomes 1, arguments in other places; 0: it is another.  Every one has a ModRM
  * byte without memory, but for those that are spelled out.
  */
-static unsigned trifle(const uint8_t *code, const uint8_t *end)
+static unsigned skip_trivial(const uint8_t *code, const uint8_t *end)
 {
     uint8_t at[8] = {0}; /* a function may end sooner */
     memcpy(at, code, end - code < (int)sizeof at ? (size_t)(end - code) : sizeof at);
@@ -177,7 +177,7 @@ static enum stop pass(const struct machine_code *t, uintptr_t *to, bool *is_plt)
             if (*to <= (uintptr_t)at)
                 return STOP_BODY;
             at = (const uint8_t *)*to;
-        } else if (n || (n = trifle(at, t->end))) {
+        } else if (n || (n = skip_trivial(at, t->end))) {
             plain = plain && BEGINS(at, t->end, "\xf3\x0f\x1e\xfa");
             at += n;
         } else {

@@ -62,12 +62,12 @@ static enum step step_by_row(struct frame *f, const struct row *row)
     if (row->column[REG_RA].kind == COLUMN_UNDEFINED)
         return STEP_END;
     if (!cfa_of(f, row, &cfa) || cfa <= f->regs.value[REG_RSP] || cfa > f->high)
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     for (unsigned i = 0; i < REG_COUNT; i++)
         if (column_value(f, &row->column[i], i, cfa, &value))
             regs_set(&caller.regs, i, value);
     if (!regs_know(&caller.regs, REG_RA))
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     if (row->column[REG_RSP].kind == COLUMN_SAME)
         regs_set(&caller.regs, REG_RSP, cfa);
     caller.key = caller.regs.value[REG_RA] & KEY_PC;
@@ -79,10 +79,11 @@ static enum step step_by_signal(struct frame *f)
 {
     uintptr_t ucontext = f->regs.value[REG_RSP];
     if (f->known && f->high - ucontext < SIGNAL_BYTES)
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     regs_of_signal(ucontext, &f->regs);
     f->key = (f->regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
-    return stack_interrupted(f->regs.value[REG_RSP], &f->high, &f->known) ? STEP_ON : STEP_ASTRAY;
+    return stack_interrupted(f->regs.value[REG_RSP], &f->high, &f->known) ? STEP_ON
+                                                                          : STEP_OFF_STACK;
 }
 
 /* Without information: what the other walk does, with rbp as all that is known afterwards. */
@@ -115,7 +116,7 @@ static enum step step_with_registers(struct frame *f)
 }
 
 /* From here to the call at `at`; false: our own frames cannot be left. */
-static bool leave_ours(struct frame *f, const struct entry *at)
+static bool skip_own_frames(struct frame *f, const struct entry *at)
 {
     while (f->regs.value[REG_RSP] < (uintptr_t)(at + 1))
         if (step_with_registers(f) != STEP_ON)
@@ -134,7 +135,7 @@ void walk_with_registers(const struct entry *at, const struct kept_regs *here, s
 {
     struct frame f = frame_of(here);
     struct rule spare;
-    if (!leave_ours(&f, at))
+    if (!skip_own_frames(&f, at))
         return; /* what the other walk found must do */
     out->count = 0;
     while (out->count < frames_wanted) {
@@ -152,7 +153,7 @@ void walk_with_registers(const struct entry *at, const struct kept_regs *here, s
 
 #define STEPS_MAX 4096u
 
-static void tell(const struct frame *f, struct caller *out)
+static void export_caller(const struct frame *f, struct caller *out)
 {
     memcpy(out->value, f->regs.value, sizeof out->value);
     out->known = f->regs.known;
@@ -179,7 +180,7 @@ __attribute__((noinline)) bool unwind_caller_of(uintptr_t start, uint64_t bytes,
         if (is_in(&f, start, bytes)) {
             met = true;
         } else if (met) {
-            tell(&f, out);
+            export_caller(&f, out);
             return true;
         }
     }
@@ -194,7 +195,7 @@ __attribute__((noinline)) bool unwind_to(uintptr_t sp, struct caller *out)
     for (unsigned i = 0; i < STEPS_MAX && f.regs.value[REG_RSP] < sp; i++)
         if (step_with_registers(&f) != STEP_ON)
             return false;
-    tell(&f, out);
+    export_caller(&f, out);
     return f.regs.value[REG_RSP] >= sp;
 }
 
@@ -220,7 +221,7 @@ bool unwind_out(const struct caller *from, uintptr_t high, struct caller *out)
     struct frame f = frame_of_other(from, high);
     if (step_with_registers(&f) != STEP_ON)
         return false;
-    tell(&f, out);
+    export_caller(&f, out);
     return true;
 }
 

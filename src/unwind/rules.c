@@ -95,7 +95,7 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
 #define MUTATE(key, r) (void)0
 #endif
 
-static uintptr_t place_of(uint64_t key)
+static uintptr_t pc_of_key(uint64_t key)
 {
     return (key & KEY_PC) - !(key & KEY_EXACT); /* a call's own bytes: the next may be another's */
 }
@@ -124,13 +124,13 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     uintptr_t pc = key & KEY_PC;
     struct cfi f = {.signal = false};
     struct row row;
-    bool found = o->index && cfi_find(o, place_of(key), &f);
+    bool found = o->index && cfi_find(o, pc_of_key(key), &f);
     if (!found)
         r->offset = o->index != NULL;
     else if (f.signal && is_restorer(pc))
         r->kind = RULE_SIGNAL;
     else
-        r->kind = make_row(&f, place_of(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
+        r->kind = make_row(&f, pc_of_key(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
     MUTATE(key, r);
 }
 
@@ -141,7 +141,7 @@ static bool make(uint64_t key, struct rule *r, bool may_grow)
     *r = (struct rule){.key = key, .kind = RULE_CHAIN};
     if (!table.setup.find)
         r->kind = RULE_NONE;
-    if (!table.setup.find || !table.setup.find(place_of(key), &o))
+    if (!table.setup.find || !table.setup.find(pc_of_key(key), &o))
         return table.setup.find != NULL;
     make_inside(&o, key, r);
     r->module = table.setup.number(&o, may_grow);
@@ -163,11 +163,11 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer)
     struct object o;
     struct cfi f;
     *restorer = false;
-    if (!table.setup.find || !table.setup.find(place_of(key), &o))
+    if (!table.setup.find || !table.setup.find(pc_of_key(key), &o))
         return false;
-    bool found = o.index && cfi_find(&o, place_of(key), &f);
+    bool found = o.index && cfi_find(&o, pc_of_key(key), &f);
     *restorer = found && f.signal && is_restorer(key & KEY_PC);
-    return *restorer || (found && cfi_row(&f, place_of(key), row));
+    return *restorer || (found && cfi_row(&f, pc_of_key(key), row));
 }
 
 /* ---- keeping it ------------------------------------------------------------------------------ */
@@ -361,7 +361,7 @@ struct returning {
     bool may;
 };
 
-static void may_return_there(void *about)
+static void may_return_on_helper(void *about)
 {
     struct returning *n = about;
     n->may = may_return(n->r, n->to);
@@ -374,7 +374,7 @@ bool rule_may_return(const struct rule *r, uintptr_t to)
         return false;
     if (find(to))
         return true;
-    helper_call(may_return_there, &n);
+    helper_call(may_return_on_helper, &n);
     return n.may;
 }
 
@@ -421,7 +421,7 @@ static void drop(bool all, uint32_t number)
     for (uint32_t n = 1; n < count; n++)
         if (key_of(n) && (all || rules[n].module == number))
             atomic_fetch_or_explicit(&rules[n].key, DROPPED, memory_order_relaxed);
-    atomic_fetch_add_explicit(&rules_epoch, 1, memory_order_release); /* pairs with trace_update */
+    atomic_fetch_add_explicit(&rules_epoch, 1, memory_order_release); /* pairs with stack_cache_update */
 }
 
 void unwind_forget(uint32_t number)

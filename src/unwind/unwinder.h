@@ -7,7 +7,7 @@
  * the rest every word that it was found by is read again.
  *
  *   cfi.c         .eh_frame -> the row of a pc            walk.c    a stack, frame by frame
- *   expression.c  DWARF expressions                        trace.c   the same, from the last one
+ *   expression.c  DWARF expressions                        stack_cache.c   the same, from the last one
  *   rules.c       pc -> rule, kept                         stack.c   where stacks end
  *   callee.c      tail calls, which leave no frame
  *
@@ -54,7 +54,7 @@ void unwind_after_fork(bool fresh);
  * `make`, all->lacks_rule is set, for a return address is new.  Making its rule takes more stack
  * than a program may have.
  */
-struct trace *trace_update(struct traces *all, const struct entry *at, bool make);
+struct cached_stack *stack_cache_update(struct stack_cache *all, const struct entry *at, bool make);
 
 struct walk {
     uint32_t count;

@@ -108,12 +108,12 @@ struct rule *rule_known(uint64_t key);
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
 
 /* A hint is a place: the distance from rules[0] in bytes. */
-ALWAYS_INLINE struct rule *rule_at(uint32_t place)
+ALWAYS_INLINE struct rule *rule_at(uint32_t distance)
 {
-    return (struct rule *)((uintptr_t)rules + place);
+    return (struct rule *)((uintptr_t)rules + distance);
 }
 
-ALWAYS_INLINE uint32_t rule_place(const struct rule *r)
+ALWAYS_INLINE uint32_t rule_offset(const struct rule *r)
 {
     return (uint32_t)((uintptr_t)r - (uintptr_t)rules);
 }
@@ -193,7 +193,7 @@ enum step {
     STEP_ON,
     STEP_END,     /* the outermost frame */
     STEP_NO_INFO, /* code without call frame information, and no frame pointer to go on by */
-    STEP_ASTRAY,  /* the next frame would not be on this stack */
+    STEP_OFF_STACK, /* the next frame would not be on this stack */
     STEP_SIGNAL,  /* on, but into a stack of its own */
     STEP_COMPLEX, /* not without all registers */
 };
@@ -236,7 +236,7 @@ static inline const uintptr_t *chain_slot(uintptr_t bp, uintptr_t sp, uintptr_t 
 ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
     if (unlikely(cfa > c->high))
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     c->key = ((const uintptr_t *)cfa)[-1] & KEY_PC;
     c->sp = cfa;
     if (saved_bp)
@@ -255,7 +255,7 @@ ALWAYS_INLINE enum step step(struct cursor *c, const struct rule *r)
 
 static inline uint32_t end_of(enum step s)
 {
-    return s == STEP_END ? STACK_WHOLE : s == STEP_NO_INFO ? STACK_NO_INFO : STACK_ASTRAY;
+    return s == STEP_END ? STACK_WHOLE : s == STEP_NO_INFO ? STACK_NO_INFO : STACK_OFF_STACK;
 }
 
 static inline void walk_add(struct walk *out, uint64_t word, uintptr_t sp)

@@ -7,7 +7,7 @@
 /* To a CFA that memory told, and not the stack pointer. */
 static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
-    return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_ASTRAY;
+    return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_OFF_STACK;
 }
 
 #define SWITCH_CFA_BYTES 16u /* from the stack pointer that helper_switch keeps */
@@ -16,7 +16,7 @@ static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
  * A handler of a trap interrupts work on the helper stack.  The frame of helper_switch leads back to the
  * program's stack, which may lie anywhere.
  */
-static bool leaves_helper(const struct cursor *c, uintptr_t cfa)
+static bool exits_helper(const struct cursor *c, uintptr_t cfa)
 {
     return self && self->helper.use && cfa == self->helper.use->sp + SWITCH_CFA_BYTES &&
            c->sp - (uintptr_t)self->helper.room <= sizeof self->helper.room; /* at its top in helper_switch */
@@ -25,9 +25,10 @@ static bool leaves_helper(const struct cursor *c, uintptr_t cfa)
 static enum step step_by_frame_pointer(struct cursor *c, const struct rule *r)
 {
     uintptr_t cfa = *c->bp + (uintptr_t)(intptr_t)r->offset;
-    if (likely(!leaves_helper(c, cfa)))
+    if (likely(!exits_helper(c, cfa)))
         return step_far(c, cfa, r->saved_bp);
-    return stack_interrupted(cfa, &c->high, &c->known) ? step_to(c, cfa, r->saved_bp) : STEP_ASTRAY;
+    return stack_interrupted(cfa, &c->high, &c->known) ? step_to(c, cfa, r->saved_bp)
+                                                       : STEP_OFF_STACK;
 }
 
 /* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
@@ -47,7 +48,7 @@ static enum step step_by_drap(struct cursor *c, const struct rule *r)
     uintptr_t bp = *c->bp;
     const uintptr_t *slot = drap_slot(bp, c->sp, c->high, r->offset);
     if (!slot)
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     enum step s = step_far(c, *slot, 0);
     c->bp = (const uintptr_t *)bp;
     return s;
@@ -58,11 +59,11 @@ static enum step step_by_signal(struct cursor *c)
     uintptr_t ucontext = c->sp;
     struct cursor i = {.bp = (const uintptr_t *)(ucontext + SIGNAL_RBP)};
     if (c->known && c->high - ucontext < SIGNAL_BYTES)
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     i.key = (signal_word(ucontext, SIGNAL_RIP) & KEY_PC) | KEY_EXACT;
     i.sp = signal_word(ucontext, SIGNAL_RSP);
     if (!stack_interrupted(i.sp, &i.high, &i.known))
-        return STEP_ASTRAY;
+        return STEP_OFF_STACK;
     *c = i;
     return STEP_SIGNAL;
 }
@@ -114,7 +115,7 @@ struct walking {
     void *about;
 };
 
-static void walk_there(void *about)
+static void walk_on_helper(void *about)
 {
     const struct walking *w = about;
     struct walk out;
@@ -128,5 +129,5 @@ __attribute__((noinline)) void unwind_walk(const struct entry *at, bool may_grow
 {
     struct walking w = {.at = at, .may_grow = may_grow, .use = use, .about = about};
     regs_capture(&w.here);
-    helper_call(walk_there, &w);
+    helper_call(walk_on_helper, &w);
 }

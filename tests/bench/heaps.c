@@ -100,7 +100,7 @@ static double microseconds(int who)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static void say_when(void)
+static void print_when(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 2 && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(argv[1], kinds[i].name) == 0) {
             kinds[i].make(strtoul(argv[2], NULL, 10));
-            say_when();
+            print_when();
             return 0;
         }
     return 2;

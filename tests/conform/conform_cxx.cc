@@ -194,12 +194,12 @@ void impossible_alignment()
         size_t alignment = opaque(bad); /* a constant here crashes clang 14 */
         try {
             ::operator delete(::operator new(100, align(alignment)), align(alignment));
-            say("%zu: block", alignment);
+            print_result("%zu: block", alignment);
         } catch (const std::bad_alloc &) {
-            say("%zu: bad_alloc", alignment);
+            print_result("%zu: bad_alloc", alignment);
         }
         void *p = ::operator new(100, align(alignment), nothrow);
-        say("%zu, nothrow: %s", alignment, p ? "block" : "NULL");
+        print_result("%zu, nothrow: %s", alignment, p ? "block" : "NULL");
         ::operator delete(p, align(alignment));
     }
 }
@@ -226,7 +226,7 @@ void delete_of_null()
     ::operator delete[](null(), align(64), nothrow);
     delete static_cast<std::string *>(null());
     delete[] static_cast<std::string *>(null());
-    say("errno %s", errno_text(errno));
+    print_result("errno %s", errno_text(errno));
 }
 
 void zero_size()
@@ -269,7 +269,7 @@ void keeps_errno()
     delete p;
     delete[] q;
     ::operator delete(::operator new(100000, align(256)), align(256));
-    say("errno %s", errno_text(errno));
+    print_result("errno %s", errno_text(errno));
 }
 
 /* ---- expressions ---------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ void virtual_destructors()
         objects.push_back(i % 2 ? new derived : new counted);
     for (counted *object : objects)
         delete object;
-    say("%d alive", alive.load());
+    print_result("%d alive", alive.load());
 }
 
 int constructed;
@@ -313,7 +313,7 @@ void constructors_that_throw()
         } catch (const std::runtime_error &) {
         }
     }
-    say("%d alive after %d constructions", alive.load(), constructed);
+    print_result("%d alive after %d constructions", alive.load(), constructed);
 }
 
 struct alignas(64) cache_line {
@@ -352,7 +352,7 @@ void operators_of_a_class()
 {
     for (int i = 0; i < 100; i++)
         delete static_cast<own_new *>(escape(new own_new));
-    say("%d and %d", own_new::news, own_new::deletes);
+    print_result("%d and %d", own_new::news, own_new::deletes);
 }
 
 void placement()
@@ -361,7 +361,7 @@ void placement()
     for (int i = 0; i < 10; i++)
         (new (room) derived)->~derived();
     ::operator delete(room);
-    say("%d alive", alive.load());
+    print_result("%d alive", alive.load());
 }
 
 } /* namespace rows */

@@ -39,7 +39,7 @@ void many_exceptions()
             caught += std::strlen(error.what());
         }
     }
-    say("%zu characters caught", caught);
+    print_result("%zu characters caught", caught);
 }
 
 void deep(int levels)
@@ -55,7 +55,7 @@ void deep_exception()
     try {
         deep(500);
     } catch (const std::out_of_range &error) {
-        say("%s, %d alive", error.what(), alive.load());
+        print_result("%s, %d alive", error.what(), alive.load());
     }
 }
 
@@ -71,7 +71,7 @@ void nested_exceptions()
         try {
             std::rethrow_if_nested(outer);
         } catch (const std::runtime_error &inner) {
-            say("%s, %s", outer.what(), inner.what());
+            print_result("%s, %s", outer.what(), inner.what());
         }
     }
 }
@@ -91,7 +91,7 @@ void large_exceptions()
             caught++;
         }
     }
-    say("%d caught", caught);
+    print_result("%d caught", caught);
 }
 
 void exceptions_across_threads()
@@ -107,7 +107,7 @@ void exceptions_across_threads()
     try {
         std::rethrow_exception(held);
     } catch (const std::runtime_error &error) {
-        say("%s", error.what());
+        print_result("%s", error.what());
     }
 }
 
@@ -127,7 +127,7 @@ void exceptions_in_threads()
         });
     for (std::thread &thread : threads)
         thread.join();
-    say("%d caught", caught.load());
+    print_result("%d caught", caught.load());
 }
 
 void bad_alloc_in_threads()
@@ -147,7 +147,7 @@ void bad_alloc_in_threads()
         });
     for (std::thread &thread : threads)
         thread.join();
-    say("%d caught", caught.load());
+    print_result("%d caught", caught.load());
 }
 
 void futures()
@@ -155,7 +155,7 @@ void futures()
     std::promise<std::string> promise;
     std::future<std::string> future = promise.get_future();
     std::thread thread([&] { promise.set_value(std::string(1000, 'f')); });
-    say("%zu characters", future.get().size());
+    print_result("%zu characters", future.get().size());
     thread.join();
     std::future<int> failing = std::async(std::launch::async, []() -> int {
         throw std::runtime_error("async");
@@ -163,7 +163,7 @@ void futures()
     try {
         failing.get();
     } catch (const std::runtime_error &error) {
-        say("%s", error.what());
+        print_result("%s", error.what());
     }
 }
 
@@ -180,7 +180,7 @@ void vectors()
     size_t sum = 0;
     for (const std::string &text : copy)
         sum += text.size();
-    say("%zu strings, %zu characters", copy.size(), sum);
+    print_result("%zu strings, %zu characters", copy.size(), sum);
 }
 
 void vector_too_long()
@@ -189,15 +189,15 @@ void vector_too_long()
     try {
         bytes.resize(opaque(SIZE_MAX));
     } catch (const std::length_error &) {
-        say("length_error");
+        print_result("length_error");
     }
     try {
         bytes.resize(opaque(static_cast<size_t>(1) << 50));
     } catch (const std::bad_alloc &) {
-        say("bad_alloc");
+        print_result("bad_alloc");
     }
     bytes.resize(1000);
-    say("%zu", bytes.size());
+    print_result("%zu", bytes.size());
 }
 
 void strings()
@@ -209,7 +209,7 @@ void strings()
     text.replace(100, 10000, "short");
     std::ostringstream stream;
     stream << text.substr(90, 30) << ' ' << 1.5 << ' ' << text.size();
-    say("%s", stream.str().c_str());
+    print_result("%s", stream.str().c_str());
 }
 
 void maps()
@@ -222,7 +222,7 @@ void maps()
     }
     for (int i = 0; i < 5000; i += 2)
         table.erase(i);
-    say("%zu, %zu, %d", tree.size(), table.size(), tree["77"].back());
+    print_result("%zu, %zu, %d", tree.size(), table.size(), tree["77"].back());
 }
 
 void deques_and_pointers()
@@ -234,10 +234,10 @@ void deques_and_pointers()
             queue.pop_front();
     }
     auto owner = std::make_unique<counted[]>(10);
-    say("%zu queued, %d alive", queue.size(), alive.load());
+    print_result("%zu queued, %d alive", queue.size(), alive.load());
     queue.clear();
     owner.reset();
-    say("%d alive", alive.load());
+    print_result("%d alive", alive.load());
 }
 
 void memory_resources()
@@ -252,7 +252,7 @@ void memory_resources()
     std::pmr::vector<std::pmr::string> texts(&buffer);
     for (int i = 0; i < 1000; i++)
         texts.emplace_back(50, 'm');
-    say("%zu strings", texts.size());
+    print_result("%zu strings", texts.size());
 }
 
 void stable_sort()
@@ -262,7 +262,7 @@ void stable_sort()
         pairs.emplace_back(i * 7919 % 100, i);
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const auto &a, const auto &b) { return a.first < b.first; });
-    say("%d, %d", std::is_sorted(pairs.begin(), pairs.end()), pairs[12345].second);
+    print_result("%d, %d", std::is_sorted(pairs.begin(), pairs.end()), pairs[12345].second);
 }
 
 void closures()
@@ -277,7 +277,7 @@ void closures()
     int sum = 0;
     for (const auto &function : functions)
         sum += function();
-    say("%d, %zu", sum, std::any_cast<std::string>(held).size());
+    print_result("%d, %zu", sum, std::any_cast<std::string>(held).size());
 }
 
 void regular_expressions()
@@ -287,7 +287,7 @@ void regular_expressions()
     int found = 0;
     for (std::sregex_iterator i(text.begin(), text.end(), expression), end; i != end; ++i)
         found += static_cast<int>((*i)[2].str().size());
-    say("%d digits", found);
+    print_result("%d digits", found);
 }
 
 thread_local std::vector<std::string> per_thread;
@@ -306,7 +306,7 @@ void thread_local_objects()
         for (std::thread &thread : threads)
             thread.join();
     }
-    say("%zu", sum.load());
+    print_result("%zu", sum.load());
 }
 
 } /* namespace rows */

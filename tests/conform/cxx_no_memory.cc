@@ -20,44 +20,44 @@ const size_t too_much_rounded[] = { SIZE_MAX - 4095, SIZE_MAX - 8191,
                                     static_cast<size_t>(1) << 47 };
 
 template <typename New>
-void say_thrown(const char *form, New make, const size_t (&sizes)[4] = too_much)
+void print_thrown(const char *form, New make, const size_t (&sizes)[4] = too_much)
 {
     for (size_t n : sizes) {
         try {
             void *p = make(opaque(n));
-            say("%s of %#zx: %s", form, n, p ? "block" : "NULL");
+            print_result("%s of %#zx: %s", form, n, p ? "block" : "NULL");
         } catch (const std::bad_array_new_length &error) {
-            say("%s of %#zx: bad_array_new_length, %s", form, n, error.what());
+            print_result("%s of %#zx: bad_array_new_length, %s", form, n, error.what());
         } catch (const std::bad_alloc &error) {
-            say("%s of %#zx: bad_alloc, %s", form, n, error.what());
+            print_result("%s of %#zx: bad_alloc, %s", form, n, error.what());
         }
     }
 }
 
 void bad_alloc_of_new()
 {
-    say_thrown("new", [](size_t n) { return ::operator new(n); });
-    say_thrown("new[]", [](size_t n) { return ::operator new[](n); });
+    print_thrown("new", [](size_t n) { return ::operator new(n); });
+    print_thrown("new[]", [](size_t n) { return ::operator new[](n); });
 }
 
 void bad_alloc_of_aligned_new()
 {
-    say_thrown("new", [](size_t n) { return ::operator new(n, align(64)); }, too_much_rounded);
-    say_thrown("new[]", [](size_t n) { return ::operator new[](n, align(64)); }, too_much_rounded);
+    print_thrown("new", [](size_t n) { return ::operator new(n, align(64)); }, too_much_rounded);
+    print_thrown("new[]", [](size_t n) { return ::operator new[](n, align(64)); }, too_much_rounded);
 }
 
 void null_of_nothrow_new()
 {
-    say_thrown("new", [](size_t n) { return ::operator new(n, nothrow); });
-    say_thrown("new[]", [](size_t n) { return ::operator new[](n, nothrow); });
+    print_thrown("new", [](size_t n) { return ::operator new(n, nothrow); });
+    print_thrown("new[]", [](size_t n) { return ::operator new[](n, nothrow); });
 }
 
 void null_of_aligned_nothrow_new()
 {
-    say_thrown("new", [](size_t n) { return ::operator new(n, align(64), nothrow); },
-               too_much_rounded);
-    say_thrown("new[]", [](size_t n) { return ::operator new[](n, align(4096), nothrow); },
-               too_much_rounded);
+    print_thrown("new", [](size_t n) { return ::operator new(n, align(64), nothrow); },
+                 too_much_rounded);
+    print_thrown("new[]", [](size_t n) { return ::operator new[](n, align(4096), nothrow); },
+                 too_much_rounded);
 }
 
 /* Here libstdc++ 12 rounds up to zero and grants it; the standard does not. */
@@ -76,14 +76,14 @@ void bad_alloc_of_wrapping_size()
 
 void bad_array_length()
 {
-    say_thrown("new double[]", [](size_t n) -> void * { return escape(new double[n]); });
-    say_thrown("new string[]", [](size_t n) -> void * { return escape(new std::string[n]); });
+    print_thrown("new double[]", [](size_t n) -> void * { return escape(new double[n]); });
+    print_thrown("new string[]", [](size_t n) -> void * { return escape(new std::string[n]); });
     try {
         volatile long minus = -1;
         delete[] new int[minus];
-        say("new int[-1]: block");
+        print_result("new int[-1]: block");
     } catch (const std::bad_array_new_length &error) {
-        say("new int[-1]: %s", error.what());
+        print_result("new int[-1]: %s", error.what());
     }
 }
 
@@ -134,52 +134,52 @@ void handler_allocates()
         std::set_new_handler(nullptr);
 }
 
-template <typename New> void say_handled(const char *form, std::new_handler handler, New make)
+template <typename New> void print_handled(const char *form, std::new_handler handler, New make)
 {
     handler_calls = 0;
     std::set_new_handler(handler);
     try {
         void *p = make(opaque(SIZE_MAX / 2 - 100));
-        say("%s: %s after %d calls", form, p ? "block" : "NULL", handler_calls);
+        print_result("%s: %s after %d calls", form, p ? "block" : "NULL", handler_calls);
     } catch (const std::bad_alloc &error) {
-        say("%s: %s after %d calls", form, error.what(), handler_calls);
+        print_result("%s: %s after %d calls", form, error.what(), handler_calls);
     }
-    say("%s: handler %s", form, std::get_new_handler() ? "still set" : "gone");
+    print_result("%s: handler %s", form, std::get_new_handler() ? "still set" : "gone");
     std::set_new_handler(nullptr);
 }
 
-void say_handled_by_every_form(std::new_handler handler)
+void print_handled_by_every_form(std::new_handler handler)
 {
-    say_handled("new", handler, [](size_t n) { return ::operator new(n); });
-    say_handled("new[]", handler, [](size_t n) { return ::operator new[](n); });
-    say_handled("nothrow new", handler, [](size_t n) { return ::operator new(n, nothrow); });
-    say_handled("nothrow new[]", handler, [](size_t n) { return ::operator new[](n, nothrow); });
-    say_handled("aligned new", handler, [](size_t n) { return ::operator new(n, align(64)); });
-    say_handled("aligned new[]", handler, [](size_t n) { return ::operator new[](n, align(64)); });
-    say_handled("aligned nothrow new", handler,
-                [](size_t n) { return ::operator new(n, align(64), nothrow); });
-    say_handled("aligned nothrow new[]", handler,
-                [](size_t n) { return ::operator new[](n, align(64), nothrow); });
+    print_handled("new", handler, [](size_t n) { return ::operator new(n); });
+    print_handled("new[]", handler, [](size_t n) { return ::operator new[](n); });
+    print_handled("nothrow new", handler, [](size_t n) { return ::operator new(n, nothrow); });
+    print_handled("nothrow new[]", handler, [](size_t n) { return ::operator new[](n, nothrow); });
+    print_handled("aligned new", handler, [](size_t n) { return ::operator new(n, align(64)); });
+    print_handled("aligned new[]", handler, [](size_t n) { return ::operator new[](n, align(64)); });
+    print_handled("aligned nothrow new", handler,
+                  [](size_t n) { return ::operator new(n, align(64), nothrow); });
+    print_handled("aligned nothrow new[]", handler,
+                  [](size_t n) { return ::operator new[](n, align(64), nothrow); });
 }
 
 void handler_throws()
 {
-    say_handled_by_every_form(handler_gives_up);
+    print_handled_by_every_form(handler_gives_up);
 }
 
 void handler_removed()
 {
-    say_handled_by_every_form(handler_removes_itself);
+    print_handled_by_every_form(handler_removes_itself);
 }
 
 void handler_replaced()
 {
-    say_handled_by_every_form(handler_hands_over);
+    print_handled_by_every_form(handler_hands_over);
 }
 
 void handler_uses_new()
 {
-    say_handled_by_every_form(handler_allocates);
+    print_handled_by_every_form(handler_allocates);
 }
 
 void handler_of_malloc_is_none()
@@ -187,7 +187,7 @@ void handler_of_malloc_is_none()
     handler_calls = 0;
     std::set_new_handler(handler_gives_up);
     void *p = std::malloc(opaque(SIZE_MAX / 2));
-    say("malloc: %s after %d calls", p ? "block" : "NULL", handler_calls);
+    print_result("malloc: %s after %d calls", p ? "block" : "NULL", handler_calls);
     std::set_new_handler(nullptr);
 }
 
@@ -195,11 +195,11 @@ void handler_is_told()
 {
     std::new_handler before = std::get_new_handler();
     std::new_handler previous = std::set_new_handler(handler_gives_up);
-    say("%s, %s, %s", before ? "set at first" : "none at first", previous ? "set" : "none before",
-        std::get_new_handler() == handler_gives_up ? "now ours" : "now another");
+    print_result("%s, %s, %s", before ? "set at first" : "none at first", previous ? "set" : "none before",
+                 std::get_new_handler() == handler_gives_up ? "now ours" : "now another");
     std::new_handler ours = std::set_new_handler(nullptr);
-    say("%s, %s", ours == handler_gives_up ? "ours returned" : "another returned",
-        std::get_new_handler() ? "still set" : "none");
+    print_result("%s, %s", ours == handler_gives_up ? "ours returned" : "another returned",
+                 std::get_new_handler() ? "still set" : "none");
 }
 
 void handler_of_another_thread()
@@ -210,7 +210,7 @@ void handler_of_another_thread()
         try {
             ::operator delete(::operator new(opaque(SIZE_MAX / 2)));
         } catch (const no_more &error) {
-            say("%s after %d calls", error.what(), handler_calls);
+            print_result("%s after %d calls", error.what(), handler_calls);
         }
     }).join();
     std::set_new_handler(nullptr);
@@ -233,15 +233,15 @@ struct big_block {
     char rest[(10u << 20) - sizeof(void *)];
 };
 
-void say_granted_after_handler()
+void print_granted_after_handler()
 {
     handler_calls = 0;
     std::set_new_handler(handler_frees_reserve);
     try {
         ::operator delete(::operator new(sizeof(big_block)));
-        say("block after %d calls", handler_calls);
+        print_result("block after %d calls", handler_calls);
     } catch (const std::bad_alloc &error) {
-        say("%s after %d calls", error.what(), handler_calls);
+        print_result("%s after %d calls", error.what(), handler_calls);
     }
     std::set_new_handler(nullptr);
 }
@@ -258,7 +258,7 @@ void handler_frees_memory()
         count++;
     }
     expect(count > 3 && count < 100, "%zu blocks of 10 MiB within 100 MiB", count);
-    say_granted_after_handler();
+    print_granted_after_handler();
     limits_restore();
     while (list) {
         big_block *next = list->next;
@@ -284,7 +284,7 @@ int child_of_cxx(void *)
 
 void child_throws()
 {
-    say_child("child", child_of_cxx, nullptr);
+    print_child("child", child_of_cxx, nullptr);
 }
 
 } /* namespace rows */

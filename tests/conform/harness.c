@@ -52,7 +52,7 @@ static void print_line(const char *prefix, const char *format, va_list arguments
         _exit(99);
 }
 
-void say(const char *format, ...)
+void print_result(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -60,7 +60,7 @@ void say(const char *format, ...)
     va_end(arguments);
 }
 
-void expect_say(const char *format, ...)
+void expect_result(const char *format, ...)
 {
     int misses = atomic_fetch_add(&row_misses, 1);
     if (misses >= MISSES_TOLD)
@@ -89,10 +89,10 @@ const char *errno_text(int error)
     return number;
 }
 
-void say_outcome(const char *call, void *block)
+void print_outcome(const char *call, void *block)
 {
     int error = errno;
-    say("%s: %s, errno %s", call, block ? "block" : "NULL", errno_text(error));
+    print_result("%s: %s, errno %s", call, block ? "block" : "NULL", errno_text(error));
     free(block);
 }
 
@@ -168,15 +168,15 @@ const char *module_name(const void *address)
     return slash ? slash + 1 : info.dli_fname;
 }
 
-void say_status(const char *what, int wait_status)
+void print_status(const char *what, int wait_status)
 {
     if (WIFEXITED(wait_status))
-        say("%s: exit %d", what, WEXITSTATUS(wait_status));
+        print_result("%s: exit %d", what, WEXITSTATUS(wait_status));
     else
-        say("%s: signal %d", what, WTERMSIG(wait_status));
+        print_result("%s: signal %d", what, WTERMSIG(wait_status));
 }
 
-void say_child(const char *what, int (*body)(void *), void *argument)
+void print_child(const char *what, int (*body)(void *), void *argument)
 {
     pid_t pid = fork();
     if (pid == 0) {
@@ -185,9 +185,9 @@ void say_child(const char *what, int (*body)(void *), void *argument)
     }
     int status;
     if (pid < 0 || waitpid(pid, &status, 0) != pid)
-        say("%s: no child, errno %s", what, errno_text(errno));
+        print_result("%s: no child, errno %s", what, errno_text(errno));
     else
-        say_status(what, status);
+        print_status(what, status);
 }
 
 bool read_statm(size_t *total_pages, size_t *data_pages)
@@ -248,7 +248,7 @@ static void observe(const struct row *row)
     if (ours || !(row->needs & OURS))
         row->observe();
     if (row_lines == 0)
-        say("ok");
+        print_result("ok");
     rows_missed += row_misses != 0;
 }
 

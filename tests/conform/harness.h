@@ -47,19 +47,19 @@ bool is_ours(void); /* the runtime is preloaded, by the word of the command line
 bool is_heap_in_file(void); /* with heap=file, by the same word */
 int rounds(int full); /* how often a row does what it does many times; 1 or more */
 
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void expect_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void expect_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool row_has_missed(void); /* a child tells its parent by its status */
 
 /* Silent when it holds; of many broken promises in one row the first few are told. */
-#define expect(condition, ...) ((condition) ? (void)0 : expect_say(__VA_ARGS__))
+#define expect(condition, ...) ((condition) ? (void)0 : expect_result(__VA_ARGS__))
 
 /* errno before a call that must not touch it. */
 #define ERRNO_KEPT 7777
 
 /* "call: block or NULL, errno as it was left"; the block is freed. */
-#define OBSERVE(call) (errno = ERRNO_KEPT, say_outcome(#call, (call)))
-void say_outcome(const char *call, void *block);
+#define OBSERVE(call) (errno = ERRNO_KEPT, print_outcome(#call, (call)))
+void print_outcome(const char *call, void *block);
 const char *errno_text(int error);
 
 /* Keeps the compiler from reasoning about sizes and pointers. */
@@ -100,8 +100,8 @@ const char *module_name(const void *address);
  * Runs body in a forked child and says "what: exit N" or "what: signal N".  A child whose
  * expectations did not hold, but ends with 0, ends with 90.
  */
-void say_child(const char *what, int (*body)(void *), void *argument);
-void say_status(const char *what, int wait_status);
+void print_child(const char *what, int (*body)(void *), void *argument);
+void print_status(const char *what, int wait_status);
 
 /* Pages in use as /proc/self/statm counts them: all, and private writable ones. */
 bool read_statm(size_t *total_pages, size_t *data_pages);

@@ -8,13 +8,13 @@
 
 static void *untouched = &untouched;
 
-static void say_posix_memalign(size_t alignment, size_t n)
+static void print_posix_memalign(size_t alignment, size_t n)
 {
     void *p = untouched;
     errno = ERRNO_KEPT;
     int error = posix_memalign(&p, opaque(alignment), opaque(n));
-    say("(%#zx, %#zx): %s, pointer %s", alignment, n, errno_text(error),
-        p == untouched ? "kept" : "set");
+    print_result("(%#zx, %#zx): %s, pointer %s", alignment, n, errno_text(error),
+                 p == untouched ? "kept" : "set");
     if (error == 0)
         free(p);
     /* glibc's is left at ENOMEM by the malloc inside it; POSIX leaves it open. */
@@ -27,31 +27,31 @@ void row_posix_memalign_bad_alignment(void)
     static const size_t bad[] = { 0, 1, 2, 3, 4, 5, 7, 12, 24, 48, 100, 4095, 4097,
                                   SIZE_MAX, SIZE_MAX - 7, (size_t)3 << 40 };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        say_posix_memalign(bad[i], 100);
-    say_posix_memalign(3, SIZE_MAX);
-    say_posix_memalign(12, 0);
+        print_posix_memalign(bad[i], 100);
+    print_posix_memalign(3, SIZE_MAX);
+    print_posix_memalign(12, 0);
 }
 
 void row_posix_memalign_too_much(void)
 {
-    say_posix_memalign(8, SIZE_MAX);
-    say_posix_memalign(16, (size_t)PTRDIFF_MAX + 1);
-    say_posix_memalign(64, SIZE_MAX - 64);
-    say_posix_memalign(4096, SIZE_MAX - 8191);
-    say_posix_memalign(1u << 20, (size_t)PTRDIFF_MAX - 1000);
-    say_posix_memalign((size_t)1 << 62, 100);
-    say_posix_memalign((size_t)1 << 63, 100);
-    say_posix_memalign((size_t)1 << 63, SIZE_MAX);
+    print_posix_memalign(8, SIZE_MAX);
+    print_posix_memalign(16, (size_t)PTRDIFF_MAX + 1);
+    print_posix_memalign(64, SIZE_MAX - 64);
+    print_posix_memalign(4096, SIZE_MAX - 8191);
+    print_posix_memalign(1u << 20, (size_t)PTRDIFF_MAX - 1000);
+    print_posix_memalign((size_t)1 << 62, 100);
+    print_posix_memalign((size_t)1 << 63, 100);
+    print_posix_memalign((size_t)1 << 63, SIZE_MAX);
 }
 
 void row_posix_memalign_zero_size(void)
 {
-    say_posix_memalign(8, 0);
-    say_posix_memalign(64, 0);
-    say_posix_memalign(65536, 0);
+    print_posix_memalign(8, 0);
+    print_posix_memalign(64, 0);
+    print_posix_memalign(65536, 0);
     void *a = NULL, *b = NULL;
     int failed = posix_memalign(&a, 64, opaque(0)) | posix_memalign(&b, 64, opaque(0));
-    say("failed %d, %s, %s", failed, a && b ? "blocks" : "NULL", a == b ? "the same" : "different");
+    print_result("failed %d, %s, %s", failed, a && b ? "blocks" : "NULL", a == b ? "the same" : "different");
     free(a);
     free(b);
 }
@@ -71,10 +71,10 @@ void row_posix_memalign_every_alignment(void)
 
 void row_posix_memalign_keeps_errno(void)
 {
-    say_posix_memalign(8, 10);
-    say_posix_memalign(4096, 10);
-    say_posix_memalign(16, 1000000);
-    say_posix_memalign(2u << 20, 10);
+    print_posix_memalign(8, 10);
+    print_posix_memalign(4096, 10);
+    print_posix_memalign(16, 1000000);
+    print_posix_memalign(2u << 20, 10);
 }
 
 void row_memalign_every_alignment(void)
@@ -97,8 +97,8 @@ void row_memalign_odd_alignment(void)
             power *= 2;
         errno = ERRNO_KEPT;
         void *p = memalign(opaque(odd[i]), 100);
-        say("%zu: %s, errno %s, %s", odd[i], p ? "block" : "NULL", errno_text(errno),
-            is_aligned(p, power) ? "aligned to the next power of two" : "not so aligned");
+        print_result("%zu: %s, errno %s, %s", odd[i], p ? "block" : "NULL", errno_text(errno),
+                     is_aligned(p, power) ? "aligned to the next power of two" : "not so aligned");
         free(p);
     }
 }
@@ -225,8 +225,8 @@ void row_aligned_alloc_not_multiple(void)
         size_t n = alignment + 1;
         errno = ERRNO_KEPT;
         void *p = aligned_alloc(opaque(alignment), opaque(n));
-        say("(%zu, %zu): %s, errno %s, %s", alignment, n, p ? "block" : "NULL", errno_text(errno),
-            is_aligned(p, alignment) ? "aligned" : "not aligned");
+        print_result("(%zu, %zu): %s, errno %s, %s", alignment, n, p ? "block" : "NULL", errno_text(errno),
+                     is_aligned(p, alignment) ? "aligned" : "not aligned");
         expect_usable(p, p ? n : 0);
         free(p);
     }
@@ -245,7 +245,7 @@ void row_aligned_alloc_zero_size(void)
 {
     OBSERVE(aligned_alloc(64, opaque(0)));
     void *a = aligned_alloc(64, opaque(0)), *b = aligned_alloc(64, opaque(0));
-    say("%s, %s", a && b ? "blocks" : "NULL", a == b ? "the same" : "different");
+    print_result("%s, %s", a && b ? "blocks" : "NULL", a == b ? "the same" : "different");
     free(a);
     free(b);
 }

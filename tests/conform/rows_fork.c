@@ -72,7 +72,7 @@ static int child_uses_heap(void *unused)
 void row_fork_child_allocates(void)
 {
     for (int i = 0; i < 5; i++)
-        say_child("child", child_uses_heap, NULL);
+        print_child("child", child_uses_heap, NULL);
 }
 
 static int child_reads_inherited(void *unused)
@@ -84,8 +84,8 @@ static int child_reads_inherited(void *unused)
 void row_fork_child_reads_inherited(void)
 {
     blocks_make(inherited, 1);
-    say_child("child", child_reads_inherited, NULL);
-    say("parent: %d damaged", blocks_damaged(inherited, 1));
+    print_child("child", child_reads_inherited, NULL);
+    print_result("parent: %d damaged", blocks_damaged(inherited, 1));
     blocks_free(inherited);
 }
 
@@ -99,9 +99,9 @@ static int child_frees_inherited(void *unused)
 void row_fork_child_frees_inherited(void)
 {
     blocks_make(inherited, 2);
-    say_child("child", child_frees_inherited, NULL);
-    say_child("child", child_frees_inherited, NULL);
-    say("parent: %d damaged", blocks_damaged(inherited, 2));
+    print_child("child", child_frees_inherited, NULL);
+    print_child("child", child_frees_inherited, NULL);
+    print_result("parent: %d damaged", blocks_damaged(inherited, 2));
     blocks_free(inherited);
 }
 
@@ -123,8 +123,8 @@ static int child_resizes_inherited(void *unused)
 void row_fork_child_resizes_inherited(void)
 {
     blocks_make(inherited, 3);
-    say_child("child", child_resizes_inherited, NULL);
-    say("parent: %d damaged", blocks_damaged(inherited, 3));
+    print_child("child", child_resizes_inherited, NULL);
+    print_result("parent: %d damaged", blocks_damaged(inherited, 3));
     blocks_free(inherited);
 }
 
@@ -139,7 +139,7 @@ static int child_measures_inherited(void *unused)
 void row_fork_child_measures_inherited(void)
 {
     blocks_make(inherited, 4);
-    say_child("child", child_measures_inherited, NULL);
+    print_child("child", child_measures_inherited, NULL);
     blocks_free(inherited);
 }
 
@@ -154,8 +154,8 @@ static int child_writes_inherited(void *unused)
 void row_fork_child_writes_its_own_copy(void)
 {
     blocks_make(inherited, 5);
-    say_child("child", child_writes_inherited, NULL);
-    say("parent: %d damaged", blocks_damaged(inherited, 5));
+    print_child("child", child_writes_inherited, NULL);
+    print_result("parent: %d damaged", blocks_damaged(inherited, 5));
     blocks_free(inherited);
 }
 
@@ -200,7 +200,7 @@ static int tree(uint32_t depth)
 
 void row_fork_tree(void)
 {
-    say("wrong %d", tree(0));
+    print_result("wrong %d", tree(0));
 }
 
 static int child_of_child(void *unused)
@@ -217,8 +217,8 @@ static int child_of_child(void *unused)
 void row_fork_grandchild(void)
 {
     blocks_make(inherited, 6);
-    say_child("child", child_of_child, NULL);
-    say("parent: %d damaged", blocks_damaged(inherited, 6));
+    print_child("child", child_of_child, NULL);
+    print_result("parent: %d damaged", blocks_damaged(inherited, 6));
     blocks_free(inherited);
 }
 
@@ -267,7 +267,7 @@ static void fork_beside_threads(bool from_thread)
     stop_threads = true;
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    say("%d of %d children wrong", (int)(intptr_t)wrong, (int)(intptr_t)children);
+    print_result("%d of %d children wrong", (int)(intptr_t)wrong, (int)(intptr_t)children);
 }
 
 void row_fork_while_threads_allocate(void)
@@ -298,7 +298,7 @@ static int child_starts_threads(void *unused)
 void row_fork_child_starts_threads(void)
 {
     for (int i = 0; i < 3; i++)
-        say_child("child", child_starts_threads, NULL);
+        print_child("child", child_starts_threads, NULL);
 }
 
 /* ---- forks that no handler of pthread_atfork sees ------------------------------------------- */
@@ -311,8 +311,8 @@ void row_fork_without_handlers(void)
         _exit(blocks_damaged(inherited, 7) || use_heap());
     int status;
     waitpid(pid, &status, 0);
-    say_status("child of _Fork", status);
-    say("parent: %d damaged, %d", blocks_damaged(inherited, 7), use_heap());
+    print_status("child of _Fork", status);
+    print_result("parent: %d damaged, %d", blocks_damaged(inherited, 7), use_heap());
     blocks_free(inherited);
 }
 
@@ -324,8 +324,8 @@ void row_fork_by_raw_clone(void)
         _exit(blocks_damaged(inherited, 8) || use_heap());
     int status;
     waitpid((pid_t)pid, &status, 0);
-    say_status("child of clone", status);
-    say("parent: %d damaged, %d", blocks_damaged(inherited, 8), use_heap());
+    print_status("child of clone", status);
+    print_result("parent: %d damaged, %d", blocks_damaged(inherited, 8), use_heap());
     blocks_free(inherited);
 }
 
@@ -340,9 +340,9 @@ void row_vfork_exec(void)
         }
         int status;
         waitpid(pid, &status, 0);
-        say_status("child", status);
+        print_status("child", status);
     }
-    say("parent: %d damaged, %d", blocks_damaged(inherited, 11), use_heap());
+    print_result("parent: %d damaged, %d", blocks_damaged(inherited, 11), use_heap());
     blocks_free(inherited);
 }
 
@@ -355,9 +355,9 @@ void row_vfork_exit(void)
             _exit(4);
         int status;
         waitpid(pid, &status, 0);
-        say_status("child", status);
+        print_status("child", status);
     }
-    say("parent: %d damaged, %d", blocks_damaged(inherited, 12), use_heap());
+    print_result("parent: %d damaged, %d", blocks_damaged(inherited, 12), use_heap());
     blocks_free(inherited);
 }
 
@@ -369,21 +369,21 @@ void row_posix_spawn(void)
         int status, error = posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ);
         expect(error == 0, "error %d", error);
         waitpid(pid, &status, 0);
-        say_status("child", status);
+        print_status("child", status);
     }
-    say("parent: %d", use_heap());
+    print_result("parent: %d", use_heap());
 }
 
 void row_system_and_popen(void)
 {
     char line[64] = "";
-    say_status("system", system("exit 6"));
+    print_status("system", system("exit 6"));
     FILE *pipe = popen("echo through the pipe; exit 7", "r");
     expect(pipe && fgets(line, sizeof line, pipe), "nothing read");
     line[strcspn(line, "\n")] = 0;
-    say("%s", line);
+    print_result("%s", line);
     if (pipe)
-        say_status("popen", pclose(pipe));
+        print_status("popen", pclose(pipe));
 }
 
 /* The same program again, deep in a chain of forks: in control there, too. */
@@ -403,7 +403,7 @@ static int child_executes_itself(void *unused)
 
 void row_fork_fork_exec_self(void)
 {
-    say_child("child", child_executes_itself, NULL);
+    print_child("child", child_executes_itself, NULL);
 }
 
 /* ---- how processes end ---------------------------------------------------------------------- */
@@ -443,7 +443,7 @@ void row_exit_forms(void)
                                          "SIGTERM", "SIGSEGV", "SIGKILL" };
     for (intptr_t i = 0; i < 8; i++) {
         blocks_make(inherited, 13);
-        say_child(forms[i], exit_with_handlers, (void *)i);
+        print_child(forms[i], exit_with_handlers, (void *)i);
         blocks_free(inherited);
     }
 }
@@ -459,7 +459,7 @@ static int exit_allocating(void *unused)
 
 void row_exit_handlers_allocate(void)
 {
-    say_child("child", exit_allocating, NULL);
+    print_child("child", exit_allocating, NULL);
 }
 
 static void *exit_from_thread(void *unused)
@@ -485,7 +485,7 @@ static int exit_in_thread(void *unused)
 void row_exit_while_threads_allocate(void)
 {
     for (int i = 0; i < rounds(10); i++)
-        say_child("child", exit_in_thread, NULL);
+        print_child("child", exit_in_thread, NULL);
 }
 
 static void *outlive_main(void *main_thread)
@@ -505,5 +505,5 @@ static int main_leaves_first(void *unused)
 
 void row_exit_of_main_thread_first(void)
 {
-    say_child("child", main_leaves_first, NULL);
+    print_child("child", main_leaves_first, NULL);
 }

@@ -101,7 +101,7 @@ void row_cfree(void)
     }
     errno = ERRNO_KEPT;
     old_cfree(escape(NULL));
-    say("of NULL: errno %s", errno_text(errno));
+    print_result("of NULL: errno %s", errno_text(errno));
 }
 
 void row_free_sized(void)
@@ -152,7 +152,7 @@ void row_usable_of_null(void)
 {
     errno = ERRNO_KEPT;
     size_t n = malloc_usable_size(escape(NULL));
-    say("%zu, errno %s", n, errno_text(errno));
+    print_result("%zu, errno %s", n, errno_text(errno));
 }
 
 void row_usable_every_size(void)
@@ -213,7 +213,7 @@ void row_usable_keeps_errno(void)
     void *p = malloc(10);
     errno = ERRNO_KEPT;
     (void)malloc_usable_size(p);
-    say("errno %s", errno_text(errno));
+    print_result("errno %s", errno_text(errno));
     free(p);
 }
 
@@ -289,8 +289,8 @@ void row_malloc_info(void)
     fclose(stream);
     bool starts = n > 16 && strncmp(text, "<malloc version=", 16) == 0;
     bool ends = n > 10 && strcmp(text + n - 10, "</malloc>\n") == 0;
-    say("returns %d, %s, %s", failed, starts ? "starts as it should" : "starts oddly",
-        ends ? "ends as it should" : "ends oddly");
+    print_result("returns %d, %s, %s", failed, starts ? "starts as it should" : "starts oddly",
+                 ends ? "ends as it should" : "ends oddly");
     free(text);
 }
 
@@ -301,7 +301,7 @@ void row_malloc_info_bad_options(void)
     FILE *stream = open_memstream(&text, &n);
     int one = malloc_info(1, stream), minus = malloc_info(-1, stream);
     fclose(stream);
-    say("%s, %s, %zu bytes written", errno_text(one), errno_text(minus), n);
+    print_result("%s, %s, %zu bytes written", errno_text(one), errno_text(minus), n);
     free(text);
 }
 
@@ -335,15 +335,15 @@ void row_malloc_trim_with_blocks_live(void)
 
 void row_mallopt(void)
 {
-    say("M_MXFAST %d", mallopt(M_MXFAST, 64));
-    say("M_TRIM_THRESHOLD %d", mallopt(M_TRIM_THRESHOLD, 256 * 1024));
-    say("M_TOP_PAD %d", mallopt(M_TOP_PAD, 64 * 1024));
-    say("M_MMAP_THRESHOLD %d", mallopt(M_MMAP_THRESHOLD, 256 * 1024));
-    say("M_MMAP_MAX %d", mallopt(M_MMAP_MAX, 1000));
-    say("M_CHECK_ACTION %d", mallopt(M_CHECK_ACTION, 3));
-    say("M_PERTURB %d", mallopt(M_PERTURB, 0));
-    say("M_ARENA_TEST %d", mallopt(M_ARENA_TEST, 4));
-    say("M_ARENA_MAX %d", mallopt(M_ARENA_MAX, 8));
+    print_result("M_MXFAST %d", mallopt(M_MXFAST, 64));
+    print_result("M_TRIM_THRESHOLD %d", mallopt(M_TRIM_THRESHOLD, 256 * 1024));
+    print_result("M_TOP_PAD %d", mallopt(M_TOP_PAD, 64 * 1024));
+    print_result("M_MMAP_THRESHOLD %d", mallopt(M_MMAP_THRESHOLD, 256 * 1024));
+    print_result("M_MMAP_MAX %d", mallopt(M_MMAP_MAX, 1000));
+    print_result("M_CHECK_ACTION %d", mallopt(M_CHECK_ACTION, 3));
+    print_result("M_PERTURB %d", mallopt(M_PERTURB, 0));
+    print_result("M_ARENA_TEST %d", mallopt(M_ARENA_TEST, 4));
+    print_result("M_ARENA_MAX %d", mallopt(M_ARENA_MAX, 8));
     void *p = malloc(300000);
     expect_block(p, 300000, 16);
     free(p);
@@ -351,7 +351,7 @@ void row_mallopt(void)
 
 void row_mallopt_unknown(void)
 {
-    say("%d, %d", mallopt(12345, 1), mallopt(-12345, 0));
+    print_result("%d, %d", mallopt(12345, 1), mallopt(-12345, 0));
 }
 
 void row_libc_names_round_trip(void)
@@ -439,7 +439,7 @@ void row_malloc_hooks_never_called(void)
     void (**free_hook)(void *, const void *);
     *(void **)&malloc_hook = dlvsym(RTLD_DEFAULT, "__malloc_hook", "GLIBC_2.2.5");
     *(void **)&free_hook = dlvsym(RTLD_DEFAULT, "__free_hook", "GLIBC_2.2.5");
-    say("%s", malloc_hook && free_hook ? "both found" : "not found");
+    print_result("%s", malloc_hook && free_hook ? "both found" : "not found");
     if (!malloc_hook || !free_hook)
         return;
     *malloc_hook = hook_malloc;
@@ -449,7 +449,7 @@ void row_malloc_hooks_never_called(void)
     free(strdup("hooks"));
     *malloc_hook = NULL;
     *free_hook = NULL;
-    say("called %d times", hooks_called);
+    print_result("called %d times", hooks_called);
 }
 
 /* By name: mtrace.h and mcheck.h promise what only a debug library of glibc's still does. */
@@ -466,7 +466,7 @@ void row_mtrace_and_mcheck(void)
         mtrace();
     if (muntrace)
         muntrace();
-    say("mcheck %d, mprobe %d", mcheck ? mcheck(NULL) : 99, mprobe ? mprobe(p) : 99);
+    print_result("mcheck %d, mprobe %d", mcheck ? mcheck(NULL) : 99, mprobe ? mprobe(p) : 99);
     free(p);
 }
 
@@ -484,5 +484,5 @@ static int free_what_libc_holds(void *unused)
 
 void row_libc_freeres(void)
 {
-    say_child("child", free_what_libc_holds, NULL);
+    print_child("child", free_what_libc_holds, NULL);
 }

@@ -47,7 +47,7 @@ void row_wcsdup(void)
 {
     wchar_t *copy = wcsdup(L"wide enough");
     expect_usable(copy, sizeof L"wide enough");
-    say("%ls", copy);
+    print_result("%ls", copy);
     free(copy);
 }
 
@@ -55,7 +55,7 @@ void row_asprintf(void)
 {
     char *text = NULL;
     int n = asprintf(&text, "%s %d %*d", "seven", 7, 3000, 7);
-    say("%d characters, begins %.7s", n, text);
+    print_result("%d characters, begins %.7s", n, text);
     expect(text && strlen(text) == (size_t)n, "wrong length");
     expect_usable(text, (size_t)n + 1);
     free(text);
@@ -65,7 +65,7 @@ void row_printf_of_great_width(void)
 {
     char *text = malloc(200001);
     int n = snprintf(text, 200001, "%100000d%0*.*f", 1, 50000, 40000, 1.5);
-    say("%d characters, %s", n, strlen(text) == (size_t)n ? "all there" : "some missing");
+    print_result("%d characters, %s", n, strlen(text) == (size_t)n ? "all there" : "some missing");
     free(text);
 }
 
@@ -73,7 +73,7 @@ void row_sscanf_allocates(void)
 {
     char *word = NULL, *letters = NULL;
     int n = sscanf("conformance 42abc", "%ms %*d%m[a-z]", &word, &letters);
-    say("%d: %s %s", n, word, letters);
+    print_result("%d: %s %s", n, word, letters);
     free(word);
     free(letters);
 }
@@ -90,7 +90,7 @@ void row_getline_grows(void)
     for (ssize_t n; (n = getline(&line, &capacity, stream)) > 0; sum += (size_t)n)
         expect(line && malloc_usable_size(line) >= capacity && strlen(line) == (size_t)n,
                "line of %zd in a block of %zu", n, capacity);
-    say("%zu bytes read", sum);
+    print_result("%zu bytes read", sum);
     fclose(stream);
     free(line);
     free(text);
@@ -103,7 +103,7 @@ void row_getline_into_our_block(void)
     size_t capacity = 4;
     char *line = malloc(capacity);
     ssize_t first = getline(&line, &capacity, stream), second = getline(&line, &capacity, stream);
-    say("%zd and %zd characters, last line %.11s", first, second, line);
+    print_result("%zd and %zd characters, last line %.11s", first, second, line);
     fclose(stream);
     free(line);
 }
@@ -115,7 +115,7 @@ void row_getdelim(void)
     char *part = NULL;
     size_t capacity = 0;
     while (getdelim(&part, &capacity, ':', stream) > 0)
-        say("%s", part);
+        print_result("%s", part);
     fclose(stream);
     free(part);
 }
@@ -128,7 +128,7 @@ void row_open_memstream(void)
     for (int i = 0; i < 20000; i++)
         fprintf(stream, "%d,", i);
     fclose(stream);
-    say("%zu bytes, %s", n, text && strlen(text) == n ? "all there" : "some missing");
+    print_result("%zu bytes, %s", n, text && strlen(text) == n ? "all there" : "some missing");
     expect(malloc_usable_size(text) > n, "block of %zu bytes", malloc_usable_size(text));
     text = realloc(text, n + 1);
     expect(strncmp(text, "0,1,2,3,", 8) == 0, "text lost");
@@ -143,7 +143,7 @@ void row_open_wmemstream(void)
     for (int i = 0; i < 3000; i++)
         fwprintf(stream, L"%d;", i);
     fclose(stream);
-    say("%zu characters, %s", n, text && wcslen(text) == n ? "all there" : "some missing");
+    print_result("%zu characters, %s", n, text && wcslen(text) == n ? "all there" : "some missing");
     free(text);
 }
 
@@ -162,7 +162,7 @@ void row_environment(void)
         sum += strlen(getenv(name));
         unsetenv(name);
     }
-    say("%zu characters, then %s", sum, getenv("CONFORM_7") ? "still there" : "gone");
+    print_result("%zu characters, then %s", sum, getenv("CONFORM_7") ? "still there" : "gone");
     free(big);
 }
 
@@ -172,7 +172,7 @@ void row_regcomp(void)
     regmatch_t match[3];
     int error = regcomp(&expression, "^([a-z]+)[0-9]{2,40}(x|yy|zzz)*$", REG_EXTENDED);
     int found = regexec(&expression, "conform2024yyzzzx", 3, match, 0);
-    say("compiled %d, found %d, first group ends at %d", error, found, (int)match[1].rm_eo);
+    print_result("compiled %d, found %d, first group ends at %d", error, found, (int)match[1].rm_eo);
     regfree(&expression);
 }
 
@@ -192,7 +192,7 @@ void row_qsort_large(void)
     qsort(numbers, NUMBERS, sizeof *numbers, compare_numbers);
     for (size_t i = 1; i < NUMBERS; i++)
         wrong += numbers[i - 1] > numbers[i];
-    say("%u out of order", wrong);
+    print_result("%u out of order", wrong);
     free(numbers);
 }
 
@@ -217,7 +217,7 @@ void row_search_tree(void)
     for (size_t i = 0; i < sizeof keys; i += 3)
         tdelete(keys + i, &root, compare_keys);
     tdestroy(root, destroy_key);
-    say("%d keys left", keys_seen);
+    print_result("%d keys left", keys_seen);
 }
 
 void row_search_hash(void)
@@ -234,7 +234,7 @@ void row_search_hash(void)
     for (int i = 0; i < 500; i++)
         found += hsearch_r((ENTRY){ names[i], NULL }, FIND, &entry, &table) != 0;
     hdestroy_r(&table);
-    say("%d found", found);
+    print_result("%d found", found);
 }
 
 void row_argz(void)
@@ -246,7 +246,7 @@ void row_argz(void)
     argz_replace(&vector, &n, "be", "allocate", NULL);
     size_t count = argz_count(vector, n);
     argz_stringify(vector, (int)n, ' ');
-    say("%zu words: %s", count, vector);
+    print_result("%zu words: %s", count, vector);
     free(vector);
 }
 
@@ -259,7 +259,7 @@ void row_obstack(void)
         obstack_1grow(&stack, (char)('a' + i % 26));
     obstack_1grow(&stack, 0);
     char *second = obstack_finish(&stack);
-    say("%s, %zu characters", first, strlen(second));
+    print_result("%s, %zu characters", first, strlen(second));
     obstack_free(&stack, NULL);
 }
 
@@ -277,15 +277,15 @@ void row_many_thread_keys(void)
         wrong += pthread_getspecific(keys_made[i]) != &keys_made[i];
         pthread_key_delete(keys_made[i]);
     }
-    say("%d wrong", wrong);
+    print_result("%d wrong", wrong);
 }
 
 void row_dlsym_unknown(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "conform_no_such_symbol");
     const char *text = dlerror();
-    say("%s, %s", symbol ? "found" : "not found",
-        text && strstr(text, "conform_no_such_symbol") ? "named in the message" : "not named");
+    print_result("%s, %s", symbol ? "found" : "not found",
+                 text && strstr(text, "conform_no_such_symbol") ? "named in the message" : "not named");
 }
 
 void row_dlopen(void)
@@ -310,7 +310,7 @@ void row_files(void)
         if (stream)
             fclose(stream);
     }
-    say("%.7s", line);
+    print_result("%.7s", line);
 }
 
 void row_getcwd(void)
@@ -335,14 +335,14 @@ void row_scandir(void)
         free(entries[i]);
     }
     free(entries);
-    say("found %d", found);
+    print_result("found %d", found);
 }
 
 void row_glob(void)
 {
     glob_t found;
     int error = glob("/proc/self/s*tat*", 0, NULL, &found);
-    say("error %d, %s", error, found.gl_pathc >= 3 ? "all three" : "fewer than three");
+    print_result("error %d, %s", error, found.gl_pathc >= 3 ? "all three" : "fewer than three");
     globfree(&found);
 }
 
@@ -356,7 +356,7 @@ void row_locale(void)
         freelocale(locale);
     if (copy)
         freelocale(copy);
-    say("back in %s", setlocale(LC_ALL, "C"));
+    print_result("back in %s", setlocale(LC_ALL, "C"));
 }
 
 void row_iconv(void)
@@ -365,7 +365,7 @@ void row_iconv(void)
     char in[] = "conform", out[64], *from = in, *to = out;
     size_t left = sizeof in - 1, room = sizeof out;
     size_t failed = converter == (iconv_t)-1 ? 1 : iconv(converter, &from, &left, &to, &room);
-    say("failed %zu, %zu bytes out", failed, sizeof out - room);
+    print_result("failed %zu, %zu bytes out", failed, sizeof out - room);
     if (converter != (iconv_t)-1)
         iconv_close(converter);
 }
@@ -375,7 +375,7 @@ void row_backtrace_symbols(void)
     void *frames[10];
     int n = backtrace(frames, 10);
     char **names = backtrace_symbols(frames, n);
-    say("%s, %s", n > 1 ? "frames" : "no frames", names ? "names" : "no names");
+    print_result("%s, %s", n > 1 ? "frames" : "no frames", names ? "names" : "no names");
     free(names);
 }
 
@@ -383,7 +383,7 @@ void row_wordexp(void)
 {
     wordexp_t words;
     int error = wordexp("a b \"c d\" $((2+3))", &words, 0);
-    say("error %d, %zu words, last %s", error, words.we_wordc, words.we_wordv[words.we_wordc - 1]);
+    print_result("error %d, %zu words, last %s", error, words.we_wordc, words.we_wordv[words.we_wordc - 1]);
     wordfree(&words);
 }
 
@@ -397,7 +397,7 @@ void row_local_time(void)
         localtime_r(&when, &broken);
     }
     unsetenv("TZ");
-    say("year %d", broken.tm_year + 1900);
+    print_result("year %d", broken.tm_year + 1900);
 }
 
 /* Digits to 'N', as many blanks before as there were digits and blanks: a field's width stays. */
@@ -430,7 +430,7 @@ void row_malloc_stats(void)
         others = strncmp(line, "Arena ", 6) == 0 ? strcmp(line, "Arena 0:") != 0 : others && *line != 'T';
         hide_numbers(line);
         if (!others)
-            say("%s", line);
+            print_result("%s", line);
     }
     free(text);
     void *p = malloc(100);

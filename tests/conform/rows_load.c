@@ -20,7 +20,7 @@ static void fill_with(size_t size, size_t bytes)
     for (size_t i = 0; i < got; i++)
         free(blocks[i]);
     munmap(blocks, count * sizeof *blocks);
-    say("%zu blocks of %zu bytes, %zu damaged", got, size, damaged);
+    print_result("%zu blocks of %zu bytes, %zu damaged", got, size, damaged);
 }
 
 void row_fill_small_blocks(void)
@@ -160,7 +160,7 @@ void row_hundred_thousand_live(void)
         free(blocks[i]);
     }
     free(blocks);
-    say("%u damaged", damaged);
+    print_result("%u damaged", damaged);
 }
 
 /* One size, then another, then the first again: memory moves between size classes. */
@@ -229,29 +229,29 @@ static int exhaust(void *argument)
     return p ? 0 : 14; /* what was freed did not come back */
 }
 
-static void say_exhaust(size_t size)
+static void print_exhaust(size_t size)
 {
     char what[64];
     snprintf(what, sizeof what, "blocks of %zu bytes until NULL, all freed", size);
-    say_child(what, exhaust, &size);
+    print_child(what, exhaust, &size);
 }
 
 void row_out_of_memory_small(void)
 {
-    say_exhaust(100);
-    say_exhaust(2000);
+    print_exhaust(100);
+    print_exhaust(2000);
 }
 
 void row_out_of_memory_middle(void)
 {
-    say_exhaust(20000);
-    say_exhaust(100000);
+    print_exhaust(20000);
+    print_exhaust(100000);
 }
 
 void row_out_of_memory_large(void)
 {
-    say_exhaust(1u << 20);
-    say_exhaust(5u << 20);
+    print_exhaust(1u << 20);
+    print_exhaust(5u << 20);
 }
 
 static int refuse_every_form(void *unused)
@@ -277,7 +277,7 @@ static int refuse_every_form(void *unused)
 
 void row_out_of_memory_every_form(void)
 {
-    say_child("forms that were not refused", refuse_every_form, NULL);
+    print_child("forms that were not refused", refuse_every_form, NULL);
 }
 
 static int exhaust_and_go_on(void *unused)
@@ -303,5 +303,5 @@ static int exhaust_and_go_on(void *unused)
 
 void row_out_of_memory_and_on(void)
 {
-    say_child("child", exhaust_and_go_on, NULL);
+    print_child("child", exhaust_and_go_on, NULL);
 }

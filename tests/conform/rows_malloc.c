@@ -9,8 +9,8 @@ void row_malloc_zero(void)
 {
     void *a = malloc(opaque(0)), *b = malloc(opaque(0));
     expect_usable(a, 0);
-    say("first %s, second %s, %s", a ? "block" : "NULL", b ? "block" : "NULL",
-        a == b ? "the same" : "different");
+    print_result("first %s, second %s, %s", a ? "block" : "NULL", b ? "block" : "NULL",
+                 a == b ? "the same" : "different");
     free(a);
     free(b);
 }
@@ -188,7 +188,7 @@ void row_calloc_zero(void)
     OBSERVE(calloc(opaque(0), 0));
     OBSERVE(calloc(opaque(0), opaque(SIZE_MAX)));
     void *a = calloc(opaque(0), 1), *b = calloc(1, opaque(0));
-    say("two blocks of zero bytes are %s", a == b ? "the same" : "different");
+    print_result("two blocks of zero bytes are %s", a == b ? "the same" : "different");
     free(a);
     free(b);
 }
@@ -237,7 +237,7 @@ void row_free_null(void)
     errno = ERRNO_KEPT;
     for (int i = 0; i < 1000; i++)
         free(escape(NULL));
-    say("errno %s", errno_text(errno));
+    print_result("errno %s", errno_text(errno));
 }
 
 void row_free_keeps_errno(void)
@@ -247,7 +247,7 @@ void row_free_keeps_errno(void)
         void *p = malloc(sizes[i]);
         errno = ERRNO_KEPT;
         free(p);
-        say("of %zu bytes: errno %s", sizes[i], errno_text(errno));
+        print_result("of %zu bytes: errno %s", sizes[i], errno_text(errno));
     }
 }
 

@@ -28,7 +28,7 @@ void row_realloc_to_zero(void)
         void *p = malloc(sizes[i]);
         errno = ERRNO_KEPT;
         void *q = realloc(p, opaque(0));
-        say("of %zu bytes: %s, errno %s", sizes[i], q ? "block" : "NULL", errno_text(errno));
+        print_result("of %zu bytes: %s, errno %s", sizes[i], q ? "block" : "NULL", errno_text(errno));
         free(q);
     }
 }
@@ -152,7 +152,7 @@ void row_realloc_keeps_errno(void)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         errno = ERRNO_KEPT;
         p = realloc(p, sizes[i]);
-        say("to %zu bytes: %s, errno %s", sizes[i], p ? "block" : "NULL", errno_text(errno));
+        print_result("to %zu bytes: %s, errno %s", sizes[i], p ? "block" : "NULL", errno_text(errno));
     }
     free(p);
 }
@@ -237,8 +237,8 @@ void row_reallocarray_refused_keeps_block(void)
     pattern_fill(p, 1000, 5);
     errno = ERRNO_KEPT;
     char *q = reallocarray(escape(p), opaque(SIZE_MAX / 2), 3);
-    say("%s, errno %s, contents %s", q ? "block" : "NULL", errno_text(errno),
-        pattern_holds(p, 1000, 5) ? "kept" : "lost");
+    print_result("%s, errno %s, contents %s", q ? "block" : "NULL", errno_text(errno),
+                 pattern_holds(p, 1000, 5) ? "kept" : "lost");
     free(q ? q : p);
 }
 
@@ -254,7 +254,7 @@ void row_reallocarray_to_zero(void)
     void *p = malloc(10);
     errno = ERRNO_KEPT;
     void *q = reallocarray(p, opaque(0), 10);
-    say("%s, errno %s", q ? "block" : "NULL", errno_text(errno));
+    print_result("%s, errno %s", q ? "block" : "NULL", errno_text(errno));
     free(q);
 }
 

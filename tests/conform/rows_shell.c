@@ -81,7 +81,7 @@ void row_environment_read_during_system(void)
     pthread_t walker;
     shells_begin();
     pthread_create(&walker, NULL, walk_later, NULL);
-    say_status("system", system(shells.line));
+    print_status("system", system(shells.line));
     scribble();
     sem_wait(&shells.held);
     sem_post(&shells.walk);
@@ -126,7 +126,7 @@ void row_environment_of_two_systems(void)
     shells_begin();
     pthread_create(&thread, NULL, run_shell, shells.line);
     await_shell();
-    say_status("second", system("exit 3"));
+    print_status("second", system("exit 3"));
     release_shell();
     pthread_join(thread, NULL);
     expect(environ == before && is_good_environment(environ), "another environment");
@@ -136,7 +136,7 @@ void row_environment_of_two_systems(void)
 static int is_our_own(void *before)
 {
     expect(environ == before && !getenv("RTCHECK_RUN_FILE"), "what was lent to another thread");
-    say_status("child's system", system("exit 4"));
+    print_status("child's system", system("exit 4"));
     return environ == before ? 0 : 1;
 }
 
@@ -147,7 +147,7 @@ void row_environment_of_child_during_system(void)
     shells_begin();
     pthread_create(&thread, NULL, run_shell, shells.line);
     await_shell();
-    say_child("child", is_our_own, before);
+    print_child("child", is_our_own, before);
     release_shell();
     pthread_join(thread, NULL);
     shells_end();

@@ -378,7 +378,7 @@ void row_handler_allocates(void)
     storm_start(SIGUSR2, on_raise);
     for (int i = 0; i < 2000; i++)
         raise(SIGUSR2);
-    say("%d handled", storm.handled);
+    print_result("%d handled", storm.handled);
     storm_end(SIGUSR2, 0);
 }
 
@@ -395,7 +395,7 @@ void row_handler_allocates_on_other_stack(void)
     }
     sigaltstack(&none, NULL);
     free(stack.ss_sp);
-    say("%d handled", storm.handled);
+    print_result("%d handled", storm.handled);
     storm_end(SIGUSR2, 0);
 }
 
@@ -420,7 +420,7 @@ void row_handler_jumps_after_allocating(void)
         expect_block(p, 200, 16);
         free(p);
     }
-    say("%d jumps", jumps);
+    print_result("%d jumps", jumps);
 }
 
 /* ---- coroutines: one thread, many stacks, all of them blocks of the heap -------------------- */
@@ -460,5 +460,5 @@ void row_coroutines(void)
             swapcontext(&scheduler, &coroutines[i]);
     for (int i = 0; i < COROUTINES; i++)
         free(stacks[i]);
-    say("%d turns", turns_taken);
+    print_result("%d turns", turns_taken);
 }

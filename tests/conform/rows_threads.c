@@ -270,7 +270,7 @@ void row_thread_destructor_allocates(void)
     for (int i = 0; i < 10; i++)
         run_threads(THREADS, with_late_work);
     pthread_key_delete(late_key);
-    say("%d destructors ran", late_calls);
+    print_result("%d destructors ran", late_calls);
 }
 
 /* Sets itself again until libc gives up: its last round runs after every other destructor. */
@@ -300,7 +300,7 @@ void row_thread_destructor_again_and_again(void)
     for (int i = 0; i < 50; i++)
         run_threads(1, with_late_work_again);
     pthread_key_delete(late_key);
-    say("%d destructor calls", late_calls);
+    print_result("%d destructor calls", late_calls);
 }
 
 /* The only thing a thread ever does with the heap happens in its destructor. */
@@ -383,7 +383,7 @@ void row_thread_cancelled(void)
         pthread_cancel(thread);
         pthread_join(thread, NULL);
     }
-    say("%d clean-ups ran", late_calls);
+    print_result("%d clean-ups ran", late_calls);
 }
 
 static void *leave_by_pthread_exit(void *argument)
@@ -516,6 +516,6 @@ void row_mallinfo2_counts_inherited_blocks(void)
 {
     static char *blocks[LEFT_BLOCKS];
     allocate_and_end(blocks);
-    say_child("child", ask_in_child, blocks);
+    print_child("child", ask_in_child, blocks);
     free_all(blocks);
 }

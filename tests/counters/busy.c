@@ -85,7 +85,7 @@ static void busy_handler(unsigned type, union rtc_event *event, void *arg)
     free(malloc(64));
 }
 
-static void told(void)
+static void last_error(void)
 {
     __typeof__(rtc_event_set_handler) *set = (__typeof__(set))(uintptr_t)dlsym(RTLD_DEFAULT, "rtc_event_set_handler");
     if (!set || set(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, busy_handler, NULL) != 0)
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "maps") == 0)
         maps(PAIRS);
     if (strcmp(how, "told") == 0)
-        told();
+        last_error();
     pairs(NULL);
     return 0;
 }

@@ -13,15 +13,15 @@
 
 #define FRESH_BYTES ((size_t)1 << 30)
 
-struct told told;
+struct last_error last_error;
 
 static void take_note(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap)
 {
     must(cpc);
-    told.subcode = subcode;
-    told.count++;
-    snprintf(told.function, sizeof told.function, "%s", fn);
-    vsnprintf(told.text, sizeof told.text, fmt, ap);
+    last_error.subcode = subcode;
+    last_error.count++;
+    snprintf(last_error.function, sizeof last_error.function, "%s", fn);
+    vsnprintf(last_error.text, sizeof last_error.text, fmt, ap);
 }
 
 rtc_cpc_t *open_quietly(void)

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MUST_ALSO told.text
+#define MUST_ALSO last_error.text
 #include "../events/alone.h"
 #include "rtcheck/cpc.h"
 
@@ -31,20 +31,20 @@
 /* The call fails with this errno, and the handler of `open_quietly` is told this subcode (0: nothing). */
 #define fails(call, error, sub)                                         \
     do {                                                                \
-        told.subcode = 0;                                               \
-        told.text[0] = '\0';                                            \
+        last_error.subcode = 0;                                               \
+        last_error.text[0] = '\0';                                            \
         errno = 0;                                                      \
         must((call) == -1 && errno == (error));                         \
-        if (told.subcode != (sub))                                      \
-            fprintf(stderr, "subcode %d: %s\n", told.subcode, told.text); \
-        must(told.subcode == (sub));                                    \
+        if (last_error.subcode != (sub))                                      \
+            fprintf(stderr, "subcode %d: %s\n", last_error.subcode, last_error.text); \
+        must(last_error.subcode == (sub));                                    \
     } while (0)
 
-extern struct told {
+extern struct last_error {
     int subcode;
     unsigned count;
     char function[64], text[256];
-} told;
+} last_error;
 
 rtc_cpc_t *open_quietly(void); /* with a handler that fills `told` */
 /* A set of one request, which must be accepted. */

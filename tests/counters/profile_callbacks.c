@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-static _Atomic unsigned told;
+static _Atomic unsigned delivered;
 
 /* ---- what a callback may do ----------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, 
     must(rtc_profile_end_reads(p, 0) == -EINVAL); /* what its owner has begun is not its own */
     must(rtc_profile_read_data(p, (uint32_t)allocs[3], &sites, &bytes) == -ERANGE && bytes >= 24);
     must(rtc_profile_context(p) == NULL && rtc_profile_site_of(freed) == 0);
-    told++;
+    delivered++;
     return 0;
 }
 
@@ -40,7 +40,7 @@ void row_callback_reads(void)
     uint64_t before = read_var(p, "alloc_calls");
     allocate(0, 10);
     free_twice(); /* one block more */
-    must(told == 1 && at[1] == before + 11 && at[2] == before + 11);
+    must(delivered == 1 && at[1] == before + 11 && at[2] == before + 11);
     must(read_var(p, "alloc_calls") == before && rtc_profile_end_reads(p, 0) == 0);
 }
 
@@ -49,7 +49,7 @@ static void hears(unsigned type, union rtc_event *event, void *arg)
     (void)type, (void)event;
     rtc_profile_t *p = arg;
     must(rtc_profile_register_callback(p, 1, count_call, NULL) == -EDEADLK && rtc_profile_close(p) == -EDEADLK);
-    told++;
+    delivered++;
 }
 
 static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
@@ -63,7 +63,7 @@ static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *pa
     must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &other, NULL) == -EDEADLK && !other);
     must(rtc_profile_close(p) == -EDEADLK && rtc_profile_reset(p, 0) == -EDEADLK);
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == -EDEADLK);
-    told++;
+    delivered++;
     return 0;
 }
 
@@ -73,10 +73,10 @@ void row_callback_limits(void)
     rtc_profile_t *p = open_process();
     listen_to(p, "bad_free", is_refused, NULL);
     free_twice();
-    must(told == 1);
+    must(delivered == 1);
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == 0);
     must(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
-    must(told == 2 && rtc_event_unset_handler(RTC_EVENT_MMAP, hears, p) == 0);
+    must(delivered == 2 && rtc_event_unset_handler(RTC_EVENT_MMAP, hears, p) == 0);
     must(rtc_profile_close(p) == 0);
 }
 
@@ -93,7 +93,7 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     free(theirs); /* that it may */
     must(!malloc(10)); /* still */
     free_badly(theirs); /* what it does wrong is not told to itself */
-    told++;
+    delivered++;
     return 0;
 }
 
@@ -109,7 +109,7 @@ void row_callback_allocates(void)
     uint64_t frees = read_var(p, "free_calls"), allocs = read_var(p, "alloc_calls");
     must(rtc_profile_reset(open_process(), 0) == 0);
     free_badly((char *)mine + 1);
-    must(told == 1 && errors == 0 && memcmp(mine, "as it is", 8) == 0);
+    must(delivered == 1 && errors == 0 && memcmp(mine, "as it is", 8) == 0);
     must(read_var(p, "alloc_calls") == allocs && read_var(p, "free_calls") == frees + 1);
     must(read_var(p, "err_duf") == 1 && read_var(p, "err_maf") == 1 && read_var(p, "err_oom") == 0);
     must((mine = realloc(mine, 100))); /* it is over */

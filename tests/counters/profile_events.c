@@ -28,29 +28,29 @@ static struct {
         struct rtc_profile_thread_exit thread_exit;
     };
     pid_t tid;
-} told;
+} delivered;
 
 static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
-    told.profile = p;
-    told.event = *event;
-    told.data = param;
-    told.size = size;
-    told.context = context;
-    must(size <= sizeof told.word && size == event->size && !param == !size);
-    memcpy(told.word, param ? param : told.word, size);
-    told.tid = (pid_t)syscall(SYS_gettid);
-    told.count++;
+    delivered.profile = p;
+    delivered.event = *event;
+    delivered.data = param;
+    delivered.size = size;
+    delivered.context = context;
+    must(size <= sizeof delivered.word && size == event->size && !param == !size);
+    memcpy(delivered.word, param ? param : delivered.word, size);
+    delivered.tid = (pid_t)syscall(SYS_gettid);
+    delivered.count++;
     errno = 99; /* nobody sees it */
     return -1;  /* nor this */
 }
 
-static bool was_told(rtc_profile_t *p, const char *event)
+static bool was_delivered(rtc_profile_t *p, const char *event)
 {
-    bool was = told.count == 1 && told.profile == p && strcmp(told.event.name, event) == 0 && told.context == &told;
+    bool was = delivered.count == 1 && delivered.profile == p && strcmp(delivered.event.name, event) == 0 && delivered.context == &delivered;
     if (!was)
-        fprintf(stderr, "told %u times, of %s\n", told.count, told.event.name);
-    told.count = 0;
+        fprintf(stderr, "told %u times, of %s\n", delivered.count, delivered.event.name);
+    delivered.count = 0;
     return was;
 }
 
@@ -59,15 +59,15 @@ static bool was_told(rtc_profile_t *p, const char *event)
 void row_alloc_error(void)
 {
     rtc_profile_t *p = open_process();
-    listen_to(p, "alloc_error", take_note, &told);
+    listen_to(p, "alloc_error", take_note, &delivered);
     errno = 0;
     must(!malloc((size_t)1 << 50) && errno == ENOMEM);
-    must(was_told(p, "alloc_error") && told.alloc_error.bytes == (uint64_t)1 << 50 && told.alloc_error.site);
+    must(was_delivered(p, "alloc_error") && delivered.alloc_error.bytes == (uint64_t)1 << 50 && delivered.alloc_error.site);
     volatile size_t half = SIZE_MAX / 2;
-    must(!calloc(half, 4) && was_told(p, "alloc_error"));
+    must(!calloc(half, 4) && was_delivered(p, "alloc_error"));
     void *volatile q = malloc(10);
-    must(!realloc(q, (size_t)1 << 50) && was_told(p, "alloc_error"));
-    must(malloc(10) && told.count == 0);
+    must(!realloc(q, (size_t)1 << 50) && was_delivered(p, "alloc_error"));
+    must(malloc(10) && delivered.count == 0);
 }
 
 void row_bad_free(void)
@@ -75,32 +75,32 @@ void row_bad_free(void)
     static long no_block[4];
     rtc_profile_t *p = open_process();
     char *q = malloc(100);
-    listen_to(p, "bad_free", take_note, &told);
+    listen_to(p, "bad_free", take_note, &delivered);
     free(malloc(10));
-    must(told.count == 0);
+    must(delivered.count == 0);
     free_badly(q + 16);
-    must(was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_MAF);
-    must(told.bad_free.address == (uintptr_t)q + 16 && told.bad_free.site);
+    must(was_delivered(p, "bad_free") && delivered.bad_free.kind == RTC_PROFILE_MAF);
+    must(delivered.bad_free.address == (uintptr_t)q + 16 && delivered.bad_free.site);
     errno = 5;
     free_badly(no_block + 2);
-    must(errno == 5 && was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_BAF);
+    must(errno == 5 && was_delivered(p, "bad_free") && delivered.bad_free.kind == RTC_PROFILE_BAF);
     free(q);
     for (unsigned i = 0; i < 3; i++) { /* also where it is no new error */
         free_badly(q);
-        must(was_told(p, "bad_free") && told.bad_free.kind == RTC_PROFILE_DUF);
+        must(was_delivered(p, "bad_free") && delivered.bad_free.kind == RTC_PROFILE_DUF);
     }
-    must(told.tid == (pid_t)syscall(SYS_gettid) && told.data);
+    must(delivered.tid == (pid_t)syscall(SYS_gettid) && delivered.data);
 }
 
 void row_leak_scan_done(void)
 {
     rtc_profile_t *p = open_process();
-    listen_to(p, "leak_scan_done", take_note, &told);
+    listen_to(p, "leak_scan_done", take_note, &delivered);
     for (unsigned i = 0; i < 3; i++)
         must(malloc(40 + i));
     long lost = rtc_check_leaks(RTC_QUIET, NULL);
-    must(was_told(p, "leak_scan_done") && !told.scan.at_end && told.scan.lost_blocks == (uint64_t)lost);
-    must(told.scan.lost_bytes >= 80);
+    must(was_delivered(p, "leak_scan_done") && !delivered.scan.at_end && delivered.scan.lost_blocks == (uint64_t)lost);
+    must(delivered.scan.lost_bytes >= 80);
 }
 
 static int at_exit(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
@@ -129,17 +129,17 @@ void row_report(void)
         exit(1);
     }
     must(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 42);
-    listen_to(p, "report", take_note, &told);
+    listen_to(p, "report", take_note, &delivered);
     rtc_check_leaks(RTC_QUIET, NULL);
-    must(told.count == 0); /* nobody but us is told */
+    must(delivered.count == 0); /* nobody but us is told */
     rtc_check_leaks(0, NULL);
-    must(was_told(p, "report") && !told.data && told.size == 0);
+    must(was_delivered(p, "report") && !delivered.data && delivered.size == 0);
     must(read_var(p, "suppressed") == 0);
 }
 
 static void fill_pool(size_t blocks)
 {
-    while (blocks-- && !told.count)
+    while (blocks-- && !delivered.count)
         must(malloc(16));
 }
 
@@ -147,20 +147,20 @@ void row_pool_grow(void)
 {
     rtc_profile_t *p = open_process();
     uint64_t size = read_var(p, "pool_size");
-    listen_to(p, "pool_grow", take_note, &told);
+    listen_to(p, "pool_grow", take_note, &delivered);
     fill_pool(1000000);
-    must(was_told(p, "pool_grow") && told.pool.size > size && told.pool.size == read_var(p, "pool_size"));
-    must(told.pool.used <= told.pool.size && told.pool.used > size / 2);
+    must(was_delivered(p, "pool_grow") && delivered.pool.size > size && delivered.pool.size == read_var(p, "pool_size"));
+    must(delivered.pool.used <= delivered.pool.size && delivered.pool.used > size / 2);
 }
 
 /* Run where files may have a few MiB; the run goes on. */
 void row_pool_full(void)
 {
     rtc_profile_t *p = open_process();
-    listen_to(p, "pool_full", take_note, &told);
+    listen_to(p, "pool_full", take_note, &delivered);
     fill_pool(1000000);
-    told.count = told.count != 0; /* two things may find no room in one malloc: stacks, and what it costs */
-    must(was_told(p, "pool_full") && told.pool.size >= told.pool.used && told.pool.size == read_var(p, "pool_size"));
+    delivered.count = delivered.count != 0; /* two things may find no room in one malloc: stacks, and what it costs */
+    must(was_delivered(p, "pool_full") && delivered.pool.size >= delivered.pool.used && delivered.pool.size == read_var(p, "pool_size"));
     listen_to(p, "pool_full", NULL, NULL);
     fill_pool(100000);
 }
@@ -170,15 +170,15 @@ void row_thread_exit(void)
     pthread_t thread;
     void *tid;
     rtc_profile_t *p = open_process();
-    listen_to(p, "thread_exit", take_note, &told);
-    void *allocate_and_say(void *);
-    must(pthread_create(&thread, NULL, allocate_and_say, NULL) == 0 && pthread_join(thread, &tid) == 0);
-    must(was_told(p, "thread_exit") && told.thread_exit.tid == (uintptr_t)tid && told.tid == (pid_t)(uintptr_t)tid);
-    must(told.thread_exit.alloc_calls == 5 && told.thread_exit.free_calls >= 5);
-    must(told.thread_exit.alloc_bytes == 5 * BYTES);
+    listen_to(p, "thread_exit", take_note, &delivered);
+    void *allocate_and_print(void *);
+    must(pthread_create(&thread, NULL, allocate_and_print, NULL) == 0 && pthread_join(thread, &tid) == 0);
+    must(was_delivered(p, "thread_exit") && delivered.thread_exit.tid == (uintptr_t)tid && delivered.tid == (pid_t)(uintptr_t)tid);
+    must(delivered.thread_exit.alloc_calls == 5 && delivered.thread_exit.free_calls >= 5);
+    must(delivered.thread_exit.alloc_bytes == 5 * BYTES);
 }
 
-void *allocate_and_say(void *unused)
+void *allocate_and_print(void *unused)
 {
     (void)unused;
     allocate(1, 5);
@@ -190,19 +190,19 @@ void row_fork_child(void)
 {
     rtc_profile_t *p = open_process();
     pid_t parent = getpid();
-    listen_to(p, "fork_child", take_note, &told);
+    listen_to(p, "fork_child", take_note, &delivered);
     pid_t pid = fork();
     if (pid == 0) {
-        must(was_told(p, "fork_child") && told.word[0] == (uint64_t)parent);
+        must(was_delivered(p, "fork_child") && delivered.word[0] == (uint64_t)parent);
         listen_to(p, "fork_child", NULL, NULL);
         pid = fork();
-        must(told.count == 0);
+        must(delivered.count == 0);
         if (pid)
             must_end_well(pid);
         _exit(0);
     }
     must_end_well(pid);
-    must(told.count == 0);
+    must(delivered.count == 0);
 }
 
 /* ---- registering ---------------------------------------------------------------------------------- */
@@ -236,8 +236,8 @@ static int of_thread(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
 {
     (void)event, (void)param, (void)size;
     uint64_t allocs = 0;
-    must(rtc_profile_read_u64(p, 1, &allocs) == 0 && allocs >= 1 && context == &told);
-    told.count++;
+    must(rtc_profile_read_u64(p, 1, &allocs) == 0 && allocs >= 1 && context == &delivered);
+    delivered.count++;
     return 0;
 }
 
@@ -253,15 +253,15 @@ void row_thread_callbacks(void)
     pthread_t thread;
     rtc_profile_t *p = open_thread(0);
     must(rtc_profile_register_callback(p, event_of(open_process(), "pool_grow"), take_note, NULL) == -EINVAL);
-    listen_to(p, "bad_free", of_thread, &told);
+    listen_to(p, "bad_free", of_thread, &delivered);
     must(pthread_create(&thread, NULL, free_twice_there, NULL) == 0 && pthread_join(thread, NULL) == 0);
-    must(told.count == 0);
+    must(delivered.count == 0);
     free_twice();
-    must(told.count == 1);
+    must(delivered.count == 1);
     pid_t pid = fork();
     if (pid == 0) { /* it is the parent's thread that is listened to */
         free_twice();
-        _exit(told.count == 1 ? 0 : 1);
+        _exit(delivered.count == 1 ? 0 : 1);
     }
     must_end_well(pid);
 }
@@ -306,9 +306,9 @@ void row_no_descriptors(void)
     must(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}) == 0 && dup(1) == -1 && errno == EMFILE);
     p = open_process();
     q = open_thread(0);
-    listen_to(p, "bad_free", take_note, &told);
+    listen_to(p, "bad_free", take_note, &delivered);
     free_twice();
-    must(was_told(p, "bad_free") && rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == 0);
+    must(was_delivered(p, "bad_free") && rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == 0);
     must(read_var(p, "perf_faults") && read_var(p, "alloc_calls") && read_var(p, "pool_size"));
     must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_close(p) == 0 && rtc_profile_close(q) == 0);
 }

@@ -68,7 +68,7 @@ void row_all_or_none(void)
     add(cpc, set, "task-clock", 0, BOTH);
     add(cpc, set, "branch-stores", 0, USER);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == -1 && errno == EINVAL);
-    must(strncmp(told.text, "branch-stores: n/a: ", 20) == 0);
+    must(strncmp(last_error.text, "branch-stores: n/a: ", 20) == 0);
     must(open_descriptors() == before);
     fails(rtc_cpc_unbind(cpc, set), EINVAL, 0);
 }
@@ -205,7 +205,7 @@ void row_hardware_or_a_reason(void)
         must(rtc_cpc_set_sample(cpc, set, buf) == 0 && value_of(cpc, buf, 0) > 3000000);
         return;
     }
-    must(told.count == 1 && strncmp(told.text, "instructions: n/a: ", 19) == 0);
+    must(last_error.count == 1 && strncmp(last_error.text, "instructions: n/a: ", 19) == 0);
     must(rtc_cpc_set_sample(cpc, set, buf) == -1);
     must(rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0 && !r.known);
 }
@@ -354,7 +354,7 @@ void row_closed_descriptors(void)
     close(first);
     must(pipe(ends) == 0 && ends[0] == first && write(ends[1], "x", 1) == 1);
     fails(rtc_cpc_set_sample(cpc, set, buf), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL);
-    must(strcmp(told.text, "page-faults: n/a: the program has closed its descriptor") == 0);
+    must(strcmp(last_error.text, "page-faults: n/a: the program has closed its descriptor") == 0);
     must(rtc_cpc_buf_hrtime(cpc, buf) == when); /* as it was */
     fails(rtc_cpc_set_restart(cpc, set), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL);
     must(rtc_cpc_unbind(cpc, set) == 0);
@@ -371,7 +371,7 @@ static void without_a_descriptor_to_read(rtc_cpc_t *cpc, unsigned limit)
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
     snprintf(said, sizeof said, "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              limit);
-    must(strcmp(told.text, said) == 0);
+    must(strcmp(last_error.text, said) == 0);
     close(0);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && dup(1) == 0);
     must(rtc_cpc_set_sample(cpc, set, buf) == 0 && rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0);
@@ -391,7 +391,7 @@ void row_no_descriptors(void)
     char said[128];
     snprintf(said, sizeof said, "minor-faults: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              used + 1);
-    must(strcmp(told.text, said) == 0);
+    must(strcmp(last_error.text, said) == 0);
     int fd = dup(0);
     must(fd == (int)used); /* the first one was given back */
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
@@ -420,7 +420,7 @@ void row_sandbox(void)
     must(rtc_cpc_bind_curlwp(cpc, usage, 0) == 0);
     must(sandbox_enter() == 0);
     fails(rtc_cpc_bind_curlwp(cpc, late, 0), ECANCELED, RTC_CPC_UNAVAILABLE);
-    must(strcmp(told.text, "page-faults: n/a: the program has entered a sandbox") == 0);
+    must(strcmp(last_error.text, "page-faults: n/a: the program has entered a sandbox") == 0);
     fails(rtc_cpc_set_sample(cpc, set, buf), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL);
     must(rtc_cpc_set_sample(cpc, usage, other) == 0);
     must(rtc_cpc_buf_reading(cpc, other, 0, &r) == 0 && !r.known);

@@ -90,15 +90,15 @@ void row_sets_differ(void)
     must(rtc_cpc_buf_set(cpc, a, 0, 1) == 0 && rtc_cpc_buf_set(cpc, b, 0, 2) == 0);
     rtc_cpc_buf_add(cpc, a, a, b);
     must(value_of(cpc, a, 0) == 1);
-    must(told.subcode == RTC_CPC_CONFLICTING_REQS && strcmp(told.text, "buffers of different sets") == 0);
+    must(last_error.subcode == RTC_CPC_CONFLICTING_REQS && strcmp(last_error.text, "buffers of different sets") == 0);
     rtc_cpc_buf_copy(cpc, b, a);
-    must(value_of(cpc, b, 0) == 2 && told.count == 2 && strcmp(told.function, "rtc_cpc_buf_copy") == 0);
+    must(value_of(cpc, b, 0) == 2 && last_error.count == 2 && strcmp(last_error.function, "rtc_cpc_buf_copy") == 0);
 
     /* Of the same set, but before it had all its requests. */
     add(cpc, set, "task-clock", 0, BOTH);
     rtc_cpc_buf_t *longer = buffer(cpc, set);
     rtc_cpc_buf_copy(cpc, longer, a);
-    must(told.count == 3);
+    must(last_error.count == 3);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_set_sample(cpc, set, longer) == 0);
     fails(rtc_cpc_set_sample(cpc, set, a), EINVAL, 0);
     fails(rtc_cpc_set_sample(cpc, set, b), EINVAL, 0);

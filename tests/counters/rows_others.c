@@ -81,7 +81,7 @@ void row_captured_thread(void)
     touch(200);
     must(is_about(sampled(cpc, set, 0), 200));
     fails(rtc_cpc_bind_pctx(cpc, self, getppid(), set, 0), ESRCH, RTC_CPC_RESOURCE_UNAVAIL);
-    must(strcmp(told.text, "page-faults: n/a: there is no such thread") == 0);
+    must(strcmp(last_error.text, "page-faults: n/a: there is no such thread") == 0);
     must(rtc_pctx_release(self) == 0);
 }
 
@@ -168,12 +168,12 @@ void row_processor(void)
     rtc_cpc_set_t *set = set_of(cpc, "task-clock", USER);
     fails(rtc_cpc_bind_cpu(cpc, -1, set, 0), EINVAL, RTC_CPC_RESOURCE_UNAVAIL);
     fails(rtc_cpc_bind_cpu(cpc, 1 << 20, set, 0), EINVAL, RTC_CPC_RESOURCE_UNAVAIL);
-    must(strcmp(told.text, "n/a: there is no such processor") == 0);
+    must(strcmp(last_error.text, "n/a: there is no such processor") == 0);
     fails(rtc_cpc_bind_cpu(cpc, 0, set, 1), EINVAL, RTC_CPC_REQ_INVALID_FLAGS);
     if (rtc_cpc_bind_cpu(cpc, 0, set, 0) == 0) {
         must(sampled(cpc, set, 0) > 0);
         return;
     }
-    must(errno == EACCES && told.subcode == RTC_CPC_ATTR_REQUIRES_PRIVILEGE);
-    must(strncmp(told.text, "task-clock: n/a: not permitted (perf_event_paranoid is ", 55) == 0);
+    must(errno == EACCES && last_error.subcode == RTC_CPC_ATTR_REQUIRES_PRIVILEGE);
+    must(strncmp(last_error.text, "task-clock: n/a: not permitted (perf_event_paranoid is ", 55) == 0);
 }

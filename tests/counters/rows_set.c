@@ -124,7 +124,7 @@ static void try_name(void *arg, const char *event)
 static void never(void *arg, unsigned picno, const char *event)
 {
     (void)arg, (void)picno;
-    must_failed(__FILE__, __LINE__, event, told.text);
+    must_failed(__FILE__, __LINE__, event, last_error.text);
 }
 
 static void note_name(void *arg, const char *attr)
@@ -138,12 +138,12 @@ void row_names_are_walked(void)
     walk.cpc = open_quietly();
     walk.set = rtc_cpc_set_create(walk.cpc);
     rtc_cpc_walk_events_all(walk.cpc, &walk, try_name);
-    must(walk.names >= 20 && walk.faults == 1 && told.count == 0);
+    must(walk.names >= 20 && walk.faults == 1 && last_error.count == 0);
     rtc_cpc_walk_generic_events_all(walk.cpc, &walk, try_name);
     rtc_cpc_walk_events_pic(walk.cpc, 1000, NULL, never);
-    must(told.subcode == RTC_CPC_INVALID_PICNUM && strcmp(told.function, "rtc_cpc_walk_events_pic") == 0);
+    must(last_error.subcode == RTC_CPC_INVALID_PICNUM && strcmp(last_error.function, "rtc_cpc_walk_events_pic") == 0);
     rtc_cpc_walk_generic_events_pic(walk.cpc, 1000, NULL, never);
-    must(told.count == 2);
+    must(last_error.count == 2);
     walk.names = 0;
     rtc_cpc_walk_attrs(walk.cpc, &walk, note_name);
     must(walk.names >= 3);
@@ -253,13 +253,13 @@ void row_error_handler(void)
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     fails(rtc_cpc_set_add_request(cpc, set, "nothing", 0, USER, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
-    must(strcmp(told.function, "rtc_cpc_set_add_request") == 0);
-    must(strcmp(told.text, "there is no event of this name: nothing") == 0);
+    must(strcmp(last_error.function, "rtc_cpc_set_add_request") == 0);
+    must(strcmp(last_error.text, "there is no event of this name: nothing") == 0);
     fails(rtc_cpc_set_add_request(cpc, set, "cs", 0, USER, 0, NULL), EINVAL, RTC_CPC_REQ_INVALID_FLAGS);
-    must(strcmp(told.text, "cs: it happens in the kernel only: in user mode it would count nothing") == 0);
-    must(told.count == 2);
+    must(strcmp(last_error.text, "cs: it happens in the kernel only: in user mode it would count nothing") == 0);
+    must(last_error.count == 2);
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EINVAL, 0);
-    must(told.count == 2);
+    must(last_error.count == 2);
 }
 
 void row_default_handler_writes_a_line(void)
@@ -273,5 +273,5 @@ void row_default_handler_writes_a_line(void)
     must(rtc_cpc_seterrhndlr(cpc, NULL) == 0 && pipe(ends) == 0 && dup2(ends[1], 2) == 2);
     rtc_cpc_set_add_request(cpc, set, "cs", 0, 0, 0, NULL);
     must(read(ends[0], said, sizeof said - 1) == (ssize_t)strlen(line) && strcmp(said, line) == 0);
-    must(told.count == 0);
+    must(last_error.count == 0);
 }

@@ -74,11 +74,11 @@ bool is_range(unsigned type, unsigned n, const void *start, size_t bytes)
  * Far below where the kernel maps what names no address: a hole that a row makes here stays one, whatever the
  * runtime or libc map meanwhile.
  */
-#define APART 0x100000000000ull /* 16 TiB */
+#define SEPARATE 0x100000000000ull /* 16 TiB */
 
 void *own_place(size_t n)
 {
-    static uintptr_t next = APART;
+    static uintptr_t next = SEPARATE;
     uintptr_t at = next;
     next += (n + 1) * PAGE;
     return (void *)at;

@@ -424,7 +424,7 @@ static void leave_arenas(void)
 static void take_way(const char *name)
 {
     how = strcmp(name, "unheard") == 0 ? UNHEARD : strcmp(name, "reconciled") == 0 ? RECONCILED : FED;
-    calls_behind = how == RECONCILED || strcmp(name, "behind") == 0;
+    calls_bypassing = how == RECONCILED || strcmp(name, "behind") == 0;
 }
 
 int main(int argc, char **argv)

@@ -39,7 +39,7 @@ struct entry {
 
 /* Each thread's own; events may come in any. */
 static struct entry cache[THREADS_MAX][ENTRIES];
-static _Atomic unsigned long told, forgotten, hits, stale;
+static _Atomic unsigned long notified, forgotten, hits, stale;
 static unsigned long blocks;
 
 /* ---- the cache ------------------------------------------------------------------------------ */
@@ -48,7 +48,7 @@ static void forget(unsigned type, union rtc_event *e, void *arg)
 {
     uintptr_t from = (uintptr_t)e->vm_unmapped.address, to = from + e->vm_unmapped.size;
     (void)type, (void)arg;
-    told++;
+    notified++;
     for (unsigned t = 0; t < THREADS_MAX; t++)
         for (unsigned i = 0; i < ENTRIES; i++) {
             uintptr_t page = cache[t][i].page;
@@ -148,6 +148,6 @@ int main(int argc, char **argv)
         assert(pthread_create(&thread[i], NULL, run, cache[i]) == 0);
     for (unsigned i = 0; i < threads; i++)
         assert(pthread_join(thread[i], NULL) == 0);
-    printf("%lu told, %lu forgotten, %lu hits, %lu stale\n", told, forgotten, hits, stale);
+    printf("%lu told, %lu forgotten, %lu hits, %lu stale\n", notified, forgotten, hits, stale);
     return 0;
 }

@@ -21,22 +21,22 @@ static const size_t big = 40ul << 20;
 static struct {
     unsigned type;
     uintptr_t start, end;
-} told[4096];
-static std::atomic<unsigned> told_count;
+} notified[4096];
+static std::atomic<unsigned> notified_count;
 
 static void note(unsigned type, union rtc_event *e, void *)
 {
-    unsigned n = told_count++;
+    unsigned n = notified_count++;
     uintptr_t start = (uintptr_t)e->vm_mapped.address;
-    assert(n < sizeof told / sizeof told[0]);
-    told[n] = {type, start, start + e->vm_mapped.size};
+    assert(n < sizeof notified / sizeof notified[0]);
+    notified[n] = {type, start, start + e->vm_mapped.size};
 }
 
 /* The range that the middle of it lies in: where it begins there may have been room. */
 static bool is_told(unsigned type, uintptr_t at)
 {
-    for (unsigned i = 0; i < told_count; i++)
-        if (told[i].type == type && told[i].start <= at + big / 2 && at + big / 2 < told[i].end)
+    for (unsigned i = 0; i < notified_count; i++)
+        if (notified[i].type == type && notified[i].start <= at + big / 2 && at + big / 2 < notified[i].end)
             return true;
     return false;
 }
@@ -69,7 +69,7 @@ static void objects()
     while (grows.size() < big)
         grows.insert(grows.end(), 100000, 'x');
     uintptr_t at = (uintptr_t)grows.data();
-    told_count = 0;
+    notified_count = 0;
     std::vector<char>().swap(grows);
     assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
 }
@@ -86,13 +86,13 @@ static void parameters()
         memset(block, 7, big);
         free(block);
         assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
-        told_count = 0;
+        notified_count = 0;
         block = realloc(kept, 2 * big);
         assert(block && is_told(RTC_EVENT_VM_MAPPED, (uintptr_t)block + big));
         was = (uintptr_t)block;
         free(block);
         assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
-        told_count = 0;
+        notified_count = 0;
         new char[3 * big]; /* what comes next lies elsewhere */
     }
 }

@@ -5,12 +5,12 @@
 
 #include "rtcheck/event.h"
 
-static union rtc_event told;
+static union rtc_event notified;
 
 static void note(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;
-    told = *e;
+    notified = *e;
 }
 
 int main(void)
@@ -19,6 +19,6 @@ int main(void)
     assert(id >= 0 && rtc_event_set_handler(RTC_EVENT_VM_MAPPED, 0, note, NULL) == 0);
     void *at = shmat(id, NULL, 0);
     assert(shmctl(id, IPC_RMID, NULL) == 0 && at != (void *)-1);
-    printf("%s %zu\n", told.vm_mapped.address == at ? "there" : "elsewhere", told.vm_mapped.size);
+    printf("%s %zu\n", notified.vm_mapped.address == at ? "there" : "elsewhere", notified.vm_mapped.size);
     return 0;
 }

@@ -166,12 +166,12 @@ static void everywhere(void)
 #define EVENTS (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP)
 #define RANGES (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED)
 
-static volatile int told, raises;
+static volatile int notified, raises;
 
 static void count(unsigned type, union rtc_event *e, void *arg)
 {
     (void)type, (void)e, (void)arg;
-    told++;
+    notified++;
     if (raises && !--raises)
         raise(SIGUSR1);
 }
@@ -179,10 +179,10 @@ static void count(unsigned type, union rtc_event *e, void *arg)
 /* Whoever was jumped out of is not deaf, and nobody waits for him. */
 static void look_at_visits(void)
 {
-    told = 0;
-    must(munmap(map(), PAGE) == 0 && told == 2);
+    notified = 0;
+    must(munmap(map(), PAGE) == 0 && notified == 2);
     must(rtc_event_unset_handler(~0u, count, NULL) == 0);
-    must(munmap(map(), PAGE) == 0 && told == 2);
+    must(munmap(map(), PAGE) == 0 && notified == 2);
 }
 
 static void out_of_callback(void)
@@ -215,9 +215,9 @@ static void out_of_inner_callback(void)
 {
     handle(jump, 0);
     must(rtc_event_set_handler(EVENTS, 0, nest, NULL) == 0 && rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
-    told = 0;
+    notified = 0;
     must(munmap(map(), PAGE) == 0);
-    must(told == 8); /* two calls, and three for each */
+    must(notified == 8); /* two calls, and three for each */
     must(rtc_event_unset_handler(~0u, nest, NULL) == 0);
     look_at_visits();
 }
@@ -238,12 +238,12 @@ static void set_events(void)
     must(rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
 }
 
-static void everywhere_told(void)
+static void everywhere_notified(void)
 {
     leave_everywhere(set_events, map_and_unmap, look_at_all);
 }
 
-static void everywhere_told_ranges(void)
+static void everywhere_notified_ranges(void)
 {
     leave_everywhere(set_ranges, map_and_unmap, look_at_all);
 }
@@ -295,13 +295,13 @@ static void *map_and_end(void *value)
     return NULL;
 }
 
-static void end_in_callback(unsigned set, int told_then)
+static void end_in_callback(unsigned set, int notified_then)
 {
     pthread_t thread;
     must(rtc_event_set_handler(set, 0, end_here, NULL) == 0 && rtc_event_set_handler(set, 1, count, NULL) == 0);
-    told = 0;
+    notified = 0;
     must(pthread_create(&thread, NULL, map_and_end, &ending) == 0 && pthread_join(thread, NULL) == 0);
-    must(told >= told_then);
+    must(notified >= notified_then);
     must(rtc_event_unset_handler(~0u, end_here, NULL) == 0);
     look_at_visits();
 }
@@ -409,8 +409,8 @@ static const struct row rows[] = {
     {"everywhere", everywhere},
     {"out_of_callback", out_of_callback},
     {"out_of_inner_callback", out_of_inner_callback},
-    {"everywhere_told", everywhere_told},
-    {"everywhere_told_ranges", everywhere_told_ranges},
+    {"everywhere_told", everywhere_notified},
+    {"everywhere_told_ranges", everywhere_notified_ranges},
     {"out_of_thread", out_of_thread},
     {"out_of_alternate_stacks", out_of_alternate_stacks},
     {"not_out_of_alternate_stack", not_out_of_alternate_stack},

@@ -245,12 +245,12 @@ static void by_original(void)
     use(p);
 }
 
-static volatile size_t told; /* libc says that mmap calls nobody back */
+static volatile size_t notified; /* libc says that mmap calls nobody back */
 
 static void on_event(unsigned type, union rtc_event *e, void *arg)
 {
     (void)arg;
-    told += type == RTC_EVENT_VM_MAPPED ? e->vm_mapped.size : 0;
+    notified += type == RTC_EVENT_VM_MAPPED ? e->vm_mapped.size : 0;
 }
 
 /* Freed blocks wait for a handler before they come into the quarantine. */
@@ -258,9 +258,9 @@ static void with_handlers(void)
 {
     must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, on_event, NULL) == 0);
     struct pages p = freed(8 * MIB);
-    told = 0;
+    notified = 0;
     map_over(p);
-    must(told == p.bytes);
+    must(notified == p.bytes);
     use(p);
 }
 

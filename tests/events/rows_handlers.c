@@ -208,7 +208,7 @@ void row_external(void)
 
 /* ---- what exists --------------------------------------------------------------------------------- */
 
-static bool was_told(const void *at)
+static bool was_notified(const void *at)
 {
     for (unsigned i = 0; i < logged_count; i++)
         if ((uintptr_t)at - (uintptr_t)logged[i].e.vm_mapped.address < logged[i].e.vm_mapped.size)
@@ -222,10 +222,10 @@ void row_existing_mappings(void)
     char *at = pages(2), *block = malloc(1000), here;
     void *shared = rtc_orig_mmap(NULL, PAGE, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     handle(RTC_EVENT_VM_MAPPED | RTC_EVENT_FLAG_EXISTING_ALLOC, 0, "replay");
-    must(was_told(at) && was_told(at + 2 * PAGE - 1) && was_told(shared));
-    must(was_told(&data) && was_told(&here) && was_told((void *)(uintptr_t)row_existing_mappings));
-    must(was_told(block) && was_told(block + 999));
-    must(!was_told((void *)(uintptr_t)rtc_event_test)); /* our own */
+    must(was_notified(at) && was_notified(at + 2 * PAGE - 1) && was_notified(shared));
+    must(was_notified(&data) && was_notified(&here) && was_notified((void *)(uintptr_t)row_existing_mappings));
+    must(was_notified(block) && was_notified(block + 999));
+    must(!was_notified((void *)(uintptr_t)rtc_event_test)); /* our own */
     must(count_of(RTC_EVENT_VM_MAPPED) == logged_count && logged_count < LOGGED_MAX);
     free(block);
 }

@@ -40,14 +40,14 @@ static void check_rule(const struct rule *rule)
 }
 
 /* The rule that decides where there is no other. */
-static bool meets_alone(const char *text, size_t bytes, uint32_t number, const struct subject *of,
-                        const char *const names[SPOTS])
+static bool matches_alone(const char *text, size_t bytes, uint32_t number, const struct subject *of,
+                          const char *const names[SPOTS])
 {
     struct rules *rules = rules_new();
     struct spot spot[SPOTS] = {0};
     const struct spot *at[SPOTS];
     struct subject s = *of;
-    bool meets;
+    bool matches;
 
     rules_read_text(rules, "x.supp", text, bytes, err, sizeof err);
     for (uint32_t i = 0; i < rules->count; i++)
@@ -58,9 +58,9 @@ static bool meets_alone(const char *text, size_t bytes, uint32_t number, const s
     }
     s.spots = at;
     rules_seal(rules);
-    meets = rules_find(rules, &s) == number;
+    matches = rules_find(rules, &s) == number;
     rules_free(rules);
-    return meets;
+    return matches;
 }
 
 static void check_matching(struct rules *rules, const char *text, size_t bytes)
@@ -78,7 +78,7 @@ static void check_matching(struct rules *rules, const char *text, size_t bytes)
     s.spots = at;
     found = rules_find(rules, &s);
     for (uint32_t i = rules->count; i-- > 0;)
-        if (meets_alone(text, bytes, i, &s, names)) {
+        if (matches_alone(text, bytes, i, &s, names)) {
             must(found == i, "the last rule decides");
             return;
         }

@@ -53,9 +53,9 @@ static void touch_tables(const struct run_header *run)
              (const char *)(leases + run->lease_count) <= (const char *)run + run->area_bytes,
          "tables lie in area 0");
     for (uint32_t i = 0; i < run->area_count; i++)
-        must(area_owner_state(areas[i].owner) <= AREA_TAKING, "areas are in known states");
+        must(area_owner_state(areas[i].owner) <= AREA_RECLAIMING, "areas are in known states");
     for (uint32_t i = 0; i < run->lease_count; i++)
-        must(leases[i].state <= LEASE_LEFT, "leases are in known states");
+        must(leases[i].state <= LEASE_EXECED, "leases are in known states");
     must(strlen(run->host) < sizeof run->host, "the host's name ends");
     must(strlen(run->options) < sizeof run->options, "the options end");
     must(run->area_bytes <= run->file_bytes / run->area_count, "areas fit the file");
@@ -89,23 +89,23 @@ static void fuzz_head(struct input *in, bool fix)
 }
 
 /* What the launcher told: counters and words cut short, or numbers that are none. */
-static void fuzz_told(struct input *in)
+static void fuzz_launcher(struct input *in)
 {
-    static struct told_record told;
+    static struct launcher_record launcher;
     struct verify_error err;
 
-    memset(&told, 0, sizeof told);
-    input_copy(in, &told, offsetof(struct told_record, counter));
-    for (uint32_t i = 0; i < TOLD_COUNTERS_MAX && in->left > 0; i++) {
-        struct told_counter *c = &told.counter[i];
-        input_copy(in, c, offsetof(struct told_counter, name));
+    memset(&launcher, 0, sizeof launcher);
+    input_copy(in, &launcher, offsetof(struct launcher_record, counter));
+    for (uint32_t i = 0; i < LAUNCHER_COUNTERS_MAX && in->left > 0; i++) {
+        struct launcher_counter *c = &launcher.counter[i];
+        input_copy(in, c, offsetof(struct launcher_counter, name));
         memset(c->name, (int)input_number(in, 1), input_number(in, 1) % (sizeof c->name + 1));
-        memset(c->words, (int)input_number(in, 1), 2 * input_number(in, 1) % (sizeof c->words + 1));
+        memset(c->text, (int)input_number(in, 1), 2 * input_number(in, 1) % (sizeof c->text + 1));
     }
-    check_answer(verify_told(&told, 0, &err), &err);
-    for (uint32_t i = 0; !err.what && i < told.counters; i++)
-        must(strlen(told.counter[i].name) < sizeof told.counter[i].name &&
-                 strlen(told.counter[i].words) < sizeof told.counter[i].words, "words end");
+    check_answer(verify_launcher(&launcher, 0, &err), &err);
+    for (uint32_t i = 0; !err.what && i < launcher.counters; i++)
+        must(strlen(launcher.counter[i].name) < sizeof launcher.counter[i].name &&
+                 strlen(launcher.counter[i].text) < sizeof launcher.counter[i].text, "words end");
 }
 
 /* ---- an area ------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static unsigned touch_bytes(const void *at, size_t bytes)
 static void touch_stack(const struct segment *s, uint32_t i)
 {
     const struct depot_node *n = (const void *)((char *)segment_items(s) + i * s->item_bytes);
-    uint32_t chunk = depot_chunk_of(n->parent), place = depot_place_of(n->parent);
+    uint32_t chunk = depot_chunk_of(n->parent), place = depot_index_of(n->parent);
 
     must(n->pc == 0 || depot_is_root(n->parent) || chunk < s->index ||
              (chunk == s->index && place < i),
@@ -237,8 +237,8 @@ static void touch_item(const struct segment *s, uint32_t i)
         must(((const struct leak_group *)item)->reach < REACH_COUNT, "it is known how they are reached");
     if (s->kind == SEGMENT_TEXTS)
         must(strlen(((const struct text_record *)item)->text) < 120, "a text ends");
-    if (s->kind == SEGMENT_RECORDED) {
-        const struct recorded_block *r = item;
+    if (s->kind == SEGMENT_CLIENT_BLOCKS) {
+        const struct client_block_record *r = item;
         must(r->start + r->bytes >= r->start, "a recorded block ends behind its start");
     }
     if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS) {
@@ -262,7 +262,7 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_RECORDED)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_CLIENT_BLOCKS)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;
@@ -337,7 +337,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned how = (unsigned)input_number(&in, 1);
 
     if (how == 0xf3) /* rather than bits, that what was found before stays what it is */
-        fuzz_told(&in);
+        fuzz_launcher(&in);
     else if (how & 4)
         fuzz_file(&in);
     else if (how & 2)

@@ -164,26 +164,26 @@ static bool dump(int fd)
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
-#define ASK_ABSORB 1u
-#define ASK_MEMUSE 2u
-#define ASK_QUIET 4u
-#define ASK_EXIT 8u
-#define ASK_SAVE 16u
-#define ASK_FACTS 32u
-#define ASK_FORMAT(ask) ((ask) >> 6 & 3) /* ours, or others'; 3: two of them */
+#define QUERY_ABSORB 1u
+#define QUERY_MEMUSE 2u
+#define QUERY_QUIET 4u
+#define QUERY_EXIT 8u
+#define QUERY_SAVE 16u
+#define QUERY_FACTS 32u
+#define QUERY_FORMAT(query) ((query) >> 6 & 3) /* ours, or others'; 3: two of them */
 
-static void print_text(struct report *r, unsigned ask)
+static void print_text(struct report *r, unsigned query)
 {
     static const enum print_format formats[] = {PRINT_TEXT, PRINT_VALGRIND, PRINT_LSAN, PRINT_GCC};
     struct print_options how = {
-        .format = ASK_FORMAT(ask) == 3 && ask & ASK_MEMUSE ? PRINT_GITHUB : formats[ASK_FORMAT(ask)],
+        .format = QUERY_FORMAT(query) == 3 && query & QUERY_MEMUSE ? PRINT_GITHUB : formats[QUERY_FORMAT(query)],
         .leak_kinds = LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE,
         .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE,
-        .use = ask & ASK_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_TOP,
-        .quiet = ask & ASK_QUIET,
-        .all = ask & ASK_FACTS,
-        .deterministic = ask & ASK_EXIT,
-        .pool = ask & ASK_SAVE ? "last.pool" : NULL,
+        .use = query & QUERY_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_TOP,
+        .quiet = query & QUERY_QUIET,
+        .all = query & QUERY_FACTS,
+        .deterministic = query & QUERY_EXIT,
+        .pool = query & QUERY_SAVE ? "last.pool" : NULL,
     };
     struct printed p;
     FILE *out = print_begin(&p);
@@ -225,10 +225,10 @@ static bool print_json(struct report *r)
 }
 
 /* The file for a server that goes with this format. */
-static void print_file(struct report *r, unsigned ask)
+static void print_file(struct report *r, unsigned query)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_REACHABLE, .source_root = "/usr", .path_maps = "/usr=/opt"};
-    enum report_file what = ASK_FORMAT(ask);
+    enum report_file what = QUERY_FORMAT(query);
 
     if (what == REPORT_JSON)
         return;
@@ -237,7 +237,7 @@ static void print_file(struct report *r, unsigned ask)
     free(json.text);
 }
 
-static void ask_facts(struct report *r)
+static void query_facts(struct report *r)
 {
     struct report_image_fact fact = report_image_of_pid(r, 1);
 
@@ -247,7 +247,7 @@ static void ask_facts(struct report *r)
 }
 
 /* Tells the report of damage?  -1: there is none. */
-static int collect_and_print(struct report *r, unsigned ask)
+static int collect_and_print(struct report *r, unsigned query)
 {
     char why[REPORT_ERROR_BYTES] = "";
 
@@ -257,8 +257,8 @@ static int collect_and_print(struct report *r, unsigned ask)
     }
     must(report_run(r)->magic == RTC_RUN_MAGIC, "the header is verified");
     report_main_image(r);
-    print_text(r, ask);
-    print_file(r, ask);
+    print_text(r, query);
+    print_file(r, query);
     return print_json(r);
 }
 
@@ -298,18 +298,18 @@ static void look(int fd, bool as_json)
 }
 
 /* As a program that waits for it would have it; of a file that stays as it is. */
-static void tell_checks(int fd)
+static void print_checks(int fd)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE};
     struct printed p;
-    struct check_told at[4];
+    struct check_reported at[4];
     FILE *out = print_begin(&p);
 
     report_checks(fd, 0, out, &how, at, 4);
     print_end(&p, out);
 }
 
-static void use(int fd, struct input *in, const struct run_base *base, unsigned ask)
+static void use(int fd, struct input *in, const struct run_base *base, unsigned query)
 {
     bool is_good = dump(fd), is_final = in->left == 0;
     struct report *r = open_report(fd);
@@ -318,14 +318,14 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
     if (!r)
         return;
     run_file_spoil(fd, in, base);
-    if (ask & ASK_EXIT)
+    if (query & QUERY_EXIT)
         report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2), NULL);
-    if (ask & ASK_FACTS) {
-        ask_facts(r);
-        tell_checks(fd);
-        look(fd, ask & ASK_MEMUSE);
+    if (query & QUERY_FACTS) {
+        query_facts(r);
+        print_checks(fd);
+        look(fd, query & QUERY_MEMUSE);
     }
-    damage = collect_and_print(r, ask);
+    damage = collect_and_print(r, query);
     must(!is_final || damage == !is_good, "damage is told, and nothing else called damage");
     report_close(r);
 }
@@ -340,7 +340,7 @@ static void absorb(int fd)
         return;
     report_absorb_ended(r, fd);
     must(!was_good || dump(fd), "a file stays good when images are taken out");
-    collect_and_print(r, ASK_MEMUSE);
+    collect_and_print(r, QUERY_MEMUSE);
     report_close(r);
 }
 
@@ -348,16 +348,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {data, size < INPUT_MAX ? size : INPUT_MAX};
     const struct run_base *base = run_base_choose((unsigned)input_number(&in, 1));
-    unsigned ask = (unsigned)input_number(&in, 1);
+    unsigned query = (unsigned)input_number(&in, 1);
     bool is_edited = in.left > 0;
     int fd = run_file_begin(base);
 
     run_file_spoil(fd, &in, base);
     must(is_edited || dump(fd), "a good file is called good");
-    if (ask & ASK_SAVE)
+    if (query & QUERY_SAVE)
         save(fd);
-    if (ask & ASK_ABSORB)
+    if (query & QUERY_ABSORB)
         absorb(fd);
-    use(fd, &in, base, ask);
+    use(fd, &in, base, query);
     return 0;
 }

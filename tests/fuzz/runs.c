@@ -100,7 +100,7 @@ static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
         g->at = g->from = 0x555555556345;
         g->from_stack = stack;
         g->frame_pc = 0x555555556345;
-        g->behind_blocks = i;
+        g->indirect_blocks = i;
     }
 }
 
@@ -190,7 +190,7 @@ static void add_successor(struct build *b, uint32_t number, uint32_t before, uin
     h->argv_bytes = 8;
     h->argc = 4;
     memcpy(h->argv, "a\0\xff\0\0\nb", 8);
-    for (int i = 0; i < LOST_COUNT; i++)
+    for (int i = 0; i < BAD_FREE_COUNT; i++)
         h->bad_frees[i] = (uint64_t)i + 1;
 }
 
@@ -212,8 +212,8 @@ static struct build run_of_family(uint32_t root_pid)
     build_image_header(&b, orphan)->unchecked_children = 2;
     build_lease(&b, 9)->state = LEASE_FORKING;
     build_claim(&b, 6); /* claimed, not begun */
-    build_entry(&b, build_claim(&b, 7))->owner = area_owner(AREA_TAKING, 7);
-    build_run(&b)->taken_back.images = 3;
+    build_entry(&b, build_claim(&b, 7))->owner = area_owner(AREA_RECLAIMING, 7);
+    build_run(&b)->reclaimed.images = 3;
     build_run(&b)->unrecorded_images = 1;
     return b;
 }

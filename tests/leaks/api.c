@@ -28,7 +28,7 @@ extern void __lsan_unregister_root_region(const void *, size_t) __attribute__((w
 
 static void *volatile kept;
 
-static void say(const char *what, long answer)
+static void print_answer(const char *what, long answer)
 {
     printf("%s %ld\n", what, answer);
     fflush(stdout);
@@ -65,12 +65,12 @@ static void in_thread(void *(*body)(void *))
 
 static void disable(void)
 {
-    say("enable too many", rtc_enable());
-    say("disable", rtc_disable());
+    print_answer("enable too many", rtc_enable());
+    print_answer("disable", rtc_disable());
     rtc_disable();
     lose(1001);
     in_thread(lose_1011);
-    say("enable", rtc_enable());
+    print_answer("enable", rtc_enable());
     lose(1002);
     rtc_enable();
     lose(1003);
@@ -95,16 +95,16 @@ static NOINLINE void ignore_some(void)
     static char own[16];
     holder[1] = malloc(1104);
     free(freed);
-    say("ignore inside", rtc_ignore(block + 700));
-    say("ignore", rtc_ignore(holder));
-    say("ignore the end", rtc_ignore(block + 1101));
-    say("ignore freed", rtc_ignore(freed));
-    say("ignore data", rtc_ignore(own));
-    say("ignore nothing", rtc_ignore(NULL));
+    print_answer("ignore inside", rtc_ignore(block + 700));
+    print_answer("ignore", rtc_ignore(holder));
+    print_answer("ignore the end", rtc_ignore(block + 1101));
+    print_answer("ignore freed", rtc_ignore(freed));
+    print_answer("ignore data", rtc_ignore(own));
+    print_answer("ignore nothing", rtc_ignore(NULL));
     char *volatile grown = malloc(1105), *volatile moved = malloc(1106), *volatile large = malloc(1 << 20);
     rtc_ignore(grown);
     rtc_ignore(moved);
-    say("ignore large", rtc_ignore(large + 70000));
+    print_answer("ignore large", rtc_ignore(large + 70000));
     kept = realloc(grown, 1107);
     kept = realloc(moved, 8106);
     kept = realloc(large, 3 << 20);
@@ -136,13 +136,13 @@ static void region(void)
 {
     void **named = hidden(1201), **not_named = hidden(1202), **removed = hidden(1203), **twice = hidden(1204);
     kept = not_named;
-    say("add", rtc_add_root_region(named, 8192));
-    say("add no bytes", rtc_add_root_region(named, 0));
-    say("add too many", rtc_add_root_region(named, SIZE_MAX));
+    print_answer("add", rtc_add_root_region(named, 8192));
+    print_answer("add no bytes", rtc_add_root_region(named, 0));
+    print_answer("add too many", rtc_add_root_region(named, SIZE_MAX));
     rtc_add_root_region(removed, 8192);
-    say("remove another", rtc_remove_root_region(removed, 4096));
-    say("remove", rtc_remove_root_region(removed, 8192));
-    say("remove again", rtc_remove_root_region(removed, 8192));
+    print_answer("remove another", rtc_remove_root_region(removed, 4096));
+    print_answer("remove", rtc_remove_root_region(removed, 8192));
+    print_answer("remove again", rtc_remove_root_region(removed, 8192));
     rtc_add_root_region(twice, 16);
     rtc_add_root_region(twice, 16);
     rtc_remove_root_region(twice, 16);
@@ -161,7 +161,7 @@ static void cut(void)
     if (all == MAP_FAILED || ftruncate(fd, 4096))
         abort();
     block = NULL;
-    say("add", rtc_add_root_region(all, 3 * 4096));
+    print_answer("add", rtc_add_root_region(all, 3 * 4096));
 }
 
 /* In a forked child: its parent's regions, and its own. */
@@ -196,7 +196,7 @@ static NOINLINE void lsan_ignore(void)
 static void lsan(void)
 {
     void **named = hidden(1302), **removed = hidden(1303);
-    say("names", __lsan_disable && __lsan_enable && __lsan_register_root_region &&
+    print_answer("names", __lsan_disable && __lsan_enable && __lsan_register_root_region &&
                      __lsan_unregister_root_region);
     lsan_ignore();
     if (!__lsan_disable)

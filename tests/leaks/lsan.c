@@ -47,7 +47,7 @@ static __attribute__((noinline)) void lose(size_t bytes)
     kept = NULL;
 }
 
-static void say(const char *what)
+static void print_answer(const char *what)
 {
     puts(what);
     fflush(stdout);
@@ -55,7 +55,7 @@ static void say(const char *what)
 
 static void at_exit(void)
 {
-    say("exit");
+    print_answer("exit");
 }
 
 /* Checks are turned off and on as the program runs; the last is the one at its end. */
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "recoverable"))
         __lsan_do_leak_check();
     lose(3002);
-    say("after");
+    print_answer("after");
     pid_t pid = strcmp(what, "clean") ? -1 : fork();
     if (pid == 0) {
         lose(3003); /* another process has another end */
@@ -104,6 +104,6 @@ int main(int argc, char **argv)
     }
     waitpid(pid, NULL, 0);
     __lsan_do_leak_check();
-    say("again");
+    print_answer("again");
     return 3;
 }

@@ -34,7 +34,7 @@ static NOINLINE void lose(size_t bytes)
     kept = NULL;
 }
 
-static void say(const char *what, long answer)
+static void print_answer(const char *what, long answer)
 {
     printf("%s %ld\n", what, answer);
     fflush(stdout);
@@ -68,15 +68,15 @@ static void counts(void)
     check("one of each", RTC_QUIET);
     inside -= 4;
     check("quiet again", RTC_QUIET);
-    say("no result", rtc_check_leaks(RTC_QUIET, NULL));
-    say("mark", rtc_mark());
+    print_answer("no result", rtc_check_leaks(RTC_QUIET, NULL));
+    print_answer("mark", rtc_mark());
     lose(2004);
     check("since the mark", RTC_QUIET | RTC_NEW);
     check("told", RTC_ALL);
     lose(2005);
     check("since it was told", RTC_NEW);
     check("nothing new", RTC_NEW);
-    say("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    print_answer("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
     free(inside);
 }
 
@@ -97,7 +97,7 @@ static void marks(void)
     int n = 0;
     while (rtc_mark())
         n++;
-    say("marks", n);
+    print_answer("marks", n);
     lose(2021);
     check("the last stays", RTC_QUIET | RTC_NEW);
 }
@@ -106,7 +106,7 @@ static void silent(void)
 {
     void *volatile mine = malloc(2031);
     check("nothing", RTC_ALL);
-    say("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    print_answer("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
     free(mine);
 }
 
@@ -119,7 +119,7 @@ static void many(void)
     long sum = 0;
     for (int i = 0; i < checks; i++)
         sum += rtc_check_leaks(RTC_ALL, NULL);
-    say("sum", sum);
+    print_answer("sum", sum);
     free(mine);
 }
 
@@ -187,8 +187,8 @@ static void threads(void)
     atomic_store(&over, true);
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    say("lost", worst);
-    say("refused", refused);
+    print_answer("lost", worst);
+    print_answer("refused", refused);
 }
 
 /* Two ask at once, and a third one forks meanwhile: everybody gets an answer. */
@@ -222,7 +222,7 @@ static void together(void)
     }
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
-    say("children", good);
+    print_answer("children", good);
 }
 
 /* A child tells of itself alone. */
@@ -314,9 +314,9 @@ static void waiting(void)
     sem_init(&given, 0, 0);
     int wait_result = check_beside("sem_wait", wait_for_one, RTC_QUIET);
     check("nobody waits", RTC_QUIET);
-    say("poll went on", poll_result);
-    say("read went on", read_result);
-    say("sem_wait went on", wait_result);
+    print_answer("poll went on", poll_result);
+    print_answer("read went on", read_result);
+    print_answer("sem_wait went on", wait_result);
 }
 
 /* ---- a handler that jumps out of a check, or behind it --------------------------------------------------- */
@@ -351,7 +351,7 @@ static void left(void)
     }
     pthread_create(&thread, NULL, check_there, &answer);
     pthread_join(thread, NULL);
-    say("of another thread", answer);
+    print_answer("of another thread", answer);
 }
 
 /* ---- which ------------------------------------------------------------------------------------------ */

@@ -22,7 +22,7 @@
 
 #define ARENA_BYTES (1u << 20)
 
-static void say(const char *what, long answer)
+static void print_answer(const char *what, long answer)
 {
     printf("%s %ld\n", what, answer);
     fflush(stdout);
@@ -108,19 +108,19 @@ static NOINLINE void make_others(void)
     rtc_enable();
     void **p = take(2009);
     p[3] = malloc(2109);
-    say("ignore", rtc_ignore((char *)p + 2000));
+    print_answer("ignore", rtc_ignore((char *)p + 2000));
     p = take(2010);
     p[3] = malloc(2110); /* when it is freed it is arena again, which is searched */
-    say("free", rtc_record_free(p));
+    print_answer("free", rtc_record_free(p));
     p = take(2011);
-    say("grow", rtc_record_realloc(p, p, 2012));
+    print_answer("grow", rtc_record_realloc(p, p, 2012));
     cut(1000, 0);
     p = cut(2014, 0);
-    say("begin", rtc_record_realloc(NULL, p, 2014));
+    print_answer("begin", rtc_record_realloc(NULL, p, 2014));
     kept[3] = cut(2016, 0);
     p = take(2015);
     p[3] = malloc(2115);
-    say("move", rtc_record_realloc(p, kept[3], 2016));
+    print_answer("move", rtc_record_realloc(p, kept[3], 2016));
 }
 
 static void twins(void)
@@ -129,8 +129,8 @@ static void twins(void)
     make_twins();
     make_others();
     struct rtc_leaks leaks = {0}; /* without a checker nothing is written there */
-    say("check", rtc_check_leaks(RTC_QUIET, &leaks));
-    say("possible", (long)leaks.possible.blocks);
+    print_answer("check", rtc_check_leaks(RTC_QUIET, &leaks));
+    print_answer("possible", (long)leaks.possible.blocks);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------------------ */
@@ -140,25 +140,25 @@ static void answers(void)
     struct rtc_block block = {NULL, 0};
     begin();
     char *p = take(2201), *q = malloc(2202);
-    say("inside", rtc_check_block(p + 2200, &block));
-    say("start", block.start == p);
-    say("bytes", (long)block.bytes);
-    say("behind", rtc_check_block(p + 2201, &block) == RTC_BLOCK_RECORDED);
-    say("heap", rtc_check_block(q + 7, &block));
-    say("heap bytes", (long)block.bytes);
-    say("nothing", rtc_check_block(&block, NULL) + rtc_check_block(NULL, NULL));
-    say("again", rtc_record_malloc(p, 2201));
-    say("overlap", rtc_record_malloc(p - 8 < arena() ? p + 2200 : p - 8, 16));
-    say("within", rtc_record_malloc(p + 8, 8));
-    say("beside", rtc_record_malloc(p + 2201, 1));
-    say("null", rtc_record_malloc(NULL, 8));
-    say("out", rtc_record_malloc(q + 2200, 8)); /* not all of it is the block's */
-    say("free", rtc_record_free(p));
-    say("freed", rtc_check_block(p, NULL) == RTC_BLOCK_RECORDED);
-    say("free null", rtc_record_free(NULL));
-    say("anew", rtc_record_malloc(p + 4, 2100));
-    say("reset", (long)rtc_record_free_all(arena(), arena_bytes()));
-    say("reset again", (long)rtc_record_free_all(arena(), arena_bytes()));
+    print_answer("inside", rtc_check_block(p + 2200, &block));
+    print_answer("start", block.start == p);
+    print_answer("bytes", (long)block.bytes);
+    print_answer("behind", rtc_check_block(p + 2201, &block) == RTC_BLOCK_RECORDED);
+    print_answer("heap", rtc_check_block(q + 7, &block));
+    print_answer("heap bytes", (long)block.bytes);
+    print_answer("nothing", rtc_check_block(&block, NULL) + rtc_check_block(NULL, NULL));
+    print_answer("again", rtc_record_malloc(p, 2201));
+    print_answer("overlap", rtc_record_malloc(p - 8 < arena() ? p + 2200 : p - 8, 16));
+    print_answer("within", rtc_record_malloc(p + 8, 8));
+    print_answer("beside", rtc_record_malloc(p + 2201, 1));
+    print_answer("null", rtc_record_malloc(NULL, 8));
+    print_answer("out", rtc_record_malloc(q + 2200, 8)); /* not all of it is the block's */
+    print_answer("free", rtc_record_free(p));
+    print_answer("freed", rtc_check_block(p, NULL) == RTC_BLOCK_RECORDED);
+    print_answer("free null", rtc_record_free(NULL));
+    print_answer("anew", rtc_record_malloc(p + 4, 2100));
+    print_answer("reset", (long)rtc_record_free_all(arena(), arena_bytes()));
+    print_answer("reset again", (long)rtc_record_free_all(arena(), arena_bytes()));
     free(q);
 }
 
@@ -192,9 +192,9 @@ static void hidden(void)
     begin();
     kept[0] = arena();
     make_listed(2401);
-    say("hide", rtc_hide_region(arena(), arena_bytes()));
-    say("hide nothing", rtc_hide_region(arena(), 0));
-    say("show another", rtc_show_region(arena(), 4096));
+    print_answer("hide", rtc_hide_region(arena(), arena_bytes()));
+    print_answer("hide nothing", rtc_hide_region(arena(), 0));
+    print_answer("show another", rtc_show_region(arena(), 4096));
 }
 
 static void shown(void)
@@ -202,8 +202,8 @@ static void shown(void)
     begin();
     make_listed(2402);
     rtc_hide_region(arena(), arena_bytes());
-    say("show", rtc_show_region(arena(), arena_bytes()));
-    say("show again", rtc_show_region(arena(), arena_bytes()));
+    print_answer("show", rtc_show_region(arena(), arena_bytes()));
+    print_answer("show again", rtc_show_region(arena(), arena_bytes()));
 }
 
 /* ---- the end of an arena ------------------------------------------------------------------------------------ */
@@ -223,12 +223,12 @@ static NOINLINE void fill_and_leave(size_t bytes, int silently)
     }
     rtc_hide_region(arena(), arena_bytes());
     if (!silently)
-        say("reset", (long)rtc_record_free_all(arena(), ARENA_BYTES) + rtc_show_region(arena(), ARENA_BYTES));
+        print_answer("reset", (long)rtc_record_free_all(arena(), ARENA_BYTES) + rtc_show_region(arena(), ARENA_BYTES));
     if (is_in_heap())
         free(arena());
     else if (strcmp(kind, "data"))
         munmap(arena(), ARENA_BYTES);
-    say("gone", is_in_heap() && rtc_check_block(first, NULL));
+    print_answer("gone", is_in_heap() && rtc_check_block(first, NULL));
     first = NULL;
 }
 
@@ -244,12 +244,12 @@ static void ended(void)
         char *last = malloc(2800);
         rtc_record_malloc(last + 16, 100);
         free(last);
-        say("late", rtc_record_free(last + 16));
+        print_answer("late", rtc_record_free(last + 16));
         last = malloc(2800);
         rtc_record_malloc(last + 16, 100);
         free(last);
         rtc_check_leaks(RTC_QUIET, NULL);
-        say("later", rtc_record_free(last + 16));
+        print_answer("later", rtc_record_free(last + 16));
     }
 }
 
@@ -288,7 +288,7 @@ static void threads(void)
             abort();
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    say("left", (long)rtc_record_free_all(arena(), arena_bytes()));
+    print_answer("left", (long)rtc_record_free_all(arena(), arena_bytes()));
     used = THREADS * 3000; /* where no thread has been */
     take(2801);
 }
@@ -300,14 +300,14 @@ static void child(void)
     take(2602);
     pid_t pid = fork();
     if (pid == 0) {
-        say("child free", rtc_record_free(p));
-        say("child again", rtc_record_free(p));
+        print_answer("child free", rtc_record_free(p));
+        print_answer("child again", rtc_record_free(p));
         take(2603);
         p = NULL;
         exit(0);
     }
     waitpid(pid, NULL, 0);
-    say("free", rtc_record_free(p));
+    print_answer("free", rtc_record_free(p));
     take(2604);
 }
 

@@ -190,7 +190,7 @@ static int count_entries(const char *path)
     return n;
 }
 
-static void say_wait(const char *what, int options)
+static void print_wait(const char *what, int options)
 {
     int status, pid = wait4(-1, &status, options, NULL);
     printf("wait for %s: %d %d\n", what, pid, errno == ECHILD);
@@ -201,9 +201,9 @@ static void behaviour(void)
     int status;
     setpgid(0, 0); /* whoever started it is to get no signal */
     signal(SIGTERM, on_term);
-    say_wait("children", 0);
-    say_wait("all", __WALL);
-    say_wait("clones", __WCLONE);
+    print_wait("children", 0);
+    print_wait("all", __WALL);
+    print_wait("clones", __WCLONE);
     printf("descriptors: %d, threads: %d\n", count_entries("/proc/self/fd"), count_entries("/proc/self/task"));
     fflush(stdout);
     pid_t pid = fork();
@@ -214,7 +214,7 @@ static void behaviour(void)
     while (waitpid(pid, &status, 0) < 0)
         ;
     printf("child: %d\n", WEXITSTATUS(status));
-    say_wait("all", __WALL);
+    print_wait("all", __WALL);
 }
 
 static void in_child(int (*body)(void))
@@ -318,13 +318,13 @@ static void subreaper(void)
     int status;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     in_child(getpagesize);
-    say_wait("all", __WALL);
+    print_wait("all", __WALL);
     pid_t pid = fork();
     if (pid == 0)
         execl("/proc/self/exe", program, "namespaces", (char *)NULL);
     waitpid(pid, &status, 0);
     usleep(200000);
-    say_wait("all", __WALL);
+    print_wait("all", __WALL);
 }
 
 /* Who waits for the end of its output must not wait for us. */

@@ -26,7 +26,7 @@ void *__libc_memalign(size_t align, size_t bytes);
 void __libc_free(void *p);
 void *_Unwind_Find_FDE(void *pc, void *bases);
 
-struct trace {
+struct cached_stack {
     uintptr_t from; /* the interceptor's caller */
     unsigned count;
     bool cut;
@@ -35,13 +35,13 @@ struct trace {
 
 /* ---- faults --------------------------------------------------------------------------------- */
 
-static void drop(struct trace *t, unsigned i)
+static void drop(struct cached_stack *t, unsigned i)
 {
     memmove(&t->frame[i], &t->frame[i + 1], (t->count - i - 1) * sizeof t->frame[0]);
     t->count--;
 }
 
-static void spoil(struct trace *t, const char *fault, enum oracle_end *end, uintptr_t *decoded)
+static void spoil(struct cached_stack *t, const char *fault, enum oracle_end *end, uintptr_t *decoded)
 {
     static _Atomic unsigned calls;
     if (!fault || t->count < 4 || t->cut || atomic_fetch_add(&calls, 1) % 50 != 49)
@@ -69,7 +69,7 @@ static void spoil(struct trace *t, const char *fault, enum oracle_end *end, uint
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
 {
-    struct trace *t = argument;
+    struct cached_stack *t = argument;
     uintptr_t pc = _Unwind_GetIP(context);
     if (!pc)
         return _URC_END_OF_STACK;
@@ -83,7 +83,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
-static enum oracle_end end_of(const struct trace *t)
+static enum oracle_end end_of(const struct cached_stack *t)
 {
     uintptr_t bases[3];
     if (t->cut)
@@ -100,7 +100,7 @@ static void take(void *from)
     busy = true;
     oracle_follows_rbp = false;
     int saved = errno;
-    struct trace *t = __libc_malloc(sizeof *t);
+    struct cached_stack *t = __libc_malloc(sizeof *t);
     uintptr_t *decoded = __libc_malloc(FRAMES * sizeof *decoded);
     t->from = (uintptr_t)from;
     t->count = 0;

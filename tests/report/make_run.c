@@ -86,7 +86,7 @@ static void add_other_errors(struct segment *s)
     e->block_bytes = 16;
     e->block_state = BLOCK_LIVE;
     e->alloc_stack = 2;
-    e->damage = DAMAGE_BEHIND;
+    e->damage = DAMAGE_AFTER;
     e->found_bytes = 3;
     memcpy(e->found, "abc", 3);
     build_error(s, ERROR_OOM, ENTRY_CALLOC, 1)->bytes = 1ull << 62;
@@ -111,10 +111,10 @@ static uint32_t add_root(struct build *b)
     add_other_errors(add_errors(b, area));
     build_costs(build_image_header(b, area), COST_CLOCK | COST_RUSAGE);
     build_image_header(b, area)->peak_bytes = 123456;
-    build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
-    build_image_header(b, area)->bad_frees[LOST_MISALIGNED] = 1;
-    build_image_header(b, area)->bad_frees[LOST_BAD] = 3;
-    build_image_header(b, area)->bad_frees[LOST_FOREIGN] = 1;
+    build_image_header(b, area)->bad_frees[BAD_FREE_DUPLICATE] = 1;
+    build_image_header(b, area)->bad_frees[BAD_FREE_MISALIGNED] = 1;
+    build_image_header(b, area)->bad_frees[BAD_FREE_BAD] = 3;
+    build_image_header(b, area)->bad_frees[BAD_FREE_FOREIGN] = 1;
     build_image_header(b, area)->end_status = 3;
     return area;
 }
@@ -132,7 +132,7 @@ static uint32_t add_child(struct build *b)
     build_block(build_slab(b, build_more(b, area), 7, 32, 16), 0, BLOCK_LIVE, 9, 3);
     add_threads(b, area, 2, 0);
     add_errors(b, area);
-    build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
+    build_image_header(b, area)->bad_frees[BAD_FREE_DUPLICATE] = 1;
     return area;
 }
 
@@ -193,31 +193,31 @@ static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
     struct segment *s = build_records(b, root, SEGMENT_LEAKS, 16);
     struct segment *roots = build_records(b, root, SEGMENT_ROOTS, 4);
     struct image_header *h = build_image_header(b, root);
-    struct leak_group *g = add_leak(s, REACH_LOST, WITNESS_NOBODY, 0);
+    struct leak_group *g = add_leak(s, REACH_LOST, WITNESS_NONE, 0);
 
     for (uint32_t kind = ROOT_STACK; kind <= ROOT_GIVEN; kind++)
         build_root(roots, kind, 0x560000000000ull + 0x1000 * kind, 0x1000)->bias = 0x560000000000;
     ((struct root_record *)build_item(roots, 0))->thread = 1;
     strcpy(((struct root_record *)build_item(roots, 2))->path, "/dev/shm/\x1b");
-    g->behind_blocks = 2;
-    g->behind_bytes = 26;
+    g->indirect_blocks = 2;
+    g->indirect_bytes = 26;
     if (h->marks > 0) /* "check" came before */
         g->new_blocks = 1;
-    add_leak(s, REACH_CIRCLE, WITNESS_NOBODY, 0);
+    add_leak(s, REACH_CYCLE, WITNESS_NONE, 0);
     add_leak(s, REACH_INTERIOR, WITNESS_ROOT, 0x560000003008)->root = 3;
-    g = add_leak(s, REACH_LOST_BEHIND, WITNESS_BLOCK, 0x700000010108);
+    g = add_leak(s, REACH_LOST_INDIRECT, WITNESS_BLOCK, 0x700000010108);
     g->from = 0x700000010100;
     g->from_bytes = 10;
     g->from_stack = 1;
     add_leak(s, REACH_REGISTER, WITNESS_REGISTER, 3);
-    add_leak(s, REACH_BEHIND, WITNESS_ROOT, 0x1);
-    g = add_leak(s, REACH_HELD, WITNESS_ROOT, 0x560000001008);
+    add_leak(s, REACH_INDIRECT, WITNESS_ROOT, 0x1);
+    g = add_leak(s, REACH_REACHABLE, WITNESS_ROOT, 0x560000001008);
     g->root = 1;
     g->frame_pc = 0x560000001010;
-    g = add_leak(s, REACH_HELD, WITNESS_ROOT, 0x560000002008);
+    g = add_leak(s, REACH_REACHABLE, WITNESS_ROOT, 0x560000002008);
     g->root = 2;
     g->stack = 4;
-    add_leak(s, REACH_HELD, WITNESS_SELF, 0)->stack = 0;
+    add_leak(s, REACH_REACHABLE, WITNESS_SELF, 0)->stack = 0;
     h->leak_check = LEAKS_FOUND;
     h->leak_ns = 3100000;
     h->root_bytes = 1 << 20;
@@ -237,8 +237,8 @@ static void add_check(const struct build *b, uint32_t root)
     build_image_header(b, root)->marks = 2;
     build_image_header(b, root)->leak_checks = check->number = 3;
     check->result = LEAKS_FOUND;
-    check->thread = check->threads_unheard = 1;
-    add_leak(leaks, REACH_LOST, WITNESS_NOBODY, 0)->new_blocks = 1;
+    check->thread = check->threads_not_stopped = 1;
+    add_leak(leaks, REACH_LOST, WITNESS_NONE, 0)->new_blocks = 1;
     build_root(roots, ROOT_STACK, 0x560000001000, 0x1000);
 }
 
@@ -281,7 +281,7 @@ static void apply(struct build *b, uint32_t root, uint32_t child, const char *wo
     else if (strcmp(word, "open") == 0)
         build_image_header(b, root)->state = IMAGE_OPEN;
     else if ((value = value_of(word, "lost")))
-        build_image_header(b, child)->lost_features = strtoull(value, NULL, 0);
+        build_image_header(b, child)->missing_features = strtoull(value, NULL, 0);
     else if ((value = value_of(word, "limit")))
         build_image_header(b, root)->errors_unrecorded = number_of(value);
     else if (strcmp(word, "leaks") == 0)

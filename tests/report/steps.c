@@ -114,7 +114,7 @@ static void start_child(void)
 }
 
 /* Nothing is allocated between reading and printing. */
-static void say_variables(void)
+static void print_variables(void)
 {
     static struct rtc_profile_desc list[64];
     static uint64_t value[64];
@@ -243,7 +243,7 @@ static void step(char letter, char **argv)
         start_by_exec();
         break;
     case 'v':
-        say_variables();
+        print_variables();
         break;
     case 'o':
         free(malloc((size_t)1 << 62));

@@ -128,7 +128,7 @@ static bool leave_at(void (*drop)(struct lock *), long n)
     waiter = 0;
     lock_take(&awaited);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_it, NULL), 0);
-    while (!(awaited.word & LOCK_AWAITED) || !sleeps(waiter))
+    while (!(awaited.word & LOCK_CONTENDED) || !sleeps(waiter))
         sched_yield();
     bool left = sigsetjmp(back, 0);
     if (!left) {

@@ -141,7 +141,7 @@ static void one_is_left(void)
     pairs(1000);
     MUST(operations(COST_ALLOCATE) > before + 400);
     (void)cost_begin(COST_ALLOCATE, 0);
-    MUST(cost_begin(COST_FREE, 0) == COST_APART && cost_begin(COST_FREE, 0) == COST_IGNORED);
+    MUST(cost_begin(COST_FREE, 0) == COST_NESTED && cost_begin(COST_FREE, 0) == COST_IGNORED);
 }
 
 static void a_sandbox(void)

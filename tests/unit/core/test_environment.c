@@ -104,7 +104,7 @@ static char *const *build(char *const *envp, builder *make)
 
 static char *const *put_back(char *const *envp)
 {
-    return build(envp, environment_with_us);
+    return build(envp, environment_with_runtime);
 }
 
 /* ---- one case after the other --------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static bool has_us(const char *text)
     struct env env = env_of(text);
     struct environment e;
     environment_read(&e, env.entry);
-    bool found = e.us != NULL;
+    bool found = e.runtime_word != NULL;
     free(env.text);
     return found;
 }
@@ -242,7 +242,7 @@ static void without_us(void **state)
             take_first();
         for (size_t i = 0; i < countof(cases); i++) {
             struct env e = env_of(cases[i].given);
-            assert_same(build(e.entry, environment_without_us), cases[i].left);
+            assert_same(build(e.entry, environment_without_runtime), cases[i].left);
             free(e.text);
         }
     }

@@ -71,9 +71,9 @@ static void given_back_at_once(void)
     MUST(n >= HANDLER_CLASSES);
     for (uint32_t i = 0; i < n; i++)
         track_free(p[i], FAMILY_MALLOC, &here);
-    MUST(lost(LOST_DUPLICATE) == 0);
+    MUST(lost(BAD_FREE_DUPLICATE) == 0);
     track_free(p[0], FAMILY_MALLOC, &here);
-    MUST(lost(LOST_DUPLICATE) == 1);
+    MUST(lost(BAD_FREE_DUPLICATE) == 1);
     MUST(take_reserve(p) == n);
 }
 

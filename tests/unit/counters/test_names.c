@@ -214,36 +214,36 @@ static void attributes(void **state)
 static struct {
     unsigned count, picno;
     char name[300][48];
-} heard;
+} visited;
 
-static void hear(void *arg, const char *name)
+static void visit_name(void *arg, const char *name)
 {
-    assert_ptr_equal(arg, &heard);
-    snprintf(heard.name[heard.count++], sizeof heard.name[0], "%s", name);
+    assert_ptr_equal(arg, &visited);
+    snprintf(visited.name[visited.count++], sizeof visited.name[0], "%s", name);
 }
 
-static void hear_of_counter(void *arg, unsigned picno, const char *name)
+static void visit_counter(void *arg, unsigned picno, const char *name)
 {
-    heard.picno = picno;
-    hear(arg, name);
+    visited.picno = picno;
+    visit_name(arg, name);
 }
 
-static unsigned times_heard(const char *name)
+static unsigned times_visited(const char *name)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < heard.count; i++)
-        n += strcmp(heard.name[i], name) == 0;
+    for (unsigned i = 0; i < visited.count; i++)
+        n += strcmp(visited.name[i], name) == 0;
     return n;
 }
 
 /* Each name that is told can be added. */
 static void all_can_be_added(void)
 {
-    for (unsigned i = 0; i < heard.count; i++) {
+    for (unsigned i = 0; i < visited.count; i++) {
         rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
-        assert_int_equal(times_heard(heard.name[i]), 1);
-        if (!strstr(heard.name[i], "asks") && !strstr(heard.name[i], "recursive"))
-            assert_int_equal(rtc_cpc_set_add_request(cpc, set, heard.name[i], 0, BOTH, 0, NULL), 0);
+        assert_int_equal(times_visited(visited.name[i]), 1);
+        if (!strstr(visited.name[i], "asks") && !strstr(visited.name[i], "recursive"))
+            assert_int_equal(rtc_cpc_set_add_request(cpc, set, visited.name[i], 0, BOTH, 0, NULL), 0);
         rtc_cpc_set_destroy(cpc, set);
     }
 }
@@ -260,34 +260,34 @@ static void walks(void **state)
 {
     (void)state;
     machine.answer = no_nodes_no_cycles;
-    heard.count = 0;
-    rtc_cpc_walk_events_all(cpc, &heard, hear);
+    visited.count = 0;
+    rtc_cpc_walk_events_all(cpc, &visited, visit_name);
     static const char *const some[] = {"page-faults", "cycles", "L1-dcache-loads", "branch-prefetch-misses",
                                        "clock:thread", "cpu/cache-misses/", "uncore/reads/"};
     for (size_t i = 0; i < countof(some); i++)
-        assert_int_equal(times_heard(some[i]), 1);
-    assert_int_equal(times_heard("bus-cycles") + times_heard("node-loads") + times_heard("PAPI_tot_cyc"), 0);
-    assert_int_equal(times_heard("cpu/mem-loads.unit/"), 0);
+        assert_int_equal(times_visited(some[i]), 1);
+    assert_int_equal(times_visited("bus-cycles") + times_visited("node-loads") + times_visited("PAPI_tot_cyc"), 0);
+    assert_int_equal(times_visited("cpu/mem-loads.unit/"), 0);
     all_can_be_added();
 
-    heard.count = 0;
-    rtc_cpc_walk_events_pic(cpc, 3, &heard, hear_of_counter);
-    assert_true(heard.picno == 3 && times_heard("cycles") == 1 && times_heard("cpu/cache-misses/") == 1);
-    assert_int_equal(times_heard("page-faults") + times_heard("clock:thread") + times_heard("uncore/reads/"), 0);
+    visited.count = 0;
+    rtc_cpc_walk_events_pic(cpc, 3, &visited, visit_counter);
+    assert_true(visited.picno == 3 && times_visited("cycles") == 1 && times_visited("cpu/cache-misses/") == 1);
+    assert_int_equal(times_visited("page-faults") + times_visited("clock:thread") + times_visited("uncore/reads/"), 0);
     all_can_be_added();
 
-    heard.count = 0;
-    rtc_cpc_walk_generic_events_all(cpc, &heard, hear);
-    assert_int_equal(heard.count, 5);
+    visited.count = 0;
+    rtc_cpc_walk_generic_events_all(cpc, &visited, visit_name);
+    assert_int_equal(visited.count, 5);
     all_can_be_added();
-    heard.count = 0;
-    rtc_cpc_walk_generic_events_pic(cpc, 0, &heard, hear_of_counter);
-    assert_true(heard.count == 5 && times_heard("PAPI_tot_ins") == 1);
-    heard.count = told.subcode = 0;
-    rtc_cpc_walk_generic_events_pic(cpc, 4, &heard, hear_of_counter);
-    assert_true(heard.count == 0 && told.subcode == RTC_CPC_INVALID_PICNUM);
-    rtc_cpc_walk_events_pic(cpc, 4, &heard, hear_of_counter);
-    assert_int_equal(heard.count, 0);
+    visited.count = 0;
+    rtc_cpc_walk_generic_events_pic(cpc, 0, &visited, visit_counter);
+    assert_true(visited.count == 5 && times_visited("PAPI_tot_ins") == 1);
+    visited.count = told.subcode = 0;
+    rtc_cpc_walk_generic_events_pic(cpc, 4, &visited, visit_counter);
+    assert_true(visited.count == 0 && told.subcode == RTC_CPC_INVALID_PICNUM);
+    rtc_cpc_walk_events_pic(cpc, 4, &visited, visit_counter);
+    assert_int_equal(visited.count, 0);
     assert_string_equal(told.text, "there is no such counter: 4");
     assert_int_equal(machine_open_events(), 0);
 }
@@ -295,13 +295,13 @@ static void walks(void **state)
 static void walks_of_attributes(void **state)
 {
     (void)state;
-    heard.count = 0;
-    rtc_cpc_walk_attrs(cpc, &heard, hear);
+    visited.count = 0;
+    rtc_cpc_walk_attrs(cpc, &visited, visit_name);
     static const char *const want[] = {"config", "config1", "config2", "event",   "umask",    "edge",
                                        "ldlat",  "all",     "strange", "backwards", "port"};
-    assert_int_equal(heard.count, countof(want));
+    assert_int_equal(visited.count, countof(want));
     for (size_t i = 0; i < countof(want); i++)
-        assert_string_equal(heard.name[i], want[i]);
+        assert_string_equal(visited.name[i], want[i]);
 }
 
 /* ---- without descriptors -------------------------------------------------------------------------- */
@@ -351,11 +351,11 @@ static void walk_all(unsigned which)
     static void (*const walk[])(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *name)) = {
         rtc_cpc_walk_events_all, rtc_cpc_walk_generic_events_all, rtc_cpc_walk_attrs};
     if (which < countof(walk))
-        walk[which](cpc, &heard, hear);
+        walk[which](cpc, &visited, visit_name);
     else if (which == countof(walk))
-        rtc_cpc_walk_events_pic(cpc, 0, &heard, hear_of_counter);
+        rtc_cpc_walk_events_pic(cpc, 0, &visited, visit_counter);
     else
-        rtc_cpc_walk_generic_events_pic(cpc, 0, &heard, hear_of_counter);
+        rtc_cpc_walk_generic_events_pic(cpc, 0, &visited, visit_counter);
 }
 
 static void walks_without_descriptors(void **state)
@@ -365,7 +365,7 @@ static void walks_without_descriptors(void **state)
     for (unsigned which = 0; which < 5; which++)
         for (unsigned n = 1; looks_left = n, true; n++) {
             machine.made = 0;
-            heard.count = told.subcode = errno = 0;
+            visited.count = told.subcode = errno = 0;
             walk_all(which);
             if (looks_left > 0) {
                 assert_true(n > 1 && !told.subcode);

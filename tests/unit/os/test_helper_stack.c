@@ -96,7 +96,7 @@ static void in_sandbox(void **state)
     self = &first;
     os_enter_sandbox();
     helper_call(look, &s);
-    os_leave_sandbox();
+    os_exit_sandbox();
     self = NULL;
     assert_true(here() - s.at < 4096 && !s.here && !s.blocked);
 }
@@ -152,7 +152,7 @@ static void *hold(void *waiter)
     second.tid = 2;
     lock_take(&lock);
     atomic_store(&held, true);
-    while (!(atomic_load(&lock.word) & LOCK_AWAITED))
+    while (!(atomic_load(&lock.word) & LOCK_CONTENDED))
         sched_yield();
     pthread_kill(*(pthread_t *)waiter, SIGUSR1);
     while (!atomic_load(&handled))
@@ -209,7 +209,7 @@ static void fault(void *unused)
     raise(SIGSEGV);
 }
 
-static void left_by_jump(void **state)
+static void exited_by_jump(void **state)
 {
     (void)state;
     struct sigaction action = {.sa_handler = on_fault};
@@ -233,7 +233,7 @@ int main(void)
         cmocka_unit_test(in_sandbox),
         cmocka_unit_test(unwinders_come_through),
         cmocka_unit_test(locks_are_awaited_outside),
-        cmocka_unit_test(left_by_jump),
+        cmocka_unit_test(exited_by_jump),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void fixed(void)
 
 static void fixed_by_comparing(void)
 {
-    os_lack(OS_NOREPLACE);
+    os_mark_missing(OS_NOREPLACE);
     fixed();
 }
 
@@ -107,7 +107,7 @@ static void populating(void)
 
 static void populating_by_writes(void)
 {
-    os_lack(OS_POPULATE);
+    os_mark_missing(OS_POPULATE);
     populating();
 }
 

@@ -31,10 +31,10 @@ static void start_with(const char *text)
 static void nothing_lost(void)
 {
     os_start(NULL);
-    MUST(os_lost_features() == 0);
+    MUST(os_missing_features() == 0);
     start_with("RTCHECK_TEST_WITHOUT=");
     start_with("RTCHECK_TEST_WITHOUT=populat,populates,xpopulate,POPULATE, populate,,");
-    MUST(os_lost_features() == 0);
+    MUST(os_missing_features() == 0);
     MUST(os_barrier_ready());
 }
 
@@ -47,7 +47,7 @@ static void one_lost(void)
     size_t n = text_length(text);
     snprintf(text + n, sizeof text - n, shape, names[feature]);
     start_with(text);
-    MUST(os_lost_features() == 1ull << feature);
+    MUST(os_missing_features() == 1ull << feature);
     for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
         MUST(os_has((enum os_feature)f) == (f != feature));
 }
@@ -55,8 +55,8 @@ static void one_lost(void)
 static void all_lost(void)
 {
     for (size_t f = 0; f < OS_FEATURE_COUNT; f++)
-        os_lack((enum os_feature)f);
-    MUST(os_lost_features() == (1ull << OS_FEATURE_COUNT) - 1);
+        os_mark_missing((enum os_feature)f);
+    MUST(os_missing_features() == (1ull << OS_FEATURE_COUNT) - 1);
     MUST(!os_barrier_ready());
     os_barrier(); /* is a no-op then */
 }
@@ -76,7 +76,7 @@ static void without(void **state)
 
 static void third_call(void)
 {
-    os_lack(OS_MEMBARRIER); /* so that starting asks nothing of the kernel */
+    os_mark_missing(OS_MEMBARRIER); /* so that starting asks nothing of the kernel */
     start_with("RTCHECK_TEST_FAIL=3");
     MUST(os_ppid() == (uint32_t)getppid());
     MUST(os_ppid() == (uint32_t)getppid());
@@ -88,7 +88,7 @@ static void third_call(void)
 /* What the kernel cannot refuse is asked for again. */
 static void call_again(void)
 {
-    os_lack(OS_MEMBARRIER);
+    os_mark_missing(OS_MEMBARRIER);
     start_with("RTCHECK_TEST_FAIL=1");
     MUST(os_pid() == (uint32_t)getpid());
 }

@@ -23,11 +23,11 @@ static inline void heap_alone(void)
 /* With somebody who is told, what is due is done at once, as behind a section. */
 static inline void give_units(struct unit *first, uint64_t n, bool dirty)
 {
-    struct heap_due d;
+    struct pending_release d;
     units_give(first, n, dirty);
-    while (heap_due_take(&d)) {
+    while (pending_take(&d)) {
         MUST(heap_watched && !d.block);
-        heap_due_put(&d, os_release((void *)unit_address(d.head), d.units << RTC_UNIT_SHIFT) == 0);
+        pending_put(&d, os_release((void *)unit_address(d.head), d.units << RTC_UNIT_SHIFT) == 0);
     }
 }
 

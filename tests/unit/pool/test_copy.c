@@ -19,14 +19,14 @@ static void *take(uint32_t class)
     void *p = slab_take_hot(self, class);
     MUST(p);
     struct found f = pool_find(p);
-    block_publish(pool_record(&f, go_page->epoch), &(struct block_birth){.mark = MARK_FIRST, .size = 5});
+    block_publish(pool_record(&f, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST, .size = 5});
     return p;
 }
 
 static void give(uint32_t class, void *p)
 {
     struct found f = pool_find(p);
-    struct block_record *b = pool_record(&f, go_page->epoch);
+    struct block_record *b = pool_record(&f, epoch_page->epoch);
     uint64_t was;
     MUST(block_retire(b, 1, 2, &was));
     block_forget(b);
@@ -62,7 +62,7 @@ static void use_again(void **first, void *second)
 static void look(void *p)
 {
     struct found f = pool_find(p);
-    pool_record(&f, go_page->epoch);
+    pool_record(&f, epoch_page->epoch);
     const struct segment *s = segment_of(p);
     MUST(s->image == image()->image && s->index == place_of(p));
     MUST(s->slot_bytes == size_class[CLASS].slot_bytes && s->units == size_class[CLASS].units);

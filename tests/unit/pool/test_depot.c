@@ -67,8 +67,8 @@ static uint32_t put(const struct stack *s)
     return depot_put(s->pc, s->count, s->end, true);
 }
 
-/* What trace_update makes of it. */
-static void make_trace(struct trace *t, const struct stack *s)
+/* What stack_cache_update makes of it. */
+static void make_cached(struct cached_stack *t, const struct stack *s)
 {
     memset(t, 0, sizeof *t);
     t->count = s->count;
@@ -103,16 +103,16 @@ static void stacks_by_number(void)
     MUST(depot_get(0, pc, 3) == 0);
 }
 
-static void by_trace(void)
+static void by_cached(void)
 {
-    static struct trace t;
+    static struct cached_stack t;
     run_here();
     make_stacks(SEED + 1);
     for (uint32_t i = 0; i < STACKS; i++) {
-        make_trace(&t, &stacks[i]);
+        make_cached(&t, &stacks[i]);
         if (i % 2)
             id_of[i] = put(&stacks[i]);
-        uint32_t id = depot_put_trace(&t, true);
+        uint32_t id = depot_put_cached(&t, true);
         MUST(means(id, &stacks[i]) && t.more[t.count].id == id && put(&stacks[i]) == id);
         MUST(i % 2 == 0 || id == id_of[i]);
         for (uint32_t k = 1; k <= t.count; k++) /* an outer part has the id of its own stack */
@@ -121,7 +121,7 @@ static void by_trace(void)
         t.count = 1 + t.count / 2; /* returned */
         struct stack outer = {.count = t.count, .end = t.end};
         memcpy(outer.pc, stacks[i].pc + stacks[i].count - t.count, t.count * sizeof outer.pc[0]);
-        MUST(means(depot_put_trace(&t, true), &outer));
+        MUST(means(depot_put_cached(&t, true), &outer));
     }
 }
 
@@ -338,7 +338,7 @@ static void index_full(void)
 #endif
 
 IN_CHILD(stacks_by_number)
-IN_CHILD(by_trace)
+IN_CHILD(by_cached)
 IN_CHILD(no_growth)
 IN_CHILD(equal_tags)
 IN_CHILD(threads_together)
@@ -351,7 +351,7 @@ IN_CHILD(index_full)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks_by_number), cmocka_unit_test(test_by_trace),
+        cmocka_unit_test(test_stacks_by_number), cmocka_unit_test(test_by_cached),
         cmocka_unit_test(test_no_growth),        cmocka_unit_test(test_equal_tags),
         cmocka_unit_test(test_threads_together), cmocka_unit_test(test_after_fork),
         cmocka_unit_test(test_after_unseen_fork),

@@ -31,7 +31,7 @@ enum order { REST, ENTER, LEAVE, ENDED };
 static struct {
     _Atomic enum order order; /* the other thread's; REST when it is done */
     bool inside;
-    uint32_t go; /* its section's */
+    uint32_t write_epoch; /* its section's */
     struct found block;
     uint32_t size; /* the next one that it writes */
     uint64_t step, at;
@@ -42,7 +42,7 @@ static struct found make_block(void)
     void *p = slab_take_hot(self, CLASS);
     MUST(p);
     struct found f = pool_find(p);
-    block_publish(pool_record(&f, go_page->epoch),
+    block_publish(pool_record(&f, epoch_page->epoch),
                   &(struct block_birth){.mark = MARK_FIRST, .size = 5});
     return f;
 }
@@ -53,7 +53,7 @@ static void write_record(void)
 {
     uint64_t was;
     struct block_birth birth = {.mark = MARK_FIRST, .size = 1 + ++play.size % 60};
-    MUST(block_resize(pool_record(&play.block, play.go), &birth, &was));
+    MUST(block_resize(pool_record(&play.block, play.write_epoch), &birth, &was));
 }
 
 /* As section_begin_slow does, but without a wait. */
@@ -61,13 +61,13 @@ static void enter(void)
 {
     atomic_store(&self->crit, (uintptr_t)&play);
     atomic_thread_fence(memory_order_seq_cst);
-    play.go = atomic_load(&go_page->epoch);
-    play.inside = play.go != 0 || fork_enter_anyway();
+    play.write_epoch = atomic_load(&epoch_page->epoch);
+    play.inside = play.write_epoch != 0 || fork_enter_anyway();
     if (!play.inside) {
         atomic_store(&self->crit, 0);
         return;
     }
-    play.go = play.go ? play.go : fork_epoch();
+    play.write_epoch = play.write_epoch ? play.write_epoch : fork_epoch();
     write_record();
 }
 
@@ -173,7 +173,7 @@ IN_CHILD(at_each_step)
 static enum block_state state_here(struct found f)
 {
     uint64_t word, stacks;
-    MUST(block_read(pool_record(&f, go_page->epoch), &word, &stacks));
+    MUST(block_read(pool_record(&f, epoch_page->epoch), &word, &stacks));
     return word_state(word);
 }
 
@@ -214,12 +214,12 @@ static void grandchild_has(enum block_state wanted)
     child_succeeds(child);
 }
 
-static void of_a_quiet_parent(void)
+static void of_a_quiescent_parent(void)
 {
     begin();
     grandchild_has(BLOCK_LIVE);
 }
-IN_CHILD(of_a_quiet_parent)
+IN_CHILD(of_a_quiescent_parent)
 
 static void of_a_parent_with_a_writer(void)
 {
@@ -292,7 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_at_each_step),
         cmocka_unit_test(test_child_holds_nothing),
-        cmocka_unit_test(test_of_a_quiet_parent),
+        cmocka_unit_test(test_of_a_quiescent_parent),
         cmocka_unit_test(test_of_a_parent_with_a_writer),
         cmocka_unit_test(test_of_a_parent_torn_late),
         cmocka_unit_test(test_amid_another_fork),

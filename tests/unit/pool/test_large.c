@@ -29,7 +29,7 @@ static void start(void)
     slab_start();
     MUST(threads_register() == self && self);
     MUST(large_take(UNITS(2), 16, &clean, &block));
-    block_publish(pool_record(&block, go_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
+    block_publish(pool_record(&block, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
 }
 
 /* After each instruction: what verify.c asks of a block that is in use. */
@@ -78,12 +78,12 @@ static void leave_quarantine(void)
 {
     uint64_t was;
     start();
-    MUST(block_retire(pool_record(&block, go_page->epoch), 1, 0, &was));
+    MUST(block_retire(pool_record(&block, epoch_page->epoch), 1, 0, &was));
     quarantine_push_large(&block, (void *)large_start_of(block.head), UNITS(2));
     signal(SIGTRAP, look_who);
     looked = wrong = 0;
     steps_begin();
-    bool any = large_let_go();
+    bool any = large_evict_all();
     steps_end();
     MUST(any && looked > 20);
     MUST(wrong == 0);

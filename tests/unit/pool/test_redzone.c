@@ -37,12 +37,12 @@ static bool is_filled(uint32_t at, uint32_t request)
 
 static bool live_is_whole(uint32_t class, uint32_t request)
 {
-    return redzone_is_whole(slot, 2, class, request);
+    return redzone_is_intact(slot, 2, class, request);
 }
 
 static bool freed_is_whole_in(uint32_t class, uint32_t request)
 {
-    return freed_is_whole(slot, size_class[class].slot_bytes, request);
+    return freed_is_intact(slot, size_class[class].slot_bytes, request);
 }
 
 /* The next byte to change: all of small slots; of large ones those around borders and some others. */
@@ -114,13 +114,13 @@ static void byte_before(void **state)
     redzone_put_border(slot);
     for (int at = -1; at >= -(int)REDZONE_TAIL; at--) {
         slot[at] = REDZONE_BYTE ^ 1;
-        assert_false(redzone_is_whole(slot, 1, 0, 5)); /* before it is only redzone */
-        assert_int_equal(redzone_is_whole(slot, 2, 0, 5), at != -1); /* before it is the end of slot 1 */
+        assert_false(redzone_is_intact(slot, 1, 0, 5)); /* before it is only redzone */
+        assert_int_equal(redzone_is_intact(slot, 2, 0, 5), at != -1); /* before it is the end of slot 1 */
         slot[at] = REDZONE_BYTE;
-        assert_true(redzone_is_whole(slot, 1, 0, 5));
+        assert_true(redzone_is_intact(slot, 1, 0, 5));
     }
     slot[-(int)REDZONE_TAIL - 1] = 0;
-    assert_true(redzone_is_whole(slot, 1, 0, 5));
+    assert_true(redzone_is_intact(slot, 1, 0, 5));
 }
 
 /* Each block has the width that the option says on both sides, and all slack is redzone. */
@@ -143,10 +143,10 @@ static void width_of_the_option(void **state)
             redzone_put(slot, class, request);
             for (uint64_t at = request; at < slot_bytes; at += 1 + at % 3) {
                 slot[at] ^= 1;
-                assert_false(redzone_is_whole(slot, 2, class, request));
+                assert_false(redzone_is_intact(slot, 2, class, request));
                 slot[at] ^= 1;
             }
-            assert_true(redzone_is_whole(slot, 2, class, request));
+            assert_true(redzone_is_intact(slot, 2, class, request));
         }
     }
     pool_knobs = saved;

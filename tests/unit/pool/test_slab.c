@@ -49,7 +49,7 @@ static uint64_t bytes_in_use(void)
 
 static struct block_record *record_of(const struct found *f)
 {
-    return pool_record(f, go_page->epoch);
+    return pool_record(f, epoch_page->epoch);
 }
 
 static uint64_t *take(uint32_t class, uint64_t stamp)

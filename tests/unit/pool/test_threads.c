@@ -55,24 +55,24 @@ static unsigned length_of(const struct thread *t)
 }
 
 /* The struct of threads past their end stands in the middle of the list. */
-static void orphans_around_limbo(void)
+static void orphans_around_fallback(void)
 {
     start();
     pthread_barrier_init(&done, NULL, 6);
     add_threads(3);
-    MUST(threads_limbo_take()->limbo);
-    threads_limbo_drop();
+    MUST(threads_fallback_take()->is_fallback);
+    threads_fallback_drop();
     add_threads(2);
     MUST(length_of(threads_first()) == 7 && threads_alive() == 6);
     MUST(length_of(threads_after_fork(self)) == 5);
     MUST(threads_first() == self && !self->next && threads_alive() == 1);
-    MUST(!threads_limbo_take()->bin[0].count && length_of(threads_first()) == 2);
+    MUST(!threads_fallback_take()->bin[0].count && length_of(threads_first()) == 2);
 }
 
 static void fork_leaves_others(void **state)
 {
     (void)state;
-    assert_int_equal(in_child(orphans_around_limbo), 0);
+    assert_int_equal(in_child(orphans_around_fallback), 0);
 }
 
 static long faults(void)
@@ -117,9 +117,9 @@ static void stop_in_time(void)
     there = &both;
     pthread_barrier_init(&both, NULL, 2);
     pthread_barrier_init(&done, NULL, 2);
-    MUST(fork_stop_writers() && go_page->epoch == 0);
-    fork_let_go();
-    MUST(go_page->epoch == fork_epoch());
+    MUST(fork_stop_writers() && epoch_page->epoch == 0);
+    fork_resume_writers();
+    MUST(epoch_page->epoch == fork_epoch());
     MUST(pthread_create(&thread, NULL, fork_for_long, NULL) == 0);
     pthread_barrier_wait(&both);
     alarm(60);
@@ -127,7 +127,7 @@ static void stop_in_time(void)
     pthread_barrier_wait(&done);
     pthread_join(thread, NULL);
     MUST(fork_stop_writers());
-    fork_let_go();
+    fork_resume_writers();
 }
 
 static struct thread *somebody_else(void)
@@ -151,7 +151,7 @@ static void count_at_once(void)
     atomic_store(&t->crit, 16); /* where a section could be */
     atomic_fetch_add(&t->record->allocs, 1);
     MUST(!threads_totals_at_once(&sum) && !threads_record_at_once(t->record, &sum));
-    MUST(go_page->epoch == fork_epoch()); /* nobody is left waiting */
+    MUST(epoch_page->epoch == fork_epoch()); /* nobody is left waiting */
     atomic_fetch_add(&t->record->alloc_bytes, 100);
     atomic_store(&t->crit, 0);
     MUST(threads_totals_at_once(&sum));
@@ -185,7 +185,7 @@ static void *count_on(void *unused)
     counting = r;
     while (!enough) {
         atomic_store(&self->crit, 16);
-        if (go_page->epoch) {
+        if (epoch_page->epoch) {
             bump(&r->allocs, 1);
             bump(&r->alloc_bytes, 100);
         }
@@ -239,7 +239,7 @@ static void end_one_after_the_other(void)
     uint32_t count = 0, number = 1;
     start();
     for (uint32_t i = 0; i < MANY; i++) {
-        threads_gone(self);
+        threads_remove(self);
         self = NULL;
         MUST(threads_register() == self && self->number == ++number &&
              self->record->number == number);

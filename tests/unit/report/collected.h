@@ -5,7 +5,7 @@
 #define COLLECTED_H
 
 #include "build_run.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 #define LIB 0x7f0000000000ull /* where modules lie */
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "build_run.h"
-#include "words_priv.h"
+#include "wording_priv.h"
 
 struct printed {
     struct report *r;

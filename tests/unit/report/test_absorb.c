@@ -27,8 +27,8 @@ static void test_the_living_keep_theirs(void **state)
     process_end(pid);
     assert_int_equal(absorb(&run), 1);
     assert_int_equal(absorb(&run), 0);
-    assert_int_equal(build_run(&run.b)->taken_back.images, 1);
-    assert_int_equal(build_run(&run.b)->taken_back.live_bytes, 1);
+    assert_int_equal(build_run(&run.b)->reclaimed.images, 1);
+    assert_int_equal(build_run(&run.b)->reclaimed.live_bytes, 1);
     run_end(&run);
 }
 
@@ -41,21 +41,21 @@ static void test_witnesses_are_waited_for(void **state)
     struct image_header *h = build_image_header(&run.b, area);
 
     (void)state;
-    h->checks |= CHECK_WITNESS;
-    h->watcher = witness;
+    h->checks |= CHECK_POST_MORTEM;
+    h->scanner = witness;
     run_start(&run); /* maps it anew */
     h = build_image_header(&run.b, area);
     assert_int_equal(absorb(&run), 0);
-    assert_int_equal(report_witnesses(run.r), 1);
+    assert_int_equal(report_scanners(run.r), 1);
     assert_true(is_claimed(&run, area));
     process_end(witness); /* killed, too */
-    assert_int_equal(report_witnesses(run.r), 0);
-    h->watcher = (uint32_t)getpid();
+    assert_int_equal(report_scanners(run.r), 0);
+    h->scanner = (uint32_t)getpid();
     assert_int_equal(absorb(&run), 0);
     h->checks = 0; /* what the image was to have is known from its beginning */
     assert_int_equal(absorb(&run), 0);
-    h->watcher = WATCHER_DONE;
-    assert_int_equal(report_witnesses(run.r), 0);
+    h->scanner = SCANNER_DONE;
+    assert_int_equal(report_scanners(run.r), 0);
     assert_int_equal(absorb(&run), 1);
     run_end(&run);
 }
@@ -87,9 +87,9 @@ static void test_others_are_not(void **state)
     uint32_t area = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
 
     (void)state;
-    build_image_header(&run.b, area)->watcher = (uint32_t)getpid();
+    build_image_header(&run.b, area)->scanner = (uint32_t)getpid();
     run_start(&run);
-    assert_int_equal(report_witnesses(run.r), 0);
+    assert_int_equal(report_scanners(run.r), 0);
     assert_int_equal(absorb(&run), 1);
     run_end(&run);
 }
@@ -114,11 +114,11 @@ static void test_what_is_taken(void **state)
     assert_true(is_empty(&run, more));
     assert_true(is_claimed(&run, other));
     assert_false(is_empty(&run, other));
-    assert_int_equal(build_run(&run.b)->taken_back.images, 1);
-    assert_int_equal(build_run(&run.b)->taken_back.allocs, 10);
-    assert_int_equal(build_run(&run.b)->taken_back.frees, 9);
-    assert_int_equal(build_run(&run.b)->taken_back.live_blocks, 2);
-    assert_int_equal(build_run(&run.b)->taken_back.live_bytes, 31);
+    assert_int_equal(build_run(&run.b)->reclaimed.images, 1);
+    assert_int_equal(build_run(&run.b)->reclaimed.allocs, 10);
+    assert_int_equal(build_run(&run.b)->reclaimed.frees, 9);
+    assert_int_equal(build_run(&run.b)->reclaimed.live_blocks, 2);
+    assert_int_equal(build_run(&run.b)->reclaimed.live_bytes, 31);
     /* and all of it is in the report, once */
     assert_int_equal(report_collect(run.r, err), 0);
     assert_int_equal(totals_of(run.r).bytes, 33);
@@ -170,7 +170,7 @@ static void test_errors_stay(void **state)
     absorb(&run);
     assert_true(is_claimed(&run, area[0]) && !is_empty(&run, area[0]));
     assert_false(is_claimed(&run, area[1]));
-    assert_int_equal(build_run(&run.b)->taken_back.images, 2);
+    assert_int_equal(build_run(&run.b)->reclaimed.images, 2);
     assert_int_equal(report_collect(run.r, (char[REPORT_ERROR_BYTES]){0}), 0);
     assert_int_equal(run.r->error_count, 1);
     assert_int_equal(run.r->errors[0].count, 1);
@@ -188,7 +188,7 @@ static void test_leaks_stay(void **state)
         struct segment *s;
         area[i] = an_image(&run.b, 1 + i, 0, process_gone(), IMAGE_ROOT);
         s = build_records(&run.b, area[i], SEGMENT_LEAKS, 4);
-        build_leak(s, i == 0 ? REACH_LOST : REACH_HELD, 0, 2, 10);
+        build_leak(s, i == 0 ? REACH_LOST : REACH_REACHABLE, 0, 2, 10);
         build_image_header(&run.b, area[i])->leak_check = LEAKS_FOUND;
     }
     uint32_t more = build_more(&run.b, area[0]);
@@ -205,7 +205,7 @@ static void test_leaks_stay(void **state)
     assert_int_equal(run.r->leak_count, 2);
     assert_int_equal(run.r->leaks[0].class, CLASS_LOST);
     assert_int_equal(run.r->leaks[0].blocks, 2);
-    assert_int_equal(run.r->leaks[1].class, CLASS_HELD);
+    assert_int_equal(run.r->leaks[1].class, CLASS_REACHABLE);
     assert_int_equal(image_of(run.r, 2)->leak_check, LEAKS_FOUND);
     run_end(&run);
 }
@@ -284,7 +284,7 @@ static void test_bad_area_is_taken_too(void **state)
 }
 
 /* A living parent's bad areas are looked into for every child's sake, and told of once. */
-static void test_bad_areas_are_told_once(void **state)
+static void test_bad_areas_are_reported_once(void **state)
 {
     struct run run = {.b = build_begin()};
     uint32_t pid = process_start(), more[2];
@@ -460,7 +460,7 @@ int main(void)
         cmocka_unit_test(test_exec_leaves_the_old_image),
         cmocka_unit_test(test_spawned),
         cmocka_unit_test(test_bad_area_is_taken_too),
-        cmocka_unit_test(test_bad_areas_are_told_once),
+        cmocka_unit_test(test_bad_areas_are_reported_once),
         cmocka_unit_test(test_mad_tables_take_nothing),
         cmocka_unit_test(test_the_newest_image_of_a_process),
         cmocka_unit_test(test_running),

@@ -47,7 +47,7 @@ static struct asked ask(struct build *b, uint32_t area, uint32_t number)
 }
 
 /* What is told of a file, which stays open; `at` as in report_checks. */
-static const char *told(int fd, uint32_t only, struct print_options how, struct check_told at[4], uint32_t *count)
+static const char *told(int fd, uint32_t only, struct print_options how, struct check_reported at[4], uint32_t *count)
 {
     static char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -69,7 +69,7 @@ static void one(void **state)
     (void)state;
     struct build b = build_begin();
     uint32_t count;
-    struct check_told at[4];
+    struct check_reported at[4];
     struct asked a = ask(&b, an_image(&b, 1), 7);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
     /* the check at the end and what is in use are not asked for */
@@ -92,20 +92,20 @@ static void let_go(void **state)
     struct build b = build_begin();
     struct asked a = ask(&b, an_image(&b, 1), 7), other = ask(&b, an_image(&b, 2), 3);
     struct run_header run;
-    uint32_t count, told_word[2];
-    struct check_told at[4];
-    off_t place[] = {(char *)&a.record->told - (char *)build_run(&b), (char *)&other.record->told - (char *)build_run(&b)};
+    uint32_t count, reported_word[2];
+    struct check_reported at[4];
+    off_t place[] = {(char *)&a.record->reported - (char *)build_run(&b), (char *)&other.record->reported - (char *)build_run(&b)};
     int fd = build_fd(&b);
 
     told(fd, 2, (struct print_options){KINDS}, at, &count);
     assert_int_equal(count, 1);
     report_checks_done(fd, at, count);
     assert_int_equal(pread(fd, &run, sizeof run, 0), sizeof run);
-    assert_int_equal(run.checks_told, 1);
+    assert_int_equal(run.checks_reported, 1);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pread(fd, &told_word[i], 4, place[i]), 4);
-    assert_int_equal(told_word[0], 0);
-    assert_int_equal(told_word[1], 1);
+        assert_int_equal(pread(fd, &reported_word[i], 4, place[i]), 4);
+    assert_int_equal(reported_word[0], 0);
+    assert_int_equal(reported_word[1], 1);
     close(fd);
     build_end(&b);
 }
@@ -117,7 +117,7 @@ static void at_end(void **state)
     struct build b = build_begin();
     struct asked a = ask(&b, an_image(&b, 1), 1);
     uint32_t count;
-    struct check_told at[4];
+    struct check_reported at[4];
     struct segment *leaks = build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
     build_leak(leaks, REACH_LOST, 1, 5, 50);
     build_leak(leaks, REACH_INTERIOR, 1, 1, 16);
@@ -140,12 +140,12 @@ static void words(void **state)
     struct asked a = ask(&b, an_image(&b, 1), 1), none = ask(&b, an_image(&b, 2), 2),
                  busy = ask(&b, an_image(&b, 3), 3);
     uint32_t count;
-    struct check_told at[4];
+    struct check_reported at[4];
     build_leak(a.leaks, REACH_LOST, 1, 3, 48)->new_blocks = 1;
     build_leak(a.leaks, REACH_INTERIOR, 1, 1, 16)->new_blocks = 0;
     build_image_header(&b, a.area)->marks = 1;
     a.record->flags = LEAK_CHECK_NEW;
-    none.record->threads_unheard = 3;
+    none.record->threads_not_stopped = 3;
     none.record->threads_waiting = 1;
     busy.record->result = LEAKS_BUSY;
     int fd = build_fd(&b);

@@ -50,7 +50,7 @@ static void test_one_place_in_two_processes(void **state)
 }
 
 /* One path, two builds (it was replaced while the run went on): two places. */
-static void test_builds_are_told_apart(void **state)
+static void test_builds_are_distinguished(void **state)
 {
     struct build b = build_begin();
     struct report *r;
@@ -126,8 +126,8 @@ static void test_main_image(void **state)
     r = collected(&b);
     assert_int_equal(image_main(r)->number, 4);
     assert_int_equal(report_main_image(r).image, 4);
-    assert_true(image(r, 2)->succeeded);
-    assert_false(image(r, 3)->succeeded);
+    assert_true(image(r, 2)->has_exec_successor);
+    assert_false(image(r, 3)->has_exec_successor);
     assert_int_equal(totals_of(r).processes, 5);
     finish(r, &b);
     b = build_begin();
@@ -150,11 +150,11 @@ static void test_parent_that_is_not_there(void **state)
     build_image(&b, 7, 6, 5, IMAGE_FORK); /* of a process whose ids mean nothing here, and */
     build_image(&b, 9, 8, 5, IMAGE_EXEC); /* what it became */
     r = collected(&b);
-    assert_true(image(r, 1)->succeeded);
+    assert_true(image(r, 1)->has_exec_successor);
     assert_true(image(r, 5)->pid_known);
     assert_false(image(r, 7)->pid_known);
     assert_false(image(r, 9)->pid_known);
-    assert_true(image(r, 7)->succeeded);
+    assert_true(image(r, 7)->has_exec_successor);
     finish(r, &b);
 }
 
@@ -175,7 +175,7 @@ static void test_mad_tables(void **state)
     close(fd);
 }
 
-static void test_equal_names_are_told_apart(void **state)
+static void test_equal_names_are_distinguished(void **state)
 {
     struct build b = build_begin();
     uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
@@ -208,11 +208,11 @@ static void test_taken_back_by_others(void **state)
 
     (void)state;
     build_image(&b, 5, 0, 100, IMAGE_ROOT);
-    build_run(&b)->taken_back.images = 4;
-    build_run(&b)->taken_back.live_bytes = 99;
-    build_run(&b)->taken_back.live_blocks = 9;
-    build_run(&b)->taken_back.allocs = 30;
-    build_run(&b)->taken_back.frees = 20;
+    build_run(&b)->reclaimed.images = 4;
+    build_run(&b)->reclaimed.live_bytes = 99;
+    build_run(&b)->reclaimed.live_blocks = 9;
+    build_run(&b)->reclaimed.allocs = 30;
+    build_run(&b)->reclaimed.frees = 20;
     r = collected(&b);
     r->absorbed.images = 1;
     r->absorbed.live_bytes = r->absorbed.live_blocks = 1;
@@ -261,12 +261,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_place_in_two_processes),
-        cmocka_unit_test(test_builds_are_told_apart),
+        cmocka_unit_test(test_builds_are_distinguished),
         cmocka_unit_test(test_exec_throws_away),
         cmocka_unit_test(test_main_image),
         cmocka_unit_test(test_parent_that_is_not_there),
         cmocka_unit_test(test_mad_tables),
-        cmocka_unit_test(test_equal_names_are_told_apart),
+        cmocka_unit_test(test_equal_names_are_distinguished),
         cmocka_unit_test(test_taken_back_by_others),
         cmocka_unit_test(test_taken_back_before_it_was_read),
     };

@@ -81,7 +81,7 @@ static void test_depth(void **state)
     for (size_t b = 0; b < countof(begins); b++)
         for (const char *c = repeats; *c; c++)
             for (size_t bytes = 100; bytes < 200000; bytes *= 10) {
-                char *name = must_have(malloc(bytes + 16));
+                char *name = xalloc(malloc(bytes + 16));
                 snprintf(name, 16, "%s", begins[b]);
                 memset(name + strlen(begins[b]), *c, bytes);
                 name[strlen(begins[b]) + bytes] = '\0';
@@ -93,7 +93,7 @@ static void test_depth(void **state)
 static void test_long_names_stay(void **state)
 {
     enum { BYTES = 70000 };
-    char *name = must_have(calloc(1, BYTES + 64));
+    char *name = xalloc(calloc(1, BYTES + 64));
 
     (void)state;
     snprintf(name, BYTES, "_Z%d", BYTES);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "made_image.h"
 
 #define LIB 0x7f0000000000ull
 

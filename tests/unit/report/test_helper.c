@@ -87,7 +87,7 @@ static void forget(struct report *r)
 /* A stack of `bad` and a place in libc: the second has its name whatever the first does. */
 static struct report try_it(void (*bad)(void))
 {
-    struct report r = {.patience_ms = 4000}; /* libc is read in less, on a busy machine, too */
+    struct report r = {.timeout_ms = 4000}; /* libc is read in less, on a busy machine, too */
     uint32_t frames[2] = {frame_at(&r, (void *)bad), frame_at(&r, libc_place())};
 
     symbolize_site(&r, site_intern(&r, frames, 2, 0));
@@ -236,7 +236,7 @@ static void test_spoilt_files(void **state)
     (void)state;
     assert_non_null(getcwd(here, sizeof here));
     for (unsigned seed = 0; seed < SPOILT_TIMES; seed++) {
-        struct report r = {.patience_ms = 5000};
+        struct report r = {.timeout_ms = 5000};
         struct module_record m = {0};
         uint32_t frames[32];
         snprintf(path, sizeof path, "%s/spoilt", here);
@@ -256,7 +256,7 @@ static void test_spoilt_files(void **state)
 /* Where debugging information should be lies a pipe: nobody waits for what comes out of it. */
 static void test_pipe_as_debug_file(void **state)
 {
-    struct report r = {.patience_ms = 500};
+    struct report r = {.timeout_ms = 500};
     struct module_record m = {0};
     char here[200];
     uint32_t frame;

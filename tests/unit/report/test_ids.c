@@ -45,8 +45,8 @@ static uint32_t a_site(struct report *r, uint32_t count, const uint32_t *places)
 static const char *id(struct report *r, const char *code, uint32_t site)
 {
     static char ids[16][ID_BYTES];
-    static unsigned turn;
-    char *text = ids[turn++ % 16];
+    static unsigned read_epoch;
+    char *text = ids[read_epoch++ % 16];
 
     id_of_site(r, code, site, text);
     return text;
@@ -100,12 +100,12 @@ static void test_no_module(void **state)
     report_drop(&r);
 }
 
-static void test_tell_apart(void **state)
+static void test_make_unique(void **state)
 {
     struct record records[4] = {{.id = "biu-1"}, {.id = "biu-2"}, {.id = "biu-1"}, {.id = "biu-1"}};
 
     (void)state;
-    ids_tell_apart(records, 4, sizeof records[0]);
+    ids_make_unique(records, 4, sizeof records[0]);
     assert_string_equal(records[0].id, "biu-1");
     assert_string_equal(records[1].id, "biu-2");
     assert_string_equal(records[2].id, "biu-1.2");
@@ -118,7 +118,7 @@ int main(void)
         cmocka_unit_test(test_what_makes_an_id),
         cmocka_unit_test(test_before_main),
         cmocka_unit_test(test_no_module),
-        cmocka_unit_test(test_tell_apart),
+        cmocka_unit_test(test_make_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "made_image.h"
 
 #define STACK 0x7ffc00001000ull
 
@@ -61,8 +61,8 @@ static void test_all_fields(void **state)
     g->from_stack = outer;
     g->new_blocks = 1;
     g->new_bytes = 16;
-    g->behind_blocks = 2;
-    g->behind_bytes = 200;
+    g->indirect_blocks = 2;
+    g->indirect_bytes = 200;
     g->thread = 3;
     r = collect(&b);
     assert_int_equal(r->leak_count, 1);
@@ -73,8 +73,8 @@ static void test_all_fields(void **state)
     assert_int_equal(leak->bytes, 48);
     assert_int_equal(leak->new_blocks, 1);
     assert_int_equal(leak->new_bytes, 16);
-    assert_int_equal(leak->behind_blocks, 2);
-    assert_int_equal(leak->behind_bytes, 200);
+    assert_int_equal(leak->indirect_blocks, 2);
+    assert_int_equal(leak->indirect_bytes, 200);
     assert_int_equal(leak->block_bytes, 16);
     assert_int_equal(leak->thread.number, 3);
     assert_int_equal(leak->holder.what, WITNESS_BLOCK);
@@ -94,17 +94,17 @@ static void test_merge(void **state)
     struct report *r;
 
     (void)state;
-    build_leak(p.leaks, REACH_LOST, one, 1, 10)->behind_blocks = 5;
-    build_leak(p.leaks, REACH_CIRCLE, one, 2, 20)->behind_bytes = 7;
+    build_leak(p.leaks, REACH_LOST, one, 1, 10)->indirect_blocks = 5;
+    build_leak(p.leaks, REACH_CYCLE, one, 2, 20)->indirect_bytes = 7;
     build_leak(q.leaks, REACH_LOST, build_node(q.depot, PROG + 0x101010, 0), 4, 40);
     r = collect(&b);
     assert_int_equal(r->leak_count, 1);
     assert_int_equal(r->leaks[0].blocks, 7);
     assert_int_equal(r->leaks[0].bytes, 70);
-    assert_int_equal(r->leaks[0].behind_blocks, 5);
-    assert_int_equal(r->leaks[0].behind_bytes, 7);
+    assert_int_equal(r->leaks[0].indirect_blocks, 5);
+    assert_int_equal(r->leaks[0].indirect_bytes, 7);
     assert_int_equal(r->leaks[0].block_bytes, 10);
-    assert_false(r->leaks[0].is_circle);
+    assert_false(r->leaks[0].is_cycle);
     assert_int_equal(r->leaks[0].images.count, 2);
     assert_int_equal(r->leaks[0].images.at[1], 2);
     assert_int_equal(report_leaks(r, LEAK_DEFINITE), 1);
@@ -116,9 +116,9 @@ static void test_merge(void **state)
 static void test_order(void **state)
 {
     static const enum leak_class want[] = {CLASS_LOST,     CLASS_LOST,     CLASS_INDIRECT, CLASS_REGISTER,
-                                           CLASS_INTERIOR, CLASS_BEHIND, CLASS_HELD};
-    static const enum reach reaches[] = {REACH_HELD,       REACH_BEHIND, REACH_INTERIOR, REACH_REGISTER,
-                                         REACH_LOST_BEHIND, REACH_LOST};
+                                           CLASS_INTERIOR, CLASS_POSSIBLY_INDIRECT, CLASS_REACHABLE};
+    static const enum reach reaches[] = {REACH_REACHABLE,       REACH_INDIRECT, REACH_INTERIOR, REACH_REGISTER,
+                                         REACH_LOST_INDIRECT, REACH_LOST};
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, PROG);
     uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
@@ -127,7 +127,7 @@ static void test_order(void **state)
     (void)state;
     for (size_t i = 0; i < countof(reaches); i++)
         build_leak(p.leaks, reaches[i], one, 1, reaches[i] == REACH_REGISTER ? 100 : 90);
-    build_leak(p.leaks, REACH_LOST, two, 1, 1)->behind_bytes = 95;
+    build_leak(p.leaks, REACH_LOST, two, 1, 1)->indirect_bytes = 95;
     r = collect(&b);
     assert_int_equal(r->leak_count, countof(want));
     for (size_t i = 0; i < countof(want); i++)
@@ -135,14 +135,14 @@ static void test_order(void **state)
     assert_int_equal(r->leaks[0].bytes, 1); /* with those behind it it is the largest */
     assert_int_equal(report_leaks(r, LEAK_POSSIBLE), 2);
     assert_int_equal(report_leaks(r, LEAK_INDIRECT), 1);
-    assert_int_equal(image_of(r, 1)->leak_places, 6); /* not what is in use */
+    assert_int_equal(image_of(r, 1)->leak_index, 6); /* not what is in use */
     report_close(r);
 }
 
 /* Of a process with a thread that was not heard nothing is lost for certain; of another it is. */
 static void test_unheard(void **state)
 {
-    static const enum leak_class want[] = {CLASS_LOST, CLASS_UNSURE, CLASS_BEHIND};
+    static const enum leak_class want[] = {CLASS_LOST, CLASS_UNSURE, CLASS_POSSIBLY_INDIRECT};
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, PROG), other = an_image(&b, 2, PROG);
     uint32_t one = build_node(p.depot, PROG + 0x1010, 0);
@@ -150,10 +150,10 @@ static void test_unheard(void **state)
 
     (void)state;
     build_leak(p.leaks, REACH_LOST, one, 1, 10);
-    build_leak(p.leaks, REACH_CIRCLE, one, 1, 10);
-    build_leak(p.leaks, REACH_LOST_BEHIND, one, 1, 10);
+    build_leak(p.leaks, REACH_CYCLE, one, 1, 10);
+    build_leak(p.leaks, REACH_LOST_INDIRECT, one, 1, 10);
     build_leak(other.leaks, REACH_LOST, build_node(other.depot, PROG + 0x1010, 0), 1, 10);
-    build_image_header(&b, p.area)->threads_unheard = 1;
+    build_image_header(&b, p.area)->threads_not_stopped = 1;
     r = collect(&b);
     assert_int_equal(r->leak_count, countof(want));
     for (size_t i = 0; i < countof(want); i++)
@@ -175,9 +175,9 @@ static void test_ids(void **state)
 
     (void)state;
     build_leak(p.leaks, REACH_LOST, one, 1, 10);
-    build_leak(p.leaks, REACH_LOST_BEHIND, one, 9, 90);
+    build_leak(p.leaks, REACH_LOST_INDIRECT, one, 9, 90);
     build_leak(p.leaks, REACH_REGISTER, one, 9, 90);
-    build_leak(p.leaks, REACH_HELD, 0, 9, 90);
+    build_leak(p.leaks, REACH_REACHABLE, 0, 9, 90);
     r = collect(&b);
     leaks_name(r, 0, r->leak_count);
     assert_memory_equal(r->leaks[0].id, "mel-", 4);
@@ -218,13 +218,13 @@ static void test_roots(void **state)
     g->frame_pc = PROG + 0x3030; /* it is of no stack */
     r = collect(&b);
     assert_int_equal(r->leaks[0].holder.root, ROOT_STACK);
-    assert_int_equal(r->leaks[0].holder.place->thread.number, 3);
+    assert_int_equal(r->leaks[0].holder.region->thread.number, 3);
     assert_int_equal(r->frames[r->sites[r->leaks[0].holder.function].frames[0]].offset, 0x3030);
     assert_int_equal(r->leaks[0].holder.in_frame.at, 8 - 0x20);
     assert_int_equal(r->leaks[0].holder.in_frame.sp, -0x20);
     assert_int_equal(r->leaks[1].holder.root, ROOT_MODULE);
-    assert_string_equal(r->modules[r->leaks[1].holder.place->module].path, "/opt/prog");
-    assert_int_equal(r->leaks[1].holder.place->offset, 0x4010);
+    assert_string_equal(r->modules[r->leaks[1].holder.region->module].path, "/opt/prog");
+    assert_int_equal(r->leaks[1].holder.region->offset, 0x4010);
     assert_int_equal(r->leaks[1].holder.function, NO_SITE);
     report_close(r);
 }
@@ -241,7 +241,7 @@ static void test_strange_numbers(void **state)
     held_by(build_leak(p.leaks, REACH_INTERIOR, 99, 1, 9), WITNESS_ROOT, STACK)->root = 7;
     held_by(build_leak(p.leaks, REACH_INTERIOR, 0, 1, 8), WITNESS_ROOT, STACK + 0x1000);
     held_by(build_leak(p.leaks, REACH_REGISTER, 0, 1, 8), WITNESS_REGISTER, 3)->thread = 77;
-    held_by(build_leak(p.leaks, REACH_HELD, 0, 1, 8), WITNESS_ROOT, STACK - 1);
+    held_by(build_leak(p.leaks, REACH_REACHABLE, 0, 1, 8), WITNESS_ROOT, STACK - 1);
     build_leak(p.leaks, REACH_NONE, 0, 1, 8);
     r = collect(&b);
     assert_int_equal(r->leak_count, 4);
@@ -249,7 +249,7 @@ static void test_strange_numbers(void **state)
     assert_int_equal(r->leaks[0].holder.root, ROOT_NONE);
     assert_int_equal(r->sites[r->leaks[0].site].end, SITE_LOST);
     assert_int_equal(r->leaks[1].holder.root, ROOT_NONE);
-    assert_int_equal(r->leaks[2].holder.place->thread.number, 77);
+    assert_int_equal(r->leaks[2].holder.region->thread.number, 77);
     assert_int_equal(r->leaks[2].thread.number, 0); /* the one who allocated it is not told */
     report_close(r);
 }
@@ -257,7 +257,7 @@ static void test_strange_numbers(void **state)
 /* Without the word that they are all, groups say nothing; what exec threw away is not in use. */
 static void test_what_counts(void **state)
 {
-    static const uint32_t checks[] = {LEAKS_NOT_ASKED, LEAKS_NO_MEMORY, LEAKS_SANDBOX, LEAKS_CHECK_COUNT + 5};
+    static const uint32_t checks[] = {LEAKS_NOT_REQUESTED, LEAKS_NO_MEMORY, LEAKS_SANDBOX, LEAKS_CHECK_COUNT + 5};
     struct report *r;
 
     (void)state;
@@ -265,7 +265,7 @@ static void test_what_counts(void **state)
         struct build b = build_begin();
         struct parts p = an_image(&b, 1, PROG);
         build_leak(p.leaks, REACH_LOST, 0, 1, 10);
-        build_leak(p.leaks, REACH_HELD, 0, 1, 10);
+        build_leak(p.leaks, REACH_REACHABLE, 0, 1, 10);
         if (i < countof(checks))
             build_image_header(&b, p.area)->leak_check = checks[i];
         else
@@ -278,7 +278,7 @@ static void test_what_counts(void **state)
 }
 
 /* Of what is in use, unless it is asked for, the sum is known; not of what exec threw away. */
-static void test_sum_of_held(void **state)
+static void test_sum_of_reachable(void **state)
 {
     (void)state;
     for (uint32_t over = 0; over < 2; over++) {
@@ -287,8 +287,8 @@ static void test_sum_of_held(void **state)
         struct parts p = an_image(&b, 1, PROG);
         struct report *r;
         int fd;
-        build_leak(p.leaks, REACH_HELD, 0, 3, 10);
-        build_leak(p.leaks, REACH_HELD, 0, 4, 20);
+        build_leak(p.leaks, REACH_REACHABLE, 0, 3, 10);
+        build_leak(p.leaks, REACH_REACHABLE, 0, 4, 20);
         if (over)
             build_image_header(&b, p.area)->end_how = END_EXEC;
         fd = build_fd(&b);
@@ -330,7 +330,7 @@ int main(void)
         cmocka_unit_test(test_order), cmocka_unit_test(test_unheard),           cmocka_unit_test(test_ids),
         cmocka_unit_test(test_roots),           cmocka_unit_test(test_strange_numbers),
         cmocka_unit_test(test_what_counts),     cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_sum_of_held),
+        cmocka_unit_test(test_sum_of_reachable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void test_module_and_offset(void **state)
 }
 
 /* A call may be the last thing in a module: it returns to the first byte behind it. */
-static void test_return_behind_the_end(void **state)
+static void test_return_after_the_end(void **state)
 {
     static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0}};
 
@@ -141,21 +141,21 @@ static void test_forked_images_share_the_past(void **state)
     struct build b = build_begin();
     uint32_t old = build_image(&b, 1, 0, 100, IMAGE_ROOT);
     uint32_t mid = build_image(&b, 2, 1, 101, IMAGE_FORK);
-    uint32_t young = build_image(&b, 3, 2, 102, IMAGE_FORK_UNSEEN);
+    uint32_t younger_image = build_image(&b, 3, 2, 102, IMAGE_FORK_UNSEEN);
     uint32_t outer, inner;
     struct report *r;
 
     (void)state;
     build_image_header(&b, mid)->first_depot_chunk = 1;
-    build_image_header(&b, young)->first_depot_chunk = 2;
+    build_image_header(&b, younger_image)->first_depot_chunk = 2;
     build_module(modules(&b, old), "/bin/p", LIB, 0x1000);
     build_module(modules(&b, mid), "/lib/q", LIB + 0x1000, 0x1000);
     outer = build_node(build_depot(&b, old, 0), LIB + 0x10, 0);
     /* the parent has gone on in a chunk of the same number: that one is not the child's past */
     build_node(build_depot(&b, mid, 2), 0x666, 0);
     inner = build_node(build_depot(&b, mid, 1), LIB + 0x1020, outer);
-    inner = build_node(build_depot(&b, young, 2), LIB + 0x30, inner);
-    one_block(&b, young, inner);
+    inner = build_node(build_depot(&b, younger_image, 2), LIB + 0x30, inner);
+    one_block(&b, younger_image, inner);
     r = collected(&b);
     assert_string_equal(only_site(r, 3), "/bin/p+0x30 /lib/q+0x20 /bin/p+0x10");
     finish(r, &b);
@@ -207,7 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_module_and_offset),
-        cmocka_unit_test(test_return_behind_the_end),
+        cmocka_unit_test(test_return_after_the_end),
         cmocka_unit_test(test_later_module_at_the_same_place),
         cmocka_unit_test(test_stacks_follow_parents),
         cmocka_unit_test(test_deep_stacks),

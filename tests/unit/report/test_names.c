@@ -151,7 +151,7 @@ static void test_upon_each_other(void **state)
 }
 
 /* The addresses behind names_label_global: libdwfl searches for the first of them only. */
-static void test_behind_a_label(void **state)
+static void test_after_a_label(void **state)
 {
     GElf_Off offset;
     GElf_Sym symbol;
@@ -204,7 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_upon_each_other),
-        cmocka_unit_test(test_behind_a_label),
+        cmocka_unit_test(test_after_a_label),
         cmocka_unit_test(test_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,14 +64,14 @@ static void test_a_fork_under_way(void **state)
     run_end(&run);
 }
 
-static void test_a_lease_that_was_left(void **state)
+static void test_a_lease_after_exec(void **state)
 {
     struct run run = {.b = build_begin()};
     uint32_t pid = process_start();
 
     (void)state;
     an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
-    a_lease(&run.b, 0, 1, 0, LEASE_LEFT)->pid = pid; /* by exec, into something else */
+    a_lease(&run.b, 0, 1, 0, LEASE_EXECED)->pid = pid; /* by exec, into something else */
     run_start(&run);
     assert_int_equal(absorb(&run), 1);
     assert_int_equal(build_lease(&run.b, 0)->state, LEASE_FREE);
@@ -112,12 +112,12 @@ static void test_readers_of_readers(void **state)
     uint32_t pid = process_start(), unrelated;
     uint32_t old = an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
     uint32_t mid = an_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
-    uint32_t young = an_image(&run.b, 3, 2, pid, IMAGE_FORK);
+    uint32_t younger_image = an_image(&run.b, 3, 2, pid, IMAGE_FORK);
 
     (void)state;
     unrelated = an_image(&run.b, 4, 1, process_gone(), IMAGE_FORK);
     a_lease(&run.b, 5, 1, mid, LEASE_HELD);
-    a_lease(&run.b, 6, 2, young, LEASE_HELD);
+    a_lease(&run.b, 6, 2, younger_image, LEASE_HELD);
     a_lease(&run.b, 7, 1, unrelated, LEASE_HELD);
     run_start(&run);
     assert_int_equal(absorb(&run), 1);
@@ -261,12 +261,12 @@ static void test_headers_are_looked_at_again(void **state)
     h = build_image_header(&run.b, area);
     h->state = IMAGE_ENDING;
     h->end_status = 5;
-    h->bad_frees[LOST_BAD] = 6;
+    h->bad_frees[BAD_FREE_BAD] = 6;
     process_end(pid);
     assert_int_equal(absorb(&run), 1);
     assert_int_equal(image_of(run.r, 1)->state, IMAGE_ENDING);
     assert_int_equal(image_of(run.r, 1)->end_status, 5);
-    assert_int_equal(image_of(run.r, 1)->bad_frees[LOST_BAD], 6);
+    assert_int_equal(image_of(run.r, 1)->bad_frees[BAD_FREE_BAD], 6);
     run_end(&run);
 }
 
@@ -276,7 +276,7 @@ int main(void)
         cmocka_unit_test(test_a_lease_keeps_the_parent),
         cmocka_unit_test(test_a_lease_without_an_image),
         cmocka_unit_test(test_a_fork_under_way),
-        cmocka_unit_test(test_a_lease_that_was_left),
+        cmocka_unit_test(test_a_lease_after_exec),
         cmocka_unit_test(test_a_reader_that_went_on_by_exec),
         cmocka_unit_test(test_readers_of_readers),
         cmocka_unit_test(test_strangers_pids),

@@ -30,7 +30,7 @@ static void test_pairs(void **state)
 {
     static const struct {
         const char *pattern, *text;
-        bool meets;
+        bool matches;
     } rows[] = {
         {"abc", "abc", true},        {"abc", "abcd", false},      {"abc", "ab", false},
         {"a*c", "ac", true},         {"a*c", "abbbc", true},      {"a*c", "abcb", false},
@@ -43,8 +43,8 @@ static void test_pairs(void **state)
 
     (void)state;
     for (size_t i = 0; i < countof(rows); i++)
-        if (pattern_meets(wild(rows[i].pattern), rows[i].text) != rows[i].meets)
-            fail_msg("%s, %s: not %d", rows[i].pattern, rows[i].text, rows[i].meets);
+        if (pattern_matches(wild(rows[i].pattern), rows[i].text) != rows[i].matches)
+            fail_msg("%s, %s: not %d", rows[i].pattern, rows[i].text, rows[i].matches);
 }
 
 static uint32_t seed = 1;
@@ -84,9 +84,9 @@ static void test_tables_are_pairs(void **state)
         any_text("ab", 9, texts[i]);
         uint32_t text = text_intern(all, texts[i]);
         for (int k = 0; k < PATTERNS; k++) {
-            bool meets = texts[i][0] && pattern_meets(patterns[k], texts[i]);
-            met += meets;
-            assert_int_equal(text_meets(all, text, number[k]), meets);
+            bool matches = texts[i][0] && pattern_matches(patterns[k], texts[i]);
+            met += matches;
+            assert_int_equal(text_matches(all, text, number[k]), matches);
         }
     }
     assert_true(met > 1000);
@@ -109,12 +109,12 @@ static void test_each_once(void **state)
     }
     text = text_intern(all, "libxfoo");
     assert_int_equal(text_intern(all, "libxfoo"), text);
-    assert_true(text_meets(all, text, one));
+    assert_true(text_matches(all, text, one));
     assert_int_equal(patterns_compared(all), 1);
-    assert_true(text_meets(all, text, one));
+    assert_true(text_matches(all, text, one));
     assert_int_equal(patterns_compared(all), 1);
     assert_int_equal(text_intern(all, ""), 0);
-    assert_false(text_meets(all, 0, one));
+    assert_false(text_matches(all, 0, one));
     patterns_free(all);
 }
 

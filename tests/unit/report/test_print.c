@@ -82,7 +82,7 @@ static void test_ends(void **state)
 {
     static const struct {
         int wait_status;
-        const char *says;
+        const char *prints;
     } cases[] = {
         {SIGKILL, "rtcheck: in control; killed by signal 9 (SIGKILL)\n"},
         {SIGSEGV | 0x80, "rtcheck: in control; killed by signal 11 (SIGSEGV), core dumped\n"},
@@ -96,7 +96,7 @@ static void test_ends(void **state)
         const char *text;
         build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1))->state = IMAGE_OPEN;
         text = text_of(&b, &shown);
-        assert_non_null(strstr(text, cases[i].says));
+        assert_non_null(strstr(text, cases[i].prints));
         assert_non_null(strstr(text, "\nIN USE AT END   10 B in 1 block\n"));
     }
 }
@@ -127,7 +127,7 @@ static void test_still_running(void **state)
 
 /* ---- not in control ------------------------------------------------------------------------ */
 
-static void test_nobody_reported(void **state)
+static void test_no_report(void **state)
 {
     struct build b = build_begin();
     struct shown shown = {.wait_status = SIGKILL};
@@ -234,7 +234,7 @@ static void test_sizes(void **state)
 {
     static const struct {
         uint64_t bytes;
-        const char *says;
+        const char *prints;
     } cases[] = {
         {10239, "10239 B"},           {10240, "10.0 KiB"},       {1048524, "1023.9 KiB"},
         {1048575, "1.0 MiB"},         {1048576, "1.0 MiB"},      {1234567, "1.2 MiB"},
@@ -246,9 +246,9 @@ static void test_sizes(void **state)
         struct build b = build_begin();
         char want[64];
         an_image(&b, 1, IMAGE_ROOT, 0);
-        build_run(&b)->taken_back.images = 1;
-        build_run(&b)->taken_back.live_bytes = cases[i].bytes;
-        snprintf(want, sizeof want, "with %s in 0 blocks", cases[i].says);
+        build_run(&b)->reclaimed.images = 1;
+        build_run(&b)->reclaimed.live_bytes = cases[i].bytes;
+        snprintf(want, sizeof want, "with %s in 0 blocks", cases[i].prints);
         if (!strstr(text_of(&b, &plain), want))
             fail_msg("%s", want);
     }
@@ -361,7 +361,7 @@ int main(void)
         cmocka_unit_test(test_memuse),
         cmocka_unit_test(test_ends), cmocka_unit_test(test_peak_of_killed),
         cmocka_unit_test(test_still_running),
-        cmocka_unit_test(test_nobody_reported),
+        cmocka_unit_test(test_no_report),
         cmocka_unit_test(test_own_malloc),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_malloc_not_seen),

@@ -9,17 +9,17 @@
 #include <cmocka.h>
 
 #include "page_priv.h"
-#include "told.h"
+#include "made_image.h"
 
-static struct told_image an_image(struct build *b, uint32_t number, uint32_t parent)
+static struct made_image an_image(struct build *b, uint32_t number, uint32_t parent)
 {
-    return told_image(b, number, parent, "/usr/bin/prog1");
+    return made_image(b, number, parent, "/usr/bin/prog1");
 }
 
 static struct build with_use(void)
 {
     struct build b = build_begin();
-    struct told_image p = an_image(&b, 1, 0);
+    struct made_image p = an_image(&b, 1, 0);
 
     build_block(build_slab(&b, p.area, 1, 64, 4), 0, BLOCK_LIVE, 9, deep(p.depot, 9));
     build_image_header(&b, p.area)->peak_bytes = 20000;
@@ -32,82 +32,82 @@ static void test_use(void **state)
     const char *text = text_of(&b, (struct print_options){0});
 
     (void)state;
-    must_say(text, "IN USE AT EXIT  9 B in 1 block; peak 19.5 KiB\n"
+    must_print(text, "IN USE AT EXIT  9 B in 1 block; peak 19.5 KiB\n"
                    "  9 B in 1 block  prog1+0x90  <- prog1+0x80  <- prog1+0x70\nCOST");
     b = with_use();
-    must_not_say(text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING}), "IN USE");
+    must_not_print(text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING}), "IN USE");
     b = with_use();
     text = text_of(&b, (struct print_options){.use = PRINT_USE_STACKS});
-    must_say(text, "          9 B    100.0%          1          9 B  \n"
+    must_print(text, "          9 B    100.0%          1          9 B  \n"
                    "                  prog1+0x90\n");
-    must_say(text, "                  prog1+0x20\n                  ... 1 more\nCOST");
+    must_print(text, "                  prog1+0x20\n                  ... 1 more\nCOST");
     b = with_use();
     an_image(&b, 2, 1);
-    must_say(text_of(&b, (struct print_options){0}), "; peak 19.5 KiB in one process\n");
+    must_print(text_of(&b, (struct print_options){0}), "; peak 19.5 KiB in one process\n");
 }
 
 static void test_costs(void **state)
 {
     struct build b = build_begin();
-    struct told_image p = an_image(&b, 1, 0), q;
+    struct made_image p = an_image(&b, 1, 0), q;
 
     (void)state;
     build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-    must_say(text_of(&b, (struct print_options){0}),
-             "COST            task clock 12.346 ms (clock_gettime)\n"
-             "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB (getrusage)\n"
-             "                checker: 5 allocs, 4 frees, 96.0 KiB of records\n");
+    must_print(text_of(&b, (struct print_options){0}),
+               "COST            task clock 12.346 ms (clock_gettime)\n"
+               "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB (getrusage)\n"
+               "                checker: 5 allocs, 4 frees, 96.0 KiB of records\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_costs(build_image_header(&b, p.area), COST_CLOCK);
-    must_say(text_of(&b, (struct print_options){0}),
-             "COST            task clock 12.346 ms (clock_gettime)\n"
-             "                page faults, context switches, max rss n/a: the system did not tell\n");
+    must_print(text_of(&b, (struct print_options){0}),
+               "COST            task clock 12.346 ms (clock_gettime)\n"
+               "                page faults, context switches, max rss n/a: the system did not tell\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     q = an_image(&b, 2, 1);
     build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     build_image_header(&b, q.area)->state = IMAGE_OPEN;
-    must_say(text_of(&b, (struct print_options){0}),
-             "COST            task clock 12.346 ms (clock_gettime, of 1 of 2 processes)\n");
+    must_print(text_of(&b, (struct print_options){0}),
+               "COST            task clock 12.346 ms (clock_gettime, of 1 of 2 processes)\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->state = IMAGE_OPEN;
-    must_say(text_of(&b, (struct print_options){0}), "max rss n/a: it did not say goodbye\n");
+    must_print(text_of(&b, (struct print_options){0}), "max rss n/a: it did not say goodbye\n");
     b = build_begin();
     an_image(&b, 1, 0);
     build_run(&b)->version_minor = 1;
-    must_say(text_of(&b, (struct print_options){0}),
-             "max rss n/a: not counted by the version that wrote the file\n");
+    must_print(text_of(&b, (struct print_options){0}),
+               "max rss n/a: not counted by the version that wrote the file\n");
 }
 
 /* Of several processes sums, but for what the largest had in memory. */
 static void test_costs_of_two(void **state)
 {
     struct build b = build_begin();
-    struct told_image p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
+    struct made_image p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
 
     (void)state;
     build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     build_costs(build_image_header(&b, q.area), COST_CLOCK | COST_RUSAGE);
     build_image_header(&b, q.area)->max_rss_bytes = 4 << 20;
-    must_say(text_of(&b, (struct print_options){0}),
-             "COST            task clock 24.691 ms (clock_gettime)\n"
-             "                page faults 824 + 2 major, context switches 6 + 4 forced, max rss 8.0 MiB (getrusage)\n");
+    must_print(text_of(&b, (struct print_options){0}),
+               "COST            task clock 24.691 ms (clock_gettime)\n"
+               "                page faults 824 + 2 major, context switches 6 + 4 forced, max rss 8.0 MiB (getrusage)\n");
 }
 
 /* An image that went on by exec counts on in its successor. */
 static void test_costs_of_exec(void **state)
 {
     struct build b = build_begin();
-    struct told_image p = an_image(&b, 1, 0);
+    struct made_image p = an_image(&b, 1, 0);
     uint32_t area = build_image(&b, 2, 1, NOBODYS_PID + 1, IMAGE_EXEC);
 
     (void)state;
     build_image_header(&b, p.area)->end_how = END_EXEC;
     build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     build_costs(build_image_header(&b, area), COST_CLOCK | COST_RUSAGE);
-    must_say(text_of(&b, (struct print_options){0}), "COST            task clock 12.346 ms (clock_gettime)\n");
+    must_print(text_of(&b, (struct print_options){0}), "COST            task clock 12.346 ms (clock_gettime)\n");
 }
 
 int main(void)

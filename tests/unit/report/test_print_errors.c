@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "made_image.h"
 #include "page_priv.h"
 
 #define LIB 0x7f0000000000ull
@@ -23,7 +23,7 @@ struct parts {
 
 static struct parts an_image(struct build *b, uint32_t number, uint32_t parent)
 {
-    struct told_image i = told_image(b, number, parent, "/usr/bin/prog1");
+    struct made_image i = made_image(b, number, parent, "/usr/bin/prog1");
     struct parts p = {i.area, build_records(b, i.area, SEGMENT_ERRORS, 64), i.threads, i.depot};
 
     build_module(i.modules, "/opt/libsome.so", LIB, 0x10000);
@@ -112,17 +112,17 @@ static void test_colors(void **state)
     const char *text = text_of(&b, (struct print_options){.color = true});
 
     (void)state;
-    must_say(text, "\033[1;31mrtcheck: 1 problem: 1 duplicate free\033[0m; 5 allocs");
-    must_say(text, "\n\033[1mERRORS\033[0m\n \033[1;31m" ID "\033[0m  duplicate");
-    must_say(text, "\033[1mIN USE AT EXIT\033[0m  nothing\n");
-    must_say(text, "\033[1;31mrtcheck: in control; 1 problem; \033[0mexit");
+    must_print(text, "\033[1;31mrtcheck: 1 problem: 1 duplicate free\033[0m; 5 allocs");
+    must_print(text, "\n\033[1mERRORS\033[0m\n \033[1;31m" ID "\033[0m  duplicate");
+    must_print(text, "\033[1mIN USE AT EXIT\033[0m  nothing\n");
+    must_print(text, "\033[1;31mrtcheck: in control; 1 problem; \033[0mexit");
     b = build_begin();
     an_image(&b, 1, 0);
     text = text_of(&b, (struct print_options){.color = true});
-    must_say(text, "\033[32mrtcheck: no problems\033[0m, ");
-    must_not_say(text, "\033[1;31m");
+    must_print(text, "\033[32mrtcheck: no problems\033[0m, ");
+    must_not_print(text, "\033[1;31m");
     b = one_duf();
-    must_not_say(text_of(&b, (struct print_options){0}), "\033");
+    must_not_print(text_of(&b, (struct print_options){0}), "\033");
 }
 
 /* Problems and their kinds; a warning is none, a note even less. */
@@ -130,7 +130,7 @@ static void test_headlines(void **state)
 {
     static const struct {
         enum error_kind kinds[6];
-        const char *says;
+        const char *prints;
         bool even_quiet;
     } cases[] = {
         {{0}, "rtcheck: no problems, 5 allocs", false},
@@ -160,7 +160,7 @@ static void test_headlines(void **state)
             if (quiet && !cases[i].even_quiet)
                 assert_string_equal(text, "");
             else
-                must_say(text, cases[i].says);
+                must_print(text, cases[i].prints);
         }
 }
 
@@ -172,20 +172,20 @@ static void test_not_looked_for(void **state)
 
     (void)state;
     build_image_header(&b, p.area)->checks = 0;
-    must_say(text_of(&b, (struct print_options){0}), "rtcheck: problems were not looked for, 5 allocs");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: problems were not looked for, 5 allocs");
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->checks = 0;
-    build_image_header(&b, p.area)->bad_frees[LOST_DUPLICATE] = 2;
-    must_say(text_of(&b, (struct print_options){.quiet = true}),
-             "rtcheck: 2 problems: 2 duplicate frees; 5 allocs");
+    build_image_header(&b, p.area)->bad_frees[BAD_FREE_DUPLICATE] = 2;
+    must_print(text_of(&b, (struct print_options){.quiet = true}),
+               "rtcheck: 2 problems: 2 duplicate frees; 5 allocs");
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->flags = IMAGE_OWN_MALLOC;
-    must_say(text_of(&b, (struct print_options){0}), "rtcheck: nothing was checked, 5 allocs");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: nothing was checked, 5 allocs");
     b = one_duf();
     build_image_header(&b, 1)->errors_unrecorded = 3;
-    must_say(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 duplicate free");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 duplicate free");
 }
 
 /* Counters also grow beside the records: each is told once. */
@@ -194,12 +194,12 @@ static void test_counted_once(void **state)
     struct build b = one_duf();
 
     (void)state;
-    build_image_header(&b, 1)->bad_frees[LOST_DUPLICATE] = 12;
-    must_say(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+    build_image_header(&b, 1)->bad_frees[BAD_FREE_DUPLICATE] = 12;
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
     b = one_duf();
-    build_image_header(&b, 1)->bad_frees[LOST_DUPLICATE] = 12;
+    build_image_header(&b, 1)->bad_frees[BAD_FREE_DUPLICATE] = 12;
     build_image_header(&b, 1)->checks = 0; /* whatever it says, there are records */
-    must_say(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
 }
 
 /* ---- how much ------------------------------------------------------------------------------ */
@@ -221,10 +221,10 @@ static void test_forty_lines(void **state)
     (void)state;
     forty_dufs(&p);
     text = text_of(&b, (struct print_options){.pool = "/state/last.pool"});
-    must_say(text, "ERRORS\n duf-");
-    must_say(text, "     freed again  prog1+0x1010\n");
-    must_say(text, " more: rtcheck report --all /state/last.pool\nIN USE");
-    must_say(text, " duplicate free of a 40-byte block; freed again prog1+0x");
+    must_print(text, "ERRORS\n duf-");
+    must_print(text, "     freed again  prog1+0x1010\n");
+    must_print(text, " more: rtcheck report --all /state/last.pool\nIN USE");
+    must_print(text, " duplicate free of a 40-byte block; freed again prog1+0x");
     if (lines_of(text) > 40 || lines_of(text) < 36)
         fail_msg("%u lines:\n%s", lines_of(text), text);
 }
@@ -241,7 +241,7 @@ static void test_never_one_too_many(void **state)
         build_image_header(&b, p.area)->flags |= more > 1 ? IMAGE_INHERITED_UNSURE : 0;
         forty_dufs(&p);
         text = text_of(&b, (struct print_options){0});
-        must_say(text, " more: --all prints them\n");
+        must_print(text, " more: --all prints them\n");
         text = strstr(text, "ERRORS\n");
         assert_int_equal(lines_of(text) - lines_of(strstr(text, "IN USE")), 30 - more);
     }
@@ -256,8 +256,8 @@ static void test_all(void **state)
     (void)state;
     forty_dufs(&p);
     text = text_of(&b, (struct print_options){.all = true});
-    must_say(text, "     freed again  prog1+0x1280\n");
-    must_not_say(text, " more");
+    must_print(text, "     freed again  prog1+0x1280\n");
+    must_not_print(text, " more");
     assert_int_equal(lines_of(text), 3 + 40 * 3 + 5);
 }
 
@@ -273,9 +273,9 @@ static void test_first_always_fits(void **state)
     e->alloc_stack = deep(p.depot, 59);
     e->free_stack = deep(p.depot, 58);
     text = text_of(&b, (struct print_options){.frames = 60});
-    must_say(text, "     freed again  prog1+0x3c0\n                  prog1+0x3b0\n");
-    must_say(text, "     allocated    prog1+0x3b0\n");
-    must_say(text, " more\n");
+    must_print(text, "     freed again  prog1+0x3c0\n                  prog1+0x3b0\n");
+    must_print(text, "     allocated    prog1+0x3b0\n");
+    must_print(text, " more\n");
     if (lines_of(text) > 40)
         fail_msg("%u lines:\n%s", lines_of(text), text);
 }
@@ -311,15 +311,15 @@ static void test_frames_shown(void **state)
     const char *text = stack_text(&p, &b, deep(p.depot, 10), (struct print_options){0});
 
     (void)state;
-    must_say(text, "     called from  prog1+0xa0\n");
-    must_say(text, "                  prog1+0x30\n                  ... 2 more\n");
+    must_print(text, "     called from  prog1+0xa0\n");
+    must_print(text, "                  prog1+0x30\n                  ... 2 more\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     text = stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 1});
-    must_say(text, "     called from  prog1+0xa0\n                  ... 9 more\n");
+    must_print(text, "     called from  prog1+0xa0\n                  ... 9 more\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
-    must_not_say(stack_text(&p, &b, deep(p.depot, 8), (struct print_options){0}), " more");
+    must_not_print(stack_text(&p, &b, deep(p.depot, 8), (struct print_options){0}), " more");
 }
 
 /* Three frames of a library without lines are one; two are not, nor are the program's own. */
@@ -337,7 +337,7 @@ static void test_library_runs(void **state)
     for (unsigned i = 0; i < 2; i++)
         stack = build_node(p.depot, LIB + 0x50 + i, stack);
     text = stack_text(&p, &b, stack, (struct print_options){0});
-    must_say(text, "     called from  libsome.so+0x51\n"
+    must_print(text, "     called from  libsome.so+0x51\n"
                    "                  libsome.so+0x50\n"
                    "                  prog1+0x999\n"
                    "                  ... 3 frames in libsome.so\n"
@@ -358,19 +358,19 @@ static void test_before_main(void **state)
     (void)state;
     stack = build_node(p.depot, LIBC + 0x30, build_node(p.depot, PROG + 0x40, stack));
     text = stack_text(&p, &b, stack, (struct print_options){0});
-    must_say(text, "     called from  libc.so.6+0x30\n                  prog1+0x40\nIN USE");
+    must_print(text, "     called from  libc.so.6+0x30\n                  prog1+0x40\nIN USE");
 }
 
 static void test_ends_of_stacks(void **state)
 {
     static const struct {
         uint32_t end;
-        const char *says;
+        const char *prints;
     } cases[] = {
         {STACK_WHOLE, "prog1+0x40\nIN USE"},
         {STACK_NO_INFO, "prog1+0x40\n                  (ends here: code without call frame "
                         "information)\nIN USE"},
-        {STACK_ASTRAY, "prog1+0x40\n                  (ends here: the next frame is not on the "
+        {STACK_OFF_STACK, "prog1+0x40\n                  (ends here: the next frame is not on the "
                        "stack)\nIN USE"},
     };
 
@@ -379,7 +379,7 @@ static void test_ends_of_stacks(void **state)
         struct build b = build_begin();
         struct parts p = an_image(&b, 1, 0);
         uint32_t stack = build_node(p.depot, PROG + 0x40, depot_root(cases[i].end));
-        must_say(stack_text(&p, &b, stack, (struct print_options){0}), cases[i].says);
+        must_print(stack_text(&p, &b, stack, (struct print_options){0}), cases[i].prints);
     }
 }
 
@@ -389,13 +389,13 @@ static void test_no_module(void **state)
     struct parts p = an_image(&b, 1, 0);
 
     (void)state;
-    must_say(stack_text(&p, &b, build_node(p.depot, 0x4242, 0), (struct print_options){0}),
-             "     called from  0x4242 in no known module\n");
+    must_print(stack_text(&p, &b, build_node(p.depot, 0x4242, 0), (struct print_options){0}),
+               "     called from  0x4242 in no known module\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
-    must_say(stack_text(&p, &b, build_node(p.depot, 0x4242, 0),
-                        (struct print_options){.deterministic = true}),
-             "     called from  an address in no known module\n");
+    must_print(stack_text(&p, &b, build_node(p.depot, 0x4242, 0),
+                          (struct print_options){.deterministic = true}),
+               "     called from  an address in no known module\n");
 }
 
 /* ---- processes ----------------------------------------------------------------------------- */
@@ -411,15 +411,15 @@ static void test_processes(void **state)
     a_duf(&q, 1);
     build_error(q.errors, ERROR_BAF, ENTRY_FREE, deep(q.depot, 1))->address = 8;
     text = text_of(&b, (struct print_options){0});
-    must_say(text, "     0x7e0000000040, thread main, 2 times, in 2 processes (first 2000000001, prog1)\n");
-    must_say(text, "     0x8, thread main, in process 2000000002 (prog2)\n");
+    must_print(text, "     0x7e0000000040, thread main, 2 times, in 2 processes (first 2000000001, prog1)\n");
+    must_print(text, "     0x8, thread main, in process 2000000002 (prog2)\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     q = an_image(&b, 2, 1);
     a_duf(&q, 1);
     text = text_of(&b, (struct print_options){.deterministic = true});
-    must_say(text, "     thread main, in process prog2\n");
-    must_not_say(text, "20000");
+    must_print(text, "     thread main, in process prog2\n");
+    must_not_print(text, "20000");
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "made_image.h"
 
 #define BLOCK 0x700000000040ull
 #define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)
@@ -26,7 +26,7 @@ struct parts {
 
 static struct parts an_image(struct build *b, uint32_t number)
 {
-    struct told_image i = told_image(b, number, number - 1, program);
+    struct made_image i = made_image(b, number, number - 1, program);
     struct parts p = {
         i.area,
         build_records(b, i.area, SEGMENT_LEAKS, 20),
@@ -61,13 +61,13 @@ static struct build leaks(void)
 
     build_leak(p.leaks, REACH_LOST, deep(p.depot, 2), 3, 1234567);
     g = build_leak(p.leaks, REACH_LOST, deep(p.depot, 1), 1, 16);
-    g->behind_blocks = 2;
-    g->behind_bytes = 64;
-    build_leak(p.leaks, REACH_LOST_BEHIND, deep(p.depot, 3), 2, 64);
+    g->indirect_blocks = 2;
+    g->indirect_bytes = 64;
+    build_leak(p.leaks, REACH_LOST_INDIRECT, deep(p.depot, 3), 2, 64);
     g = build_leak(p.leaks, REACH_INTERIOR, deep(p.depot, 4), 1, 256);
-    g->behind_blocks = 1;
-    g->behind_bytes = 8;
-    build_leak(p.leaks, REACH_HELD, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
+    g->indirect_blocks = 1;
+    g->indirect_bytes = 8;
+    build_leak(p.leaks, REACH_REACHABLE, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
     child = an_image(&b, 2);
     build_leak(child.leaks, REACH_LOST, deep(child.depot, 5), 1, 5);
     return b;
@@ -79,21 +79,21 @@ static void valgrind_leaks(void **state)
     const char *text = text_of(&b, (struct print_options){PROBLEMS, .format = PRINT_VALGRIND, .leak_kinds = ALL_KINDS});
 
     (void)state;
-    must_say(text, "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
+    must_print(text, "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
                    "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
                    "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
                    "==2000000001==  mel-");
-    must_say(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely lost in loss record 2 of 6\n");
-    must_say(text, "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
-    must_say(text, "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
-    must_say(text, "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
-    must_say(text, "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
-    must_say(text, "==2000000001==    definitely lost: 1,234,588 bytes in 5 blocks\n"
+    must_print(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely lost in loss record 2 of 6\n");
+    must_print(text, "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
+    must_print(text, "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
+    must_print(text, "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
+    must_print(text, "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
+    must_print(text, "==2000000001==    definitely lost: 1,234,588 bytes in 5 blocks\n"
                    "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
                    "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
                    "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
-    must_say(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0)\n");
-    must_say(text, "==2000000001== rtcheck: in control; 4 problems; leaked");
+    must_print(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0)\n");
+    must_print(text, "==2000000001== rtcheck: in control; 4 problems; leaked");
 }
 
 static void valgrind_shows_what_is_wanted(void **state)
@@ -102,17 +102,17 @@ static void valgrind_shows_what_is_wanted(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_VALGRIND, .quiet = true, .frames = 1});
 
     (void)state;
-    must_say(text, "loss record 4 of 4\n");
-    must_not_say(text, "indirectly");
-    must_not_say(text, "reachable");
-    must_not_say(text, "SUMMARY");
-    must_not_say(text, "by 0x");
-    must_say(text, "==2000000001== rtcheck: in control; 4 problems;");
+    must_print(text, "loss record 4 of 4\n");
+    must_not_print(text, "indirectly");
+    must_not_print(text, "reachable");
+    must_not_print(text, "SUMMARY");
+    must_not_print(text, "by 0x");
+    must_print(text, "==2000000001== rtcheck: in control; 4 problems;");
     b = leaks();
     text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS, .format = PRINT_VALGRIND,
                                               .leaks = PRINT_LEAKS_NOTHING, .deterministic = true});
-    must_not_say(text, "loss record");
-    must_say(text, "\n==1== rtcheck: in control; ");
+    must_not_print(text, "loss record");
+    must_print(text, "\n==1== rtcheck: in control; ");
 }
 
 static void lsan_leaks(void **state)
@@ -121,15 +121,15 @@ static void lsan_leaks(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_LSAN});
 
     (void)state;
-    must_say(text, "==2000000001==ERROR: LeakSanitizer: detected memory leaks\n\n"
+    must_print(text, "==2000000001==ERROR: LeakSanitizer: detected memory leaks\n\n"
                    "Direct leak of 1234567 byte(s) in 3 object(s) allocated from:\n"
                    "    #0 0x560000000020 (/usr/bin/prog1+0x20)\n"
                    "    #1 0x560000000010 (/usr/bin/prog1+0x10)\n\n  mel-");
-    must_say(text, "\nDirect leak of 16 byte(s) in 1 object(s) allocated from:\n");
-    must_say(text, "\nDirect leak of 256 byte(s) in 1 object(s) allocated from:\n");
-    must_say(text, "\nIndirect leak of 64 byte(s) in 2 object(s) allocated from:\n"); /* always */
-    must_not_say(text, "reachable");
-    must_say(text, "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: in control; 4 pro");
+    must_print(text, "\nDirect leak of 16 byte(s) in 1 object(s) allocated from:\n");
+    must_print(text, "\nDirect leak of 256 byte(s) in 1 object(s) allocated from:\n");
+    must_print(text, "\nIndirect leak of 64 byte(s) in 2 object(s) allocated from:\n"); /* always */
+    must_not_print(text, "reachable");
+    must_print(text, "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: in control; 4 pro");
 }
 
 /* What is told and no problem is not counted by who counts "Direct leak of" and "Indirect leak of". */
@@ -139,10 +139,10 @@ static void lsan_counts_problems(void **state)
     const char *text = text_of(&b, (struct print_options){.format = PRINT_LSAN, .leak_kinds = LEAK_POSSIBLE | LEAK_REACHABLE});
 
     (void)state;
-    must_say(text, "Possible leak of 256 byte(s) in 1 object(s)");
-    must_say(text, "Still reachable: 9 byte(s) in 1 object(s)");
-    must_not_say(text, "irect leak of");
-    must_not_say(text, "ERROR");
+    must_print(text, "Possible leak of 256 byte(s) in 1 object(s)");
+    must_print(text, "Still reachable: 9 byte(s) in 1 object(s)");
+    must_not_print(text, "irect leak of");
+    must_not_print(text, "ERROR");
 }
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static struct build errors(void)
     e->block_family = FAMILY_MALLOC;
     e = an_error(&p, ERROR_WUA, 41);
     e->bytes = 4;
-    e->damage = DAMAGE_BEHIND;
+    e->damage = DAMAGE_AFTER;
     e = an_error(&p, ERROR_BAF, 0);
     e->block = 0;
     e->alloc_stack = 0;
@@ -170,11 +170,11 @@ static struct build errors(void)
     return b;
 }
 
-static uint32_t times(const char *text, const char *says)
+static uint32_t times(const char *text, const char *prints)
 {
     uint32_t count = 0;
 
-    while ((text = strstr(text, says))) {
+    while ((text = strstr(text, prints))) {
         text++;
         count++;
     }
@@ -187,20 +187,20 @@ static void valgrind_errors(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_VALGRIND});
 
     (void)state;
-    must_say(text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
+    must_print(text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
                    "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
                    "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
                    "==2000000001==  Address 0x700000000040 is 0 bytes inside a block of size 40 free'd\n"
                    "==2000000001==    at 0x560000000030: ??? (in /usr/bin/prog1)\n");
-    must_say(text, "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x560000000010: ???");
-    must_say(text, "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
-    must_say(text, "==2000000001== Invalid write of size 4\n");
-    must_say(text, "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
-    must_say(text, "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
+    must_print(text, "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x560000000010: ???");
+    must_print(text, "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
+    must_print(text, "==2000000001== Invalid write of size 4\n");
+    must_print(text, "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
+    must_print(text, "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
     assert_int_equal(times(text, "== Invalid free() / delete / delete[]"), 3);
     assert_int_equal(times(text, "== Mismatched free() / delete / delete []"), 1);
     assert_int_equal(times(text, "== Warning: an allocation failed"), 1);
-    must_say(text, "ERROR SUMMARY: 5 errors from 5 contexts (suppressed: 0)\n");
+    must_print(text, "ERROR SUMMARY: 5 errors from 5 contexts (suppressed: 0)\n");
 }
 
 static void lsan_errors(void **state)
@@ -209,13 +209,13 @@ static void lsan_errors(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_LSAN});
 
     (void)state;
-    must_say(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on 0x700000000040 in thread T");
-    must_say(text, "0x700000000040 is located 0 bytes inside of 40-byte region [0x700000000040,0x700000000068)\nfreed by");
-    must_say(text, "SUMMARY: AddressSanitizer: double-free (/usr/bin/prog1+0x20)\n");
-    must_say(text, "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
-    must_say(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) on 0x700000000040 in");
-    must_say(text, "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
-    must_say(text, "==2000000001==WARNING: AddressSanitizer failed to allocate 0x63 bytes\n");
+    must_print(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on 0x700000000040 in thread T");
+    must_print(text, "0x700000000040 is located 0 bytes inside of 40-byte region [0x700000000040,0x700000000068)\nfreed by");
+    must_print(text, "SUMMARY: AddressSanitizer: double-free (/usr/bin/prog1+0x20)\n");
+    must_print(text, "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
+    must_print(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) on 0x700000000040 in");
+    must_print(text, "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
+    must_print(text, "==2000000001==WARNING: AddressSanitizer failed to allocate 0x63 bytes\n");
     assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
 }
 
@@ -253,14 +253,14 @@ static void odd_names(void **state)
     (void)state;
     program = "/o<d>&\"%:,|*\x01\xff\xef\xbf\xbe\xc3\xa4";
     b = leaks();
-    must_say(file_of(&b, REPORT_JUNIT), ">/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\n");
+    must_print(file_of(&b, REPORT_JUNIT), ">/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\n");
     b = leaks();
-    must_say(file_of(&b, REPORT_SARIF), "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
+    must_print(file_of(&b, REPORT_SARIF), "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
     b = leaks();
-    must_say(file_of(&b, REPORT_GITLAB), "\"path\":\"/o<d>&\\\"%:,|*\\u0001\\ufffd");
+    must_print(file_of(&b, REPORT_GITLAB), "\"path\":\"/o<d>&\\\"%:,|*\\u0001\\ufffd");
     b = leaks();
-    must_say(text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}),
-             "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory leak (mel-");
+    must_print(text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}),
+               "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory leak (mel-");
     program = "/usr/bin/prog1";
 }
 

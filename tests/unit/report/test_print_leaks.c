@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "leaks_told.h"
+#include "leak_output.h"
 
 /* ---- whole texts --------------------------------------------------------------------------- */
 
@@ -20,17 +20,17 @@ static struct build one_of_each(void)
     struct leak_group *g;
 
     build_leak(p.leaks, REACH_LOST, deep(p.depot, 2), 3, 30);
-    g = build_leak(p.leaks, REACH_CIRCLE, deep(p.depot, 1), 1, 16);
-    g->behind_blocks = 2;
-    g->behind_bytes = 64;
-    build_leak(p.leaks, REACH_LOST_BEHIND, deep(p.depot, 3), 2, 64);
+    g = build_leak(p.leaks, REACH_CYCLE, deep(p.depot, 1), 1, 16);
+    g->indirect_blocks = 2;
+    g->indirect_bytes = 64;
+    build_leak(p.leaks, REACH_LOST_INDIRECT, deep(p.depot, 3), 2, 64);
     g = build_leak(p.leaks, REACH_INTERIOR, deep(p.depot, 6), 1, 256);
     g->witness = WITNESS_REGISTER;
     g->at = 3;
     g->thread = 3;
     g->value = g->block + 8;
-    build_leak(p.leaks, REACH_BEHIND, deep(p.depot, 3), 1, 7);
-    build_leak(p.leaks, REACH_HELD, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
+    build_leak(p.leaks, REACH_INDIRECT, deep(p.depot, 3), 1, 7);
+    build_leak(p.leaks, REACH_REACHABLE, deep(p.depot, 3), 1, 9)->witness = WITNESS_SELF;
     return b;
 }
 
@@ -40,21 +40,21 @@ static void test_table(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL});
 
     (void)state;
-    must_say(text, "rtcheck: 3 problems: 2 leaks, 1 possible leak; 5 allocs, 4 frees, 1 process\n");
-    must_say(text, "LEAKS (mel)  2 places: 46 B in 4 blocks, and 64 B in 2 blocks behind them\n"
+    must_print(text, "rtcheck: 3 problems: 2 leaks, 1 possible leak; 5 allocs, 4 frees, 1 process\n");
+    must_print(text, "LEAKS (mel)  2 places: 46 B in 4 blocks, and 64 B in 2 blocks behind them\n"
                    " Id            Total Size  Num of Blocks  Block Address   Allocation Call Stack\n");
-    must_say(text, "        16 B              1  0x700000010200  prog1+0x10; 2 blocks of 64 B behind it\n"
+    must_print(text, "        16 B              1  0x700000010200  prog1+0x10; 2 blocks of 64 B behind it\n"
                    " mel-");
-    must_say(text, "        30 B              3  -               prog1+0x20 < prog1+0x10\n"
+    must_print(text, "        30 B              3  -               prog1+0x20 < prog1+0x10\n"
                    "POSSIBLE LEAKS (aib, air)  1 place: 256 B in 1 block\n");
-    must_say(text, "  0x700000010400  prog1+0x60 < prog1+0x50 < prog1+0x40 < prog1+0x30\nIN USE");
-    must_not_say(text, "INDIRECT");
-    must_not_say(text, "REACHABLE");
-    must_say(text, "rtcheck: in control; 3 problems; leaked 110 B in 6 blocks, possibly 263 B in 2 blocks; exit status 0\n");
+    must_print(text, "  0x700000010400  prog1+0x60 < prog1+0x50 < prog1+0x40 < prog1+0x30\nIN USE");
+    must_not_print(text, "INDIRECT");
+    must_not_print(text, "REACHABLE");
+    must_print(text, "rtcheck: in control; 3 problems; leaked 110 B in 6 blocks, possibly 263 B in 2 blocks; exit status 0\n");
 }
 
 /* How many indirect leaks are told where places that lost their blocks are known, of these kinds told. */
-static uint64_t indirect_told(bool knows_plain, bool knows_head, uint32_t kinds)
+static uint64_t indirect_shown(bool knows_plain, bool knows_head, uint32_t kinds)
 {
     struct build b = one_of_each();
     struct report *r = collect(&b);
@@ -62,15 +62,15 @@ static uint64_t indirect_told(bool knows_plain, bool knows_head, uint32_t kinds)
 
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (r->leaks[i].class == CLASS_LOST)
-            r->leaks[i].fate.is_known = r->leaks[i].behind_blocks > 0 ? knows_head : knows_plain;
-    report_hide_behind(r, kinds);
+            r->leaks[i].disposition.is_known = r->leaks[i].indirect_blocks > 0 ? knows_head : knows_plain;
+    report_hide_indirect(r, kinds);
     blocks = leak_sum(r, LEAK_INDIRECT).blocks;
     report_close(r);
     return blocks;
 }
 
 /* What is said of one_of_each where these classes are suppressed. */
-static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *says)
+static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *prints)
 {
     struct build b = one_of_each();
     struct report *r = collect(&b);
@@ -83,11 +83,11 @@ static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *says
     r->rules = rules;
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (classes >> r->leaks[i].class & 1)
-            r->leaks[i].fate.suppressed_by = 1;
-    report_hide_behind(r, kinds);
+            r->leaks[i].disposition.suppressed_by = 1;
+    report_hide_indirect(r, kinds);
     suppressed_print(r, &page);
     fclose(page.out);
-    assert_string_equal(text, says);
+    assert_string_equal(text, prints);
     free(text);
     report_close(r);
     rules_free(rules);
@@ -103,17 +103,17 @@ static void test_suppressed(void **state)
     assert_suppressed(lost | indirect, ALL_KINDS, "SUPPRESSED      3 leaks of 110 B in 6 blocks, by 0 rules\n");
     assert_suppressed(indirect, usual, "SUPPRESSED      64 B in 2 blocks behind leaks, by 0 rules\n");
     assert_suppressed(1 << CLASS_INTERIOR, usual, "SUPPRESSED      1 leak of 256 B in 1 block, by 0 rules\n");
-    assert_suppressed(1 << CLASS_INTERIOR | 1 << CLASS_BEHIND, usual,
+    assert_suppressed(1 << CLASS_INTERIOR | 1 << CLASS_POSSIBLY_INDIRECT, usual,
                       "SUPPRESSED      1 leak of 256 B in 1 block, and 7 B in 1 block behind it, by 0 rules\n");
 }
 
-static void test_behind_what_is_known(void **state)
+static void test_indirect_of_known(void **state)
 {
     (void)state;
-    assert_int_equal(indirect_told(false, false, LEAK_DEFINITE), 2);
-    assert_int_equal(indirect_told(true, false, LEAK_DEFINITE), 2);
-    assert_int_equal(indirect_told(false, true, LEAK_DEFINITE), 0);
-    assert_int_equal(indirect_told(true, true, ALL_KINDS), 2);
+    assert_int_equal(indirect_shown(false, false, LEAK_DEFINITE), 2);
+    assert_int_equal(indirect_shown(true, false, LEAK_DEFINITE), 2);
+    assert_int_equal(indirect_shown(false, true, LEAK_DEFINITE), 0);
+    assert_int_equal(indirect_shown(true, true, ALL_KINDS), 2);
 }
 
 static void test_all_kinds(void **state)
@@ -122,10 +122,10 @@ static void test_all_kinds(void **state)
     const char *text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS, .problem_kinds = ALL_KINDS, .frames = 1});
 
     (void)state;
-    must_say(text, "rtcheck: 5 problems: 2 leaks, 1 indirect leak, 1 possible leak, 1 place in use; 5");
-    must_say(text, "\nINDIRECT LEAKS (mel)  1 place: 64 B in 2 blocks\n");
-    must_say(text, "\nSTILL REACHABLE (biu)  1 place: 9 B in 1 block\n");
-    must_say(text, "  0x700000010400  prog1+0x60\n"); /* as many frames as were asked for */
+    must_print(text, "rtcheck: 5 problems: 2 leaks, 1 indirect leak, 1 possible leak, 1 place in use; 5");
+    must_print(text, "\nINDIRECT LEAKS (mel)  1 place: 64 B in 2 blocks\n");
+    must_print(text, "\nSTILL REACHABLE (biu)  1 place: 9 B in 1 block\n");
+    must_print(text, "  0x700000010400  prog1+0x60\n"); /* as many frames as were asked for */
 }
 
 static void test_deterministic(void **state)
@@ -134,12 +134,12 @@ static void test_deterministic(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .deterministic = true});
 
     (void)state;
-    must_say(text, " Id            Total Size  Num of Blocks  Allocation Call Stack\n");
-    must_say(text, "        16 B              1  prog1+0x10; 2 blocks");
-    must_not_say(text, "0x7000000");
+    must_print(text, " Id            Total Size  Num of Blocks  Allocation Call Stack\n");
+    must_print(text, "        16 B              1  prog1+0x10; 2 blocks");
+    must_not_print(text, "0x7000000");
     b = one_of_each();
-    must_not_say(text_of(&b, (struct print_options){USUAL, .deterministic = true, .leaks = PRINT_LEAKS_RECORDS}),
-                 "0x7000000");
+    must_not_print(text_of(&b, (struct print_options){USUAL, .deterministic = true, .leaks = PRINT_LEAKS_RECORDS}),
+                   "0x7000000");
 }
 
 static void test_records(void **state)
@@ -148,15 +148,15 @@ static void test_records(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS});
 
     (void)state;
-    must_say(text, "  memory leak (mel): found a block of 16 bytes at 0x700000010200\n"
+    must_print(text, "  memory leak (mel): found a block of 16 bytes at 0x700000010200\n"
                    "     witness      nobody but itself, or what is behind it\n"
                    "     and          2 blocks of 64 B behind it\n"
                    "     allocated    [1]  prog1+0x10\n");
-    must_say(text, "  memory leak (mel): found 3 blocks, 30 B in total\n"
+    must_print(text, "  memory leak (mel): found 3 blocks, 30 B in total\n"
                    "     the first    nobody points to it\n"
                    "     allocated    [1]  prog1+0x20\n"
                    "                  [2]  prog1+0x10\n");
-    must_say(text, "  possible leak, address in block (aib): found a block of 256 bytes at 0x700000010400\n"
+    must_print(text, "  possible leak, address in block (aib): found a block of 256 bytes at 0x700000010400\n"
                    "     witness      a pointer 8 bytes inside it in register rbx of thread 3 (worker\\x1b)\n"
                    "     allocated    [1]  prog1+0x60\n");
 }
@@ -166,13 +166,13 @@ static void test_summary(void **state)
     struct build b = one_of_each();
 
     (void)state;
-    must_say(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_SUMMARY}),
-             "LEAKS\n"
-             "  definite (mel)        46 B in 4 blocks at 2 places\n"
-             "  indirect (mel)        64 B in 2 blocks at 1 place\n"
-             "  possible (aib, air)   263 B in 2 blocks at 1 place\n"
-             "  reachable (biu)       9 B in 1 block at 1 place\n"
-             "IN USE");
+    must_print(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_SUMMARY}),
+               "LEAKS\n"
+               "  definite (mel)        46 B in 4 blocks at 2 places\n"
+               "  indirect (mel)        64 B in 2 blocks at 1 place\n"
+               "  possible (aib, air)   263 B in 2 blocks at 1 place\n"
+               "  reachable (biu)       9 B in 1 block at 1 place\n"
+               "IN USE");
 }
 
 /* What is shown and what counts are two things; without either there is nothing to say. */
@@ -182,14 +182,14 @@ static void test_problems(void **state)
     const char *text = text_of(&b, (struct print_options){.leak_kinds = LEAK_DEFINITE});
 
     (void)state;
-    must_say(text, "rtcheck: no problems, 5 allocs");
-    must_say(text, "LEAKS (mel)");
+    must_print(text, "rtcheck: no problems, 5 allocs");
+    must_print(text, "LEAKS (mel)");
     b = one_of_each();
     text = text_of(&b, (struct print_options){.leaks = PRINT_LEAKS_NOTHING});
-    must_not_say(text, "LEAKS");
-    must_not_say(text, "leak");
+    must_not_print(text, "LEAKS");
+    must_not_print(text, "leak");
     b = one_of_each();
-    must_say(text_of(&b, (struct print_options){USUAL, .quiet = true}), "LEAKS (mel)");
+    must_print(text_of(&b, (struct print_options){USUAL, .quiet = true}), "LEAKS (mel)");
     b = one_of_each();
     assert_string_equal(text_of(&b, (struct print_options){.quiet = true}), "");
 }
@@ -200,7 +200,7 @@ static void test_no_leaks(void **state)
 
     (void)state;
     an_image(&b, 1);
-    must_say(text_of(&b, (struct print_options){USUAL}), "rtcheck: in control; no leaks; exit status 0\n");
+    must_print(text_of(&b, (struct print_options){USUAL}), "rtcheck: in control; no leaks; exit status 0\n");
 }
 
 /* An inherited block that was lost is the parent's; what is behind it is not. */
@@ -212,12 +212,12 @@ static void test_inherited(void **state)
 
     (void)state;
     g->block_bytes = 24;
-    g->behind_blocks = 1;
-    g->behind_bytes = 9;
-    must_say(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}),
-             "found an inherited block of 24 bytes at 0x700000010100\n"
-             "     witness      nobody points to it\n"
-             "     and          1 block of 9 B behind it\n");
+    g->indirect_blocks = 1;
+    g->indirect_bytes = 9;
+    must_print(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}),
+               "found an inherited block of 24 bytes at 0x700000010100\n"
+               "     witness      nobody points to it\n"
+               "     and          1 block of 9 B behind it\n");
 }
 
 /* ---- told as one --------------------------------------------------------------------------- */
@@ -243,20 +243,20 @@ static void test_match(void **state)
     const char *text = text_of(&b, (struct print_options){USUAL});
 
     (void)state;
-    must_say(text, "LEAKS (mel)  3 places: 33 B in 3 blocks\n");
+    must_print(text, "LEAKS (mel)  3 places: 33 B in 3 blocks\n");
     b = three_stacks();
     text = text_of(&b, (struct print_options){USUAL, .match = 2});
-    must_say(text, "LEAKS (mel)  2 places: 33 B in 3 blocks\n");
-    must_say(text, "        21 B              2  -               prog1+0x10 < prog1+0x20\n"); /* and no further */
-    must_say(text, "        12 B              1  0x700000010300  prog1+0x10 < prog1+0x30 < prog1+0x120\n");
-    must_say(text, "rtcheck: 2 problems: 2 leaks"); /* the headline counts what the table has */
-    must_say(text, "rtcheck: in control; 2 problems; leaked 33 B");
+    must_print(text, "LEAKS (mel)  2 places: 33 B in 3 blocks\n");
+    must_print(text, "        21 B              2  -               prog1+0x10 < prog1+0x20\n"); /* and no further */
+    must_print(text, "        12 B              1  0x700000010300  prog1+0x10 < prog1+0x30 < prog1+0x120\n");
+    must_print(text, "rtcheck: 2 problems: 2 leaks"); /* the headline counts what the table has */
+    must_print(text, "rtcheck: in control; 2 problems; leaked 33 B");
     b = three_stacks();
-    must_say(text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}), " at 1 place\n");
+    must_print(text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}), " at 1 place\n");
     b = three_stacks();
     text = text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_RECORDS});
-    must_say(text, "found 3 blocks, 33 B in total\n");
-    must_say(text, "[1]  prog1+0x10\n                  ... 2 more\n");
+    must_print(text, "found 3 blocks, 33 B in total\n");
+    must_print(text, "[1]  prog1+0x10\n                  ... 2 more\n");
 }
 
 /* ---- what fits ------------------------------------------------------------------------------ */
@@ -279,19 +279,19 @@ static void test_short(void **state)
 
     (void)state;
     assert_true(lines_of(text) <= 40);
-    must_say(text, "LEAKS (mel)  60 places: ");
-    must_say(text, " 53 more: rtcheck report --all"); /* 14 lines: 2 + 7 + 1 and 2 + 2 */
-    must_say(text, "1000 B");
-    must_say(text, "939 B"); /* all of the few */
+    must_print(text, "LEAKS (mel)  60 places: ");
+    must_print(text, " 53 more: rtcheck report --all"); /* 14 lines: 2 + 7 + 1 and 2 + 2 */
+    must_print(text, "1000 B");
+    must_print(text, "939 B"); /* all of the few */
     b = many(60, 60);
     text = text_of(&b, (struct print_options){USUAL});
     assert_true(lines_of(text) <= 40);
-    must_say(text, " 56 more: --all prints them\nPOSSIBLE");
-    must_say(text, " 56 more: --all prints them\nIN USE");
+    must_print(text, " 56 more: --all prints them\nPOSSIBLE");
+    must_print(text, " 56 more: --all prints them\nIN USE");
     b = many(60, 60);
     text = text_of(&b, (struct print_options){USUAL, .all = true});
-    must_not_say(text, "more");
-    must_say(text, "prog1+0x780\n");
+    must_not_print(text, "more");
+    must_print(text, "prog1+0x780\n");
 }
 
 int main(void)
@@ -299,7 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_all_kinds),
         cmocka_unit_test(test_suppressed),
-        cmocka_unit_test(test_behind_what_is_known),
+        cmocka_unit_test(test_indirect_of_known),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_records),
         cmocka_unit_test(test_summary),    cmocka_unit_test(test_problems),
         cmocka_unit_test(test_no_leaks),   cmocka_unit_test(test_inherited),

@@ -16,7 +16,7 @@
 
 struct note_case {
     void (*set)(struct build *b, uint32_t area);
-    const char *says;
+    const char *prints;
     bool even_quiet;
 };
 
@@ -59,9 +59,9 @@ static void starved(struct build *b, uint32_t area)
 static void wrong_frees(struct build *b, uint32_t area)
 {
     build_image_header(b, area)->checks = 0;
-    build_image_header(b, area)->bad_frees[LOST_DUPLICATE] = 1;
-    build_image_header(b, area)->bad_frees[LOST_MISALIGNED] = 2;
-    build_image_header(b, area)->bad_frees[LOST_BAD] = 3;
+    build_image_header(b, area)->bad_frees[BAD_FREE_DUPLICATE] = 1;
+    build_image_header(b, area)->bad_frees[BAD_FREE_MISALIGNED] = 2;
+    build_image_header(b, area)->bad_frees[BAD_FREE_BAD] = 3;
 }
 
 static void unlooked(struct build *b, uint32_t area)
@@ -112,12 +112,12 @@ static void strange_error(struct build *b, uint32_t area)
 static void libcs_frees(struct build *b, uint32_t area)
 {
     error(b, area, ERROR_FOREIGN)->count = 3;
-    build_image_header(b, area)->bad_frees[LOST_FOREIGN] = 3;
+    build_image_header(b, area)->bad_frees[BAD_FREE_FOREIGN] = 3;
 }
 
 static void foreign_frees(struct build *b, uint32_t area)
 {
-    build_image_header(b, area)->bad_frees[LOST_FOREIGN] = 2;
+    build_image_header(b, area)->bad_frees[BAD_FREE_FOREIGN] = 2;
 }
 
 static void children(struct build *b, uint32_t area)
@@ -131,12 +131,12 @@ static void unrecorded(struct build *b, uint32_t area)
     build_run(b)->unrecorded_images = 2;
 }
 
-static void taken_back(struct build *b, uint32_t area)
+static void reclaimed(struct build *b, uint32_t area)
 {
     (void)area;
-    build_run(b)->taken_back.images = 12;
-    build_run(b)->taken_back.live_blocks = 3;
-    build_run(b)->taken_back.live_bytes = 20480;
+    build_run(b)->reclaimed.images = 12;
+    build_run(b)->reclaimed.live_blocks = 3;
+    build_run(b)->reclaimed.live_bytes = 20480;
 }
 
 static void damaged(struct build *b, uint32_t area)
@@ -146,7 +146,7 @@ static void damaged(struct build *b, uint32_t area)
 
 static void lacking(struct build *b, uint32_t area)
 {
-    build_image_header(b, area)->lost_features = 0x11 | 1ull << 63;
+    build_image_header(b, area)->missing_features = 0x11 | 1ull << 63;
 }
 
 static void later_features(struct build *b, uint32_t area)
@@ -224,7 +224,7 @@ static const struct note_case notes[] = {
     {foreign_frees, "2 frees were not judged: the block came from another allocator", false},
     {children, "1 program was started without us: not checked", true},
     {unrecorded, "2 processes found no room in the run file: not recorded", true},
-    {taken_back,
+    {reclaimed,
      "12 processes are no longer in the file, with 20.0 KiB in 3 blocks in use at "
      "their ends",
      false},
@@ -256,7 +256,7 @@ static void test_notes(void **state)
         const char *text;
         struct build b = build_begin();
         notes[i].set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
-        snprintf(want, sizeof want, "  note: %s", notes[i].says);
+        snprintf(want, sizeof want, "  note: %s", notes[i].prints);
         text = text_of(&b, &plain);
         if (!strstr(text, want))
             fail_msg("missing: %s in\n%s", want, text);
@@ -265,7 +265,7 @@ static void test_notes(void **state)
         notes[i].set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
         text = text_of(&b, &quiet);
         if (!!text[0] != notes[i].even_quiet)
-            fail_msg("quiet, %s:\n%s", notes[i].says, text);
+            fail_msg("quiet, %s:\n%s", notes[i].prints, text);
     }
 }
 
@@ -291,7 +291,7 @@ static void test_crash(void **state)
         int wait_status;
         uint32_t flags;
         bool is_noted;
-    } cases[] = {{SIGSEGV, IMAGE_OF_FREED, true}, {SIGBUS | 0x80, IMAGE_OF_FREED, true}, {-1, IMAGE_OF_FREED, true},
+    } cases[] = {{SIGSEGV, IMAGE_FAULT_OF_FREED, true}, {SIGBUS | 0x80, IMAGE_FAULT_OF_FREED, true}, {-1, IMAGE_FAULT_OF_FREED, true},
                  {SIGSEGV, 0, false}, {SIGBUS, 0x400, false}};
 
     (void)state;

@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "leaks_told.h"
+#include "leak_output.h"
 
 /* ---- who points there ----------------------------------------------------------------------- */
 
 struct witness_case {
     void (*make)(struct parts *p, struct leak_group *g);
-    const char *says;
+    const char *prints;
 };
 
 static void by_root(struct parts *p, struct leak_group *g, enum root_kind kind, uint64_t start)
@@ -132,10 +132,10 @@ static void in_block(struct parts *p, struct leak_group *g)
     g->from_stack = build_node(p->depot, PROG + 0x88, 0);
 }
 
-static void in_circle(struct parts *p, struct leak_group *g)
+static void in_cycle(struct parts *p, struct leak_group *g)
 {
     in_block(p, g);
-    g->reach = REACH_CIRCLE;
+    g->reach = REACH_CYCLE;
 }
 
 static void in_vector(struct parts *p, struct leak_group *g)
@@ -173,7 +173,7 @@ static void test_witnesses(void **state)
         {in_given, "a pointer 1 byte inside it in a root region that the program named"},
         {in_no_root, "a pointer 1 byte inside it in memory that is not known"},
         {in_block, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88"},
-        {in_circle, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88, "
+        {in_cycle, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88, "
                     "and nobody else: a circle"},
         {in_vector, "a pointer 1 byte inside it in a vector register of thread main"},
         {by_itself, "in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, or one "
@@ -184,14 +184,14 @@ static void test_witnesses(void **state)
     for (size_t i = 0; i < countof(cases); i++) {
         struct build b = build_begin();
         struct parts p = an_image(&b, 1);
-        struct leak_group *g = build_leak(p.leaks, REACH_HELD, deep(p.depot, 1), 1, 9);
+        struct leak_group *g = build_leak(p.leaks, REACH_REACHABLE, deep(p.depot, 1), 1, 9);
         struct report *r;
         char *words;
         cases[i].make(&p, g);
         g->value = g->block + 1;
         r = collect(&b);
         words = witness_sentence(r, &r->leaks[0], false);
-        assert_string_equal(words, cases[i].says);
+        assert_string_equal(words, cases[i].prints);
         free(words);
         report_close(r);
     }
@@ -204,15 +204,15 @@ static void test_not_known(void **state)
     static const struct {
         uint32_t check;
         bool killed;
-        const char *says;
+        const char *prints;
     } cases[] = {
         {LEAKS_NO_MEMORY, false, "process 2000000001 (prog1): leaks are not known: there was no memory to look for them\n"},
         {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox it could not be asked what is mapped\n"},
         {LEAKS_BUSY, false, "leaks are not known: a thread would not leave the allocator\n"},
         {LEAKS_NO_PROC, false, "leaks are not known: no file of /proc could be opened: too many are open, or it is not there\n"},
         {LEAKS_CHECK_COUNT + 3, false, "leaks are not known: for a reason that this rtcheck does not know\n"},
-        {LEAKS_NOT_ASKED, true, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n"},
-        {LEAKS_NOT_ASKED, false, NULL},
+        {LEAKS_NOT_REQUESTED, true, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n"},
+        {LEAKS_NOT_REQUESTED, false, NULL},
         {LEAKS_FOUND, false, NULL},
     };
 
@@ -227,16 +227,16 @@ static void test_not_known(void **state)
                 build_image_header(&b, p.area)->state = IMAGE_OPEN;
             build_image_header(&b, p.area)->checks |= CHECK_LEAKS;
             text = text_of(&b, (struct print_options){USUAL, .leaks = off ? PRINT_LEAKS_NOTHING : 0});
-            if (cases[i].says && !off)
-                must_say(text, cases[i].says);
+            if (cases[i].prints && !off)
+                must_print(text, cases[i].prints);
             else
-                must_not_say(text, "leaks are not known");
+                must_not_print(text, "leaks are not known");
         }
     }
 }
 
 /* Of files that do not say it nobody knows whether leaks were to be looked for; of others who was not asked. */
-static void test_who_was_asked(void **state)
+static void test_holder_of_request(void **state)
 {
     (void)state;
     for (uint32_t minor = 3; minor <= 4; minor++)
@@ -244,15 +244,15 @@ static void test_who_was_asked(void **state)
             struct build b = build_begin();
             struct parts p = an_image(&b, 1);
             const char *text;
-            build_image_header(&b, p.area)->leak_check = LEAKS_NOT_ASKED;
+            build_image_header(&b, p.area)->leak_check = LEAKS_NOT_REQUESTED;
             build_image_header(&b, p.area)->state = IMAGE_OPEN;
             build_image_header(&b, p.area)->checks |= asked;
             build_run(&b)->version_minor = minor;
             text = text_of(&b, (struct print_options){USUAL});
             if (minor == 3)
-                must_say(text, "leaks are not known: it was killed\n");
+                must_print(text, "leaks are not known: it was killed\n");
             else
-                (asked ? must_say : must_not_say)(text, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n");
+                (asked ? must_print : must_not_print)(text, "leaks are not known: it was killed before they could be looked for; --witness keeps a witness\n");
         }
 }
 
@@ -260,12 +260,12 @@ static void test_who_was_asked(void **state)
 static void test_witness_of_the_end(void **state)
 {
     static const struct {
-        uint32_t watcher;
-        const char *says;
+        uint32_t scanner;
+        const char *prints;
     } cases[] = {
         {0, "leaks are not known: it was killed, and no witness could be kept\n"},
         {2000000003, "leaks are not known: it was killed, and its witness, too\n"},
-        {WATCHER_DONE, "process 2000000001 (prog1): leaks are told by a witness of the end: registers are not known, so all are possible only, and dead parts of stacks count\n"},
+        {SCANNER_DONE, "process 2000000001 (prog1): leaks are told by a witness of the end: registers are not known, so all are possible only, and dead parts of stacks count\n"},
     };
 
     (void)state;
@@ -276,37 +276,37 @@ static void test_witness_of_the_end(void **state)
         const char *text;
         build_leak(p.leaks, REACH_LOST, 0, 1, 9);
         h->state = IMAGE_OPEN;
-        h->checks |= CHECK_LEAKS | CHECK_WITNESS;
-        h->watcher = cases[i].watcher;
-        h->leak_check = cases[i].watcher == WATCHER_DONE ? LEAKS_FOUND : LEAKS_NOT_ASKED;
-        h->threads_unheard = 1;
-        h->flags |= cases[i].watcher == WATCHER_DONE ? IMAGE_WITNESSED : 0;
+        h->checks |= CHECK_LEAKS | CHECK_POST_MORTEM;
+        h->scanner = cases[i].scanner;
+        h->leak_check = cases[i].scanner == SCANNER_DONE ? LEAKS_FOUND : LEAKS_NOT_REQUESTED;
+        h->threads_not_stopped = 1;
+        h->flags |= cases[i].scanner == SCANNER_DONE ? IMAGE_POST_MORTEM : 0;
         text = text_of(&b, (struct print_options){USUAL});
-        must_say(text, cases[i].says);
-        must_not_say(text, "did not answer");
-        (cases[i].watcher == WATCHER_DONE ? must_say : must_not_say)(text, "possibly 9 B in 1 block");
+        must_print(text, cases[i].prints);
+        must_not_print(text, "did not answer");
+        (cases[i].scanner == SCANNER_DONE ? must_print : must_not_print)(text, "possibly 9 B in 1 block");
     }
 }
 
 /* Even a quiet report says so; and of a killed child that was to be asked, or where others were. */
-static void test_who_is_not_known(void **state)
+static void test_holder_is_not_known(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1);
 
     (void)state;
     build_image_header(&b, p.area)->leak_check = LEAKS_BUSY;
-    must_say(text_of(&b, (struct print_options){USUAL, .quiet = true}), "leaks are not known");
+    must_print(text_of(&b, (struct print_options){USUAL, .quiet = true}), "leaks are not known");
     for (uint32_t asked = 0; asked <= 1; asked++) {
         const char *text;
         b = build_begin();
         p = an_image(&b, 1);
         p = an_image(&b, 2);
-        build_image_header(&b, p.area)->leak_check = LEAKS_NOT_ASKED;
+        build_image_header(&b, p.area)->leak_check = LEAKS_NOT_REQUESTED;
         build_image_header(&b, p.area)->checks |= asked ? CHECK_LEAKS : 0;
         build_image_header(&b, p.area)->state = IMAGE_OPEN;
         text = text_of(&b, (struct print_options){USUAL});
-        (asked ? must_say : must_not_say)(text, "process 2000000002 (prog2): leaks are not known: it was killed");
+        (asked ? must_print : must_not_print)(text, "process 2000000002 (prog2): leaks are not known: it was killed");
     }
 }
 
@@ -318,13 +318,13 @@ static void test_notes(void **state)
 
     (void)state;
     build_leak(p.leaks, REACH_LOST, 0, 2, 40);
-    build_leak(p.leaks, REACH_HELD, 0, 2, 50);
-    build_image_header(&b, p.area)->threads_unheard = 2;
+    build_leak(p.leaks, REACH_REACHABLE, 0, 2, 50);
+    build_image_header(&b, p.area)->threads_not_stopped = 2;
     text = text_of(&b, (struct print_options){USUAL});
-    must_say(text, "note: 2 threads did not answer; what is lost there may be in a register: possible leaks only\n");
-    must_say(text, "possibly 40 B in 2 blocks");
-    must_say(text, "note: it is not known where 40 B in leaked 2 blocks came from\n");
-    must_say(text, "  -               not known\n");
+    must_print(text, "note: 2 threads did not answer; what is lost there may be in a register: possible leaks only\n");
+    must_print(text, "possibly 40 B in 2 blocks");
+    must_print(text, "note: it is not known where 40 B in leaked 2 blocks came from\n");
+    must_print(text, "  -               not known\n");
 }
 
 /* Why they were not heard. */
@@ -332,7 +332,7 @@ static void test_deaf(void **state)
 {
     static const struct {
         uint32_t unheard, deaf, waiting;
-        const char *says;
+        const char *prints;
     } cases[] = {
         {1, 1, 0, "note: 1 thread did not answer: all signals are kept out; what"},
         {3, 3, 0, "note: 3 threads did not answer: all signals are kept out; what"},
@@ -349,17 +349,17 @@ static void test_deaf(void **state)
     for (size_t i = 0; i < countof(cases); i++) {
         struct build b = build_begin();
         struct parts p = an_image(&b, 1);
-        build_image_header(&b, p.area)->threads_unheard = cases[i].unheard;
-        build_image_header(&b, p.area)->threads_deaf = cases[i].deaf;
+        build_image_header(&b, p.area)->threads_not_stopped = cases[i].unheard;
+        build_image_header(&b, p.area)->threads_unresponsive = cases[i].deaf;
         build_image_header(&b, p.area)->threads_waiting = cases[i].waiting;
-        must_say(text_of(&b, (struct print_options){USUAL}), cases[i].says);
+        must_print(text_of(&b, (struct print_options){USUAL}), cases[i].prints);
     }
 }
 
 /* Nobody can be seen to point to it: a possible leak, told with its reason. */
 static void test_unsure(void **state)
 {
-    static const uint32_t reaches[] = {REACH_LOST, REACH_CIRCLE};
+    static const uint32_t reaches[] = {REACH_LOST, REACH_CYCLE};
 
     (void)state;
     for (size_t i = 0; i < countof(reaches); i++) {
@@ -367,13 +367,13 @@ static void test_unsure(void **state)
         struct parts p = an_image(&b, 1);
         const char *text;
         build_leak(p.leaks, reaches[i], deep(p.depot, 1), 1, 9);
-        build_image_header(&b, p.area)->threads_unheard = 1;
+        build_image_header(&b, p.area)->threads_not_stopped = 1;
         text = text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS});
-        must_say(text, "POSSIBLE LEAKS (aib, air)  1 place");
-        must_say(text, "possible leak, unless a register holds it (air): found a block of 9 bytes");
+        must_print(text, "POSSIBLE LEAKS (aib, air)  1 place");
+        must_print(text, "possible leak, unless a register holds it (air): found a block of 9 bytes");
         if (reaches[i] == REACH_LOST)
-            must_say(text, "nobody points to it that can be seen\n");
-        must_say(text, "1 problem: 1 possible leak");
+            must_print(text, "nobody points to it that can be seen\n");
+        must_print(text, "1 problem: 1 possible leak");
     }
 }
 
@@ -381,8 +381,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_witnesses),  cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_who_is_not_known), cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_who_was_asked), cmocka_unit_test(test_witness_of_the_end), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
+        cmocka_unit_test(test_holder_is_not_known), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_holder_of_request), cmocka_unit_test(test_witness_of_the_end), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,19 +263,19 @@ static void test_bad_first_area_is_named(void **state)
 static void test_areas_not_begun_are_nothing(void **state)
 {
     struct build b = build_begin();
-    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT), young;
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT), younger_image;
     struct report *r;
 
     (void)state;
     build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 1, 0);
     build_claim(&b, 1); /* claimed by image 1, nothing written */
     build_claim(&b, 7); /* an image that has nothing yet */
-    young = build_image(&b, 8, 0, 100, IMAGE_ROOT);
-    build_image_header(&b, young)->magic = 0;
-    young = build_image(&b, 10, 0, 100, IMAGE_ROOT); /* its length does not have the header yet */
-    build_image_header(&b, young)->magic = 0;
-    build_head(&b, young)->used_bytes = RTC_AREA_HEAD_BYTES;
-    build_entry(&b, build_image(&b, 9, 0, 100, IMAGE_ROOT))->owner = area_owner(AREA_TAKING, 9);
+    younger_image = build_image(&b, 8, 0, 100, IMAGE_ROOT);
+    build_image_header(&b, younger_image)->magic = 0;
+    younger_image = build_image(&b, 10, 0, 100, IMAGE_ROOT); /* its length does not have the header yet */
+    build_image_header(&b, younger_image)->magic = 0;
+    build_head(&b, younger_image)->used_bytes = RTC_AREA_HEAD_BYTES;
+    build_entry(&b, build_image(&b, 9, 0, 100, IMAGE_ROOT))->owner = area_owner(AREA_RECLAIMING, 9);
     r = collected(&b);
     assert_int_equal(r->bad_count, 0);
     assert_int_equal(HASH_COUNT(r->images), 1);

@@ -27,7 +27,7 @@ static struct rules *sealed(const char *text)
     return rules;
 }
 
-static bool meets(const char *text, uint32_t code, uint32_t kind, const char *words)
+static bool matches(const char *text, uint32_t code, uint32_t kind, const char *words)
 {
     struct rules *rules = sealed(text);
     uint32_t line = line_of(rules, code, kind, words);
@@ -43,7 +43,7 @@ static void test_stacks(void **state)
 {
     static const struct {
         const char *rule, *stack;
-        bool meets;
+        bool matches;
     } rows[] = {
         {LEAK("fun:malloc\nfun:a"), "malloc a b c", true},
         {LEAK("fun:malloc\nfun:b"), "malloc a b c", false},
@@ -65,8 +65,8 @@ static void test_stacks(void **state)
 
     (void)state;
     for (size_t i = 0; i < countof(rows); i++)
-        if (meets(rows[i].rule, MEL, rows[i].stack) != rows[i].meets)
-            fail_msg("%s%s: not %d", rows[i].rule, rows[i].stack, rows[i].meets);
+        if (matches(rows[i].rule, MEL, rows[i].stack) != rows[i].matches)
+            fail_msg("%s%s: not %d", rows[i].rule, rows[i].stack, rows[i].matches);
 }
 
 /* What was not kept is not asked for, but no ellipsis reaches there. */
@@ -93,54 +93,54 @@ static void test_kinds(void **state)
     const char *none = "{\n a\n Memcheck:Leak\n match-leak-kinds: none\n fun:malloc\n}\n";
 
     (void)state;
-    assert_false(meets(possible, MEL, "malloc a"));
-    assert_true(meets(possible, CODE_MEL, LEAK_INDIRECT, "malloc a"));
-    assert_true(meets(possible, CODE_AIB, LEAK_POSSIBLE, "malloc a"));
-    assert_true(meets(possible, CODE_AIR, LEAK_POSSIBLE, "malloc a"));
-    assert_false(meets(possible, CODE_BIU, LEAK_REACHABLE, "malloc a"));
-    assert_true(meets(LEAK("fun:malloc"), CODE_BIU, LEAK_REACHABLE, "malloc a"));
-    assert_false(meets(none, MEL, "malloc a"));
-    assert_false(meets(LEAK("fun:free"), CODE_DUF, 0, "free a"));
-    assert_true(meets("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_DUF, 0, "free a"));
-    assert_true(meets("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_MIS, 0, "free a"));
-    assert_false(meets("{\n a\n Memcheck:Free\n fun:malloc\n}\n", MEL, "malloc a"));
-    assert_false(meets("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_WUA, 0, "a b"));
-    assert_true(meets("{\n a\n rtcheck:wua\n fun:a\n}\n", CODE_WUA, 0, "a b"));
-    assert_false(meets("{\n a\n Helgrind:Race\n fun:malloc\n}\n", MEL, "malloc a"));
-    assert_true(meets("{\n a\n Helgrind,Memcheck:Leak\n fun:malloc\n}\n", MEL, "malloc a"));
-    assert_true(meets("leak:a", CODE_AIB, LEAK_POSSIBLE, "malloc a"));
-    assert_false(meets("leak:a", CODE_DUF, 0, "free a"));
+    assert_false(matches(possible, MEL, "malloc a"));
+    assert_true(matches(possible, CODE_MEL, LEAK_INDIRECT, "malloc a"));
+    assert_true(matches(possible, CODE_AIB, LEAK_POSSIBLE, "malloc a"));
+    assert_true(matches(possible, CODE_AIR, LEAK_POSSIBLE, "malloc a"));
+    assert_false(matches(possible, CODE_BIU, LEAK_REACHABLE, "malloc a"));
+    assert_true(matches(LEAK("fun:malloc"), CODE_BIU, LEAK_REACHABLE, "malloc a"));
+    assert_false(matches(none, MEL, "malloc a"));
+    assert_false(matches(LEAK("fun:free"), CODE_DUF, 0, "free a"));
+    assert_true(matches("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_DUF, 0, "free a"));
+    assert_true(matches("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_MIS, 0, "free a"));
+    assert_false(matches("{\n a\n Memcheck:Free\n fun:malloc\n}\n", MEL, "malloc a"));
+    assert_false(matches("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_WUA, 0, "a b"));
+    assert_true(matches("{\n a\n rtcheck:wua\n fun:a\n}\n", CODE_WUA, 0, "a b"));
+    assert_false(matches("{\n a\n Helgrind:Race\n fun:malloc\n}\n", MEL, "malloc a"));
+    assert_true(matches("{\n a\n Helgrind,Memcheck:Leak\n fun:malloc\n}\n", MEL, "malloc a"));
+    assert_true(matches("leak:a", CODE_AIB, LEAK_POSSIBLE, "malloc a"));
+    assert_false(matches("leak:a", CODE_DUF, 0, "free a"));
 }
 
 /* Any frame but the entry; a piece of a name, anchored where it says so. */
 static void test_templates(void **state)
 {
     (void)state;
-    assert_true(meets("leak:ore", MEL, "malloc a more main"));
-    assert_true(meets("leak:libx.so", MEL, "malloc /lib/libx.so.1:f main"));
-    assert_true(meets("leak:m*e", MEL, "malloc a more"));
-    assert_true(meets("leak:^more$", MEL, "malloc a more"));
-    assert_false(meets("leak:^ore", MEL, "malloc a more"));
-    assert_false(meets("leak:^mor$", MEL, "malloc a more"));
-    assert_true(meets("leak:^mor*e$ and what stands here", MEL, "malloc a more"));
-    assert_false(meets("leak:mor?", MEL, "malloc a more"));
-    assert_false(meets("leak:malloc", MEL, "malloc a more"));
+    assert_true(matches("leak:ore", MEL, "malloc a more main"));
+    assert_true(matches("leak:libx.so", MEL, "malloc /lib/libx.so.1:f main"));
+    assert_true(matches("leak:m*e", MEL, "malloc a more"));
+    assert_true(matches("leak:^more$", MEL, "malloc a more"));
+    assert_false(matches("leak:^ore", MEL, "malloc a more"));
+    assert_false(matches("leak:^mor$", MEL, "malloc a more"));
+    assert_true(matches("leak:^mor*e$ and what stands here", MEL, "malloc a more"));
+    assert_false(matches("leak:mor?", MEL, "malloc a more"));
+    assert_false(matches("leak:malloc", MEL, "malloc a more"));
 }
 
 /* The innermost frame, and no other. */
 static void test_places(void **state)
 {
     (void)state;
-    assert_true(meets("suppress mel in f", MEL, "malloc f main"));
-    assert_false(meets("suppress mel in main", MEL, "malloc f main"));
-    assert_true(meets("suppress duf mel in g f", MEL, "malloc f main"));
-    assert_true(meets("suppress all", MEL, "malloc f main"));
-    assert_true(meets("suppress all", CODE_BAF, 0, "free f main"));
-    assert_false(meets("suppress aib", MEL, "malloc f main"));
-    assert_false(meets("suppress rui", MEL, "malloc f main"));
-    assert_true(meets("suppress mel in sub/f", MEL, "malloc my/sub/f main"));
-    assert_false(meets("suppress mel in sub/f", MEL, "malloc sub/ff main"));
-    assert_true(meets("suppress mel in \"a f\"\n", MEL, "malloc f main") == false);
+    assert_true(matches("suppress mel in f", MEL, "malloc f main"));
+    assert_false(matches("suppress mel in main", MEL, "malloc f main"));
+    assert_true(matches("suppress duf mel in g f", MEL, "malloc f main"));
+    assert_true(matches("suppress all", MEL, "malloc f main"));
+    assert_true(matches("suppress all", CODE_BAF, 0, "free f main"));
+    assert_false(matches("suppress aib", MEL, "malloc f main"));
+    assert_false(matches("suppress rui", MEL, "malloc f main"));
+    assert_true(matches("suppress mel in sub/f", MEL, "malloc my/sub/f main"));
+    assert_false(matches("suppress mel in sub/f", MEL, "malloc sub/ff main"));
+    assert_true(matches("suppress mel in \"a f\"\n", MEL, "malloc f main") == false);
 }
 
 static void test_addresses(void **state)

@@ -221,12 +221,12 @@ static void add_leaks(const struct build *b, uint32_t area)
                    0x7000, 0x1000);
 
     h->leak_check = LEAKS_FOUND;
-    h->threads_unheard = 2;
+    h->threads_not_stopped = 2;
     h->leak_ns = 3;
     h->root_bytes = 4;
     h->root_bytes_skipped = 5;
-    g->behind_blocks = 2;
-    g->behind_bytes = 99;
+    g->indirect_blocks = 2;
+    g->indirect_bytes = 99;
     g->witness = WITNESS_ROOT;
     g->value = g->block + 4;
     g->at = 0x77;
@@ -254,7 +254,7 @@ static struct build one_of_each(void)
 
     build_block(s, 3, BLOCK_FREED, 10, build_node(d, 0x1234, 0));
     build_large(l, 5, 2, 70000, 1);
-    build_image_header(&b, area)->lost_features = 0x101;
+    build_image_header(&b, area)->missing_features = 0x101;
     build_thread(t, 1, 5, 4);
     build_module(m, "/lib/\x1b.so", 0x1000, 0x1000);
     e = build_error(errors, ERROR_WUA, ENTRY_EXIT, 1);

@@ -54,7 +54,7 @@ static inline void sample_begin(struct sample *s)
     s->leaks = build_records(&s->b, s->area, SEGMENT_LEAKS, 4);
     build_leak(s->leaks, REACH_LOST, stack, 3, 48);
     build_leak(s->leaks, REACH_INTERIOR, stack, 1, 16);
-    build_leak(s->leaks, REACH_HELD, stack, 1, 16);
+    build_leak(s->leaks, REACH_REACHABLE, stack, 1, 16);
     s->roots = build_records(&s->b, s->area, SEGMENT_ROOTS, 4);
     build_root(s->roots, ROOT_STACK, 0x7ffc00001000, 0x1000);
     s->last = build_slab(&s->b, s->second, 6, 16, 64);
@@ -147,15 +147,15 @@ static inline struct image_header *image(const struct sample *s)
 }
 
 /* What the launcher told: one counter, and measures. */
-static inline struct told_record *told(struct sample *s)
+static inline struct launcher_record *launcher(struct sample *s)
 {
     uint64_t at = run_tables_end(build_run(&s->b));
-    struct told_record *told = (void *)(s->b.file + at);
+    struct launcher_record *launcher = (void *)(s->b.file + at);
 
-    if (build_run(&s->b)->told_offset == 0)
-        *told = (struct told_record){.counters = 1, .measured = {.pairs = 9, .sure = 0.9, .of = {{.with = 0.1}}}};
-    build_run(&s->b)->told_offset = at;
-    return told;
+    if (build_run(&s->b)->launcher_offset == 0)
+        *launcher = (struct launcher_record){.counters = 1, .measured = {.pairs = 9, .sure = 0.9, .of = {{.with = 0.1}}}};
+    build_run(&s->b)->launcher_offset = at;
+    return launcher;
 }
 
 #endif

@@ -250,7 +250,7 @@ static void reader_of_a_word_that_comes_round(void **state)
 #endif
 
 static struct {
-    pthread_barrier_t turn;
+    pthread_barrier_t read_epoch;
     struct block_record block[BLOCKS];
     _Atomic uint32_t wins[BLOCKS];
     _Atomic uint32_t wrong;
@@ -275,14 +275,14 @@ static void *race_for_all(void *number)
         const struct block_birth life = {.stack = round, .size = round + 1};
         for (uint32_t i = me; i < BLOCKS; i += RACERS)
             block_publish(&race.block[i], &life);
-        pthread_barrier_wait(&race.turn);
+        pthread_barrier_wait(&race.read_epoch);
         free_all(me, round);
-        pthread_barrier_wait(&race.turn);
+        pthread_barrier_wait(&race.read_epoch);
         for (uint32_t i = me; i < BLOCKS; i += RACERS) {
             uint32_t winner = word_thread(race.block[i].word) - 1;
             race.wrong += race.block[i].stacks != STACKS(round, 100 + winner);
         }
-        pthread_barrier_wait(&race.turn);
+        pthread_barrier_wait(&race.read_epoch);
     }
     return NULL;
 }
@@ -291,12 +291,12 @@ static void one_winner(void **state)
 {
     (void)state;
     pthread_t thread[RACERS];
-    pthread_barrier_init(&race.turn, NULL, RACERS);
+    pthread_barrier_init(&race.read_epoch, NULL, RACERS);
     for (uintptr_t i = 0; i < RACERS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, race_for_all, (void *)i), 0);
     for (uint32_t i = 0; i < RACERS; i++)
         pthread_join(thread[i], NULL);
-    pthread_barrier_destroy(&race.turn);
+    pthread_barrier_destroy(&race.read_epoch);
     assert_int_equal(race.wrong, 0);
     for (uint32_t i = 0; i < BLOCKS; i++)
         assert_int_equal(race.wins[i], ROUNDS);

@@ -19,7 +19,7 @@ static enum verdict plain(uint64_t offset, uint32_t slot_bytes, uint32_t slots)
 
 static void check(uint64_t offset, uint32_t slot_bytes, uint32_t slots)
 {
-    struct place place = classify_in_slab(offset, slot_bytes, slots);
+    struct slot_position place = classify_in_slab(offset, slot_bytes, slots);
     assert_int_equal(place.verdict, plain(offset, slot_bytes, slots));
     if (place.verdict == PTR_UNUSED)
         return;

@@ -168,12 +168,12 @@ static void verifies(void **state)
 static void leases(void **state)
 {
     (void)state;
-    for (uint32_t now = LEASE_FREE; now <= LEASE_LEFT; now++)
-        for (uint32_t seen = LEASE_FREE; seen <= LEASE_LEFT; seen++)
+    for (uint32_t now = LEASE_FREE; now <= LEASE_EXECED; now++)
+        for (uint32_t seen = LEASE_FREE; seen <= LEASE_EXECED; seen++)
             for (uint32_t pid = 7; pid <= 8; pid++) {
                 struct lease l = {.state = now, .pid = 7, .parent = 1, .child = 2};
-                bool goes = seen == now && pid == 7 && (now == LEASE_HELD || now == LEASE_LEFT);
-                lease_let_go(&l, seen, pid);
+                bool goes = seen == now && pid == 7 && (now == LEASE_HELD || now == LEASE_EXECED);
+                lease_release(&l, seen, pid);
                 assert_int_equal(l.state, goes ? LEASE_FREE : now);
                 assert_int_equal(l.pid, goes ? 0 : 7);
             }

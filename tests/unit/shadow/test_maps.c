@@ -120,12 +120,12 @@ static struct map_region copy[COPIED][MAP_LEAF_REGIONS];
 static void copy_changed(void)
 {
     static const struct map_region none;
-    uint32_t number, places;
-    while ((number = maps_next_changed(&model.maps, &places))) {
+    uint32_t number, slots_mask;
+    while ((number = maps_next_changed(&model.maps, &slots_mask))) {
         const struct map_leaf *l = &model.maps.leaf[number - 1];
         assert_in_range(number, 1, COPIED);
         for (uint32_t i = 0; i < MAP_LEAF_REGIONS; i++)
-            if (places >> i & 1)
+            if (slots_mask >> i & 1)
                 copy[number - 1][i] = l->used >> i & 1 ? l->region[i] : none;
     }
 }
@@ -146,14 +146,14 @@ static void copy_is_the_same(void)
 /* Who was in the midst of copying copies all, and begins again. */
 static void changes_can_be_forgotten(void **state)
 {
-    uint32_t places;
+    uint32_t slots_mask;
     (void)state;
     for (uint32_t i = 0; i < MODEL_PAGES; i += 2)
         assert_true(model_put(&model, i, 1, 0));
     assert_in_range(model.maps.leaves, 3, COPIED);
-    assert_int_not_equal(maps_next_changed(&model.maps, &places), 0);
+    assert_int_not_equal(maps_next_changed(&model.maps, &slots_mask), 0);
     maps_forget_changes(&model.maps);
-    assert_int_equal(maps_next_changed(&model.maps, &places), 0);
+    assert_int_equal(maps_next_changed(&model.maps, &slots_mask), 0);
     for (uint32_t n = 0; n < model.maps.made; n++)
         for (uint32_t i = 0; i < MAP_LEAF_REGIONS; i++)
             copy[n][i] = model.maps.leaf[n].used >> i & 1 ? model.maps.leaf[n].region[i] : (struct map_region){0};
@@ -163,7 +163,7 @@ static void changes_can_be_forgotten(void **state)
     copy_is_the_same();
 }
 
-static void calls_keep_neighbours_apart(void **state)
+static void calls_keep_neighbours_separate(void **state)
 {
     (void)state;
     struct map_region a = {.start = 0x1000, .end = 0x2000, .call = 1}, b = a;
@@ -205,7 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_new_mapping_takes_the_place_of_the_old), TEST(files_are_joined_where_they_go_on),
         TEST(protecting_splits_and_joins), TEST(nothing_changes_without_room),
-        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_apart), TEST(changes_can_be_forgotten),
+        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_separate), TEST(changes_can_be_forgotten),
         TEST(random_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,13 +21,13 @@ static void where_it_points(void **state)
 {
     (void)state;
     here_begin();
-    assert_int_equal(pointed(64, 0, 0, 0), REACH_HELD);
+    assert_int_equal(pointed(64, 0, 0, 0), REACH_REACHABLE);
     assert_int_equal(pointed(64, 0, 0, 1), REACH_INTERIOR);
     assert_int_equal(pointed(64, 0, 0, 63), REACH_INTERIOR);
     assert_int_equal(pointed(64, 0, 0, 64), REACH_LOST);
     assert_int_equal(pointed(64, 0, 0, 79), REACH_LOST);
     assert_int_equal(pointed(64, 0, 0, (uint64_t)-1), REACH_LOST);
-    assert_int_equal(pointed(0, 0, 0, 0), REACH_HELD);
+    assert_int_equal(pointed(0, 0, 0, 0), REACH_REACHABLE);
     assert_int_equal(pointed(0, 0, 0, 1), REACH_LOST);
     here_end();
 }
@@ -65,7 +65,7 @@ static void chains(void **state)
     d[0] = (uintptr_t)a;
     here_run();
     for (uint32_t i = 1; i <= 4; i++)
-        assert_int_equal(REACH(i), REACH_HELD);
+        assert_int_equal(REACH(i), REACH_REACHABLE);
     c[311] = 0;
     c[312] = (uintptr_t)d; /* half of it is slack */
     here_run();
@@ -108,13 +108,13 @@ static void arrays(void **state)
 {
     (void)state;
     here_begin();
-    assert_int_equal(pointed(8 + 7 * 8, 7, 0, 8), REACH_HELD);
+    assert_int_equal(pointed(8 + 7 * 8, 7, 0, 8), REACH_REACHABLE);
     assert_int_equal(pointed(8 + 7 * 8, 6, 0, 8), REACH_INTERIOR);
     assert_int_equal(pointed(8 + 7 * 8, 7, 0, 12), REACH_INTERIOR);
     assert_int_equal(pointed(8 + 7 * 8, 0, 0, 8), REACH_INTERIOR);
-    assert_int_equal(pointed(16 + 3 * 16, 0, 3, 16), REACH_HELD);
+    assert_int_equal(pointed(16 + 3 * 16, 0, 3, 16), REACH_REACHABLE);
     assert_int_equal(pointed(16 + 3 * 16, 3, 0, 16), REACH_INTERIOR);
-    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 64 + 5 * 64, 64, 5), REACH_HELD);
+    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 64 + 5 * 64, 64, 5), REACH_REACHABLE);
     assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 64 + 5 * 64, 64, 6), REACH_INTERIOR);
     assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 64 + 5 * 64, 24, 5), REACH_INTERIOR);
     assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 64 + 5 * 64, 64, 5), REACH_INTERIOR);
@@ -124,9 +124,9 @@ static void arrays(void **state)
 static void arrays_of_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 8, 8, 0), REACH_HELD);
-    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 16, 16, 0), REACH_HELD);
-    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 32, 32, 0), REACH_HELD);
+    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 8, 8, 0), REACH_REACHABLE);
+    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 16, 16, 0), REACH_REACHABLE);
+    assert_int_equal(pointed_array(FAMILY_NEW_ARRAY_ALIGNED, 32, 32, 0), REACH_REACHABLE);
     assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 8, 8, 1), REACH_LOST);
     assert_int_equal(pointed_array(FAMILY_NEW_ARRAY, 24, 24, 0), REACH_LOST);
     assert_int_equal(pointed_array(FAMILY_NEW, 8, 8, 0), REACH_LOST);
@@ -159,8 +159,8 @@ static enum reach pointed_base(uint64_t first, uint64_t second, uint64_t inside,
 static void second_bases(void **state)
 {
     (void)state;
-    assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 40, 64), REACH_HELD);
-    assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 56, 64), REACH_HELD);
+    assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 40, 64), REACH_REACHABLE);
+    assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 56, 64), REACH_REACHABLE);
     assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 56, 60),
                      REACH_INTERIOR); /* half a word */
     assert_int_equal(pointed_base(TABLE + 16, TABLE + 64, 44, 64), REACH_INTERIOR);
@@ -175,11 +175,11 @@ static void strings(void **state)
 {
     (void)state;
     here_begin();
-    assert_int_equal(pointed(24 + 31, 5, 30, 24), REACH_HELD);
-    assert_int_equal(pointed(24 + 31, 30, 30, 24), REACH_HELD);
-    assert_int_equal(pointed(24 + 11 * 2, 3, 10, 24), REACH_HELD);
-    assert_int_equal(pointed(24 + 11 * 4, 3, 10, 24), REACH_HELD);
-    assert_int_equal(pointed(24 + 1, 0, 0, 24), REACH_HELD);
+    assert_int_equal(pointed(24 + 31, 5, 30, 24), REACH_REACHABLE);
+    assert_int_equal(pointed(24 + 31, 30, 30, 24), REACH_REACHABLE);
+    assert_int_equal(pointed(24 + 11 * 2, 3, 10, 24), REACH_REACHABLE);
+    assert_int_equal(pointed(24 + 11 * 4, 3, 10, 24), REACH_REACHABLE);
+    assert_int_equal(pointed(24 + 1, 0, 0, 24), REACH_REACHABLE);
     assert_int_equal(pointed(24 + 31, 31, 30, 24), REACH_INTERIOR);
     assert_int_equal(pointed(24 + 31, 5, 29, 24), REACH_INTERIOR);
     assert_int_equal(pointed(24 + 11 * 3, 3, 10, 24), REACH_INTERIOR);
@@ -193,11 +193,11 @@ static void size_headers(void **state)
 {
     (void)state;
     here_begin();
-    assert_int_equal(pointed(64, 64, 0, 8), REACH_HELD);
-    assert_int_equal(pointed(64, 56, 0, 8), REACH_HELD);
+    assert_int_equal(pointed(64, 64, 0, 8), REACH_REACHABLE);
+    assert_int_equal(pointed(64, 56, 0, 8), REACH_REACHABLE);
     assert_int_equal(pointed(64, 48, 0, 8), REACH_INTERIOR);
-    assert_int_equal(pointed(64, 64, 0, 16), REACH_HELD);
-    assert_int_equal(pointed(64, 48, 0, 16), REACH_HELD);
+    assert_int_equal(pointed(64, 64, 0, 16), REACH_REACHABLE);
+    assert_int_equal(pointed(64, 48, 0, 16), REACH_REACHABLE);
     assert_int_equal(pointed(64, 56, 0, 16), REACH_INTERIOR);
     assert_int_equal(pointed(64, 64, 0, 24), REACH_INTERIOR);
     assert_int_equal(pointed(64, 64, 0, 12), REACH_INTERIOR);
@@ -210,7 +210,7 @@ static void strict(void **state)
     here_begin();
     here.rules.strict = true;
     assert_int_equal(pointed(64, 64, 0, 8), REACH_INTERIOR);
-    assert_int_equal(pointed(64, 64, 0, 0), REACH_HELD);
+    assert_int_equal(pointed(64, 64, 0, 0), REACH_REACHABLE);
     here_end();
 }
 
@@ -225,7 +225,7 @@ static void good_pointer_from_behind(void **state)
     b[0] = 64;
     here_run();
     assert_int_equal(REACH(1), REACH_INTERIOR);
-    assert_int_equal(REACH(2), REACH_BEHIND);
+    assert_int_equal(REACH(2), REACH_INDIRECT);
     here_end();
 }
 
@@ -243,8 +243,8 @@ static void start_wins(void **state)
     here_root(b);
     b[0] = (uintptr_t)a;
     here_run();
-    assert_int_equal(REACH(1), REACH_HELD);
-    assert_int_equal(REACH(2), REACH_HELD);
+    assert_int_equal(REACH(1), REACH_REACHABLE);
+    assert_int_equal(REACH(2), REACH_REACHABLE);
     assert_int_equal(REACH(3), REACH_INTERIOR);
     here_end();
 }
@@ -262,11 +262,11 @@ static void list_by_its_insides(void **state)
     here_root(here_byte(node[0], 20));
     here_run();
     assert_int_equal(REACH(1), REACH_INTERIOR);
-    assert_int_equal(here_group(1)->behind_blocks, 4);
-    assert_int_equal(here_group(1)->behind_bytes, 160);
+    assert_int_equal(here_group(1)->indirect_blocks, 4);
+    assert_int_equal(here_group(1)->indirect_bytes, 160);
     assert_true(here_group(1)->value == (uintptr_t)node[0] + 20);
     for (uint32_t i = 2; i <= 5; i++) {
-        assert_int_equal(REACH(i), REACH_BEHIND);
+        assert_int_equal(REACH(i), REACH_INDIRECT);
         assert_true(here_group(i)->from == (uintptr_t)node[i - 2]);
         assert_int_equal(here_group(i)->from_stack, i - 1);
     }
@@ -288,9 +288,9 @@ static void two_insides(void **state)
     here_run();
     assert_int_equal(REACH(1), REACH_INTERIOR);
     assert_int_equal(REACH(2), REACH_INTERIOR);
-    assert_int_equal(REACH(3), REACH_BEHIND);
-    assert_int_equal(here_group(1)->behind_blocks, 0);
-    assert_int_equal(here_group(2)->behind_blocks, 1); /* the one at the highest address */
+    assert_int_equal(REACH(3), REACH_INDIRECT);
+    assert_int_equal(here_group(1)->indirect_blocks, 0);
+    assert_int_equal(here_group(2)->indirect_blocks, 1); /* the one at the highest address */
     here_end();
 }
 
@@ -314,8 +314,8 @@ static void registers(void **state)
     here.reg[7] = (uintptr_t)here_byte(block[3], 64);
     here.regs = 8;
     here_run();
-    static const enum reach want[] = {REACH_HELD,     REACH_INTERIOR, REACH_BEHIND,
-                                      REACH_REGISTER, REACH_BEHIND,   REACH_REGISTER};
+    static const enum reach want[] = {REACH_REACHABLE,     REACH_INTERIOR, REACH_INDIRECT,
+                                      REACH_REGISTER, REACH_INDIRECT,   REACH_REGISTER};
     for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(REACH(i + 1), want[i]);
     const struct leak_group *g = here_group(4);
@@ -323,7 +323,7 @@ static void registers(void **state)
     assert_int_equal(g->at, 5);
     assert_int_equal(g->thread, 105);
     assert_true(g->value == (uintptr_t)block[3] + 63);
-    assert_int_equal(g->behind_blocks, 1);
+    assert_int_equal(g->indirect_blocks, 1);
     assert_int_equal(here_group(6)->at, 6);
     here_end();
 }
@@ -339,8 +339,8 @@ static void live_registers(void **state)
     here.live_reg[2] = (uintptr_t)held;
     here.live_regs = 3;
     here_run();
-    assert_int_equal(REACH(1), REACH_HELD);
-    assert_int_equal(REACH(2), REACH_HELD);
+    assert_int_equal(REACH(1), REACH_REACHABLE);
+    assert_int_equal(REACH(2), REACH_REACHABLE);
     assert_int_equal(REACH(3), REACH_INTERIOR);
     for (uint32_t i = 1; i <= 2; i++) {
         const struct leak_group *g = here_group(i == 1 ? 3 : 1);

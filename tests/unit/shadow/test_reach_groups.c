@@ -17,11 +17,11 @@ static void lost_alone(void **state)
     b[0] = b[1] = (uintptr_t)here_byte(c, 40);
     here_run();
     assert_int_equal(REACH(1), REACH_LOST);
-    assert_int_equal(here_group(1)->behind_blocks, 0);
-    assert_int_equal(here_group(1)->witness, WITNESS_NOBODY);
+    assert_int_equal(here_group(1)->indirect_blocks, 0);
+    assert_int_equal(here_group(1)->witness, WITNESS_NONE);
     assert_int_equal(REACH(2), REACH_LOST);
-    assert_int_equal(REACH(3), REACH_LOST_BEHIND);
-    assert_int_equal(here_group(2)->behind_blocks, 1);
+    assert_int_equal(REACH(3), REACH_LOST_INDIRECT);
+    assert_int_equal(here_group(2)->indirect_blocks, 1);
     here_end();
 }
 
@@ -38,54 +38,54 @@ static void lost_graph(uint32_t n, uint32_t edges, const uint8_t (*edge)[2])
     here_run();
 }
 
-static void circle_with_tail(void **state)
+static void cycle_with_tail(void **state)
 {
     (void)state;
     static const uint8_t edge[][2] = {{2, 3}, {3, 4}, {4, 2}, {4, 1}, {1, 0}};
     lost_graph(5, countof(edge), edge);
-    static const enum reach want[] = {REACH_LOST_BEHIND, REACH_LOST_BEHIND, REACH_CIRCLE,
-                                      REACH_LOST_BEHIND, REACH_LOST_BEHIND};
+    static const enum reach want[] = {REACH_LOST_INDIRECT, REACH_LOST_INDIRECT, REACH_CYCLE,
+                                      REACH_LOST_INDIRECT, REACH_LOST_INDIRECT};
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(REACH(i + 1), want[i]);
     const struct leak_group *g = here_group(3);
-    assert_int_equal(g->behind_blocks, 4);
-    assert_int_equal(g->behind_bytes, 4 * 64);
+    assert_int_equal(g->indirect_blocks, 4);
+    assert_int_equal(g->indirect_bytes, 4 * 64);
     assert_int_equal(g->witness, WITNESS_BLOCK);
     assert_int_equal(g->from_stack, 5);
     here_end();
 }
 
 /* The later circle leads to a block of the earlier one that is not its lowest: one circle is told. */
-static void circle_behind_circle(void **state)
+static void cycle_after_cycle(void **state)
 {
     (void)state;
     static const uint8_t edge[][2] = {{0, 1}, {1, 0}, {2, 3}, {3, 2}, {3, 1}};
     lost_graph(4, countof(edge), edge);
-    assert_int_equal(REACH(1), REACH_LOST_BEHIND);
-    assert_int_equal(REACH(2), REACH_LOST_BEHIND);
-    assert_int_equal(REACH(3), REACH_CIRCLE);
-    assert_int_equal(here_group(3)->behind_blocks, 3);
-    assert_int_equal(REACH(4), REACH_LOST_BEHIND);
+    assert_int_equal(REACH(1), REACH_LOST_INDIRECT);
+    assert_int_equal(REACH(2), REACH_LOST_INDIRECT);
+    assert_int_equal(REACH(3), REACH_CYCLE);
+    assert_int_equal(here_group(3)->indirect_blocks, 3);
+    assert_int_equal(REACH(4), REACH_LOST_INDIRECT);
     here_end();
 }
 
 /* Two circles with one tail, which is counted once, and a block that leads to a circle. */
-static void circles_apart(void **state)
+static void separate_cycles(void **state)
 {
     (void)state;
     static const uint8_t edge[][2] = {{0, 1}, {1, 0}, {1, 4}, {2, 3}, {3, 2},
                                       {2, 4}, {5, 6}, {6, 7}, {7, 6}};
     lost_graph(8, countof(edge), edge);
-    assert_int_equal(REACH(1), REACH_CIRCLE);
-    assert_int_equal(REACH(3), REACH_CIRCLE);
-    assert_int_equal(here_group(1)->behind_blocks + here_group(3)->behind_blocks, 3);
+    assert_int_equal(REACH(1), REACH_CYCLE);
+    assert_int_equal(REACH(3), REACH_CYCLE);
+    assert_int_equal(here_group(1)->indirect_blocks + here_group(3)->indirect_blocks, 3);
     assert_int_equal(REACH(6), REACH_LOST);
-    assert_int_equal(here_group(6)->behind_blocks, 2);
+    assert_int_equal(here_group(6)->indirect_blocks, 2);
     here_end();
 }
 
 /* Another one tells of it, not the block itself, though its end is read last and points to it. */
-static void circle_of_one_with_itself(void **state)
+static void cycle_of_one(void **state)
 {
     (void)state;
     here_begin();
@@ -94,7 +94,7 @@ static void circle_of_one_with_itself(void **state)
     a[10000] = (uintptr_t)a;
     b[0] = (uintptr_t)a;
     here_run();
-    assert_int_equal(REACH(1), REACH_CIRCLE);
+    assert_int_equal(REACH(1), REACH_CYCLE);
     assert_int_equal(here_group(1)->from_stack, 2);
     here_end();
 }
@@ -104,8 +104,8 @@ static void two_circles_joined(void **state)
     (void)state;
     static const uint8_t edge[][2] = {{0, 1}, {1, 0}, {2, 3}, {3, 2}, {1, 2}, {3, 0}};
     lost_graph(4, countof(edge), edge);
-    assert_int_equal(REACH(1), REACH_CIRCLE);
-    assert_int_equal(here_group(1)->behind_blocks, 3);
+    assert_int_equal(REACH(1), REACH_CYCLE);
+    assert_int_equal(here_group(1)->indirect_blocks, 3);
     here_end();
 }
 
@@ -128,14 +128,14 @@ static void inherited(void **state)
     d[8] = (uintptr_t)e; /* in 79 bytes, as nobody knows how many were asked for */
     here_run();
     assert_int_equal(here.groups, 2);
-    assert_int_equal(REACH(2), REACH_HELD);
-    assert_int_equal(REACH(5), REACH_HELD);
+    assert_int_equal(REACH(2), REACH_REACHABLE);
+    assert_int_equal(REACH(5), REACH_REACHABLE);
     here.roots = 0;
     here_run();
     assert_int_equal(here.groups, 3);
     assert_int_equal(here_group(1)->reach, REACH_LOST); /* the parent's, for what is behind it */
     assert_int_equal(here_group(1)->blocks, 0);
-    assert_int_equal(here_group(1)->behind_blocks, 2);
+    assert_int_equal(here_group(1)->indirect_blocks, 2);
     assert_true(here_group(1)->block == (uintptr_t)a);
     here_end();
 }
@@ -153,9 +153,9 @@ static void roots_by_flag(void **state)
     b[1] = (uintptr_t)here_byte(c, 4);
     here_root(here_byte(b, 4)); /* into its inside: it is held all the same */
     here_run();
-    assert_int_equal(REACH(2), REACH_HELD);
+    assert_int_equal(REACH(2), REACH_REACHABLE);
     assert_int_equal(here_group(2)->witness, WITNESS_SELF);
-    assert_int_equal(REACH(1), REACH_HELD);
+    assert_int_equal(REACH(1), REACH_REACHABLE);
     assert_true(here_group(1)->from == (uintptr_t)b);
     assert_int_equal(REACH(3), REACH_INTERIOR);
     assert_int_equal(REACH(4), REACH_LOST);
@@ -220,9 +220,9 @@ static void groups(void **state)
             continue;
         }
         static const uint32_t blocks[REACH_COUNT] = {
-            [REACH_HELD] = 2, [REACH_INTERIOR] = 1, [REACH_LOST] = 3};
+            [REACH_REACHABLE] = 2, [REACH_INTERIOR] = 1, [REACH_LOST] = 3};
         static const uint32_t bytes[REACH_COUNT] = {
-            [REACH_HELD] = 24, [REACH_INTERIOR] = 24, [REACH_LOST] = 120};
+            [REACH_REACHABLE] = 24, [REACH_INTERIOR] = 24, [REACH_LOST] = 120};
         assert_int_equal(g->blocks, blocks[g->reach]);
         assert_int_equal(g->bytes, bytes[g->reach]);
         if (g->reach == REACH_LOST)
@@ -286,7 +286,7 @@ static void sparse_blocks(void **state)
         here_run();
         for (unsigned i = 0; i < 8; i++) {
             bool seen = word[i] == 8 || word[i] == 15 || word[i] == 512;
-            assert_int_equal(REACH(i + 2), !seen ? REACH_LOST : lost ? REACH_LOST_BEHIND : REACH_HELD);
+            assert_int_equal(REACH(i + 2), !seen ? REACH_LOST : lost ? REACH_LOST_INDIRECT : REACH_REACHABLE);
         }
     }
     here_end();
@@ -302,9 +302,9 @@ static void large_blocks(void **state)
     a[(2 * UNIT - 64) / 8 - 1] = (uintptr_t)here_byte(b, 39999);
     b[4999] = (uintptr_t)c;
     here_run();
-    assert_int_equal(REACH(1), REACH_HELD);
+    assert_int_equal(REACH(1), REACH_REACHABLE);
     assert_int_equal(REACH(2), REACH_INTERIOR);
-    assert_int_equal(REACH(3), REACH_BEHIND);
+    assert_int_equal(REACH(3), REACH_INDIRECT);
     a[(2 * UNIT - 64) / 8 - 1] = (uintptr_t)here_byte(b, 40000);
     here_run();
     assert_int_equal(REACH(2), REACH_LOST);
@@ -323,10 +323,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_alone),
-        cmocka_unit_test(circle_with_tail),
-        cmocka_unit_test(circle_behind_circle),
-        cmocka_unit_test(circles_apart),
-        cmocka_unit_test(circle_of_one_with_itself),
+        cmocka_unit_test(cycle_with_tail),
+        cmocka_unit_test(cycle_after_cycle),
+        cmocka_unit_test(separate_cycles),
+        cmocka_unit_test(cycle_of_one),
         cmocka_unit_test(two_circles_joined),
         cmocka_unit_test(inherited),
         cmocka_unit_test(roots_by_flag),

@@ -16,9 +16,9 @@ static const struct {
     uint32_t end; /* of these numbers */
     enum reach reach;
     uint32_t to; /* points to the block so many numbers on */
-} part[] = {{20000, REACH_HELD, 20000},     {40000, REACH_HELD, 0}, {50000, REACH_INTERIOR, 10000},
-            {60000, REACH_BEHIND, 0},       {70000, REACH_LOST, 10000},
-            {80000, REACH_LOST_BEHIND, 0}};
+} part[] = {{20000, REACH_REACHABLE, 20000},     {40000, REACH_REACHABLE, 0}, {50000, REACH_INTERIOR, 10000},
+            {60000, REACH_INDIRECT, 0},       {70000, REACH_LOST, 10000},
+            {80000, REACH_LOST_INDIRECT, 0}};
 
 static struct {
     struct slab_heap in;
@@ -83,9 +83,9 @@ static void check_group(const struct leak_group *g)
     assert_int_equal(g->bytes, is_counted(i) ? bytes_of(i) : 0);
     assert_int_equal(g->new_blocks, is_new(i));
     assert_int_equal(g->new_bytes, is_new(i) ? bytes_of(i) : 0);
-    assert_int_equal(g->behind_blocks, counted);
-    assert_int_equal(g->behind_bytes, counted ? bytes_of(behind) : 0);
-    assert_true(g->blocks || g->behind_blocks);
+    assert_int_equal(g->indirect_blocks, counted);
+    assert_int_equal(g->indirect_bytes, counted ? bytes_of(behind) : 0);
+    assert_true(g->blocks || g->indirect_blocks);
 }
 
 static void more_than_there_are_numbers(void **state)

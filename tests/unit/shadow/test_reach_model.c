@@ -6,7 +6,7 @@
 
 #define BLOCKS 20u
 #define WORDS 6u
-#define NOBODY BLOCKS
+#define NO_HOLDER BLOCKS
 
 enum edge { EDGE_NONE, EDGE_INSIDE, EDGE_START };
 
@@ -150,29 +150,29 @@ static void flow(uint32_t from, enum edge least, enum reach class, uint32_t owne
 }
 
 /* What is behind the owners of a class, the highest first. */
-static void flow_behind(enum reach owners, enum reach class)
+static void flow_indirect(enum reach owners, enum reach class)
 {
     bool done[BLOCKS] = {false};
     for (uint32_t n = 0; n < m.count; n++) {
-        uint32_t highest = NOBODY;
+        uint32_t highest = NO_HOLDER;
         for (uint32_t i = 0; i < m.count; i++) {
             if (!done[i] && m.reach[i] == owners &&
-                (highest == NOBODY || m.start[i] > m.start[highest]))
+                (highest == NO_HOLDER || m.start[i] > m.start[highest]))
                 highest = i;
         }
-        if (highest == NOBODY)
+        if (highest == NO_HOLDER)
             return;
         done[highest] = true;
         flow(highest, EDGE_INSIDE, class, highest);
     }
 }
 
-static void model_held(void)
+static void model_reachable(void)
 {
     for (uint32_t i = 0; i < m.count; i++) {
         if (is_left(i) && (m.self[i] || m.root[i] == EDGE_START)) {
-            m.reach[i] = REACH_HELD;
-            flow(i, EDGE_START, REACH_HELD, NOBODY);
+            m.reach[i] = REACH_REACHABLE;
+            flow(i, EDGE_START, REACH_REACHABLE, NO_HOLDER);
         }
     }
 }
@@ -183,18 +183,18 @@ static void model_inside(void)
     for (uint32_t i = 0; i < m.count; i++) {
         inside[i] = m.root[i] == EDGE_INSIDE;
         for (uint32_t from = 0; from < m.count; from++)
-            inside[i] |= m.reach[from] == REACH_HELD && m.edge[from][i] == EDGE_INSIDE;
+            inside[i] |= m.reach[from] == REACH_REACHABLE && m.edge[from][i] == EDGE_INSIDE;
     }
     for (uint32_t i = 0; i < m.count; i++) {
         if (is_left(i) && inside[i])
             m.reach[i] = REACH_INTERIOR;
     }
-    flow_behind(REACH_INTERIOR, REACH_BEHIND);
+    flow_indirect(REACH_INTERIOR, REACH_INDIRECT);
     for (uint32_t i = 0; i < m.count; i++) {
         if (is_left(i) && m.in_register[i])
             m.reach[i] = REACH_REGISTER;
     }
-    flow_behind(REACH_REGISTER, REACH_BEHIND);
+    flow_indirect(REACH_REGISTER, REACH_INDIRECT);
 }
 
 static void model_lost(void)
@@ -209,7 +209,7 @@ static void model_lost(void)
         if (lost[i])
             m.reach[i] = REACH_LOST;
     }
-    flow_behind(REACH_LOST, REACH_LOST_BEHIND);
+    flow_indirect(REACH_LOST, REACH_LOST_INDIRECT);
     for (uint32_t k = 0; k <= m.count; k++) {
         for (uint32_t i = 0; i < m.count; i++) {
             for (uint32_t j = 0; j < m.count; j++)
@@ -226,9 +226,9 @@ static void model_lost(void)
     }
     for (uint32_t i = 0; i < m.count; i++) {
         if (lost[i])
-            m.reach[i] = REACH_CIRCLE;
+            m.reach[i] = REACH_CYCLE;
     }
-    flow_behind(REACH_CIRCLE, REACH_LOST_BEHIND);
+    flow_indirect(REACH_CYCLE, REACH_LOST_INDIRECT);
 }
 
 /* ---- comparing ---------------------------------------------------------------------------------------- */
@@ -254,15 +254,15 @@ static bool holder_fits(uint32_t i, uint32_t holder)
 {
     enum reach by = m.reach[holder];
     switch (m.reach[i]) {
-    case REACH_HELD:
+    case REACH_REACHABLE:
     case REACH_INTERIOR:
-        return by == REACH_HELD;
-    case REACH_BEHIND:
-        return by == REACH_INTERIOR || by == REACH_REGISTER || by == REACH_BEHIND;
-    case REACH_CIRCLE:
-        return by == REACH_LOST_BEHIND && m.owner[holder] == i;
+        return by == REACH_REACHABLE;
+    case REACH_INDIRECT:
+        return by == REACH_INTERIOR || by == REACH_REGISTER || by == REACH_INDIRECT;
+    case REACH_CYCLE:
+        return by == REACH_LOST_INDIRECT && m.owner[holder] == i;
     default:
-        return by == REACH_LOST || by == REACH_CIRCLE || by == REACH_LOST_BEHIND;
+        return by == REACH_LOST || by == REACH_CYCLE || by == REACH_LOST_INDIRECT;
     }
 }
 
@@ -271,14 +271,14 @@ static void check_witness(const struct leak_group *g)
     uint32_t i = block_of(g), holder = block_at(g->at);
     assert_true(i < m.count && m.reach[i] == g->reach);
     assert_int_equal(g->block_bytes, m.request[i]);
-    assert_int_equal(g->witness == WITNESS_NOBODY, g->reach == REACH_LOST);
+    assert_int_equal(g->witness == WITNESS_NONE, g->reach == REACH_LOST);
     assert_int_equal(g->witness == WITNESS_REGISTER, g->reach == REACH_REGISTER);
     assert_int_equal(g->witness == WITNESS_SELF, m.self[i]);
-    if (g->witness == WITNESS_NOBODY || g->witness == WITNESS_SELF)
+    if (g->witness == WITNESS_NONE || g->witness == WITNESS_SELF)
         return;
     assert_int_equal(edge_of(g->value, i) == EDGE_NONE, false);
-    if (g->reach == REACH_HELD || g->reach == REACH_INTERIOR)
-        assert_int_equal(edge_of(g->value, i), g->reach == REACH_HELD ? EDGE_START : EDGE_INSIDE);
+    if (g->reach == REACH_REACHABLE || g->reach == REACH_INTERIOR)
+        assert_int_equal(edge_of(g->value, i), g->reach == REACH_REACHABLE ? EDGE_START : EDGE_INSIDE);
     if (g->witness == WITNESS_ROOT) {
         assert_true((g->at - ROOT_AT) / 8 < here.roots);
         assert_true(here.root[(g->at - ROOT_AT) / 8] == g->value);
@@ -303,7 +303,7 @@ static void check_group(const struct leak_group *g)
         if (!m.node[i] || m.inherited[i])
             continue;
         bool is_new = word_mark(here.record[m.slab[i]][m.slot[i]].word) >= here.rules.mark_since;
-        bool behind = m.reach[i] == REACH_BEHIND || m.reach[i] == REACH_LOST_BEHIND;
+        bool behind = m.reach[i] == REACH_INDIRECT || m.reach[i] == REACH_LOST_INDIRECT;
         if (m.stack[i] == g->stack && m.reach[i] == g->reach) {
             want.blocks++;
             want.bytes += m.request[i];
@@ -311,17 +311,17 @@ static void check_group(const struct leak_group *g)
             want.new_bytes += is_new ? m.request[i] : 0;
         }
         if (behind && m.stack[m.owner[i]] == g->stack && m.reach[m.owner[i]] == g->reach) {
-            want.behind_blocks++;
-            want.behind_bytes += m.request[i];
+            want.indirect_blocks++;
+            want.indirect_bytes += m.request[i];
         }
     }
     assert_int_equal(g->blocks, want.blocks);
     assert_int_equal(g->bytes, want.bytes);
     assert_int_equal(g->new_blocks, want.new_blocks);
     assert_int_equal(g->new_bytes, want.new_bytes);
-    assert_int_equal(g->behind_blocks, want.behind_blocks);
-    assert_int_equal(g->behind_bytes, want.behind_bytes);
-    assert_true(g->blocks || g->behind_blocks);
+    assert_int_equal(g->indirect_blocks, want.indirect_blocks);
+    assert_int_equal(g->indirect_bytes, want.indirect_bytes);
+    assert_true(g->blocks || g->indirect_blocks);
 }
 
 static void compare(void)
@@ -347,7 +347,7 @@ static void random_heaps(void **state)
     for (seed = 1; seed <= 8000; seed++) {
         uint64_t number = seed;
         make_heap();
-        model_held();
+        model_reachable();
         model_inside();
         model_lost();
         here.extra = dice(2) ? 16 * dice(4) : 4096;
@@ -359,7 +359,7 @@ static void random_heaps(void **state)
         }
         seed = number;
     }
-    for (uint32_t i = REACH_HELD; i < REACH_COUNT; i++)
+    for (uint32_t i = REACH_REACHABLE; i < REACH_COUNT; i++)
         assert_true(seen[i] > 300);
     assert_true(ownerless > 100);
     here_end();
@@ -412,12 +412,12 @@ static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach
     const struct leak_group *g = reach_groups(r, &count);
     assert_int_equal(count, first == behind ? 1 : 2);
     for (uint32_t i = 0; i < count; i++) {
-        bool is_behind = g[i].reach != first;
-        assert_int_equal(g[i].reach, is_behind ? behind : first);
+        bool is_indirect = g[i].reach != first;
+        assert_int_equal(g[i].reach, is_indirect ? behind : first);
         assert_int_equal(g[i].blocks, count == 1  ? deep.in.heap.slots
-                                      : is_behind ? deep.in.heap.slots - 1
+                                      : is_indirect ? deep.in.heap.slots - 1
                                                   : 1);
-        assert_int_equal(g[i].behind_blocks, count == 1 || is_behind ? 0 : deep.in.heap.slots - 1);
+        assert_int_equal(g[i].indirect_blocks, count == 1 || is_indirect ? 0 : deep.in.heap.slots - 1);
     }
     free(scratch);
 }
@@ -426,11 +426,11 @@ static void run_all_deep(uint32_t count, uint64_t extra)
 {
     make_deep(count, 0);
     uint64_t first = deep.in.slab.start;
-    run_deep(extra, first, REACH_HELD, REACH_HELD);
-    run_deep(extra, first + 1, REACH_INTERIOR, REACH_BEHIND);
-    run_deep(extra, 0, REACH_LOST, REACH_LOST_BEHIND);
+    run_deep(extra, first, REACH_REACHABLE, REACH_REACHABLE);
+    run_deep(extra, first + 1, REACH_INTERIOR, REACH_INDIRECT);
+    run_deep(extra, 0, REACH_LOST, REACH_LOST_INDIRECT);
     deep.last[1] = first; /* a circle */
-    run_deep(extra, 0, REACH_CIRCLE, REACH_LOST_BEHIND);
+    run_deep(extra, 0, REACH_CYCLE, REACH_LOST_INDIRECT);
     slab_heap_end(&deep.in);
 }
 
@@ -479,9 +479,9 @@ static void wide(void **state)
     deep.in.heap.slab = slabs;
     deep.in.heap.slabs = 2;
     deep.in.heap.slots++;
-    run_deep(64 * 1024, (uintptr_t)table, REACH_HELD, REACH_HELD);
-    run_deep(16, (uintptr_t)table, REACH_HELD, REACH_HELD);
-    run_deep(64 * 1024, (uintptr_t)table + 1, REACH_INTERIOR, REACH_BEHIND);
+    run_deep(64 * 1024, (uintptr_t)table, REACH_REACHABLE, REACH_REACHABLE);
+    run_deep(16, (uintptr_t)table, REACH_REACHABLE, REACH_REACHABLE);
+    run_deep(64 * 1024, (uintptr_t)table + 1, REACH_INTERIOR, REACH_INDIRECT);
     free(map);
     slab_heap_end(&deep.in);
 }

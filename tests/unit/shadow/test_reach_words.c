@@ -17,7 +17,7 @@ static void words_of_a_root(void **state)
             here.root[at] = (uintptr_t)here_put(MIDDLE, 3, 64);
             here.roots = count;
             here_run();
-            assert_int_equal(here_group(1)->reach, at < count ? REACH_HELD : REACH_LOST);
+            assert_int_equal(here_group(1)->reach, at < count ? REACH_REACHABLE : REACH_LOST);
             if (at < count)
                 assert_int_equal(here_group(1)->at, ROOT_AT + at * 8);
         }
@@ -36,7 +36,7 @@ static void words_of_a_block(void **state)
             here_root(holder);
             holder[at] = (uintptr_t)here_put(TINY, 4, 8);
             here_run();
-            assert_int_equal(here_group(2)->reach, at < bytes / 8 ? REACH_HELD : REACH_LOST);
+            assert_int_equal(here_group(2)->reach, at < bytes / 8 ? REACH_REACHABLE : REACH_LOST);
         }
     }
     here_end();
@@ -57,7 +57,7 @@ static void words_together(void **state)
         }
         here_run();
         for (uint32_t i = 0; i < 8; i++)
-            assert_int_equal(here_group(i + 2)->reach, set >> i & 1 ? REACH_HELD : REACH_LOST);
+            assert_int_equal(here_group(i + 2)->reach, set >> i & 1 ? REACH_REACHABLE : REACH_LOST);
     }
     here_end();
 }
@@ -75,7 +75,7 @@ static void many_pointers(void **state)
             *(i < count ? holder + i : second + (i - count)) = (uintptr_t)here_put(TINY, i * 12, 8);
         here_run();
         for (uint32_t i = 1; i <= count + 9; i++)
-            assert_int_equal(here_group(i)->reach, REACH_HELD);
+            assert_int_equal(here_group(i)->reach, REACH_REACHABLE);
     }
     here_end();
 }
@@ -83,8 +83,8 @@ static void many_pointers(void **state)
 /* ---- where the upper halves change ------------------------------------------------------------------ */
 
 /* One group of that many blocks. */
-static void check_all_held(const struct reach_heap *heap, const uint64_t *root, uint64_t roots,
-                           uint64_t blocks)
+static void check_all_reachable(const struct reach_heap *heap, const uint64_t *root, uint64_t roots,
+                                uint64_t blocks)
 {
     const struct reach_rules rules = {0};
     uint64_t bytes = reach_room(heap, false);
@@ -96,7 +96,7 @@ static void check_all_held(const struct reach_heap *heap, const uint64_t *root, 
     reach_lost(r);
     const struct leak_group *g = reach_groups(r, &count);
     assert_int_equal(count, 1);
-    assert_int_equal(g->reach, REACH_HELD);
+    assert_int_equal(g->reach, REACH_REACHABLE);
     assert_int_equal(g->blocks, blocks);
     free(scratch);
 }
@@ -124,7 +124,7 @@ static void run_across(uint64_t base, uint32_t units)
     const struct reach_heap heap = {base, (uint64_t)units * UNIT, slab_of_unit, slab, units, units,
                                     1,    0, 0, NULL};
     const uint64_t root[2] = {base, base + UNIT};
-    check_all_held(&heap, root, 2, units);
+    check_all_reachable(&heap, root, 2, units);
     free(slab_of_unit);
     free(slab);
     free(record);
@@ -134,12 +134,12 @@ static void upper_halves_change(void **state)
 {
     (void)state;
     const uint32_t units = 24;
-    const uint64_t turn[] = {0x1100000000, 0x100000000 * 0x2000, 0x100000000 * 0x5000,
+    const uint64_t read_epoch[] = {0x1100000000, 0x100000000 * 0x2000, 0x100000000 * 0x5000,
                              0x100000000 * 0x7000};
     uint32_t tried = 0;
-    for (uint32_t i = 0; i < sizeof turn / sizeof *turn; i++) {
+    for (uint32_t i = 0; i < sizeof read_epoch / sizeof *read_epoch; i++) {
         for (uint32_t below = 0; below <= units; below += 8) {
-            void *at = (void *)(uintptr_t)(turn[i] - (uint64_t)below * UNIT);
+            void *at = (void *)(uintptr_t)(read_epoch[i] - (uint64_t)below * UNIT);
             void *p =
                 mmap(at, units * UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             assert_true(p != MAP_FAILED);
@@ -185,7 +185,7 @@ static void many_shapes(void **state)
             first = start;
         last = (uint64_t *)(uintptr_t)start;
     }
-    check_all_held(&heap, &first, 1, SHAPES_MADE);
+    check_all_reachable(&heap, &first, 1, SHAPES_MADE);
 }
 
 int main(void)

@@ -30,8 +30,8 @@ static const char *complaint(const struct sample *s, uint64_t *offset)
             *offset = err.offset;
             return err.what;
         }
-    uint64_t told = build_run(&s->b)->told_offset;
-    if (told != 0 && !verify_told((const void *)(s->b.file + told), told, &err)) {
+    uint64_t launcher = build_run(&s->b)->launcher_offset;
+    if (launcher != 0 && !verify_launcher((const void *)(s->b.file + launcher), launcher, &err)) {
         assert_non_null(err.what);
         *offset = err.offset;
         return err.what;
@@ -56,7 +56,7 @@ static void set_family(struct block_record *b, uint64_t family)
 }
 
 /* The last area's place becomes the heap's. */
-static void heap_behind_areas(struct sample *s)
+static void heap_after_areas(struct sample *s)
 {
     run(s)->area_count--;
     run(s)->heap_offset = s->b.bytes - BUILD_AREA_BYTES;
@@ -110,13 +110,13 @@ static void fill_area(struct sample *s)
          "heap outside its part of the file")                                                      \
     CASE(heap_odd, run(s)->area_count--; run(s)->heap_offset = s->b.bytes - 100,                   \
          "heap outside its part of the file")                                                      \
-    CASE(heap_good, heap_behind_areas(s), "")                                                      \
+    CASE(heap_good, heap_after_areas(s), "")                                                      \
     CASE(table_in_header, run(s)->area_table_offset = 8, "area table outside the run's head")      \
     CASE(table_beyond, run(s)->area_table_offset = BUILD_AREA_BYTES,                               \
          "area table outside the run's head")                                                      \
     CASE(table_odd, run(s)->area_table_offset += 4, "area table outside the run's head")           \
     CASE(table_wraps, run(s)->area_table_offset = ~0ull - 7, "area table outside the run's head")  \
-    CASE(table_behind_header, run(s)->area_table_offset = sizeof(struct run_header), "")           \
+    CASE(table_after_header, run(s)->area_table_offset = sizeof(struct run_header), "")           \
     CASE(leases_first, leases_first(s, 0), "")                                                     \
     CASE(leases_first_overlap, leases_first(s, 8), "area and lease table overlap")                 \
     CASE(lease_count, run(s)->lease_count++, "too many leases")                                    \
@@ -125,9 +125,9 @@ static void fill_area(struct sample *s)
     CASE(tables_overlap, run(s)->lease_table_offset = run(s)->area_table_offset,                   \
          "area and lease table overlap")                                                           \
     CASE(area_state, build_entry(&s->b, 3)->owner = 3ull << 32, "area in an unknown state")        \
-    CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_TAKING, 9), "")               \
+    CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_RECLAIMING, 9), "")               \
     CASE(lease_state, build_lease(&s->b, 9)->state = 4, "lease in an unknown state")               \
-    CASE(lease_left, build_lease(&s->b, 9)->state = LEASE_LEFT, "")                                \
+    CASE(lease_execed, build_lease(&s->b, 9)->state = LEASE_EXECED, "")                                \
     CASE(unchecked_none, run(s)->unchecked_offset = 0, "")                                         \
     CASE(unchecked_in_leases, run(s)->unchecked_offset -= 8, "unchecked table outside its place")  \
     CASE(unchecked_odd, run(s)->unchecked_offset += 4, "unchecked table outside its place")        \
@@ -137,26 +137,26 @@ static void fill_area(struct sample *s)
     CASE(unchecked_path, fill(run_unchecked(run(s))[63].path, 240),                                \
          "path of an unchecked program has no end")                                                \
     CASE(unchecked_reason, run_unchecked(run(s))[63].reason = 4711, "")                            \
-    CASE(told, told(s), "")                                                                        \
-    CASE(told_in_table, told(s); run(s)->told_offset -= 8,                                         \
+    CASE(launcher, launcher(s), "")                                                                        \
+    CASE(launcher_in_table, launcher(s); run(s)->launcher_offset -= 8,                                         \
          "what the launcher told is outside its place")                                            \
-    CASE(told_odd, told(s); run(s)->told_offset += 4, "what the launcher told is outside its place") \
-    CASE(told_last, run(s)->told_offset = BUILD_AREA_BYTES - sizeof(struct told_record), "")       \
-    CASE(told_beyond, run(s)->told_offset = BUILD_AREA_BYTES - sizeof(struct told_record) + 8,     \
+    CASE(launcher_odd, launcher(s); run(s)->launcher_offset += 4, "what the launcher told is outside its place") \
+    CASE(launcher_last, run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record), "")       \
+    CASE(launcher_beyond, run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record) + 8,     \
          "what the launcher told is outside its place")                                            \
-    CASE(told_wraps, run(s)->told_offset = ~0ull - 7, "what the launcher told is outside its place") \
-    CASE(told_many, told(s)->counters = TOLD_COUNTERS_MAX + 1, "more counters than fit")           \
-    CASE(told_all, told(s)->counters = TOLD_COUNTERS_MAX, "")                                      \
-    CASE(told_name, fill(told(s)->counter[0].name, TOLD_NAME_BYTES), "a counter's words have no end") \
-    CASE(told_words, fill(told(s)->counter[0].words, TOLD_WORDS_BYTES), "a counter's words have no end") \
-    CASE(told_behind, fill(told(s)->counter[1].name, TOLD_NAME_BYTES), "")                         \
-    CASE(told_estimate, told(s)->counter[0].flags = TOLD_SCALED; told(s)->counter[0].enabled_ns = 1, "") \
-    CASE(told_no_estimate, told(s)->counter[0].flags = TOLD_SCALED,                                \
+    CASE(launcher_wraps, run(s)->launcher_offset = ~0ull - 7, "what the launcher told is outside its place") \
+    CASE(launcher_many, launcher(s)->counters = LAUNCHER_COUNTERS_MAX + 1, "more counters than fit")           \
+    CASE(launcher_all, launcher(s)->counters = LAUNCHER_COUNTERS_MAX, "")                                      \
+    CASE(launcher_name, fill(launcher(s)->counter[0].name, LAUNCHER_NAME_BYTES), "a counter's words have no end") \
+    CASE(launcher_text, fill(launcher(s)->counter[0].text, LAUNCHER_TEXT_BYTES), "a counter's words have no end") \
+    CASE(launcher_after, fill(launcher(s)->counter[1].name, LAUNCHER_NAME_BYTES), "")                         \
+    CASE(launcher_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED; launcher(s)->counter[0].enabled_ns = 1, "") \
+    CASE(launcher_no_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED,                                \
          "an estimate of what was counted all the time")                                           \
-    CASE(told_no_number, told(s)->measured.of[3].least_without = 0.0 / 0.0, "a measure is no such number") \
-    CASE(told_below, told(s)->measured.of[0].with = -1, "a measure is no such number")             \
-    CASE(told_huge, told(s)->measured.of[2].high = 1e300, "a measure is no such number")           \
-    CASE(told_sure, told(s)->measured.sure = 0.0 / 0.0, "a measure is no such number")             \
+    CASE(launcher_no_number, launcher(s)->measured.of[3].least_without = 0.0 / 0.0, "a measure is no such number") \
+    CASE(launcher_below, launcher(s)->measured.of[0].with = -1, "a measure is no such number")             \
+    CASE(launcher_huge, launcher(s)->measured.of[2].high = 1e300, "a measure is no such number")           \
+    CASE(launcher_sure, launcher(s)->measured.sure = 0.0 / 0.0, "a measure is no such number")             \
     /* area heads */                                                                               \
     CASE(area_blank, memset(build_area_at(&s->b, s->area), 0, BUILD_AREA_BYTES), "")               \
     CASE(head_not_begun, head(s)->magic = 0, "")                                                   \
@@ -260,7 +260,7 @@ static void fill_area(struct sample *s)
          "depot chunk that no stack id can name")                                                  \
     CASE(depot_full, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 1020, 3), "")              \
     CASE(depot_self, node(s, 1)->parent = depot_id(2, 1), "depot node older than its parent")      \
-    CASE(depot_circle, node(s, 0)->parent = depot_id(2, 1), "depot node older than its parent")    \
+    CASE(depot_cycle, node(s, 0)->parent = depot_id(2, 1), "depot node older than its parent")    \
     CASE(depot_later_chunk, node(s, 1)->parent = depot_id(3, 0),                                   \
          "depot node older than its parent")                                                       \
     CASE(depot_earlier_chunk, node(s, 0)->parent = depot_id(1, 500), "")                           \
@@ -302,11 +302,11 @@ static void fill_area(struct sample *s)
          (fill(leak(s), sizeof(struct leak_group)), leak(s)->reach = REACH_NONE), "")              \
     CASE(leak_bytes, leak(s)->bytes = 1ull << 47, "leak group with impossible sums")               \
     CASE(leak_blocks, leak(s)->blocks = 1ull << 47, "leak group with impossible sums")             \
-    CASE(leak_behind_bytes, leak(s)->behind_bytes = 1ull << 47, "leak group with impossible sums") \
-    CASE(leak_behind, leak(s)->behind_blocks = 1ull << 47, "leak group with impossible sums")      \
+    CASE(leak_indirect_bytes, leak(s)->indirect_bytes = 1ull << 47, "leak group with impossible sums") \
+    CASE(leak_indirect, leak(s)->indirect_blocks = 1ull << 47, "leak group with impossible sums")      \
     CASE(leak_new, leak(s)->new_blocks = 2, "leak group with impossible sums")                     \
     CASE(leak_new_bytes, leak(s)->new_bytes = 17, "leak group with impossible sums")               \
-    CASE(leak_inherited, build_leak(s->leaks, REACH_LOST, 0, 0, 0)->behind_blocks = 3, "")         \
+    CASE(leak_inherited, build_leak(s->leaks, REACH_LOST, 0, 0, 0)->indirect_blocks = 3, "")         \
     CASE(leak_large, leak(s)->block_bytes = 1ull << 47, "leaked block larger than any")            \
     CASE(leak_from_large, leak(s)->from_bytes = 1ull << 47, "leaked block larger than any")        \
     CASE(leak_witness, witnessed(s, WITNESS_COUNT), "leak group with an impossible witness")       \
@@ -315,7 +315,7 @@ static void fill_area(struct sample *s)
          "leak group with an impossible witness")                                                  \
     CASE(leak_before, witnessed(s, WITNESS_ROOT)->value--, "leak group with an impossible witness") \
     CASE(leak_end, witnessed(s, WITNESS_REGISTER)->value += 16, "")                                \
-    CASE(leak_behind_end, witnessed(s, WITNESS_REGISTER)->value += 17,                             \
+    CASE(leak_after_end, witnessed(s, WITNESS_REGISTER)->value += 17,                             \
          "leak group with an impossible witness")                                                  \
     CASE(leak_by_block, witnessed(s, WITNESS_BLOCK), "")                                           \
     CASE(leak_by_block_before, witnessed(s, WITNESS_BLOCK)->at--,                                  \
@@ -433,7 +433,7 @@ static void test_short_reads(void **state)
 }
 
 /* What the file ends with may be the last bytes that can be read: nothing looks behind them. */
-static void test_nothing_behind_the_end(void **state)
+static void test_nothing_after_the_end(void **state)
 {
     struct sample s;
     struct verify_error err;
@@ -483,7 +483,7 @@ int main(void)
         cmocka_unit_test(test_offset_is_in_the_file),
         cmocka_unit_test(test_offset_is_in_the_table),
         cmocka_unit_test(test_short_reads),
-        cmocka_unit_test(test_nothing_behind_the_end),
+        cmocka_unit_test(test_nothing_after_the_end),
         cmocka_unit_test(test_longest_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,81 @@
+/*
+ * dirty_pages.c - of memory that may be large and hardly used, the pages that hold anything.
+ *
+ * The kernel tells for each page whether it is there, or has been swapped out.  One that is neither was
+ * never written: there is no pointer in it, and reading it would make it real.
+ */
+#include "finish_priv.h"
+
+#define PAGES_AT_A_TIME 4096u
+
+static struct { /* one check at a time */
+    struct pages pages;
+    bool tried, open; /* the file of pages */
+    uintptr_t from; /* of what is known now */
+    uint32_t count; /* pages */
+    uint8_t populated[PAGES_AT_A_TIME];
+} dirty_pages;
+
+void dirty_pages_begin(void)
+{
+    dirty_pages.count = 0;
+    dirty_pages.tried = dirty_pages.open = false;
+}
+
+/* At the first page, when /proc/self/maps is open: that is needed more, and there may be one descriptor only. */
+static bool is_open(void)
+{
+    if (!dirty_pages.tried)
+        dirty_pages.open = os_pages_open(&dirty_pages.pages);
+    dirty_pages.tried = true;
+    return dirty_pages.open;
+}
+
+void dirty_pages_end(void)
+{
+    if (dirty_pages.open)
+        os_pages_close(&dirty_pages.pages);
+}
+
+/* Is it known of the page at `at`?  If it is not, it is asked for, and for what follows up to `end`. */
+static bool query_pages(uintptr_t at, uintptr_t end)
+{
+    uintptr_t page = align_down(at, PAGE_BYTES);
+    uint64_t left = align_up(end - page, PAGE_BYTES) / PAGE_BYTES;
+    if (page - dirty_pages.from < dirty_pages.count * PAGE_BYTES)
+        return true;
+    if (!is_open())
+        return false;
+    dirty_pages.from = page;
+    dirty_pages.count = left < PAGES_AT_A_TIME ? (uint32_t)left : PAGES_AT_A_TIME;
+    if (os_pages_populated(&dirty_pages.pages, page, dirty_pages.count, dirty_pages.populated))
+        return true;
+    dirty_pages.count = 0;
+    return false;
+}
+
+static bool is_populated(uintptr_t at)
+{
+    return dirty_pages.populated[(at - dirty_pages.from) / PAGE_BYTES];
+}
+
+static uintptr_t next_page(uintptr_t at)
+{
+    return align_down(at, PAGE_BYTES) + PAGE_BYTES;
+}
+
+enum dirty_pages dirty_pages_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end)
+{
+    while (*at < end && query_pages(*at, end) && !is_populated(*at))
+        *at = next_page(*at);
+    if (*at >= end)
+        return DIRTY_NONE;
+    if (!query_pages(*at, end))
+        return DIRTY_UNKNOWN;
+    for (*piece_end = *at;
+         *piece_end < end && query_pages(*piece_end, end) && is_populated(*piece_end);)
+        *piece_end = next_page(*piece_end);
+    if (*piece_end > end)
+        *piece_end = end;
+    return DIRTY_RANGE;
+}

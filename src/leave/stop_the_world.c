@@ -1,0 +1,309 @@
+/*
+ * stop_the_world.c - stop the world: the other threads stand still while memory is looked at.
+ *
+ * Each is sent a signal, and waits in its handler until it may go on; all its registers are in the
+ * signal's frame then, in memory like everything else that it holds.  The signal is one that libc
+ * keeps for itself (it makes all threads change their user ids by it), so no program has a handler for
+ * it and none of libc's functions keeps it out; one that libc has sent, by chance now, is handed on to
+ * libc's handler.
+ *
+ * A handler ends poll, sleep and some other calls with EINTR, whatever its flags are.  The program must
+ * not see that:
+ *
+ *   - While the program goes on (STOP_RUNNING), a thread that sleeps in a system call is sent no
+ *     signal, unless the kernel repeats that call unnoticed (a futex without a time limit) or the
+ *     thread waits for a word of ours.  /proc has its stack pointer and the call's arguments; of its
+ *     other registers nothing is known.  If its CPU time has grown when memory was read, it has run,
+ *     and the search is made once more.
+ *   - A thread may enter such a call between that look and the signal.  The handler finds -EINTR in
+ *     rax, and has the call repeated: it had begun a moment before.  Not possible where the number of
+ *     the call is not loaded right before it (the program's own syscall(), --events=all): that call
+ *     returns EINTR.  And if the EINTR is that of a handler of the program which has returned at the
+ *     very same moment, the program's call is repeated, as if its signal had come just before it.
+ *   - At the end of the program (STOP_FOR_END) all threads are stopped, and stay so.  Only if libc's exit,
+ *     which flushes streams after us, takes long - it may need a lock that one of them holds - they go
+ *     on, and a call that cannot be repeated does not return.
+ *
+ * A thread that cannot be reached - it blocks the signal by a system call of the program's own, is being
+ * born, or had no processor for very long - is unheard: /proc has its stack pointer if it sleeps.
+ */
+#include "finish_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#define LOOK_NS 5000000ull
+#define CERTAIN_NS 10000000000ull /* since a thread was last heard of, for one that needs but a processor */
+#define WAIT_LIMIT_NS 500000000ull /* or to come back from libc, which keeps all signals out at times */
+#define UNRESPONSIVE_NS 20000000ull /* or waits in the kernel, and keeps ours out */
+
+static struct {
+    _Atomic uint32_t resume; /* futex of those that wait: round is over when it is another */
+    _Atomic uint32_t answered; /* futex of who waits for them */
+    _Atomic uint64_t until; /* os_clock_ns(); 0: for ever */
+    _Atomic uint32_t ends;  /* STOP_FOR_END; never reset.  Futex of threads that never go on */
+    struct os_action before;
+    bool taken; /* the signal is ours */
+    const struct stopped_thread *first, *end;
+} stop;
+
+/* Until the round is over, or for as long as it may take. */
+static void wait_stopped(uint32_t round)
+{
+    while (atomic_load(&stop.resume) == round) {
+        uint64_t until = atomic_load(&stop.until), now = until ? os_clock_ns() : 0;
+        if (until && now >= until)
+            return;
+        os_wait(&stop.resume, round, until - now, false);
+    }
+}
+
+/* The program is to see nothing of the signal. */
+static void return_to_program(void *context)
+{
+    enum os_interrupted call = os_interrupted_call(context);
+    if (call == OS_CALL_REPEATABLE)
+        os_repeat_call(context);
+    while (call == OS_CALL_ENDED && atomic_load(&stop.ends))
+        os_wait(&stop.ends, 1, 0, false);
+}
+
+static void on_signal(int signal, void *information, void *context)
+{
+    const siginfo_t *info = information;
+    struct stopped_thread *t = info->si_value.sival_ptr;
+    os_handler before = os_handler_of(&stop.before);
+    if (info->si_code != SI_QUEUE || t < stop.first || t >= stop.end) {
+        if (before)
+            before(signal, information, context);
+        return;
+    }
+    uint32_t round = atomic_load(&stop.resume);
+    unwind_interrupted(context, &t->caller);
+    t->control_block = (uintptr_t)__builtin_thread_pointer();
+    atomic_store_explicit(&t->answered, 1, memory_order_release); /* pairs with is_answered */
+    atomic_fetch_add(&stop.answered, 1);
+    os_wake(&stop.answered, false);
+    wait_stopped(round);
+    return_to_program(context);
+}
+
+/* ---- who there is ---------------------------------------------------------------------------- */
+
+static void count_one(uint32_t tid, void *about)
+{
+    (void)tid;
+    ++*(uint32_t *)about;
+}
+
+struct filling {
+    struct stopped_world *w;
+    uint32_t room, own;
+};
+
+static void add_one(uint32_t tid, void *about)
+{
+    struct filling *f = about;
+    if (tid == f->own || f->w->count == f->room)
+        return;
+    struct stopped_thread *t = &f->w->thread[f->w->count++];
+    t->tid = tid;
+    t->number = threads_number_of(tid);
+    const struct thread_record *known = threads_record_of(tid);
+    t->control_block = known ? known->control_block : 0;
+}
+
+/* A thread can begin between the two looks: there is room for some. */
+static int list_threads(struct stopped_world *w, const struct caller *caller)
+{
+    struct filling f = {w, 16, os_tid()};
+    int err = os_each_thread(count_one, &f.room);
+    if (err)
+        return err;
+    w->bytes = align_up(f.room * sizeof *w->thread, PAGE_BYTES);
+    w->thread = os_map(w->bytes);
+    if (os_failed(w->thread))
+        return -ENOMEM;
+    w->thread[0] = (struct stopped_thread){.tid = f.own,
+                                     .number = self ? self->number : 0,
+                                     .answered = 1,
+                                     .control_block = (uintptr_t)__builtin_thread_pointer(),
+                                     .caller = *caller};
+    w->count = 1;
+    return os_each_thread(add_one, &f);
+}
+
+/* ---- stopping -------------------------------------------------------------------------------- */
+
+/* Threads that were sent the signal and have not answered. */
+static uint32_t unanswered(const struct stopped_world *w)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < w->count; i++)
+        n += !is_answered(&w->thread[i]) && !w->thread[i].over && !w->thread[i].waits;
+    return n;
+}
+
+/* How long it is worth it to wait for those that are unheard. */
+static uint64_t wait_limit_ns(struct stopped_world *w)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct stopped_thread *t = &w->thread[i];
+        if (is_answered(t) || t->over || t->waits)
+            continue;
+        enum os_thread_state state = os_thread_state(t->tid);
+        t->over = state == OS_THREAD_OVER;
+        bool blocks = os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        uint64_t its = t->over                   ? 0
+                       : state == OS_THREAD_RUNS ? (blocks ? WAIT_LIMIT_NS : CERTAIN_NS)
+                                                 : (blocks ? UNRESPONSIVE_NS : WAIT_LIMIT_NS);
+        ns = its > ns ? its : ns;
+    }
+    return ns;
+}
+
+static void wait_for_answers(struct stopped_world *w)
+{
+    uint64_t since = os_clock_ns();
+    uint32_t seen = atomic_load(&stop.answered);
+    while (unanswered(w)) {
+        os_wait(&stop.answered, seen, LOOK_NS, false);
+        uint32_t now = atomic_load(&stop.answered);
+        if (now != seen)
+            since = os_clock_ns();
+        else if (os_clock_ns() - since >= wait_limit_ns(w))
+            break;
+        seen = now;
+    }
+}
+
+/* What there is to be known of those that were not heard. */
+static void sum_not_stopped(struct stopped_world *w)
+{
+    struct os_waiting at;
+    w->not_stopped = w->unresponsive = w->waiting = 0;
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct stopped_thread *t = &w->thread[i];
+        if (is_answered(t) || t->over)
+            continue;
+        if (!t->waits) {
+            t->caller.value[CALLER_SP] = os_thread_waits(t->tid, &at) ? at.sp : 0;
+            w->unresponsive += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        }
+        w->waiting += t->waits;
+        w->not_stopped++;
+    }
+}
+
+/* fork_wait and others of ours have a time limit, and repeat their wait themselves. */
+static bool is_our_word(uintptr_t word)
+{
+    struct object own_code;
+    return word && loader_find((uintptr_t)&world_stop, &own_code) && word >= own_code.start &&
+           word < own_code.end;
+}
+
+/*
+ * Does it sleep in a call that a signal would end?  Its CPU time is read first: if it is still the same
+ * later, the thread has not run since.
+ */
+static bool is_left_alone(struct stopped_thread *t)
+{
+    struct os_waiting at = {.in_call = true};
+    os_thread_cpu_ns(t->tid, &t->cpu_ns);
+    bool known = os_thread_waits(t->tid, &at);
+    if (!known && os_thread_state(t->tid) == OS_THREAD_WAITS)
+        known = os_thread_waits(t->tid, &at) || os_thread_state(t->tid) == OS_THREAD_WAITS;
+    t->waits = known && at.in_call && !at.is_repeated && !is_our_word(at.futex);
+    if (t->waits) {
+        t->caller.value[CALLER_SP] = at.sp;
+        memcpy(t->argument, at.argument, sizeof t->argument);
+    }
+    return t->waits;
+}
+
+static void stop_one(struct stopped_thread *t, enum stop how)
+{
+    if (how == STOP_RUNNING && is_left_alone(t))
+        return;
+    t->over = os_signal_thread(t->tid, OS_SIGNAL_SETXID, t) == -ESRCH;
+}
+
+int world_stop(struct stopped_world *w, const struct caller *caller, enum stop how)
+{
+    *w = (struct stopped_world){0};
+    int err = list_threads(w, caller);
+    if (err || w->count == 1)
+        return err;
+    atomic_store(&stop.until, 0);
+    atomic_store(&stop.ends, how == STOP_FOR_END);
+    stop.first = w->thread;
+    stop.end = w->thread + w->count;
+    if (!stop.taken &&
+        (err = os_take_signal(OS_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK, &stop.before)))
+        return err;
+    stop.taken = true;
+    for (uint32_t i = 1; i < w->count; i++)
+        stop_one(&w->thread[i], how);
+    wait_for_answers(w);
+    sum_not_stopped(w);
+    return 0;
+}
+
+bool world_stop_runnable(struct stopped_world *w)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct stopped_thread *t = &w->thread[i];
+        uint64_t before = t->cpu_ns, now = before;
+        if (!t->waits || (os_thread_cpu_ns(t->tid, &now) && now == before))
+            continue;
+        stop_one(t, STOP_RUNNING);
+        any = true;
+    }
+    if (any) {
+        wait_for_answers(w);
+        sum_not_stopped(w);
+    }
+    return any;
+}
+
+int world_of_killed(struct stopped_world *w)
+{
+    uint32_t count = 1;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        count += t->tid != 0;
+    *w = (struct stopped_world){.bytes = align_up(count * sizeof *w->thread, PAGE_BYTES)};
+    w->thread = os_map(w->bytes); /* the first is nobody */
+    if (os_failed(w->thread))
+        return -ENOMEM;
+    for (struct thread *t = threads_first(); t && w->count + 1 < count; t = t->next)
+        if (t->tid && !t->is_fallback)
+            w->thread[++w->count] = (struct stopped_thread){
+                .tid = t->tid, .number = t->number, .control_block = t->record->control_block};
+    w->not_stopped = w->count++;
+    return 0;
+}
+
+void world_resume_after(uint64_t ns)
+{
+    atomic_store(&stop.until, os_clock_ns() + ns);
+    os_wake(&stop.resume, false);
+}
+
+/* A signal that is still on its way finds our handler, or libc's default for it would end us all. */
+void world_resume(struct stopped_world *w)
+{
+    bool all_answered = w->not_stopped == w->waiting; /* else one may look at the list just now */
+    if (stop.taken && all_answered) {
+        os_restore_action(OS_SIGNAL_SETXID, &stop.before);
+        stop.taken = false;
+    }
+    stop.first = stop.end = NULL;
+    atomic_fetch_add(&stop.resume, 1);
+    os_wake(&stop.resume, false);
+    if (w->thread && !os_failed(w->thread) && all_answered)
+        os_unmap(w->thread, w->bytes);
+}

@@ -1,0 +1,122 @@
+/*
+ * detached.c - a process of ours beside the program, in its memory and nowhere else.
+ *
+ * It is to be noticed by nobody: no descriptor of the program's stays open for it, no signal for the
+ * program's group or terminal reaches it, no folder is kept busy - but for what printing takes, if it is to.
+ */
+#include "os.h"
+#include "os_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+int os_process_fd(uint32_t pid)
+{
+    return (int)CALL2(SYS_pidfd_open, pid, 0);
+}
+
+bool os_is_reaper(void)
+{
+    int is = 0;
+    return CALL2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &is) < 0 || is || os_pid() == 1;
+}
+
+bool os_same_pid_namespace(void)
+{
+    char ours[64], program_value[64];
+    long n = os_read_link("/proc/self/ns/pid", ours, sizeof ours - 1);
+    long m =
+        os_read_link("/proc/self/ns/pid_for_children", program_value, sizeof program_value - 1);
+    ours[n > 0 ? n : 0] = program_value[m > 0 ? m : 0] = '\0';
+    return n > 0 && text_equal(ours, program_value);
+}
+
+void os_reap_silent(uint32_t pid)
+{
+    while (CALL4(SYS_wait4, pid, NULL, __WCLONE, NULL) == -EINTR)
+        ;
+}
+
+void os_signal_process(uint32_t pid, int signal)
+{
+    CALL2(SYS_kill, pid, signal);
+}
+
+/* Descriptor 0 is the one to keep, 2 the program's stderr or nothing, 1 the one that is returned. */
+int os_detach(const char *name, int keep, bool will_print, int signal)
+{
+    static const struct rlimit no_core;
+    uint64_t mask = 1ull << (signal - 1);
+    if (keep != 0 && CALL3(SYS_dup3, keep, 0, O_CLOEXEC) < 0)
+        return -EBADF;
+    if (CALL3(SYS_close_range, will_print ? 3 : 1, ~0u, 0) < 0)
+        return -ENOSYS;
+    os_close(1);
+    CALL0(SYS_setsid);
+    if (!will_print) /* and not into a file by its name */
+        CALL1(SYS_chdir, "/");
+    CALL2(SYS_prctl, PR_SET_NAME, name);
+    CALL4(SYS_prlimit64, 0, RLIMIT_CORE, &no_core, NULL); /* it would be one of the program's memory */
+    return (int)CALL4(SYS_signalfd4, -1, &mask, sizeof mask, O_CLOEXEC | O_NONBLOCK);
+}
+
+enum os_watch os_watch_program(int signals, unsigned ms)
+{
+    struct pollfd p[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    char signal_info[128]; /* a signalfd_siginfo */
+    if (CALL3(SYS_poll, p, 2, ms) <= 0)
+        return OS_WATCH_TIMEOUT;
+    if (p[1].revents)
+        os_read(signals, signal_info, sizeof signal_info);
+    return p[0].revents ? OS_WATCH_PROGRAM_ENDED : OS_WATCH_SIGNALLED;
+}
+
+#define STAT_FLAGS 7    /* of the words behind the name: state, parent, group, session, terminal, its group, flags */
+#define FLAG_EXITING 4u /* the kernel's PF_EXITING */
+
+/*
+ * "pid (name) state number ..": of a main thread that is over the kernel knows no memory, nor of
+ * one that is on its way - which may take long, for it closes all files behind that.
+ */
+static bool main_is_over(uint32_t pid)
+{
+    char path[32], line[192];
+    struct text t = text_begin(path, sizeof path);
+    text_put(&t, "/proc/");
+    text_decimal(&t, pid);
+    text_put(&t, "/stat");
+    text_end(&t);
+    int fd = os_open(path, O_RDONLY, 0);
+    long got = fd < 0 ? 0 : os_read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        os_close(fd);
+    line[got > 0 ? got : 0] = '\0';
+    while (got > 0 && line[got - 1] != ')')
+        got--;
+    const char *at = line + got;
+    if (got <= 0 || at[0] != ' ' || at[1] == 'Z' || at[1] == 'X')
+        return true;
+    for (unsigned word = 0; *at && word < STAT_FLAGS; at++)
+        word += *at == ' ';
+    uint64_t flags;
+    return text_parse_decimal(&at, &flags) && flags & FLAG_EXITING;
+}
+
+void os_keep_stderr_of(uint32_t pid)
+{
+    long differs = CALL6(SYS_kcmp, os_pid(), pid, KCMP_FILE, 2, 2, 0); /* -EBADF: one of them is closed */
+    if (differs > 0 || (differs == -EBADF && !main_is_over(pid)))
+        os_close(2);
+}
+
+/* Where the kernel does not tell nothing is known against it. */
+bool os_has_memory_of(uint32_t pid)
+{
+    return CALL6(SYS_kcmp, os_pid(), pid, KCMP_VM, 0, 0, 0) <= 0 || main_is_over(pid);
+}
