@@ -115,7 +115,8 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
  * Its areas are nobody's to wait for: who forks looks how many of dead processes are still to be read
  * (src/pool/reclaim.c), and these are there till the end.
  */
-static void keep_areas(const struct view *v, const struct live_head *head, const struct image *image)
+static void keep_areas(const struct view *v, const struct live_head *head,
+                       const struct image *image)
 {
     for (uint32_t area = 1; area < view_area_end(v); area++) {
         struct area_entry *entry = live_area(v, head, area);

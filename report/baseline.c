@@ -47,7 +47,8 @@ static bool is_id(const char *id)
     const char *last = strrchr(id, '-'); /* a code may have one, too: biu-map */
     uint32_t code = last ? rule_code_of(id, (size_t)(last - id)) : 0;
 
-    return code && code != CODES_ALL && strlen(last) == 9 && strspn(last + 1, "0123456789abcdef") == 8;
+    return code && code != CODES_ALL && strlen(last) == 9 &&
+           strspn(last + 1, "0123456789abcdef") == 8;
 }
 
 static int id_take(struct scan *s, char id[ID_BYTES])
@@ -113,7 +114,9 @@ static int schema_take(struct scan *s)
     char schema[sizeof SCHEMA + 1];
     int bad = scan_text(s, schema, sizeof schema);
 
-    return bad ? bad : strcmp(schema, SCHEMA) == 0 ? 0 : scan_refuse(s, "the schema is not " SCHEMA);
+    return bad                           ? bad
+           : strcmp(schema, SCHEMA) == 0 ? 0
+                                         : scan_refuse(s, "the schema is not " SCHEMA);
 }
 
 struct whole {
@@ -157,8 +160,8 @@ void baseline_free(struct baseline *b)
     free(b);
 }
 
-int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
-                       size_t room)
+int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes,
+                       char *err, size_t room)
 {
     struct baseline *b = xalloc(calloc(1, sizeof *b));
     struct scan s = {name, text, text, text + bytes, err, room};
@@ -252,7 +255,8 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
         r->errors[i].disposition.is_known =
             error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
     for (uint32_t i = 0; i < r->leak_count; i++)
-        r->leaks[i].disposition.is_known = leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
+        r->leaks[i].disposition.is_known =
+            leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
 }
 
 /* What was known, and is not there any more. */
@@ -302,7 +306,8 @@ static int by_id_and_text(const void *a_, const void *b_)
     return order ? order : strcmp(a->what, b->what);
 }
 
-static void row_add(struct row *row, const struct baseline *old, const char *id, uint64_t count, char *what)
+static void row_add(struct row *row, const struct baseline *old, const char *id, uint64_t count,
+                    char *what)
 {
     const struct known *known = known_of(old, id);
 
@@ -328,7 +333,8 @@ static uint32_t rows_join(struct row *rows, uint32_t count)
     return kept;
 }
 
-static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t kinds, struct row *rows)
+static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t kinds,
+                          struct row *rows)
 {
     uint32_t count = 0;
 
@@ -357,7 +363,8 @@ static void baseline_put(FILE *out, void *writing)
 {
     const struct writing *w = writing;
     struct json j = {.out = out, .is_first = true};
-    struct row *rows = xalloc(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
+    struct row *rows =
+        xalloc(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
     uint32_t count = rows_make(w->r, w->old, w->kinds, rows);
 
     open_object(&j, NULL);
@@ -379,7 +386,8 @@ static void baseline_put(FILE *out, void *writing)
     free(rows);
 }
 
-int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds)
+int report_write_baseline(struct report *r, const char *path, const struct baseline *old,
+                          uint32_t kinds)
 {
     struct writing w = {r, old, kinds};
 

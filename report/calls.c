@@ -82,7 +82,8 @@ static uint32_t entry_of_symbol(Elf *elf, GElf_Word table, size_t index)
     GElf_Shdr h;
     GElf_Sym symbol;
 
-    if (!data || index > INT32_MAX || !gelf_getshdr(section, &h) || !gelf_getsym(data, (int)index, &symbol))
+    if (!data || index > INT32_MAX || !gelf_getshdr(section, &h) ||
+        !gelf_getsym(data, (int)index, &symbol))
         return ENTRY_NONE;
     name = elf_strptr(elf, h.sh_link, symbol.st_name);
     return name ? entry_of(name) : ENTRY_NONE;
@@ -97,7 +98,8 @@ static struct slots *slots_add(struct slots *all, Elf *elf, Elf_Scn *section, co
     for (int i = 0; data && gelf_getrela(data, i, &rela); i++) {
         uint64_t type = GELF_R_TYPE(rela.r_info);
         bool is_slot = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
-        uint32_t entry = is_slot ? entry_of_symbol(elf, h->sh_link, GELF_R_SYM(rela.r_info)) : ENTRY_NONE;
+        uint32_t entry =
+            is_slot ? entry_of_symbol(elf, h->sh_link, GELF_R_SYM(rela.r_info)) : ENTRY_NONE;
         if (entry == ENTRY_NONE)
             continue;
         all = xalloc(realloc(all, sizeof *all + (all->count + 1) * sizeof all->slot[0]));
@@ -144,8 +146,8 @@ static const uint8_t *code_at(Elf *elf, GElf_Addr at, size_t bytes)
         return NULL;
     for (size_t i = 0; i < headers; i++) {
         GElf_Off offset;
-        if (!gelf_getphdr(elf, (int)i, &h) || h.p_type != PT_LOAD || at < h.p_vaddr || h.p_filesz < bytes ||
-            at - h.p_vaddr > h.p_filesz - bytes)
+        if (!gelf_getphdr(elf, (int)i, &h) || h.p_type != PT_LOAD || at < h.p_vaddr ||
+            h.p_filesz < bytes || at - h.p_vaddr > h.p_filesz - bytes)
             continue;
         offset = h.p_offset + (at - h.p_vaddr);
         if (offset >= h.p_offset && offset <= file_bytes && file_bytes - offset >= bytes)
@@ -175,7 +177,8 @@ static GElf_Addr slot_of_table(Elf *elf, GElf_Addr at)
         from += sizeof endbr64;
     if (code[from] == 0xf2)
         from++;
-    return code[from] == 0xff && code[from + 1] == 0x25 ? relative(code + from + 2, at + from + 6) : 0;
+    return code[from] == 0xff && code[from + 1] == 0x25 ? relative(code + from + 2, at + from + 6)
+                                                        : 0;
 }
 
 uint32_t entry_called(struct slots **slots, Elf *elf, GElf_Addr back)

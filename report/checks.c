@@ -49,7 +49,8 @@ static void head_print(const struct report *r, const struct image *image,
 }
 
 static void check_print(struct report *r, const struct image *image,
-                        const struct leak_check_record *check, FILE *out, const struct print_options *how)
+                        const struct leak_check_record *check, FILE *out,
+                        const struct print_options *how)
 {
     struct page page = {.out = out,
                         .how = how,
@@ -58,7 +59,8 @@ static void check_print(struct report *r, const struct image *image,
     bool whole = how->all || how->leaks == PRINT_LEAKS_RECORDS;
 
     if (how->leaks == PRINT_LEAKS_NOTHING || check->flags & LEAK_CHECK_AT_END ||
-        (how->quiet && image->leak_check == LEAKS_FOUND && report_leaks(r, how->problem_kinds) == 0))
+        (how->quiet && image->leak_check == LEAKS_FOUND &&
+         report_leaks(r, how->problem_kinds) == 0))
         return;
     head_print(r, image, check, &page);
     leaks_print(r, whole ? UINT32_MAX : CHECK_LINES, &page);
@@ -77,7 +79,8 @@ static void leaks_drop(struct report *r)
 }
 
 /* The image tells of this check alone; false: it has none. */
-static bool check_take(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
+static bool check_take(struct report *r, struct image *image, struct leak_check_record *check,
+                       uint64_t *at)
 {
     for (struct image *other = r->images; other; other = other->hh.next) {
         other->leak_check = LEAKS_NOT_REQUESTED;
@@ -103,8 +106,8 @@ static uint32_t reported_value(const struct report *r, const struct leak_check_r
     return 1 + hidden;
 }
 
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_reported *reported,
-                       uint32_t room)
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how,
+                       struct check_reported *reported, uint32_t room)
 {
     char err[REPORT_ERROR_BYTES];
     struct leak_check_record check;
@@ -122,7 +125,9 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
             findings_match(r, how);
             report_hide_indirect(r, how->leak_kinds | how->problem_kinds);
             check_print(r, image, &check, out, how);
-            reported[count++] = (struct check_reported){record_at + offsetof(struct leak_check_record, reported), reported_value(r, &check)};
+            reported[count++] =
+                (struct check_reported){record_at + offsetof(struct leak_check_record, reported),
+                                        reported_value(r, &check)};
         }
     report_close(r);
     return count;
@@ -133,7 +138,8 @@ void report_checks_done(int fd, const struct check_reported *reported, uint32_t 
     struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     for (uint32_t i = 0; i < count; i++)
-        if (pwrite(fd, &reported[i].value, sizeof reported[i].value, (off_t)reported[i].at) != sizeof reported[i].value)
+        if (pwrite(fd, &reported[i].value, sizeof reported[i].value, (off_t)reported[i].at) !=
+            sizeof reported[i].value)
             continue; /* who waits for it does not do so for ever */
     if (run == MAP_FAILED)
         return;

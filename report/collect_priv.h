@@ -17,9 +17,11 @@ size_t begun_before(const void *items, size_t count, size_t stride, uint64_t add
 /* ---- own_cost.c ----------------------------------------------------------------------------- */
 
 /* `calls`: how many operations there were, of which some were timed. */
-void own_cost_add(struct own_cost *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT]);
+void own_cost_add(struct own_cost *sum, const struct cost_record *c,
+                  const uint64_t calls[COST_OPERATION_COUNT]);
 /* Blocks in use, what a record of them takes, and what their slots have that they did not ask for. */
-void own_cost_add_blocks(struct own_cost *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes);
+void own_cost_add_blocks(struct own_cost *sum, uint64_t blocks, uint32_t record_bytes,
+                         uint64_t around_bytes);
 
 /* ---- launcher_record.c ---------------------------------------------------------------------------------- */
 
@@ -65,7 +67,8 @@ void image_free(struct image *image);
 /* ---- read.c, read_leaks.c -------------------------------------------------------------------- */
 
 /* An area of `image`, verified, in a copy to drop; false: it is bad, which has been noted. */
-bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy);
+bool read_good_area(struct report *r, const struct image *image, uint32_t area,
+                    struct area_copy *copy);
 /* Does it belong to the image with this number, as the tables were when they were read? */
 bool area_is_of(const struct report *r, uint32_t area, uint32_t number);
 /* Reads all of an image's areas: what it had in use. */
@@ -81,7 +84,8 @@ void image_read_map(struct report *r, struct image *image);
  * report's leaks, as if it were the one at the end.  *at: where its record lies in the file.  false:
  * there is none.
  */
-bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at);
+bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check,
+                      uint64_t *at);
 
 /* ---- map.c ----------------------------------------------------------------------------------- */
 
@@ -120,14 +124,15 @@ int write_whole(const char *path, write_put *put, void *arg);
 /* ---- baseline.c ------------------------------------------------------------------------------ */
 
 /* Of a text that `name` stands for; empty: nothing is known. */
-int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes, char *err,
-                       size_t room);
+int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes,
+                       char *err, size_t room);
 void baseline_print(const struct report *r, const struct page *page);
 
 /* ---- suppress_own.c -------------------------------------------------------------------------- */
 
 /* Pieces of an image's text, in order; NULL: one is missing. */
-void own_text_take(struct report *r, const struct image *image, char *const *pieces, uint32_t count);
+void own_text_take(struct report *r, const struct image *image, char *const *pieces,
+                   uint32_t count);
 void own_text_free(struct own_text *text);
 /* `rules` and those of the report's programs, as long as the report; `rules` itself where there are none. */
 struct rules *rules_with_own(struct report *r, struct rules *rules);
@@ -157,7 +162,8 @@ void leak_take(struct report *r, struct image *image, const struct leak_group *g
                const struct root_record *roots, uint32_t root_count);
 void leaks_free(struct report *r);
 /* A piece of what a call has mapped; `blocks`: 1 for the first of each call. */
-void mapping_take(struct report *r, struct image *image, const struct map_region *m, uint32_t blocks);
+void mapping_take(struct report *r, struct image *image, const struct map_region *m,
+                  uint32_t blocks);
 /* Sorts the table by class and size, and the processes of each: when all are taken. */
 void leaks_sort(struct report *r);
 /* Gives those from `from` up to `end`, the first of them the first of its kind, their ids. */

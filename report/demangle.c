@@ -44,8 +44,7 @@ static char *demangle_by(demangler *language, const char *name)
     struct plain *p = xalloc(calloc(1, sizeof *p));
     char *text;
 
-    if (setjmp(p->too_much) != 0 ||
-        !language(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, take, p)) {
+    if (setjmp(p->too_much) != 0 || !language(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, take, p)) {
         free(p->text);
         p->text = NULL;
     }
@@ -57,7 +56,8 @@ static char *demangle_by(demangler *language, const char *name)
 /* What everybody calls std::string has a name of a line's length, which stands wherever one is given. */
 static char *with_short_strings(char *text)
 {
-    static const char whole[] = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    static const char whole[] =
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
     static const char brief[] = "std::string";
     const char *from = text;
     char *to = text;

@@ -19,11 +19,10 @@ static const char *const area_states[] = {"free", "claimed", "taking"};
 static const char *const lease_states[] = {"free", "forking", "held", "left"};
 static const char *const image_states[] = {"building", "open", "ending"};
 static const char *const segment_states[] = {"building", "current", "superseded", "vacant"};
-static const char *const segment_kinds[] = {NULL, "slab", "large", "depot", "threads", "modules",
-                                            "errors", "leaks", "roots", "leak_checks",
-                                            "check_leaks", "check_roots", "texts", "recorded",
-                                            "mappings", "map_sum",
-                                            "marks", "dispatched", "costs"};
+static const char *const segment_kinds[] = {
+    NULL,       "slab",    "large",       "depot",       "threads",     "modules", "errors",
+    "leaks",    "roots",   "leak_checks", "check_leaks", "check_roots", "texts",   "recorded",
+    "mappings", "map_sum", "marks",       "dispatched",  "costs"};
 static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
@@ -128,8 +127,7 @@ static void dump_image_counts(const struct image_header *h, FILE *out)
             ull(h->depot_nodes), ull(h->depot_stacks), ull(h->depot_bytes), ull(h->pc_count),
             ull(h->pc_bytes));
     fprintf(out, " image quarantine_bytes=%llu malloc_fill=%d free_fill=%d frames=%u\n",
-            ull(h->quarantine_bytes), h->malloc_fill - 1, h->free_fill - 1,
-            h->stack_frames);
+            ull(h->quarantine_bytes), h->malloc_fill - 1, h->free_fill - 1, h->stack_frames);
     fprintf(out, " image lost duplicate=%llu misaligned=%llu bad=%llu foreign=%llu\n",
             ull(h->bad_frees[BAD_FREE_DUPLICATE]), ull(h->bad_frees[BAD_FREE_MISALIGNED]),
             ull(h->bad_frees[BAD_FREE_BAD]), ull(h->bad_frees[BAD_FREE_FOREIGN]));
@@ -173,7 +171,8 @@ static void dump_word(uint64_t word, uint64_t stacks, FILE *out)
     fprintf(out, "%s %s flags=%u mark=%u gen=%u thread=%u size=%u align=%llu stacks=%llx/%llx\n",
             NAME(block_states, word_state(word)), NAME(families, word_family(word)),
             word_flags(word), word_mark(word), word_generation(word), word_thread(word),
-            word_size(word), ull(align_of_code(word_align(word))), ull(stacks >> 32), ull(stacks & UINT32_MAX));
+            word_size(word), ull(align_of_code(word_align(word))), ull(stacks >> 32),
+            ull(stacks & UINT32_MAX));
 }
 
 static void dump_slab(const struct segment *s, FILE *out)
@@ -193,8 +192,9 @@ static void dump_large(const struct segment *s, FILE *out)
         const struct large_record *l = segment_item(s, i);
         if (l->block.word == 0)
             continue; /* never used */
-        fprintf(out, "   large %u unit=%llu+%llu lead=%llu request=%llu epoch=%llu%s ", i, ull(l->unit),
-                ull(l->units), ull(l->lead), ull(l->request), ull(l->epoch), l->superseded ? " superseded" : "");
+        fprintf(out, "   large %u unit=%llu+%llu lead=%llu request=%llu epoch=%llu%s ", i,
+                ull(l->unit), ull(l->units), ull(l->lead), ull(l->request), ull(l->epoch),
+                l->superseded ? " superseded" : "");
         dump_word(l->block.word, l->block.stacks, out);
     }
 }
@@ -235,9 +235,11 @@ static void dump_threads(const struct segment *s, FILE *out)
         if (t->tid == 0)
             continue;
         fprintf(out,
-                "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu inherited=%llu/%llu name=", t->number,
-                t->tid, t->gone ? " gone" : "", ull(t->allocs), ull(t->frees), ull(t->alloc_bytes),
-                ull(t->free_bytes), ull(t->inherited_blocks), ull(t->inherited_bytes));
+                "   thread %u tid=%u%s allocs=%llu frees=%llu bytes=%llu/%llu inherited=%llu/%llu "
+                "name=",
+                t->number, t->tid, t->gone ? " gone" : "", ull(t->allocs), ull(t->frees),
+                ull(t->alloc_bytes), ull(t->free_bytes), ull(t->inherited_blocks),
+                ull(t->inherited_bytes));
         text_put(out, t->name);
         fputc('\n', out);
     }
@@ -247,8 +249,9 @@ static void dump_modules(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct module_record *m = segment_item(s, i);
-        fprintf(out, "   module %u 0x%llx-0x%llx bias=0x%llx loaded=%u unloaded=%u build_id=",
-                m->number, ull(m->start), ull(m->end), ull(m->bias), m->loaded, m->unloaded);
+        fprintf(out,
+                "   module %u 0x%llx-0x%llx bias=0x%llx loaded=%u unloaded=%u build_id=", m->number,
+                ull(m->start), ull(m->end), ull(m->bias), m->loaded, m->unloaded);
         for (uint32_t k = 0; k < m->build_id_bytes; k++)
             fprintf(out, "%02x", m->build_id[k]);
         fputc(' ', out);
@@ -264,11 +267,13 @@ static void dump_errors(const struct segment *s, FILE *out)
         if (e->kind == ERROR_NONE)
             continue;
         fprintf(out,
-                "   error %u %s entry=%u count=%llu time_ns=%llu address=0x%llx bytes=%llu stacks=%x/%x/%x "
+                "   error %u %s entry=%u count=%llu time_ns=%llu address=0x%llx bytes=%llu "
+                "stacks=%x/%x/%x "
                 "thread=%u damage=%u",
                 i, error_code(e->kind), e->entry, ull(e->count), ull(e->time_ns), ull(e->address),
                 ull(e->bytes), e->stack, e->alloc_stack, e->free_stack, e->thread, e->damage);
-        fprintf(out, " block=0x%llx+%llu %s %s thread=%u region=%u 0x%llx-0x%llx bias=0x%llx module=%u "
+        fprintf(out,
+                " block=0x%llx+%llu %s %s thread=%u region=%u 0x%llx-0x%llx bias=0x%llx module=%u "
                 "thread=%u found=",
                 ull(e->block), ull(e->block_bytes), NAME(block_states, e->block_state),
                 NAME(families, e->block_family), e->block_thread, e->region, ull(e->region_start),
@@ -287,10 +292,12 @@ static void dump_leaks(const struct segment *s, FILE *out)
         const struct leak_group *g = segment_item(s, i);
         if (g->reach == REACH_NONE)
             continue;
-        fprintf(out, "   leak %u %s stack=%x blocks=%llu bytes=%llu new=%llu/%llu behind=%llu/%llu", i,
-                NAME(reaches, g->reach), g->stack, ull(g->blocks), ull(g->bytes), ull(g->new_blocks),
-                ull(g->new_bytes), ull(g->indirect_blocks), ull(g->indirect_bytes));
-        fprintf(out, " block=0x%llx+%llu thread=%u by=%s value=0x%llx at=0x%llx from=0x%llx+%llu/%x",
+        fprintf(out, "   leak %u %s stack=%x blocks=%llu bytes=%llu new=%llu/%llu behind=%llu/%llu",
+                i, NAME(reaches, g->reach), g->stack, ull(g->blocks), ull(g->bytes),
+                ull(g->new_blocks), ull(g->new_bytes), ull(g->indirect_blocks),
+                ull(g->indirect_bytes));
+        fprintf(out,
+                " block=0x%llx+%llu thread=%u by=%s value=0x%llx at=0x%llx from=0x%llx+%llu/%x",
                 ull(g->block), ull(g->block_bytes), g->thread, NAME(witnesses, g->witness),
                 ull(g->value), ull(g->at), ull(g->from), ull(g->from_bytes), g->from_stack);
         fprintf(out, " root=%u frame=0x%llx/%u/0x%llx/0x%llx on=%u/0x%llx\n", g->root,
@@ -341,10 +348,13 @@ static void dump_mappings(const struct segment *s, FILE *out)
         const struct map_region *m = segment_item(s, i);
         if (m->start == 0 && m->end == 0)
             continue; /* an empty place */
-        fprintf(out, "   mapping %u [0x%llx,0x%llx) rights=%u%s offset=0x%llx device=0x%llx inode=%llu %s", i,
-                ull(m->start), ull(m->end), m->protection, m->shared ? " shared" : "", ull(m->offset),
-                ull(m->device), ull(m->inode), NAME(origins, m->origin));
-        fprintf(out, " call=%u stack=%u thread=%u mark=%u\n", m->call, m->stack, m->thread, m->mark);
+        fprintf(
+            out,
+            "   mapping %u [0x%llx,0x%llx) rights=%u%s offset=0x%llx device=0x%llx inode=%llu %s",
+            i, ull(m->start), ull(m->end), m->protection, m->shared ? " shared" : "",
+            ull(m->offset), ull(m->device), ull(m->inode), NAME(origins, m->origin));
+        fprintf(out, " call=%u stack=%u thread=%u mark=%u\n", m->call, m->stack, m->thread,
+                m->mark);
     }
 }
 
@@ -352,12 +362,17 @@ static void dump_map_sum(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct map_sum *sum = segment_item(s, i);
-        fprintf(out, "   map_sum flags=0x%x first_call=%u mapped=%llu unmapped=%llu unseen=%llu bytes=%llu peak=%llu",
+        fprintf(out,
+                "   map_sum flags=0x%x first_call=%u mapped=%llu unmapped=%llu unseen=%llu "
+                "bytes=%llu peak=%llu",
                 sum->flags, sum->first_call, ull(sum->mapped), ull(sum->unmapped), ull(sum->unseen),
                 ull(sum->bytes), ull(sum->peak_bytes));
-        fprintf(out, " anew=%llu compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu changed=%llu\n",
-                ull(sum->rebuilt), ull(sum->compared), ull(sum->unseen_objects), ull(sum->unseen_stacks),
-                ull(sum->unseen_others), ull(sum->unseen_unmapped), ull(sum->unseen_changed));
+        fprintf(out,
+                " anew=%llu compared=%llu behind: objects=%llu stacks=%llu others=%llu gone=%llu "
+                "changed=%llu\n",
+                ull(sum->rebuilt), ull(sum->compared), ull(sum->unseen_objects),
+                ull(sum->unseen_stacks), ull(sum->unseen_others), ull(sum->unseen_unmapped),
+                ull(sum->unseen_changed));
     }
 }
 
@@ -365,8 +380,9 @@ static void dump_marks(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mark_record *m = segment_item(s, i);
-        fprintf(out, "   mark %u time_ns=%llu blocks=%llu bytes=%llu allocs=%llu mapped=%llu\n", m->mark, ull(m->time_ns),
-                ull(m->blocks), ull(m->bytes), ull(m->allocs), ull(m->mapped_bytes));
+        fprintf(out, "   mark %u time_ns=%llu blocks=%llu bytes=%llu allocs=%llu mapped=%llu\n",
+                m->mark, ull(m->time_ns), ull(m->blocks), ull(m->bytes), ull(m->allocs),
+                ull(m->mapped_bytes));
     }
 }
 
@@ -374,8 +390,10 @@ static void dump_dispatched(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct dispatch_record *d = segment_item(s, i);
-        fprintf(out, "   dispatched error=%d calls=%llu told=%llu uncovered=%llu call_ns=%u measured=%u\n", d->error,
-                ull(d->calls), ull(d->reported), ull(d->uncovered), d->call_ns, d->measured);
+        fprintf(
+            out,
+            "   dispatched error=%d calls=%llu told=%llu uncovered=%llu call_ns=%u measured=%u\n",
+            d->error, ull(d->calls), ull(d->reported), ull(d->uncovered), d->call_ns, d->measured);
     }
 }
 
@@ -392,15 +410,19 @@ static void dump_costs(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct cost_record *c = segment_item(s, i);
-        fprintf(out, "   costs every=%u clock_ticks=%u rate=%llu disturbed=%llu kernel_ticks=%llu stopped=%u\n", c->every,
-                c->clock_ticks, ull(c->rate), ull(c->disturbed), ull(c->kernel_ticks), c->stopped);
+        fprintf(out,
+                "   costs every=%u clock_ticks=%u rate=%llu disturbed=%llu kernel_ticks=%llu "
+                "stopped=%u\n",
+                c->every, c->clock_ticks, ull(c->rate), ull(c->disturbed), ull(c->kernel_ticks),
+                c->stopped);
         for (uint32_t k = 0; k < COST_WORK_COUNT; k++)
-            fprintf(out, "   cost %s timed=%llu operations=%llu ticks=%llu faults=%llu ns=%llu\n", cost_work_name(k),
-                    ull(c->work[k].timed), ull(c->work[k].operations), ull(c->work[k].ticks),
-                    ull(c->work[k].faults), ull(c->work[k].ns));
+            fprintf(out, "   cost %s timed=%llu operations=%llu ticks=%llu faults=%llu ns=%llu\n",
+                    cost_work_name(k), ull(c->work[k].timed), ull(c->work[k].operations),
+                    ull(c->work[k].ticks), ull(c->work[k].faults), ull(c->work[k].ns));
         for (uint32_t k = 0; k < COST_OPERATION_COUNT; k++)
-            fprintf(out, "   cost whole %s timed=%llu operations=%llu ticks=%llu faults=%llu\n", cost_work_name(k),
-                    ull(c->whole[k].timed), ull(c->whole[k].operations), ull(c->whole[k].ticks), ull(c->whole[k].faults));
+            fprintf(out, "   cost whole %s timed=%llu operations=%llu ticks=%llu faults=%llu\n",
+                    cost_work_name(k), ull(c->whole[k].timed), ull(c->whole[k].operations),
+                    ull(c->whole[k].ticks), ull(c->whole[k].faults));
         dump_times("allocations", c->alloc_times, out);
         dump_times("frees", c->free_times, out);
     }

@@ -21,7 +21,8 @@ struct name {
 };
 
 struct entry {
-    uint64_t start, bytes; /* thread-local ones: from where the file's thread-local storage begins */
+    uint64_t start,
+        bytes; /* thread-local ones: from where the file's thread-local storage begins */
     Dwarf_Off die;
     char *scope; /* the functions and the like that it is in; NULL: none */
 };
@@ -70,7 +71,8 @@ void name_add(struct name *name, const char *text);
 /* The type behind names and qualifiers; NULL: unknown. */
 Dwarf_Die type_of(const struct variables *v, Dwarf_Die of);
 /* From a variable down to the innermost element or member: adds to its name, *offset is then in it. */
-void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offset, struct name *name);
+void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offset,
+                  struct name *name);
 /* How many bytes a variable takes; `links` = 0. */
 uint64_t variable_bytes(const struct variables *v, Dwarf_Die die, unsigned links);
 

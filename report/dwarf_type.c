@@ -21,7 +21,8 @@ static Dwarf_Half link_of_type(Dwarf_Die type)
     case DW_TAG_atomic_type:
         return DW_AT_type;
     default:
-        return die_has(type, DW_AT_declaration) && die_has(type, DW_AT_signature) ? DW_AT_signature : 0;
+        return die_has(type, DW_AT_declaration) && die_has(type, DW_AT_signature) ? DW_AT_signature
+                                                                                  : 0;
     }
 }
 
@@ -209,7 +210,7 @@ static Dwarf_Die into_type(const struct variables *v, Dwarf_Die type, uint64_t *
 }
 
 void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offset,
-                    struct name *name)
+                  struct name *name)
 {
     Dwarf_Die type = type_of(v, variable);
 

@@ -66,8 +66,8 @@ static void take_name(Dwarf_Die die, const char *scope, struct name *name)
 }
 
 /* What a definition does not say, its declaration does. */
-void variable_take(const struct variables *v, Dwarf_Die die, const char *scope,
-                       struct name *name, struct variable *out, unsigned links)
+void variable_take(const struct variables *v, Dwarf_Die die, const char *scope, struct name *name,
+                   struct variable *out, unsigned links)
 {
     Dwarf_Die declaration = links < LINKS_MAX ? die_declaration(v, die) : NULL;
     Dwarf_Off at = die_offset(die);

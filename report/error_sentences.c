@@ -10,7 +10,7 @@
 #include "wording_priv.h"
 
 #define FILL_NEAR 65536u /* no member of a structure is further from its beginning */
-#define FOUND_SHOWN 8u /* of the bytes that were written: `show` has all that are kept */
+#define FOUND_SHOWN 8u   /* of the bytes that were written: `show` has all that are kept */
 
 /* One sentence on its way. */
 struct wording {
@@ -133,8 +133,9 @@ static void module_put(struct wording *w)
     const struct region *region = &w->e->region;
 
     if (region->module == NO_MODULE) {
-        fprintf(w->out, "in %s", region->path[0] ? base_name(region->path)
-                                                 : "a program or library that is not known");
+        fprintf(w->out, "in %s",
+                region->path[0] ? base_name(region->path)
+                                : "a program or library that is not known");
         return;
     }
     fputs("in ", w->out);
@@ -161,7 +162,8 @@ static void region_put(struct wording *w)
     };
     uint32_t what = w->e->region.what;
 
-    if (what == REGION_HEAP && (w->e->entry == ENTRY_RECORD_FREE || w->e->entry == ENTRY_RECORD_REALLOC))
+    if (what == REGION_HEAP &&
+        (w->e->entry == ENTRY_RECORD_FREE || w->e->entry == ENTRY_RECORD_REALLOC))
         fputs("in our heap where no block was recorded", w->out);
     else if (what == REGION_MODULE)
         module_put(w);
@@ -198,7 +200,7 @@ static uint32_t families_freed(uint32_t entry)
 
 const char *family_name(uint32_t family)
 {
-    static const char *const names[] = {"malloc",  "new",         "new[]",
+    static const char *const names[] = {"malloc",   "new",         "new[]",
                                         "memalign", "aligned new", "aligned new[]"};
     static_assert(countof(names) == FAMILY_COUNT, "each has its name");
     return family < countof(names) ? names[family] : "unknown";
@@ -315,8 +317,9 @@ static void format_mis(struct wording *w)
 
     if (fits && e->align != 0 && e->block_align != 0 && e->align != e->block_align) {
         family_block_put(w);
-        fprintf(w->out, " with alignment %llu freed by %s with alignment %llu", (unsigned long long)e->block_align,
-                name ? name : "a function that is not known", (unsigned long long)e->align);
+        fprintf(w->out, " with alignment %llu freed by %s with alignment %llu",
+                (unsigned long long)e->block_align, name ? name : "a function that is not known",
+                (unsigned long long)e->align);
         return;
     }
     if (fits && e->bytes != 0 && e->bytes != e->block_bytes) {
@@ -328,8 +331,7 @@ static void format_mis(struct wording *w)
     }
     family_block_put(w);
     fprintf(w->out, " %s %s%s", is_realloc(e) ? "given to" : "freed by",
-            name ? name : "a function that is not known",
-            name && e->entry < ENTRY_NEW ? "()" : "");
+            name ? name : "a function that is not known", name && e->entry < ENTRY_NEW ? "()" : "");
     if (fits)
         fputs(" with a size or alignment that is not its own", w->out);
 }
@@ -359,7 +361,9 @@ static void span_put(struct wording *w, const char *what, uint64_t first, uint64
 static void format_wua(struct wording *w)
 {
     static const char *const where[] = {
-        [DAMAGE_NONE] = " at ", [DAMAGE_AFTER] = " behind ", [DAMAGE_BEFORE] = " before ",
+        [DAMAGE_NONE] = " at ",
+        [DAMAGE_AFTER] = " behind ",
+        [DAMAGE_BEFORE] = " before ",
         [DAMAGE_INSIDE] = " inside ",
     };
     const struct error *e = w->e;
@@ -413,8 +417,9 @@ static void format_bal(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
 
-    fprintf(w->out, "%s with an alignment of %llu, which is not a power of two%s (warning)", name ? name : "allocation",
-            (unsigned long long)w->e->align, w->e->entry == ENTRY_POSIX_MEMALIGN ? " from 8 on" : "");
+    fprintf(w->out, "%s with an alignment of %llu, which is not a power of two%s (warning)",
+            name ? name : "allocation", (unsigned long long)w->e->align,
+            w->e->entry == ENTRY_POSIX_MEMALIGN ? " from 8 on" : "");
 }
 
 static void format_foreign(struct wording *w)
@@ -428,11 +433,13 @@ static void format_bum(struct wording *w)
     const struct error *e = w->e;
     uint64_t hole = e->region.end - e->region.start;
 
-    fprintf(w->out, "%s of %s ", entry_name(e->entry) ? entry_name(e->entry) : "munmap", size_text(e->bytes).text);
+    fprintf(w->out, "%s of %s ", entry_name(e->entry) ? entry_name(e->entry) : "munmap",
+            size_text(e->bytes).text);
     if (e->block != 0) {
         fputs("over ", w->out);
         block_put(w);
-        fputs(e->block_state == BLOCK_LIVE ? ": left as it is" : " that is free: left as it is", w->out);
+        fputs(e->block_state == BLOCK_LIVE ? ": left as it is" : " that is free: left as it is",
+              w->out);
     } else if (e->region.what == REGION_HEAP) {
         fputs("of the heap: left as it is", w->out);
     } else if (e->region.what == REGION_NONE) {
@@ -442,18 +449,19 @@ static void format_bum(struct wording *w)
     } else if (hole >= e->bytes) {
         fputs("that is not mapped", w->out);
     } else {
-        fprintf(w->out, "that is not mapped at offset %llu", (unsigned long long)(e->region.start - e->address));
+        fprintf(w->out, "that is not mapped at offset %llu",
+                (unsigned long long)(e->region.start - e->address));
     }
     fputs(" (warning)", w->out);
 }
 
 char *error_sentence(struct report *r, const struct error *e, bool deterministic)
 {
-    static void (*const formatters[])(struct wording *w) = {
-        [ERROR_BAF] = format_baf, [ERROR_DUF] = format_duf, [ERROR_MAF] = format_maf,
-        [ERROR_MIS] = format_mis, [ERROR_WUA] = format_wua, [ERROR_OOM] = format_oom,
-        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,
-        [ERROR_RZE] = format_rze, [ERROR_BAL] = format_bal,
+    static void (*const formatters[])(struct wording * w) = {
+        [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf, [ERROR_MAF] = format_maf,
+        [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua, [ERROR_OOM] = format_oom,
+        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum, [ERROR_RZE] = format_rze,
+        [ERROR_BAL] = format_bal,
     };
     static_assert(countof(formatters) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;
@@ -517,7 +525,8 @@ static void row_add(struct error_rows *rows, const char *label, uint32_t site,
 struct error_rows error_rows(const struct error *e)
 {
     const struct thread *other =
-        e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread : NULL;
+        e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread
+                                                                             : NULL;
     bool freed = e->block_state == BLOCK_FREED || e->block_state == BLOCK_FREE;
     bool surely = e->kind == ERROR_DUF && e->block_state == BLOCK_FREED;
     struct error_rows rows = {0};

@@ -39,9 +39,9 @@ struct error {
     uint64_t time_ns;
     uint64_t address;
     uint64_t bytes;
-    uint64_t align; /* that was given, of bal and mis; 0: none */
+    uint64_t align;       /* that was given, of bal and mis; 0: none */
     uint64_t block_align; /* that the block was asked for with; 0: none, or not known */
-    uint32_t stack; /* sites, or NO_SITE */
+    uint32_t stack;       /* sites, or NO_SITE */
     uint32_t alloc_stack;
     uint32_t free_stack;
     uint64_t block;
@@ -60,14 +60,14 @@ struct error {
 
 /* What a leak is called. */
 enum leak_class {
-    CLASS_LOST,     /* mel */
-    CLASS_INDIRECT, /* mel, behind another */
-    CLASS_INTERIOR, /* aib */
-    CLASS_REGISTER, /* air */
-    CLASS_UNSURE,   /* nowhere to be seen, but a thread may have it in a register: air */
+    CLASS_LOST,              /* mel */
+    CLASS_INDIRECT,          /* mel, behind another */
+    CLASS_INTERIOR,          /* aib */
+    CLASS_REGISTER,          /* air */
+    CLASS_UNSURE,            /* nowhere to be seen, but a thread may have it in a register: air */
     CLASS_POSSIBLY_INDIRECT, /* behind one of these three: told there */
-    CLASS_REACHABLE, /* biu */
-    CLASS_MAPPED,   /* biu-map: no blocks, but ranges that were mapped */
+    CLASS_REACHABLE,         /* biu */
+    CLASS_MAPPED,            /* biu-map: no blocks, but ranges that were mapped */
     CLASS_COUNT
 };
 
@@ -79,17 +79,18 @@ struct in_frame {
 
 /* Who points to a block. */
 struct holder {
-    uint32_t what; /* enum witness */
-    uint32_t root; /* enum root_kind; ROOT_NONE: there is none, or it is not known */
+    uint32_t what;   /* enum witness */
+    uint32_t root;   /* enum root_kind; ROOT_NONE: there is none, or it is not known */
     uint64_t inside; /* how far in the block it points */
     uint64_t at;     /* where it lies: an address, or the number of a register */
-    struct region *region; /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
+    struct region
+        *region;       /* of a ROOT or REGISTER: where in a root, or whose register; else NULL */
     uint32_t function; /* the one whose frame it lies in: a site of one frame, or NO_SITE */
     struct in_frame in_frame;
     bool is_above_frames;   /* of all that its thread has on that stack */
     uint64_t control_block; /* of the thread whose thread-local storage lies there; 0: nobody's */
     uint32_t program;       /* the module whose thread-local variables end there; NO_MODULE */
-    uint64_t from;     /* the block that it lies in */
+    uint64_t from;          /* the block that it lies in */
     uint64_t from_bytes;
     uint32_t from_stack; /* a site, or NO_SITE */
 };
@@ -101,7 +102,7 @@ struct holder {
 struct leak {
     char id[ID_BYTES];
     enum leak_class class;
-    uint32_t site; /* or NO_SITE */
+    uint32_t site;   /* or NO_SITE */
     uint64_t blocks; /* 0: an inherited one, which others are behind */
     uint64_t bytes;
     uint64_t new_blocks;

@@ -71,7 +71,8 @@ void findings_free(struct findings *f)
 
 char *finding_sentence(struct report *r, const struct finding *f, bool deterministic)
 {
-    return f->error ? error_sentence(r, f->error, deterministic) : leak_sentence(&f->leak, deterministic);
+    return f->error ? error_sentence(r, f->error, deterministic)
+                    : leak_sentence(&f->leak, deterministic);
 }
 
 struct error_rows finding_rows(const struct finding *f)
@@ -112,17 +113,20 @@ uint32_t shown_pid(const struct report *r, uint32_t number, const struct print_o
     return how->deterministic || !image ? number : image->pid;
 }
 
-uint32_t shown_frames(const struct report *r, const struct site *site, const struct print_options *how)
+uint32_t shown_frames(const struct report *r, const struct site *site,
+                      const struct print_options *how)
 {
     uint32_t most = how->frames ? how->frames : FRAMES_SHOWN, count = user_frames(r, site);
 
     return count < most ? count : most;
 }
 
-uint64_t shown_address(const struct report *r, const struct frame *frame, const struct print_options *how)
+uint64_t shown_address(const struct report *r, const struct frame *frame,
+                       const struct print_options *how)
 {
-    return how->deterministic || frame->module == NO_MODULE ? frame->offset
-                                                            : r->modules[frame->module].bias + frame->offset;
+    return how->deterministic || frame->module == NO_MODULE
+               ? frame->offset
+               : r->modules[frame->module].bias + frame->offset;
 }
 
 const struct frame *finding_frame(const struct report *r, uint32_t index, struct source_line *line)

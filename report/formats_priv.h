@@ -22,9 +22,9 @@ struct finding {
     const struct error *error; /* NULL: it is a leak */
     struct leak_row leak;
     const char *id;
-    const char *code;  /* "mel" */
-    uint32_t image;    /* of the first process that had it */
-    uint32_t site;     /* where it happened; NO_SITE: not known */
+    const char *code; /* "mel" */
+    uint32_t image;   /* of the first process that had it */
+    uint32_t site;    /* where it happened; NO_SITE: not known */
     enum finding_level level;
 };
 
@@ -42,9 +42,11 @@ char *finding_sentence(struct report *r, const struct finding *f, bool determini
 /* By what number others call a process. */
 uint32_t shown_pid(const struct report *r, uint32_t image, const struct print_options *how);
 /* How many frames of a stack are shown; at most what --num-callers says, none behind main. */
-uint32_t shown_frames(const struct report *r, const struct site *site, const struct print_options *how);
+uint32_t shown_frames(const struct report *r, const struct site *site,
+                      const struct print_options *how);
 /* Where the frame's code lay in the first process that had its module; --deterministic: in its file. */
-uint64_t shown_address(const struct report *r, const struct frame *frame, const struct print_options *how);
+uint64_t shown_address(const struct report *r, const struct frame *frame,
+                       const struct print_options *how);
 
 /*
  * Where somebody would look first: the innermost function of a stack that has a line and is of no
@@ -72,12 +74,13 @@ char *source_path(const struct print_options *how, const char *file);
 
 /* Where to look first, for somebody elsewhere; .path is freed by the caller. */
 struct finding_where {
-    char *path;     /* where no line is known the program's or library's */
-    uint32_t line;  /* 0: not known */
+    char *path;           /* where no line is known the program's or library's */
+    uint32_t line;        /* 0: not known */
     const char *function; /* or what is known instead */
 };
 
-struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how);
+struct finding_where finding_where(const struct report *r, const struct finding *f,
+                                   const struct print_options *how);
 
 /* ---- print_*.c: one for each format ---------------------------------------------------------- */
 

@@ -20,7 +20,8 @@ bool image_was_lost(const struct report *r, const struct image *image)
 
 bool image_is_checked(const struct image *image)
 {
-    return (image->flags & IMAGE_IN_CONTROL) && !(image->flags & IMAGE_OWN_MALLOC) && !image->refused;
+    return (image->flags & IMAGE_IN_CONTROL) && !(image->flags & IMAGE_OWN_MALLOC) &&
+           !image->refused;
 }
 
 struct image *image_main(const struct report *r)

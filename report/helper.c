@@ -27,9 +27,9 @@
 
 #define ANSWER_BYTES_MAX (64u << 20)
 #define LOOK_AGAIN_MS 100
-#define TIMEOUT_SECONDS 60            /* for one frame: a whole file may have to be read for it */
+#define TIMEOUT_SECONDS 60           /* for one frame: a whole file may have to be read for it */
 #define TIMEOUT_NETWORK_SECONDS 1800 /* or to be fetched */
-#define MEMORY_MAX (8ull << 30)       /* address space more than what it begins with */
+#define MEMORY_MAX (8ull << 30)      /* address space more than what it begins with */
 
 struct helper {
     pid_t pid;
@@ -46,11 +46,21 @@ struct doing {
 };
 
 /* What is new in the tables goes before the questions, in its order. */
-enum { ADD_MODULE, ADD_FRAME, ADD_EXACT_FRAME, ADD_SITE, QUERY_SITE, QUERY_VARIABLE, QUERY_LOCAL, QUERY_THREAD_VARIABLE };
+enum {
+    ADD_MODULE,
+    ADD_FRAME,
+    ADD_EXACT_FRAME,
+    ADD_SITE,
+    QUERY_SITE,
+    QUERY_VARIABLE,
+    QUERY_LOCAL,
+    QUERY_THREAD_VARIABLE
+};
 
 struct question {
     uint32_t kind;
-    uint32_t index; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
+    uint32_t
+        index; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
     uint64_t offset;
     struct in_frame at; /* LOCAL */
 };
@@ -159,7 +169,8 @@ static void variable_of_query(struct report *r, const struct question *q, struct
         variable_symbolize(r, q->index, q->offset, out);
 }
 
-static void answer_variable(struct report *r, const struct question *q, struct doing *now, FILE *out)
+static void answer_variable(struct report *r, const struct question *q, struct doing *now,
+                            FILE *out)
 {
     struct variable variable = {0};
 
@@ -460,7 +471,8 @@ static bool query_variable(struct report *r, const struct question *q, struct va
 
 bool variable_find(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
 {
-    return query_variable(r, &(struct question){.kind = QUERY_VARIABLE, .index = module, .offset = offset}, out);
+    return query_variable(
+        r, &(struct question){.kind = QUERY_VARIABLE, .index = module, .offset = offset}, out);
 }
 
 bool local_find(struct report *r, uint32_t frame, struct in_frame at, struct variable *out)

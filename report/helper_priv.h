@@ -14,7 +14,8 @@ struct answer {
 
 /* In the helper. */
 void answer_put_frame(FILE *out, const struct report *r, uint32_t index);
-void answer_put_variable(FILE *out, const struct report *r, uint32_t module, const struct variable *variable);
+void answer_put_variable(FILE *out, const struct report *r, uint32_t module,
+                         const struct variable *variable);
 
 /* From the helper.  false: no such answer was asked for. */
 bool answer_get_frame(struct answer *a, struct report *r);

@@ -36,7 +36,8 @@ static uint64_t hash_frame(const struct report *r, const struct frame *frame, ui
 
 static bool is_before_main(const struct report *r, const struct frame *frame)
 {
-    const char *module = frame->module == NO_MODULE ? "" : base_name(r->modules[frame->module].path);
+    const char *module =
+        frame->module == NO_MODULE ? "" : base_name(r->modules[frame->module].path);
 
     return strcmp(module, "libc.so.6") == 0 || strncmp(module, "ld-linux", 8) == 0 ||
            (frame->system_name && strcmp(frame->system_name, "_start") == 0);

@@ -85,14 +85,14 @@ struct image {
     uint32_t leak_check; /* enum leak_check, LEAKS_CHECK_COUNT: one that is not known here */
     uint32_t threads_not_stopped;
     uint32_t threads_unresponsive; /* of them */
-    uint32_t threads_waiting; /* of them, in a system call */
-    uint32_t scanner;      /* pid, 0 or SCANNER_DONE */
-    uint32_t first_area;   /* which has its header */
+    uint32_t threads_waiting;      /* of them, in a system call */
+    uint32_t scanner;              /* pid, 0 or SCANNER_DONE */
+    uint32_t first_area;           /* which has its header */
     uint64_t leak_ns;
     uint64_t root_bytes;
     uint64_t root_bytes_skipped;
-    uint32_t marks;       /* that it made; 0: all of its leaks are new */
-    uint32_t leak_checks; /* in mid-run */
+    uint32_t marks;          /* that it made; 0: all of its leaks are new */
+    uint32_t leak_checks;    /* in mid-run */
     char **unknown_settings; /* "key=value" of its own options that mean nothing here */
     uint32_t unknown_count;
     char *exe;
@@ -100,16 +100,16 @@ struct image {
     uint32_t argv_bytes;
     char *name;
 
-    bool collected;  /* what follows is known */
-    bool refused;    /* but what it says of itself is damaged: nothing is known of it */
-    bool absorbed;   /* and its areas were given back */
-    bool kept;       /* collected, and its areas stay: it has errors to be shown */
-    bool pid_known;  /* its process id is one of our process-id namespace */
-    bool gone;       /* the process has ended, for certain */
-    bool needed;     /* scratch of images_mark_needed and images_retire */
+    bool collected;          /* what follows is known */
+    bool refused;            /* but what it says of itself is damaged: nothing is known of it */
+    bool absorbed;           /* and its areas were given back */
+    bool kept;               /* collected, and its areas stay: it has errors to be shown */
+    bool pid_known;          /* its process id is one of our process-id namespace */
+    bool gone;               /* the process has ended, for certain */
+    bool needed;             /* scratch of images_mark_needed and images_retire */
     bool has_exec_successor; /* exec has made a later image of the same process */
-    bool map_tried;  /* its depot and modules were read in this round */
-    int wait_status; /* as the launcher saw it, or -1 */
+    bool map_tried;          /* its depot and modules were read in this round */
+    int wait_status;         /* as the launcher saw it, or -1 */
     uint64_t allocs;
     uint64_t frees;
     uint64_t live_blocks;
@@ -118,15 +118,15 @@ struct image {
     uint32_t leak_index; /* that are findings */
     struct mark_record *mark_records;
     uint32_t mark_count;
-    bool has_maps;       /* it made calls that map or unmap: */
+    bool has_maps; /* it made calls that map or unmap: */
     struct map_sum maps;
     uint64_t mapped_bytes; /* of maps.bytes: what its own calls mapped, and nothing inherited */
-    bool has_dispatched; /* events=all was asked for: */
+    bool has_dispatched;   /* events=all was asked for: */
     struct dispatch_record dispatched;
     struct map_region *regions; /* by address; what cannot be is left out */
     uint32_t region_count;
     uint32_t *region_sites; /* of the calls that mapped them, or NO_SITE; NULL: nobody has asked */
-    bool regions_torn; /* it was killed, or is, in the midst of a change */
+    bool regions_torn;      /* it was killed, or is, in the midst of a change */
     struct use *uses;
     uint32_t use_count;
 

@@ -127,7 +127,8 @@ void image_update(struct image *image, const struct image_header *h)
     image_take_leak_check(image, h);
 }
 
-static void image_add(struct report *r, uint32_t number, uint32_t area, const struct image_header *h)
+static void image_add(struct report *r, uint32_t number, uint32_t area,
+                      const struct image_header *h)
 {
     struct image *image = xalloc(calloc(1, sizeof *image));
 
@@ -139,8 +140,9 @@ static void image_add(struct report *r, uint32_t number, uint32_t area, const st
     image->how = h->how;
     image->first_depot_chunk = h->first_depot_chunk;
     image->first_thread = h->first_thread;
-    image->stack_frames = h->stack_frames > 0 && h->stack_frames < RTC_STACK_FRAMES ? h->stack_frames
-                                                                                   : RTC_STACK_FRAMES;
+    image->stack_frames = h->stack_frames > 0 && h->stack_frames < RTC_STACK_FRAMES
+                              ? h->stack_frames
+                              : RTC_STACK_FRAMES;
     image->start_ns = h->start_ns;
     image->missing_features = h->missing_features;
     image->wait_status = -1;
@@ -259,7 +261,8 @@ static const struct image *older_of_pid(const struct image *images, uint32_t pid
 }
 
 /* The last image before this one that has this process id. */
-static const struct image *last_of_pid(const struct report *r, uint32_t pid, const struct image *image)
+static const struct image *last_of_pid(const struct report *r, uint32_t pid,
+                                       const struct image *image)
 {
     const struct image *found = older_of_pid(r->images, pid, image->number);
     return found ? found : older_of_pid(r->done, pid, image->number);
@@ -347,7 +350,8 @@ static bool is_scanned_now(const struct report *r, const struct image *image)
         !is_first_area_of(&now, image->number, image->first_area))
         return false;
     uint32_t watcher = atomic_load_explicit(&now.image.scanner, memory_order_relaxed);
-    return watcher != 0 && watcher != SCANNER_DONE && !pid_is_gone(watcher) && !pid_is_zombie(watcher);
+    return watcher != 0 && watcher != SCANNER_DONE && !pid_is_gone(watcher) &&
+           !pid_is_zombie(watcher);
 }
 
 uint32_t report_scanners(struct report *r)

@@ -166,7 +166,8 @@ static bool descend(Dwarf_Die *die, Dwarf_Addr address)
 }
 
 /* The calls that were inlined around the address, the outermost first. */
-static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die calls[INLINED_MAX])
+static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address,
+                         Dwarf_Die calls[INLINED_MAX])
 {
     Dwarf_Die die = *function;
     uint32_t count = 0;
@@ -270,7 +271,8 @@ static void name_function(struct frame *frame, Dwarf_Die *function, Dwarf_Addr a
 
 /* ---- a frame --------------------------------------------------------------------------------- */
 
-void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame)
+void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
+                  struct frame *frame)
 {
     Dwarf_Die calls[INLINED_MAX], *function = function_at(known, unit, address);
 

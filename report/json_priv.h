@@ -25,7 +25,7 @@ void put_real(struct json *j, const char *name, double value); /* at least 0 */
 void put_flag(struct json *j, const char *name, bool value);
 void put_null(struct json *j, const char *name);
 void put_known(struct json *j, const char *name, bool is_known, uint64_t value); /* else null */
-void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
+void put_hex(struct json *j, const char *name, uint64_t value);                  /* "0x1f" */
 void put_time(struct json *j, const char *name, uint64_t ns);
 
 /* ---- print_json.c ---------------------------------------------------------------------------- */

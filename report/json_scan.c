@@ -84,7 +84,9 @@ int scan_number(struct scan *s, uint64_t *out)
             return scan_refuse(s, "a number that is too large");
         *out = 10 * *out + (uint64_t)(*s->at - '0');
     }
-    return s->at > s->text && s->at[-1] >= '0' && s->at[-1] <= '9' ? 0 : scan_refuse(s, "a number is expected");
+    return s->at > s->text && s->at[-1] >= '0' && s->at[-1] <= '9'
+               ? 0
+               : scan_refuse(s, "a number is expected");
 }
 
 /* A number or a word; anything alike will do. */

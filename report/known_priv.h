@@ -26,7 +26,8 @@ struct own_cost {
         uint64_t timed, operations, faults;
     } work[COST_WORK_COUNT];
     uint64_t alloc_times[COST_TIMES], free_times[COST_TIMES]; /* see cost_record */
-    uint64_t blocks; /* in use in slabs; bytes of their records, and of their slots that they did not ask for: */
+    uint64_t
+        blocks; /* in use in slabs; bytes of their records, and of their slots that they did not ask for: */
     uint64_t record_bytes, around_bytes;
 };
 
@@ -64,9 +65,10 @@ struct report {
     struct run_tally absorbed; /* by this report */
     struct own_cost own_cost;
     struct measured measured;
-    bool is_of_launcher; /* it is made by who ran the program, and writes into the file what that alone knows */
+    bool
+        is_of_launcher; /* it is made by who ran the program, and writes into the file what that alone knows */
     struct launcher_record *launcher; /* out of the file; NULL: there is none, */
-    const char *launcher_error; /* or a bad one */
+    const char *launcher_error;       /* or a bad one */
 
     struct module *modules;
     uint32_t module_count;
@@ -79,16 +81,17 @@ struct report {
     uint64_t strange_errors; /* of kinds that this version does not know */
     struct leak *leaks;
     uint32_t leak_count;
-    uint64_t leaks_unread; /* beyond LEAKS_MAX */
-    bool wants_reachable;  /* those of CLASS_REACHABLE are in the table */
-    bool wants_mapped;     /* and those of CLASS_MAPPED */
-    bool wants_regions;    /* images have region_sites */
+    uint64_t leaks_unread;     /* beyond LEAKS_MAX */
+    bool wants_reachable;      /* those of CLASS_REACHABLE are in the table */
+    bool wants_mapped;         /* and those of CLASS_MAPPED */
+    bool wants_regions;        /* images have region_sites */
     struct leak_sum reachable; /* else this is all that is known of them */
     struct leak_index {
         uint32_t of[CLASS_COUNT]; /* place in leaks + 1, while they are taken */
-    } *leak_index;                /* by site + 1; the first is NO_SITE's */
+    } * leak_index;               /* by site + 1; the first is NO_SITE's */
     uint32_t leak_row_count;
-    struct disposition *use_dispositions; /* by site: of blocks in use from there; NULL: no rule is about them */
+    struct disposition
+        *use_dispositions; /* by site: of blocks in use from there; NULL: no rule is about them */
     uint32_t use_disposition_count;
     struct interned *known;  /* hash over the tables above */
     struct symbols *symbols; /* one per module, as far as looked at */
@@ -96,13 +99,14 @@ struct report {
     struct helper *helper; /* the process that has them */
     struct progress progress;
     const struct rules *rules; /* that findings were held against; NULL: none */
-    struct rules *own_rules;   /* the same, where programs have some of their own: freed with the report */
-    struct own_text *own;      /* suppressions of programs */
+    struct rules
+        *own_rules; /* the same, where programs have some of their own: freed with the report */
+    struct own_text *own; /* suppressions of programs */
     uint32_t own_count;
     const struct baseline *baseline; /* the same of what is known */
-    bool no_symbols;       /* it breaks */
-    time_t wasted_wait_seconds; /* seconds, for servers of debugging information */
-    uint32_t timeout_ms;   /* how long it may be at one frame; 0 = as helper.c has it */
+    bool no_symbols;                 /* it breaks */
+    time_t wasted_wait_seconds;      /* seconds, for servers of debugging information */
+    uint32_t timeout_ms;             /* how long it may be at one frame; 0 = as helper.c has it */
 };
 
 /* Memory of the reporter itself: gives up with a line when there is none. */

@@ -16,7 +16,8 @@
 static uint32_t flags_of(const struct counter_row *row)
 {
     return (row->reading.known ? LAUNCHER_KNOWN : 0) | (row->reading.scaled ? LAUNCHER_SCALED : 0) |
-           (row->is_time ? LAUNCHER_TIME : 0) | (row->user_alone ? LAUNCHER_USER_ONLY : 0) | (row->is_cycles ? LAUNCHER_CYCLES : 0);
+           (row->is_time ? LAUNCHER_TIME : 0) | (row->user_alone ? LAUNCHER_USER_ONLY : 0) |
+           (row->is_cycles ? LAUNCHER_CYCLES : 0);
 }
 
 static void counter_put(struct launcher_counter *to, const struct counter_row *row)
@@ -45,7 +46,8 @@ int report_write_launcher_record(const struct report *r, int fd)
         return -ENOSPC;
     launcher = xalloc(calloc(1, sizeof *launcher));
     launcher->measured = r->measured;
-    for (; launcher->counters < r->counter_count && launcher->counters < LAUNCHER_COUNTERS_MAX; launcher->counters++)
+    for (; launcher->counters < r->counter_count && launcher->counters < LAUNCHER_COUNTERS_MAX;
+         launcher->counters++)
         counter_put(&launcher->counter[launcher->counters], &r->counters[launcher->counters]);
     err = write_at(fd, launcher, sizeof *launcher, at);
     if (!err)
@@ -79,7 +81,8 @@ static struct launcher_record *launcher_record_get(const struct view *v, struct 
     *wrong = (struct verify_error){0};
     if (v->run->launcher_offset != 0 &&
         view_read(v, v->run->launcher_offset, launcher, sizeof *launcher))
-        *wrong = (struct verify_error){"what the launcher told cannot be read", v->run->launcher_offset};
+        *wrong =
+            (struct verify_error){"what the launcher told cannot be read", v->run->launcher_offset};
     else if (v->run->launcher_offset != 0 &&
              verify_launcher(launcher, v->run->launcher_offset, wrong))
         return launcher;
@@ -108,11 +111,12 @@ void launcher_record_read(struct report *r)
 
 static void measured_dump(const struct measured *m, FILE *out)
 {
-    fprintf(out, " told measured pairs=%u otherwise=%u,%u sure=%g\n", m->pairs, m->otherwise, m->otherwise_without, m->sure);
+    fprintf(out, " told measured pairs=%u otherwise=%u,%u sure=%g\n", m->pairs, m->otherwise,
+            m->otherwise_without, m->sure);
     for (unsigned i = 0; i < MEASURED_COUNT; i++) {
         const struct measured_value *v = &m->of[i];
-        fprintf(out, "  #%u with=%g without=%g ratio=%g low=%g high=%g least=%g,%g\n", i, v->with, v->without, v->ratio,
-                v->low, v->high, v->least_with, v->least_without);
+        fprintf(out, "  #%u with=%g without=%g ratio=%g low=%g high=%g least=%g,%g\n", i, v->with,
+                v->without, v->ratio, v->low, v->high, v->least_with, v->least_without);
     }
 }
 
@@ -124,8 +128,9 @@ void launcher_record_dump(const struct view *v, FILE *out, struct verify_error *
         const struct launcher_counter *c = &launcher->counter[i];
         fputs(" told counter ", out);
         text_put(out, c->name);
-        fprintf(out, " flags=0x%x value=%llu enabled_ns=%llu running_ns=%llu ", c->flags, (unsigned long long)c->value,
-                (unsigned long long)c->enabled_ns, (unsigned long long)c->running_ns);
+        fprintf(out, " flags=0x%x value=%llu enabled_ns=%llu running_ns=%llu ", c->flags,
+                (unsigned long long)c->value, (unsigned long long)c->enabled_ns,
+                (unsigned long long)c->running_ns);
         text_put(out, c->text);
         fputc('\n', out);
     }

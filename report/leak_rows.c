@@ -82,7 +82,8 @@ static void rows_name(struct report *r, const struct leak_row *rows, uint32_t co
         uint32_t index = (uint32_t)(rows[i].first - r->leaks);
         end = index >= end ? index + 1 : end;
     }
-    for (from = end; from > 0 && leak_kind(r->leaks[from - 1].class) == leak_kind(rows[0].first->class);)
+    for (from = end;
+         from > 0 && leak_kind(r->leaks[from - 1].class) == leak_kind(rows[0].first->class);)
         from--;
     leaks_name(r, from, end);
 }

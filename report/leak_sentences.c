@@ -13,11 +13,14 @@ const struct kind_text *kind_text(uint32_t kind)
 {
     static const struct kind_text texts[] = {
         [LEAK_DEFINITE] = {"LEAKS (mel)", "definite (mel)", "leak", "leaks"},
-        [LEAK_INDIRECT] = {"INDIRECT LEAKS (mel)", "indirect (mel)", "indirect leak", "indirect leaks"},
+        [LEAK_INDIRECT] = {"INDIRECT LEAKS (mel)", "indirect (mel)", "indirect leak",
+                           "indirect leaks"},
         [LEAK_POSSIBLE] = {"POSSIBLE LEAKS (aib, air)", "possible (aib, air)", "possible leak",
                            "possible leaks"},
-        [LEAK_REACHABLE] = {"STILL REACHABLE (biu)", "reachable (biu)", "place in use", "places in use"},
-        [LEAK_MAPPED] = {"STILL MAPPED (biu-map)", "mapped (biu-map)", "place that maps", "places that map"},
+        [LEAK_REACHABLE] = {"STILL REACHABLE (biu)", "reachable (biu)", "place in use",
+                            "places in use"},
+        [LEAK_MAPPED] = {"STILL MAPPED (biu-map)", "mapped (biu-map)", "place that maps",
+                         "places that map"},
     };
     return &texts[kind];
 }
@@ -57,7 +60,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
     if (!(image->checks & CHECK_POST_MORTEM))
         return "it was killed before they could be looked for; --witness keeps a witness";
     return image->scanner == 0 ? "it was killed, and no witness could be kept"
-                                      : "it was killed, and its witness, too";
+                               : "it was killed, and its witness, too";
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */
@@ -100,7 +103,8 @@ char *leak_sentence(const struct leak_row *row, bool deterministic)
 
     fprintf(out, "%s: found ", titles[leak->class]);
     if (row->blocks > 1) {
-        fprintf(out, "%s, %s in total", things_text(leak->class, row->blocks).text, size_text(row->bytes).text);
+        fprintf(out, "%s, %s in total", things_text(leak->class, row->blocks).text,
+                size_text(row->bytes).text);
     } else if (leak->class == CLASS_MAPPED) {
         fprintf(out, "%s", size_text(row->bytes).text);
         address_put(out, leak->block, deterministic);
@@ -204,7 +208,8 @@ static void offset_put(struct wording *w)
 
     if (in->sp != 0)
         fprintf(w->out, ", %llu bytes %s its stack pointer",
-                (unsigned long long)(offset < 0 ? -offset : offset), offset < 0 ? "below" : "above");
+                (unsigned long long)(offset < 0 ? -offset : offset),
+                offset < 0 ? "below" : "above");
 }
 
 /* As far as it is known what of a thread it lies in. */
@@ -247,7 +252,8 @@ static void module_put(struct wording *w)
     if (index->module != NO_MODULE)
         format_location(w->r, index->module, index->offset, w->out);
     else
-        fputs(index->path[0] ? base_name(index->path) : "a program or library that is not known", w->out);
+        fputs(index->path[0] ? base_name(index->path) : "a program or library that is not known",
+              w->out);
 }
 
 static void mapping_put(struct wording *w)
@@ -286,8 +292,8 @@ static void block_put(struct wording *w)
 {
     const struct holder *h = &w->leak->holder;
 
-    fprintf(w->out, "at offset +%llu of a block of %llu bytes", (unsigned long long)(h->at - h->from),
-            (unsigned long long)h->from_bytes);
+    fprintf(w->out, "at offset +%llu of a block of %llu bytes",
+            (unsigned long long)(h->at - h->from), (unsigned long long)h->from_bytes);
     if (h->from_stack != NO_SITE) {
         fputs(" allocated at ", w->out);
         function_put(w, h->from_stack);
@@ -329,12 +335,15 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
     if (leak->class == CLASS_MAPPED) {
         fputs("whoever points to a mapping is not looked for", w.out);
     } else if (leak->holder.what == WITNESS_NONE) {
-        fputs(leak->is_cycle ? "nobody but itself, or what is behind it" : "nobody points to it", w.out);
+        fputs(leak->is_cycle ? "nobody but itself, or what is behind it" : "nobody points to it",
+              w.out);
         if (leak->class == CLASS_UNSURE)
             fputs(" that can be seen", w.out);
     } else if (leak->holder.what == WITNESS_SELF) {
-        fputs("in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, "
-              "or one to be ignored", w.out);
+        fputs(
+            "in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, "
+            "or one to be ignored",
+            w.out);
     } else {
         pointer_put(&w);
         if (leak->holder.what == WITNESS_ROOT)

@@ -41,16 +41,20 @@ const char *leak_code(enum leak_class class)
 static enum leak_class class_of(const struct image *image, uint32_t reach)
 {
     static const enum leak_class unsure[CLASS_COUNT] = {
-        [CLASS_LOST] = CLASS_UNSURE,       [CLASS_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
-        [CLASS_INTERIOR] = CLASS_INTERIOR, [CLASS_REGISTER] = CLASS_REGISTER,
-        [CLASS_UNSURE] = CLASS_UNSURE,     [CLASS_POSSIBLY_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
-        [CLASS_REACHABLE] = CLASS_REACHABLE,         [CLASS_MAPPED] = CLASS_MAPPED,
+        [CLASS_LOST] = CLASS_UNSURE,         [CLASS_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
+        [CLASS_INTERIOR] = CLASS_INTERIOR,   [CLASS_REGISTER] = CLASS_REGISTER,
+        [CLASS_UNSURE] = CLASS_UNSURE,       [CLASS_POSSIBLY_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
+        [CLASS_REACHABLE] = CLASS_REACHABLE, [CLASS_MAPPED] = CLASS_MAPPED,
     };
     static const enum leak_class of[] = {
-        [REACH_NONE] = CLASS_REACHABLE,         [REACH_REACHABLE] = CLASS_REACHABLE,
-        [REACH_INTERIOR] = CLASS_INTERIOR, [REACH_REGISTER] = CLASS_REGISTER,
-        [REACH_INDIRECT] = CLASS_POSSIBLY_INDIRECT,     [REACH_LOST] = CLASS_LOST,
-        [REACH_CYCLE] = CLASS_LOST,       [REACH_LOST_INDIRECT] = CLASS_INDIRECT,
+        [REACH_NONE] = CLASS_REACHABLE,
+        [REACH_REACHABLE] = CLASS_REACHABLE,
+        [REACH_INTERIOR] = CLASS_INTERIOR,
+        [REACH_REGISTER] = CLASS_REGISTER,
+        [REACH_INDIRECT] = CLASS_POSSIBLY_INDIRECT,
+        [REACH_LOST] = CLASS_LOST,
+        [REACH_CYCLE] = CLASS_LOST,
+        [REACH_LOST_INDIRECT] = CLASS_INDIRECT,
     };
     static_assert(countof(of) == REACH_COUNT, "each is of a class");
     return image->threads_not_stopped > 0 ? unsure[of[reach]] : of[reach];
@@ -109,7 +113,10 @@ static void take_frame(struct report *r, struct image *image, struct holder *h,
 static struct holder holder_of(struct report *r, struct image *image, const struct leak_group *g,
                                const struct root_record *roots, uint32_t root_count)
 {
-    struct holder h = {.what = g->witness, .at = g->at, .program = NO_MODULE, .function = NO_SITE,
+    struct holder h = {.what = g->witness,
+                       .at = g->at,
+                       .program = NO_MODULE,
+                       .function = NO_SITE,
                        .from_stack = NO_SITE};
 
     if (h.what != WITNESS_NONE && h.what != WITNESS_SELF)
@@ -230,7 +237,8 @@ static bool is_new(const struct image *image, const struct map_region *m)
 }
 
 /* A piece of a mapping: `blocks` is 1 for its first. */
-void mapping_take(struct report *r, struct image *image, const struct map_region *m, uint32_t blocks)
+void mapping_take(struct report *r, struct image *image, const struct map_region *m,
+                  uint32_t blocks)
 {
     struct leak_group g = {.blocks = blocks, .bytes = m->end - m->start};
     struct leak new = {

@@ -67,7 +67,8 @@ static void read_names(struct image *image, const struct segment *s)
     for (uint32_t i = 0; i < count; i++) {
         const struct thread_record *t = segment_item(s, i);
         uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
-        struct thread thread = {t->number, tid, atomic_load_explicit(&t->gone, memory_order_relaxed), ""};
+        struct thread thread = {t->number, tid,
+                                atomic_load_explicit(&t->gone, memory_order_relaxed), ""};
         if (tid == 0)
             continue;
         snprintf(thread.name, sizeof thread.name, "%.*s", (int)sizeof t->name, t->name);

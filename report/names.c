@@ -135,7 +135,8 @@ static void inside_add(struct inside *in, const struct name *name)
 }
 
 /* Those of the kind that the address lies in, in the order of the table. */
-static struct inside inside_find(const struct names *all, size_t before, GElf_Addr address, bool local)
+static struct inside inside_find(const struct names *all, size_t before, GElf_Addr address,
+                                 bool local)
 {
     struct inside in = {.count = 0};
 
@@ -180,8 +181,8 @@ static bool follows_label(const struct names *all, size_t before)
     return before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
 }
 
-static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr address, size_t before,
-                            Elf_Scn *section)
+static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr address,
+                            size_t before, Elf_Scn *section)
 {
     struct gap *gap = xalloc(calloc(1, sizeof *gap));
     GElf_Off offset = 0;
@@ -195,8 +196,8 @@ static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr ad
 }
 
 /* The label that an address in no symbol is behind, as libdwfl has it. */
-static const char *label_find(struct names *all, Dwfl_Module *module, GElf_Addr address, size_t before,
-                              GElf_Off *offset, GElf_Sym *symbol)
+static const char *label_find(struct names *all, Dwfl_Module *module, GElf_Addr address,
+                              size_t before, GElf_Off *offset, GElf_Sym *symbol)
 {
     GElf_Addr in_section = address, bias;
     struct gap *gap, sought = {.key.before = before};
@@ -210,8 +211,8 @@ static const char *label_find(struct names *all, Dwfl_Module *module, GElf_Addr 
     return gap->name;
 }
 
-const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address, GElf_Off *offset,
-                      GElf_Sym *symbol)
+const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address,
+                      GElf_Off *offset, GElf_Sym *symbol)
 {
     struct names *all = *names = *names ? *names : names_make(module);
     size_t before = begun_before(all->name, all->count, sizeof all->name[0], address);

@@ -93,7 +93,8 @@ static bool counters_read(const struct view *v, const struct chunks *c, struct n
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static void threads_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
+static void threads_take(const struct segment *s, uint64_t offset, struct chunks *c,
+                         struct now *now)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
@@ -145,7 +146,8 @@ static void errors_count(const struct segment *s, struct now *now)
     for (uint32_t i = 0; i < count; i++) {
         const struct error_record *e = segment_item(s, i);
         uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
-        uint64_t times = kind != ERROR_NONE ? atomic_load_explicit(&e->count, memory_order_relaxed) : 0;
+        uint64_t times =
+            kind != ERROR_NONE ? atomic_load_explicit(&e->count, memory_order_relaxed) : 0;
         now->errors += times;
         now->oom += kind == ERROR_OOM ? times : 0;
     }
@@ -170,7 +172,8 @@ static void ranges_count(const struct segment *s, struct now *now)
     }
 }
 
-static void segment_take(const struct segment *s, uint64_t offset, struct chunks *c, struct now *now)
+static void segment_take(const struct segment *s, uint64_t offset, struct chunks *c,
+                         struct now *now)
 {
     if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;
@@ -195,7 +198,8 @@ static void header_take(struct image *image, const struct image_header *h, struc
     image_update(image, h);
     now->is_partial = image->flags & IMAGE_METADATA_PRIVATE;
     now->peak_bytes = image->peak_bytes;
-    now->shadow_bytes = image->segment_bytes + atomic_load_explicit(&h->pc_bytes, memory_order_relaxed);
+    now->shadow_bytes =
+        image->segment_bytes + atomic_load_explicit(&h->pc_bytes, memory_order_relaxed);
     now->baf = image->bad_frees[BAD_FREE_BAD];
     now->duf = image->bad_frees[BAD_FREE_DUPLICATE];
     now->maf = image->bad_frees[BAD_FREE_MISALIGNED];
@@ -208,7 +212,8 @@ static void header_take(struct image *image, const struct image_header *h, struc
 /* Areas before the last one are full. */
 static void pool_add(const struct view *v, const struct area_head *head, struct now *now)
 {
-    uint64_t used = atomic_load_explicit(&head->used_bytes, memory_order_relaxed), each = v->run->area_bytes;
+    uint64_t used = atomic_load_explicit(&head->used_bytes, memory_order_relaxed),
+             each = v->run->area_bytes;
 
     now->pool_bytes += each;
     if (now->pool_bytes > each && head->ordinal < now->last_ordinal) {
@@ -219,7 +224,8 @@ static void pool_add(const struct view *v, const struct area_head *head, struct 
     now->pool_used = now->pool_bytes - each + (used < each ? used : each);
 }
 
-static void area_take(struct report *r, struct image *image, uint32_t area, struct chunks *c, struct now *now)
+static void area_take(struct report *r, struct image *image, uint32_t area, struct chunks *c,
+                      struct now *now)
 {
     struct area_copy copy;
     const struct segment *s;
@@ -240,7 +246,8 @@ static void area_take(struct report *r, struct image *image, uint32_t area, stru
 /* In use is what was inherited and what it has allocated, less what it has freed. */
 static void use_count(const struct image *image, struct now *now)
 {
-    uint64_t blocks = now->inherited_blocks + now->allocs, bytes = now->inherited_bytes + now->alloc_bytes;
+    uint64_t blocks = now->inherited_blocks + now->allocs,
+             bytes = now->inherited_bytes + now->alloc_bytes;
     bool has_counts = image->how != IMAGE_FORK || now->has_inherited_counts;
 
     now->use_known = has_counts && image->how != IMAGE_FORK_UNSEEN;
@@ -254,7 +261,8 @@ bool now_read(struct report *r, struct image *image, struct now *now)
 {
     struct chunks chunks = {0};
 
-    *now = (struct now){.time_ns = now_ns(), .has_inherited_counts = r->view.run->version_minor >= 6};
+    *now =
+        (struct now){.time_ns = now_ns(), .has_inherited_counts = r->view.run->version_minor >= 6};
     for (uint32_t area = 1; area < view_area_end(&r->view); area++)
         if (area_is_of(r, area, image->number))
             area_take(r, image, area, &chunks, now);

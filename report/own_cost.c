@@ -32,7 +32,8 @@ static double add_whole(struct own_cost *sum, const struct cost_record *c, const
     for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
         const struct cost_done *whole = &c->whole[i];
         double more = factor(c, whole->operations, calls[i]);
-        double faults = factor(c, whole->operations / 2 + c->work[i].operations / 2, calls[i]); /* of rows of both kinds */
+        double faults = factor(c, whole->operations / 2 + c->work[i].operations / 2,
+                               calls[i]); /* of rows of both kinds */
         sum->work[i].timed += whole->timed;
         sum->work[i].operations += (uint64_t)((double)whole->operations * more + 0.5);
         sum->work[i].faults += (uint64_t)((double)whole->faults * faults + 0.5);
@@ -50,7 +51,8 @@ static double sum_ticks(const struct cost_done *done, uint32_t count)
     return sum;
 }
 
-void own_cost_add(struct own_cost *sum, const struct cost_record *c, const uint64_t calls[COST_OPERATION_COUNT])
+void own_cost_add(struct own_cost *sum, const struct cost_record *c,
+                  const uint64_t calls[COST_OPERATION_COUNT])
 {
     double ns_per_tick = c->rate ? (double)(1 << 20) / (double)c->rate : 0, estimate, whole, pieces;
 
@@ -76,7 +78,8 @@ void own_cost_add(struct own_cost *sum, const struct cost_record *c, const uint6
     }
 }
 
-void own_cost_add_blocks(struct own_cost *sum, uint64_t blocks, uint32_t record_bytes, uint64_t around_bytes)
+void own_cost_add_blocks(struct own_cost *sum, uint64_t blocks, uint32_t record_bytes,
+                         uint64_t around_bytes)
 {
     sum->blocks += blocks;
     sum->record_bytes += blocks * record_bytes;
@@ -93,7 +96,8 @@ const char *own_cost_why(const struct report *r)
     const char *every = run_setting(r->view.run, "cost_every");
 
     if (r->own_cost.images > 0)
-        return "the processor's clock was forbidden, or its rate not known when the program was killed";
+        return "the processor's clock was forbidden, or its rate not known when the program was "
+               "killed";
     if (r->view.run->version_minor < 6)
         return "not timed by the version that wrote the file";
     return every && strtoul(every, NULL, 10) == 0 ? "nothing was timed: cost-every=0"
@@ -144,7 +148,8 @@ double own_cost_time(const struct own_cost *sum, const uint64_t times[COST_TIMES
 
 bool own_cost_has_calls(const struct own_cost *sum)
 {
-    return own_cost_time(sum, sum->alloc_times, 50) >= 0 || own_cost_time(sum, sum->free_times, 50) >= 0;
+    return own_cost_time(sum, sum->alloc_times, 50) >= 0 ||
+           own_cost_time(sum, sum->free_times, 50) >= 0;
 }
 
 double own_cost_cycles(const struct report *r, const char **why)
@@ -153,11 +158,11 @@ double own_cost_cycles(const struct report *r, const char **why)
 
     while (row < end && !row->is_cycles)
         row++;
-    *why = row == end             ? "n/a: not asked for, by --counters=cycles"
-           : !row->reading.known  ? row->why
-           : row->user_alone      ? "n/a: they were counted in user mode alone"
+    *why = row == end                 ? "n/a: not asked for, by --counters=cycles"
+           : !row->reading.known      ? row->why
+           : row->user_alone          ? "n/a: they were counted in user mode alone"
            : !row->reading.enabled_ns ? "n/a: nothing was counted"
-                                  : NULL;
+                                      : NULL;
     return *why ? 0 : (double)row->reading.value / (double)row->reading.enabled_ns;
 }
 
@@ -189,17 +194,20 @@ static void works_put(const struct own_cost *sum, const struct page *page)
         fprintf(page->out, "%s%s %.3f", between, cost_work_name(i), sum->work[i].ns / 1e6);
         between = ", ";
     }
-    fprintf(page->out, "; report %.3f, beside it (scan, start, report: " COST_BY_CPU_CLOCK ")", own_report_ns() / 1e6);
+    fprintf(page->out, "; report %.3f, beside it (scan, start, report: " COST_BY_CPU_CLOCK ")",
+            own_report_ns() / 1e6);
 }
 
-static void times_put(const struct own_cost *sum, const char *what, const uint64_t *times, const struct page *page)
+static void times_put(const struct own_cost *sum, const char *what, const uint64_t *times,
+                      const struct page *page)
 {
     double middle = own_cost_time(sum, times, 50);
 
     if (middle < 0)
         fprintf(page->out, "%s n/a: none was timed", what);
     else
-        fprintf(page->out, "%s p50 %.0f ns, p99 %.0f ns", what, middle, own_cost_time(sum, times, 99));
+        fprintf(page->out, "%s p50 %.0f ns, p99 %.0f ns", what, middle,
+                own_cost_time(sum, times, 99));
 }
 
 static void sources_put(const struct own_cost *sum, const struct page *page)
@@ -212,8 +220,9 @@ static void sources_put(const struct own_cost *sum, const struct page *page)
     }
     if (timed == 0)
         return;
-    fprintf(page->out, " (%llu of about %llu operations timed, by the processor's clock%s)", (unsigned long long)timed,
-            (unsigned long long)operations, sum->stopped ? ", until a sandbox was entered" : "");
+    fprintf(page->out, " (%llu of about %llu operations timed, by the processor's clock%s)",
+            (unsigned long long)timed, (unsigned long long)operations,
+            sum->stopped ? ", until a sandbox was entered" : "");
 }
 
 static void cycles_put(const struct report *r, const struct page *page)
@@ -225,14 +234,16 @@ static void cycles_put(const struct report *r, const struct page *page)
     if (why)
         text_put(page->out, why);
     else
-        fprintf(page->out, "about %.0f, at the run's %.2f per ns", own_cost_ns(&r->own_cost) * per_ns, per_ns);
+        fprintf(page->out, "about %.0f, at the run's %.2f per ns",
+                own_cost_ns(&r->own_cost) * per_ns, per_ns);
 }
 
 /* Our share is of all processes: it is no part of the time of some of them. */
 static void percent_put(double ns, const struct cost_sum *all, const struct page *page)
 {
     if (all->with_clock > 0 && all->with_clock < all->processes)
-        fprintf(page->out, ", n/a %% of the task clock, which is of %u of %u processes", all->with_clock, all->processes);
+        fprintf(page->out, ", n/a %% of the task clock, which is of %u of %u processes",
+                all->with_clock, all->processes);
     else if (all->with_clock > 0 && all->of.task_clock_ns > 0)
         fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
 }
@@ -245,7 +256,8 @@ static void faults_put(const struct own_cost *sum, const struct page *page)
     for (uint32_t i = COST_OPERATION_COUNT; i < COST_WORK_COUNT; i++) {
         if (sum->work[i].faults == 0)
             continue;
-        fprintf(page->out, "%s%s %llu", between, cost_work_name(i), (unsigned long long)sum->work[i].faults);
+        fprintf(page->out, "%s%s %llu", between, cost_work_name(i),
+                (unsigned long long)sum->work[i].faults);
         between = ", of ";
     }
     if (*between == ',')
@@ -267,7 +279,9 @@ static void own_cost_put(const struct report *r, const struct cost_sum *all,
     sources_put(sum, page);
     fprintf(page->out, "\n%*s", COST_COLUMN, "");
     if (own_cost_has_calls(sum))
-        fprintf(page->out, "in these: page faults about %llu (" COST_BY_RUSAGE "), in our system calls %.3f ms; ",
+        fprintf(page->out,
+                "in these: page faults about %llu (" COST_BY_RUSAGE
+                "), in our system calls %.3f ms; ",
                 (unsigned long long)own_cost_faults(sum, all, ALL_WORKS), sum->kernel_ns / 1e6);
     faults_put(sum, page);
     cycles_put(r, page);
@@ -284,6 +298,7 @@ void own_cost_print(const struct report *r, const struct cost_sum *all, const st
         fprintf(page->out, "n/a: %s", own_cost_why(r));
     if (sum->blocks > 0)
         fprintf(page->out, "; a block in use: %.0f B of record, %.1f B of redzone and rounding",
-                (double)sum->record_bytes / (double)sum->blocks, (double)sum->around_bytes / (double)sum->blocks);
+                (double)sum->record_bytes / (double)sum->blocks,
+                (double)sum->around_bytes / (double)sum->blocks);
     fputc('\n', page->out);
 }

@@ -91,8 +91,8 @@ struct outcome {
     const struct image *main; /* NULL: the runtime did not start */
     struct notes notes;
     uint64_t problems;
-    char *incomplete;         /* what findings may be missing, NULL: none; freed by outcome_free */
-    bool is_printed;          /* also by a quiet report */
+    char *incomplete; /* what findings may be missing, NULL: none; freed by outcome_free */
+    bool is_printed;  /* also by a quiet report */
 };
 
 struct outcome outcome_of(const struct report *r, const struct print_options *how);
@@ -105,7 +105,8 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
  * In formats of others, behind their findings: what is not told, the notes and the last line, where
  * it is told.
  */
-void outcome_print_separate(const struct report *r, const struct outcome *outcome, const struct page *page);
+void outcome_print_separate(const struct report *r, const struct outcome *outcome,
+                            const struct page *page);
 
 /* ---- region_files.c -------------------------------------------------------------------------- */
 
@@ -120,7 +121,7 @@ const char *region_file(const struct region_files *all, const struct map_region 
 /* Of all processes but those that exec threw away. */
 struct map_totals {
     uint64_t processes, uncompared, mapped, unmapped, unseen, rebuilt, bytes;
-    uint64_t peak_bytes; /* the most that one had */
+    uint64_t peak_bytes;                             /* the most that one had */
     uint64_t objects, stacks, others, gone, changed; /* behind our back */
 };
 
@@ -131,7 +132,8 @@ void maps_print(const struct report *r, const struct page *page);
 
 /* events=all */
 struct dispatch_totals {
-    uint64_t processes, without; /* of those asked for it: where there is no such thing, because of */
+    uint64_t processes,
+        without; /* of those asked for it: where there is no such thing, because of */
     int32_t error;
     uint64_t calls, reported, uncovered, ns;
     uint32_t measured;
@@ -190,7 +192,7 @@ struct leak_cost {
 
 struct cost_sum {
     struct leak_cost leaks;
-    struct costs of;        /* max_rss_bytes is the most of one process */
+    struct costs of; /* max_rss_bytes is the most of one process */
     uint64_t segment_bytes;
     uint32_t processes;
     uint32_t with_clock;
@@ -214,7 +216,8 @@ bool own_cost_has_calls(const struct own_cost *sum); /* that were timed */
 /* Clock cycles per ns, as the run's counter has them; 0, and why: they are not known. */
 double own_cost_cycles(const struct report *r, const char **why);
 /* ns that so many percent of operations stay below, about; below 0: none was timed. */
-double own_cost_time(const struct own_cost *sum, const uint64_t times[COST_TIMES], unsigned percent);
+double own_cost_time(const struct own_cost *sum, const uint64_t times[COST_TIMES],
+                     unsigned percent);
 void measured_print(const struct measured *m, const struct page *page); /* print_measured.c */
 double own_report_ns(void); /* that this process has needed so far */
 uint64_t own_report_faults(void);

@@ -80,7 +80,8 @@ const char *cost_reason(const struct report *r, bool killed)
 }
 
 /* " (getrusage, of 2 of 3 processes)" */
-static void source_put(const char *source, uint32_t known, const struct cost_sum *sum, const struct page *page)
+static void source_put(const char *source, uint32_t known, const struct cost_sum *sum,
+                       const struct page *page)
 {
     fprintf(page->out, " (%s", sum->at_death ? COST_AT_DEATH : source);
     if (known < sum->processes)
@@ -103,7 +104,8 @@ static void rusage_put(const struct cost_sum *sum, const struct page *page)
 
     if (sum->with_rusage == 0)
         return;
-    fprintf(page->out, "page faults %llu + %llu major, context switches %llu + %llu forced, max rss %s",
+    fprintf(page->out,
+            "page faults %llu + %llu major, context switches %llu + %llu forced, max rss %s",
             (unsigned long long)c->minor_faults, (unsigned long long)c->major_faults,
             (unsigned long long)c->voluntary_switches, (unsigned long long)c->involuntary_switches,
             size_text(c->max_rss_bytes).text);

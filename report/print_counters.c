@@ -22,7 +22,8 @@ static void row_put(const struct counter_row *row, FILE *out)
     const struct counter_reading *c = &row->reading;
 
     text_put(out, row->name);
-    fprintf(out, "%*s", strlen(row->name) < NAME_BYTES ? (int)(NAME_BYTES - strlen(row->name)) : 1, "");
+    fprintf(out, "%*s", strlen(row->name) < NAME_BYTES ? (int)(NAME_BYTES - strlen(row->name)) : 1,
+            "");
     if (!c->known) {
         text_put(out, row->why);
         fputc('\n', out);
@@ -33,7 +34,8 @@ static void row_put(const struct counter_row *row, FILE *out)
     if (row->user_alone)
         fputs(", user mode alone", out);
     if (c->scaled)
-        fprintf(out, ", an estimate: counted for %.1f %% of the time", 100 * (double)c->running_ns / (double)c->enabled_ns);
+        fprintf(out, ", an estimate: counted for %.1f %% of the time",
+                100 * (double)c->running_ns / (double)c->enabled_ns);
     fputc('\n', out);
 }
 
@@ -64,7 +66,8 @@ void json_counters(struct json *j, const struct report *r)
             put_number(j, "value", row->reading.value);
         else
             put_null(j, "value");
-        put_text(j, row->reading.known ? "source" : "why", row->reading.known ? row->source : row->why);
+        put_text(j, row->reading.known ? "source" : "why",
+                 row->reading.known ? row->source : row->why);
         put_flag(j, "user_alone", row->user_alone);
         put_flag(j, "scaled", row->reading.scaled);
         put_number(j, "enabled_ns", row->reading.enabled_ns);

@@ -42,10 +42,13 @@ const char *dispatch_reason(int32_t error)
 {
     switch (error) {
     case -EINVAL:
-    case -ENOSYS: return "no syscall user dispatch in this kernel (Linux 5.11)";
+    case -ENOSYS:
+        return "no syscall user dispatch in this kernel (Linux 5.11)";
     case -EPERM:
-    case -EACCES: return "the system does not allow it";
-    default: return strerror(-error);
+    case -EACCES:
+        return "the system does not allow it";
+    default:
+        return strerror(-error);
     }
 }
 
@@ -61,11 +64,13 @@ static void calls_put(const struct dispatch_totals *t, const struct page *page)
         fputs("calls were dispatched\n", page->out);
         return;
     }
-    fprintf(page->out, "%s%s dispatched, ~%llu ns each, %.1f ms together (measured at start, with %u calls)\n",
+    fprintf(page->out,
+            "%s%s dispatched, ~%llu ns each, %.1f ms together (measured at start, with %u calls)\n",
             t->cut ? "at least " : "", count_text(t->calls, "call", "calls").text,
             (unsigned long long)dispatch_call_ns(t), (double)t->ns / 1e6, t->measured);
-    fprintf(page->out, "%*s%llu of them changed what is mapped and came by no watched function of libc's\n", COLUMN, "",
-            (unsigned long long)t->reported);
+    fprintf(page->out,
+            "%*s%llu of them changed what is mapped and came by no watched function of libc's\n",
+            COLUMN, "", (unsigned long long)t->reported);
 }
 
 void dispatch_print(const struct report *r, const struct page *page)
@@ -80,9 +85,10 @@ void dispatch_print(const struct report *r, const struct page *page)
     if (t.processes > t.without)
         calls_put(&t, page);
     if (t.without > 0)
-        fprintf(page->out, "%*sall: not available%s: %s\n", t.processes > t.without ? COLUMN : 0, "",
-                t.processes > t.without ? " in some processes" : "", dispatch_reason(t.error));
+        fprintf(page->out, "%*sall: not available%s: %s\n", t.processes > t.without ? COLUMN : 0,
+                "", t.processes > t.without ? " in some processes" : "", dispatch_reason(t.error));
     if (t.uncovered > 0)
-        fprintf(page->out, "%*s%s not watched any more: a sandbox, no stack, or a call of another system\n", COLUMN, "",
-                count_text(t.uncovered, "thread was", "threads were").text);
+        fprintf(page->out,
+                "%*s%s not watched any more: a sandbox, no stack, or a call of another system\n",
+                COLUMN, "", count_text(t.uncovered, "thread was", "threads were").text);
 }

@@ -183,8 +183,9 @@ static uint32_t full_print(struct report *r, const uint32_t *list, uint32_t coun
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t others = i + 1 < count; /* a line of theirs at least */
-        char *text = *left > others ? error_text_in(r, &r->errors[list[i]], *page, *left - others, i == 0)
-                                    : NULL;
+        char *text = *left > others
+                         ? error_text_in(r, &r->errors[list[i]], *page, *left - others, i == 0)
+                         : NULL;
         if (!text)
             return i;
         *left -= lines_of(text);

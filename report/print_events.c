@@ -15,9 +15,10 @@
 /* As /proc/PID/maps has them. */
 static void range_put(const struct map_region *m, FILE *out)
 {
-    fprintf(out, "  %012llx-%012llx %c%c%c%c %10s  ", (unsigned long long)m->start, (unsigned long long)m->end,
-            m->protection & PROT_READ ? 'r' : '-', m->protection & PROT_WRITE ? 'w' : '-',
-            m->protection & PROT_EXEC ? 'x' : '-', m->shared ? 's' : 'p', size_text(m->end - m->start).text);
+    fprintf(out, "  %012llx-%012llx %c%c%c%c %10s  ", (unsigned long long)m->start,
+            (unsigned long long)m->end, m->protection & PROT_READ ? 'r' : '-',
+            m->protection & PROT_WRITE ? 'w' : '-', m->protection & PROT_EXEC ? 'x' : '-',
+            m->shared ? 's' : 'p', size_text(m->end - m->start).text);
 }
 
 static void file_put(const struct region_files *files, const struct map_region *m, FILE *out)
@@ -37,7 +38,8 @@ static void file_put(const struct region_files *files, const struct map_region *
         fputs("anonymous", out);
 }
 
-static void owner_put(struct report *r, const struct image *image, uint32_t i, const struct page *page)
+static void owner_put(struct report *r, const struct image *image, uint32_t i,
+                      const struct page *page)
 {
     static const char *const names[] = {"", "there at first", "called", "found later"};
     const struct map_region *m = &image->regions[i];
@@ -53,7 +55,8 @@ static void owner_put(struct report *r, const struct image *image, uint32_t i, c
 
 static void unseen_put(const struct map_sum *sum, FILE *out)
 {
-    uint64_t objects = sum->unseen_objects, stacks = sum->unseen_stacks, others = sum->unseen_others;
+    uint64_t objects = sum->unseen_objects, stacks = sum->unseen_stacks,
+             others = sum->unseen_others;
 
     if (sum->compared == 0)
         fputs("  not compared with the kernel's yet\n", out);
@@ -61,9 +64,9 @@ static void unseen_put(const struct map_sum *sum, FILE *out)
         fputs("  nothing was made, changed or taken away behind our back\n", out);
     else
         fprintf(out, "  behind our back: %s, %s and %llu more were made; %llu went, %llu changed\n",
-                count_text(objects, "library", "libraries").text, count_text(stacks, "stack", "stacks").text,
-                (unsigned long long)others, (unsigned long long)sum->unseen_unmapped,
-                (unsigned long long)sum->unseen_changed);
+                count_text(objects, "library", "libraries").text,
+                count_text(stacks, "stack", "stacks").text, (unsigned long long)others,
+                (unsigned long long)sum->unseen_unmapped, (unsigned long long)sum->unseen_changed);
 }
 
 static void regions_print(struct report *r, struct image *image, const struct page *page)
@@ -91,16 +94,21 @@ static void process_print(struct report *r, struct image *image, struct page pag
         fputs("it has neither mapped nor unmapped anything by a call\n", page.out);
         return;
     }
-    fprintf(page.out, "%s mapped, %llu unmapped; %s by them", count_text(sum->mapped, "call", "calls").text,
-            (unsigned long long)sum->unmapped, size_text(image->mapped_bytes).text);
+    fprintf(page.out, "%s mapped, %llu unmapped; %s by them",
+            count_text(sum->mapped, "call", "calls").text, (unsigned long long)sum->unmapped,
+            size_text(image->mapped_bytes).text);
     fprintf(page.out, ", %s at most%s\n", size_text(sum->peak_bytes).text,
             sum->first_call > 1 ? " with what it inherited" : "");
     unseen_put(sum, page.out);
     if (sum->unseen > 0)
-        fprintf(page.out, "  %s not seen: of handlers that interrupted the runtime, or that could not wait for it\n",
+        fprintf(page.out,
+                "  %s not seen: of handlers that interrupted the runtime, or that could not wait "
+                "for it\n",
                 count_text(sum->unseen, "call", "calls").text);
     if (sum->rebuilt > 0)
-        fprintf(page.out, "  made anew %s, as handlers had jumped out of changes: of what those made is nothing known\n",
+        fprintf(page.out,
+                "  made anew %s, as handlers had jumped out of changes: of what those made is "
+                "nothing known\n",
                 count_text(sum->rebuilt, "time", "times").text);
     if (image->regions_torn)
         fputs("  read in the midst of a change: a range may be missing\n", page.out);

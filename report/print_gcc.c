@@ -20,7 +20,8 @@ static void where_put(const struct print_options *how, const char *file, uint32_
     free(path);
 }
 
-static void head_put(struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
+static void head_put(struct report *r, const struct finding *f, const struct print_options *how,
+                     FILE *out)
 {
     struct finding_where where = finding_where(r, f, how);
     const struct leak_row *row = &f->leak;
@@ -29,13 +30,17 @@ static void head_put(struct report *r, const struct finding *f, const struct pri
     text_put(out, where.path);
     if (where.line > 0)
         fprintf(out, ":%u", where.line);
-    fprintf(out, ": %s: ", f->level == LEVEL_NOTE ? "note" : f->error && f->level == LEVEL_PROBLEM ? "error" : "warning");
+    fprintf(out, ": %s: ",
+            f->level == LEVEL_NOTE                  ? "note"
+            : f->error && f->level == LEVEL_PROBLEM ? "error"
+                                                    : "warning");
     if (f->error) {
         sentence = error_sentence(r, f->error, how->deterministic);
         text_put(out, sentence);
         free(sentence);
     } else {
-        fprintf(out, "%s in %s %s", count_text(row->bytes, "byte", "bytes").text, block_text(row->blocks).text,
+        fprintf(out, "%s in %s %s", count_text(row->bytes, "byte", "bytes").text,
+                block_text(row->blocks).text,
                 strcmp(f->code, "mel") == 0   ? "leaked"
                 : strcmp(f->code, "biu") == 0 ? "in use"
                                               : "possibly leaked");
@@ -45,7 +50,8 @@ static void head_put(struct report *r, const struct finding *f, const struct pri
 }
 
 /* A line for each function of a stack that has one. */
-static void notes_put(const struct report *r, const struct error_row *row, const struct print_options *how, FILE *out)
+static void notes_put(const struct report *r, const struct error_row *row,
+                      const struct print_options *how, FILE *out)
 {
     const struct site *site = &r->sites[row->site];
     uint32_t count = shown_frames(r, site, how), shown = 0;

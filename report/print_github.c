@@ -39,17 +39,21 @@ static void value_put(FILE *out, const char *text)
 }
 
 /* Its stacks, a line for each function. */
-static void stacks_put(const struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
+static void stacks_put(const struct report *r, const struct finding *f,
+                       const struct print_options *how, FILE *out)
 {
     struct error_rows rows = finding_rows(f);
-    struct page page = {.out = out, .how = how, .program = program_path(r, f->image),
+    struct page page = {.out = out,
+                        .how = how,
+                        .program = program_path(r, f->image),
                         .frames = how->frames ? how->frames : FRAMES_SHOWN};
 
     for (uint32_t i = 0; i < rows.count; i++)
         stack_print(r, rows.at[i].label, rows.at[i].site, &page);
 }
 
-static void command_put(struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
+static void command_put(struct report *r, const struct finding *f, const struct print_options *how,
+                        FILE *out)
 {
     struct finding_where where = finding_where(r, f, how);
     char *sentence = finding_sentence(r, f, true), *text = NULL;
@@ -138,7 +142,8 @@ static void cell_put(FILE *out, const char *text)
     fputs(" |", out);
 }
 
-static void row_put(struct report *r, const struct finding *f, const struct print_options *how, FILE *out)
+static void row_put(struct report *r, const struct finding *f, const struct print_options *how,
+                    FILE *out)
 {
     struct finding_where where = finding_where(r, f, how);
     char *sentence = finding_sentence(r, f, true), *location = NULL;

@@ -33,12 +33,13 @@ static void fingerprint_put(struct json *j, const struct finding *f, const char 
     uint64_t other = hash_text(hash_text(0x9ae16a3b2f90404full, f->id), program);
     char text[40];
 
-    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)one, (unsigned long long)other);
+    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)one,
+             (unsigned long long)other);
     put_text(j, "fingerprint", text);
 }
 
-static void finding_put(struct json *j, struct report *r, const struct finding *f, const char *program,
-                        const struct print_options *how)
+static void finding_put(struct json *j, struct report *r, const struct finding *f,
+                        const char *program, const struct print_options *how)
 {
     struct finding_where where = finding_where(r, f, how);
     char *sentence = finding_sentence(r, f, true), *text;

@@ -23,7 +23,8 @@ static uint64_t whole(double ns)
     return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static void times_object(struct json *j, const char *name, const struct own_cost *sum, const uint64_t *times)
+static void times_object(struct json *j, const char *name, const struct own_cost *sum,
+                         const uint64_t *times)
 {
     double middle = own_cost_time(sum, times, 50);
 
@@ -37,7 +38,8 @@ static void times_object(struct json *j, const char *name, const struct own_cost
     close_object(j);
 }
 
-static void works_object(struct json *j, const struct own_cost *sum, const struct cost_sum *all, double cycles_per_ns)
+static void works_object(struct json *j, const struct own_cost *sum, const struct cost_sum *all,
+                         double cycles_per_ns)
 {
     open_object(j, "work");
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
@@ -60,7 +62,8 @@ static void works_object(struct json *j, const struct own_cost *sum, const struc
     close_object(j);
 }
 
-static void cycles_fields(struct json *j, const struct own_cost *sum, double per_ns, const char *why)
+static void cycles_fields(struct json *j, const struct own_cost *sum, double per_ns,
+                          const char *why)
 {
     put_known(j, "cycles", !why, whole(own_cost_ns(sum) * per_ns));
     if (why)

@@ -56,7 +56,8 @@ static void near_object(struct json *j, const struct report *r, const struct err
     open_object(j, "near");
     put_hex(j, "addr", e->block);
     put_number(j, "size", e->block_bytes);
-    put_text(j, "state", e->block_state < countof(block_states) ? block_states[e->block_state] : "never");
+    put_text(j, "state",
+             e->block_state < countof(block_states) ? block_states[e->block_state] : "never");
     put_text(j, "family", family_name(e->block_family));
     if (e->block_align != 0)
         put_number(j, "align", e->block_align);

@@ -14,7 +14,8 @@ static const char *witness_type(const struct leak *leak)
 
     static const char *const roots[] = {"unknown", "stack", "module", "mapped", "given"};
     static const char *const others[] = {"nobody", NULL, "block", "register", "rule"};
-    static_assert(countof(roots) == ROOT_KIND_COUNT && countof(others) == WITNESS_COUNT, "each is named");
+    static_assert(countof(roots) == ROOT_KIND_COUNT && countof(others) == WITNESS_COUNT,
+                  "each is named");
 
     if (h->what == WITNESS_ROOT || leak->class == CLASS_MAPPED)
         return roots[h->root];

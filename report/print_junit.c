@@ -22,7 +22,8 @@ struct junit {
 /* XML has no controls but tab and line ends, nor U+FFFE and U+FFFF, not even escaped. */
 static bool is_xml(uint32_t code)
 {
-    return code >= 0x20 ? code != 0xfffe && code != 0xffff : code == '\t' || code == '\n' || code == '\r';
+    return code >= 0x20 ? code != 0xfffe && code != 0xffff
+                        : code == '\t' || code == '\n' || code == '\r';
 }
 
 /*
@@ -59,7 +60,9 @@ static char *stacks_of(const struct junit *u, const struct finding *f)
     char *text = NULL;
     size_t bytes;
     FILE *out = xalloc(open_memstream(&text, &bytes));
-    struct page page = {.out = out, .how = u->how, .program = program_path(u->r, f->image),
+    struct page page = {.out = out,
+                        .how = u->how,
+                        .program = program_path(u->r, f->image),
                         .frames = u->how->frames ? u->how->frames : FRAMES_SHOWN};
 
     for (uint32_t i = 0; i < rows.count; i++)
@@ -74,7 +77,8 @@ static void case_put(const struct junit *u, const struct finding *f, const char 
     char *sentence = finding_sentence(u->r, f, true), *stacks = stacks_of(u, f), *name;
     const char *disposition = f->level == LEVEL_PROBLEM ? "failure" : "skipped";
 
-    if (asprintf(&name, "%s %s in %s", f->id, check_at(check_of(f->code))->title, where.function) < 0)
+    if (asprintf(&name, "%s %s in %s", f->id, check_at(check_of(f->code))->title, where.function) <
+        0)
         name = xalloc(NULL);
     fputs("    <testcase", u->out);
     attribute_put(u->out, "classname", program);
@@ -209,7 +213,9 @@ void junit_print(struct report *r, FILE *out, const struct print_options *how)
     if (main)
         suite_put(&u, main, main);
     else
-        fputs("  <testsuite name=\"rtcheck\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0\">\n", out);
+        fputs("  <testsuite name=\"rtcheck\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" "
+              "time=\"0\">\n",
+              out);
     if (!main) {
         active_put(&u, NULL, "rtcheck");
         fputs("  </testsuite>\n", out);

@@ -70,7 +70,9 @@ static void heading_print(const struct part *part, const struct page *page)
 
 static enum colour colour_of(uint32_t kind)
 {
-    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? COLOUR_ERROR : kind == LEAK_POSSIBLE ? COLOUR_WARNING : COLOUR_NONE;
+    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? COLOUR_ERROR
+           : kind == LEAK_POSSIBLE                ? COLOUR_WARNING
+                                                  : COLOUR_NONE;
 }
 
 static void id_put(const struct leak_row *row, int columns, const struct page *page)
@@ -97,7 +99,8 @@ static void columns_print(const struct part *part, int columns, const struct pag
 {
     bool mapped = part->kind == LEAK_MAPPED;
 
-    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size", mapped ? "Mappings" : "Num of Blocks");
+    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size",
+            mapped ? "Mappings" : "Num of Blocks");
     if (part->rows[0].is_marked)
         fprintf(page->out, "%6s  ", "New");
     if (!page->how->deterministic)
@@ -113,7 +116,8 @@ static uint32_t frames_in_row(const struct leak_row *row, const struct page *pag
     return row->members > 1 && page->how->match < most ? page->how->match : most;
 }
 
-static void row_print(struct report *r, const struct leak_row *row, int columns, const struct page *page)
+static void row_print(struct report *r, const struct leak_row *row, int columns,
+                      const struct page *page)
 {
     char *indirect_text = format_indirect(row);
     char address[24] = "-";
@@ -121,7 +125,8 @@ static void row_print(struct report *r, const struct leak_row *row, int columns,
     if (row->blocks <= 1)
         snprintf(address, sizeof address, "0x%llx", (unsigned long long)row->first->block);
     id_put(row, columns, page);
-    fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text, (unsigned long long)row->blocks);
+    fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text,
+            (unsigned long long)row->blocks);
     if (row->is_marked)
         fprintf(page->out, "%6llu  ", (unsigned long long)row->new_blocks);
     if (!page->how->deterministic)
@@ -206,10 +211,13 @@ static void summary_print(const struct report *r, const struct page *page)
     fputc('\n', page->out);
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         struct leak_sum sum = leak_sum(r, kind);
-        uint64_t places = kind == LEAK_REACHABLE && !r->wants_reachable ? sum.places : leak_rows_count(r, kind, page->how->match);
+        uint64_t places = kind == LEAK_REACHABLE && !r->wants_reachable
+                              ? sum.places
+                              : leak_rows_count(r, kind, page->how->match);
         if (kind == LEAK_MAPPED && !r->wants_mapped)
             continue;
-        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_text(kind)->summary, size_text(sum.bytes).text,
+        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_text(kind)->summary,
+                size_text(sum.bytes).text,
                 things_text(kind == LEAK_MAPPED ? CLASS_MAPPED : CLASS_LOST, sum.blocks).text,
                 count_text(places, "place", "places").text);
     }
@@ -278,7 +286,8 @@ void leaks_print(struct report *r, uint32_t most, const struct page *page)
     parts_free(parts, count);
 }
 
-static void sum_put(uint64_t bytes, uint64_t blocks, uint64_t new_blocks, const struct report *r, FILE *out)
+static void sum_put(uint64_t bytes, uint64_t blocks, uint64_t new_blocks, const struct report *r,
+                    FILE *out)
 {
     fprintf(out, "%s in %s", size_text(bytes).text, block_text(blocks).text);
     if (leaks_are_marked(r))
@@ -297,7 +306,8 @@ void leaks_sums_put(const struct report *r, const struct page *page)
     }
     fputs("leaked ", page->out);
     if (blocks > 0)
-        sum_put(direct.bytes + indirect.bytes, blocks, direct.new_blocks + indirect.new_blocks, r, page->out);
+        sum_put(direct.bytes + indirect.bytes, blocks, direct.new_blocks + indirect.new_blocks, r,
+                page->out);
     if (blocks > 0 && possible.blocks > 0)
         fputs(", ", page->out);
     if (possible.blocks > 0) {

@@ -22,7 +22,8 @@ struct sanitizer {
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* "/src/demo.c:17", "(/usr/lib/libc.so.6+0x2724a) (BuildId: 01ab)" */
-static void where_put(const struct sanitizer *s, const struct frame *frame, const struct source_line *line)
+static void where_put(const struct sanitizer *s, const struct frame *frame,
+                      const struct source_line *line)
 {
     const struct module *module = frame->module == NO_MODULE ? NULL : &s->r->modules[frame->module];
 
@@ -87,7 +88,8 @@ static void sentence_put(const struct sanitizer *s, const struct finding *f)
 
 static void head_put(const struct sanitizer *s, uint32_t image, const char *tool)
 {
-    fprintf(s->out, "=================================================================\n==%u==ERROR: %s: ",
+    fprintf(s->out,
+            "=================================================================\n==%u==ERROR: %s: ",
             shown_pid(s->r, image, s->how), tool);
 }
 
@@ -129,7 +131,9 @@ static const char *short_title_of(const struct error *e)
 {
     if (e->entry == ENTRY_MALLOC_USABLE_SIZE)
         return "bad-malloc_usable_size";
-    return e->kind == ERROR_DUF ? "double-free" : e->kind == ERROR_BAF || e->kind == ERROR_MAF ? "bad-free" : title_of(e);
+    return e->kind == ERROR_DUF                           ? "double-free"
+           : e->kind == ERROR_BAF || e->kind == ERROR_MAF ? "bad-free"
+                                                          : title_of(e);
 }
 
 static void title_put(const struct sanitizer *s, const struct error *e)
@@ -143,24 +147,29 @@ static void title_put(const struct sanitizer *s, const struct error *e)
         fputs(" on address", s->out);
     else if ((e->kind == ERROR_DUF && e->entry != ENTRY_MALLOC_USABLE_SIZE) || e->kind == ERROR_MIS)
         fputs(" on", s->out);
-    fprintf(s->out, " 0x%llx in thread T%u:\n", s->how->deterministic ? 0 : (unsigned long long)e->address,
+    fprintf(s->out, " 0x%llx in thread T%u:\n",
+            s->how->deterministic ? 0 : (unsigned long long)e->address,
             e->thread.number ? e->thread.number - 1 : 0);
 }
 
 static void block_put(const struct sanitizer *s, const struct error *e)
 {
     bool before = e->address < e->block, after = !before && e->address >= e->block + e->block_bytes;
-    uint64_t distance = before   ? e->block - e->address
+    uint64_t distance = before  ? e->block - e->address
                         : after ? e->address - e->block - e->block_bytes
-                                 : e->address - e->block;
+                                : e->address - e->block;
     uint64_t start = s->how->deterministic ? 0 : e->block;
 
     if (e->block == 0)
         return;
     fprintf(s->out, "0x%llx is located %llu bytes %s %llu-byte region [0x%llx,0x%llx)\n",
-            s->how->deterministic ? 0 : (unsigned long long)e->address, (unsigned long long)distance,
-            before ? "before" : after ? "after" : "inside of", (unsigned long long)e->block_bytes,
-            (unsigned long long)start, (unsigned long long)(start + e->block_bytes));
+            s->how->deterministic ? 0 : (unsigned long long)e->address,
+            (unsigned long long)distance,
+            before  ? "before"
+            : after ? "after"
+                    : "inside of",
+            (unsigned long long)e->block_bytes, (unsigned long long)start,
+            (unsigned long long)(start + e->block_bytes));
 }
 
 static void error_put(const struct sanitizer *s, const struct finding *f)
@@ -191,7 +200,8 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         stack_put(s, e->free_stack);
     }
     if (e->alloc_stack != NO_SITE) {
-        fputs(e->free_stack != NO_SITE ? "previously allocated here:\n" : "allocated here:\n", s->out);
+        fputs(e->free_stack != NO_SITE ? "previously allocated here:\n" : "allocated here:\n",
+              s->out);
         stack_put(s, e->alloc_stack);
     }
     summary_put(s, f, short_title_of(e));
@@ -208,7 +218,8 @@ static void leak_put(const struct sanitizer *s, const struct finding *f)
 {
     uint32_t kind = leak_kind(f->leak.first->class);
     const char *what = kind == LEAK_MAPPED ? "Still mapped:"
-                       : !is_counted(f) ? kind == LEAK_REACHABLE ? "Still reachable:" : "Possible leak of"
+                       : !is_counted(f)
+                           ? kind == LEAK_REACHABLE ? "Still reachable:" : "Possible leak of"
                        : kind == LEAK_INDIRECT ? "Indirect leak of"
                                                : "Direct leak of";
 

@@ -57,12 +57,15 @@ void measured_print(const struct measured *m, const struct page *page)
     fprintf(page->out, "%*s%u %s with the runtime and without", COST_COLUMN - 8, "", m->pairs,
             m->pairs == 1 ? "pair of runs" : "pairs of runs");
     if (has_bounds)
-        fprintf(page->out, ", medians; between [..] a ratio's median lies for %.1f %% sure", m->sure * 100);
+        fprintf(page->out, ", medians; between [..] a ratio's median lies for %.1f %% sure",
+                m->sure * 100);
     fputs(has_bounds ? "\n" : ", of which nothing is sure\n", page->out);
     for (unsigned i = 0; i < MEASURED_COUNT; i++)
         line_put(i, &m->of[i], has_bounds, page->out);
     if (m->otherwise + m->otherwise_without > 0)
-        fprintf(page->out, "%*sof these runs %u with the runtime and %u without ended otherwise than the one above\n",
+        fprintf(page->out,
+                "%*sof these runs %u with the runtime and %u without ended otherwise than the one "
+                "above\n",
                 COST_COLUMN, "", m->otherwise, m->otherwise_without);
 }
 

@@ -99,7 +99,8 @@ static void note_flags(const struct report *r, struct notes *notes)
     for (size_t i = 0; i < countof(flag_notes); i++) {
         struct process_set f = processes_with_flag(r, flag_notes[i].flag);
         if (f.count > 0)
-            note_add(notes, flag_notes[i].against, "%s: %s", process_set_text(&f, notes->deterministic).text, flag_notes[i].text);
+            note_add(notes, flag_notes[i].against, "%s: %s",
+                     process_set_text(&f, notes->deterministic).text, flag_notes[i].text);
     }
 }
 
@@ -180,7 +181,8 @@ static void note_not_scanned(const struct report *r, struct notes *notes)
         note_add(notes, false, "%s: no errors were looked for, wrong frees only counted",
                  process_set_text(&f, notes->deterministic).text);
     if (unfilled.count > 0)
-        note_add(notes, false, "%s: freed blocks were not filled: writes to them were not looked for",
+        note_add(notes, false,
+                 "%s: freed blocks were not filled: writes to them were not looked for",
                  process_set_text(&unfilled, notes->deterministic).text);
 }
 
@@ -305,7 +307,8 @@ static void note_crashes(const struct report *r, struct notes *notes)
         if (image->flags & IMAGE_FAULT_OF_FREED)
             process_set_add(&f, image);
     if (f.count > 0)
-        note_add(notes, false, "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
+        note_add(notes, false,
+                 "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
                  "compare with --free-fill=no",
                  process_set_text(&f, notes->deterministic).text);
 }
@@ -322,14 +325,18 @@ static void note_file(const struct report *r, struct notes *notes)
         note_add(notes, true, "%s no room in the run file: not recorded",
                  count_text(run->unrecorded_images, "process found", "processes found").text);
     if (run->pool_dir_error != 0)
-        note_add(notes, false, "no run file could be made in pool_dir (%s): it is in another folder",
+        note_add(notes, false,
+                 "no run file could be made in pool_dir (%s): it is in another folder",
                  strerror((int)run->pool_dir_error));
     if (run->heap_error == EINVAL)
-        note_add(notes, false, "heap_size is less than the minimum, %s: the heap is in private memory",
+        note_add(notes, false,
+                 "heap_size is less than the minimum, %s: the heap is in private memory",
                  size_text(RTC_HEAP_BYTES_MIN).text);
     else if (run->heap_error != 0)
-        note_add(notes, false, "a heap of heap_size could not be put into the run file (%s): it is in private memory",
-                 strerror((int)run->heap_error));
+        note_add(
+            notes, false,
+            "a heap of heap_size could not be put into the run file (%s): it is in private memory",
+            strerror((int)run->heap_error));
     if (gone.processes > 0)
         note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
                  count_text(gone.processes, "process is", "processes are").text,
@@ -383,16 +390,17 @@ static void note_machine(const struct report *r, struct notes *notes)
     if (lost == 0)
         return;
     list = feature_list(lost);
-    note_add(notes, false, "%s missing here and replaced: %s",
-             count_text((unsigned)__builtin_popcountll(lost), "system feature is",
-                        "system features are")
-                 .text,
-             list);
+    note_add(
+        notes, false, "%s missing here and replaced: %s",
+        count_text((unsigned)__builtin_popcountll(lost), "system feature is", "system features are")
+            .text,
+        list);
     free(list);
 }
 
 /* One line for each reason.  In files that do not say it, only others tell whether it was asked at all. */
-static void note_leaks_unknown(const struct report *r, const struct image *main, struct notes *notes)
+static void note_leaks_unknown(const struct report *r, const struct image *main,
+                               struct notes *notes)
 {
     bool known = leaks_are_known(r);
 
@@ -433,7 +441,8 @@ static void note_not_stopped(const struct report *r, struct notes *notes)
         snprintf(why, sizeof why, ": all signals are kept out");
     else if (deaf > 0)
         snprintf(why, sizeof why, ": all signals are kept out by %llu", (unsigned long long)deaf);
-    note_add(notes, false, "%s not answer%s; what is lost there may be in a register: possible leaks only",
+    note_add(notes, false,
+             "%s not answer%s; what is lost there may be in a register: possible leaks only",
              count_text(unheard, "thread did", "threads did").text, why);
 }
 
@@ -445,7 +454,8 @@ static void note_post_mortem(const struct report *r, struct notes *notes)
         if (leak_check_was_made(image->leak_check) && image->flags & IMAGE_POST_MORTEM)
             process_set_add(&f, image);
     if (f.count > 0)
-        note_add(notes, false, "%s: leaks are told by a witness of the end: registers are not known, so all are "
+        note_add(notes, false,
+                 "%s: leaks are told by a witness of the end: registers are not known, so all are "
                  "possible only, and dead parts of stacks count",
                  process_set_text(&f, notes->deterministic).text);
 }
@@ -464,11 +474,13 @@ static void note_leaks(const struct report *r, struct notes *notes)
     note_not_stopped(r, notes);
     note_post_mortem(r, notes);
     if (blocks > 0)
-        note_add(notes, false, "it is not known where %s in leaked %s came from", size_text(bytes).text,
-                 block_text(blocks).text);
+        note_add(notes, false, "it is not known where %s in leaked %s came from",
+                 size_text(bytes).text, block_text(blocks).text);
     if (r->leaks_unread > 0)
-        note_add(notes, true, "%s not read: leaks are more than is said",
-                 count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were").text);
+        note_add(
+            notes, true, "%s not read: leaks are more than is said",
+            count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were")
+                .text);
 }
 
 /* The program's own options and suppressions, for another checker. */
@@ -479,16 +491,19 @@ static void note_settings(const struct report *r, struct notes *notes)
             note_add(notes, true, "suppressions of the program do not hold: %s", r->own[i].wrong);
     for (const struct image *image = r->images; image; image = image->hh.next)
         for (uint32_t i = 0; i < image->unknown_count; i++)
-            note_add(notes, true, "%s: __lsan_default_options: not known here: %s", program_name(image),
-                     image->unknown_settings[i]);
+            note_add(notes, true, "%s: __lsan_default_options: not known here: %s",
+                     program_name(image), image->unknown_settings[i]);
 }
 
 /* What the launcher finds out is in the file only when it has seen the end of the run. */
 static void note_launcher(const struct report *r, struct notes *notes)
 {
     const char *measure = run_setting(r->view.run, "measure");
-    bool measured = measure && *measure != '0', counted = run_setting(r->view.run, "counters") != NULL;
-    const char *what = measured && counted ? "--counters and --measure" : measured ? "--measure" : "--counters";
+    bool measured = measure && *measure != '0',
+         counted = run_setting(r->view.run, "counters") != NULL;
+    const char *what = measured && counted ? "--counters and --measure"
+                       : measured          ? "--measure"
+                                           : "--counters";
 
     if (r->launcher && measured && r->measured.pairs == 0)
         note_add(notes, false, "--measure: nothing was measured");
@@ -497,9 +512,13 @@ static void note_launcher(const struct report *r, struct notes *notes)
     if (r->view.run->mode == RUN_BY_HAND)
         note_add(notes, false, "without the launcher there is no %s", what);
     else if (r->launcher_error)
-        note_add(notes, false, "what came of %s is damaged in the run file: %s", what, r->launcher_error);
+        note_add(notes, false, "what came of %s is damaged in the run file: %s", what,
+                 r->launcher_error);
     else
-        note_add(notes, false, "what came of %s is not in the run file: the launcher had not told when it was made", what);
+        note_add(
+            notes, false,
+            "what came of %s is not in the run file: the launcher had not told when it was made",
+            what);
 }
 
 struct notes notes_make(const struct report *r, const struct image *main,

@@ -44,9 +44,9 @@ static struct rates rates_of(const struct image *image, const struct now *now)
 
 void report_stat_heading(FILE *out)
 {
-    fprintf(out, "%10s %7s %-6s %10s %10s %10s %10s %10s %10s %10s %10s %7s %6s %10s %6s  %s\n", "seconds", "pid", "event",
-            "blocks", "bytes", "alloc/s", "free/s", "peak", "heap", "records", "quarantine", "threads", "maps", "mapped",
-            "errors", "program");
+    fprintf(out, "%10s %7s %-6s %10s %10s %10s %10s %10s %10s %10s %10s %7s %6s %10s %6s  %s\n",
+            "seconds", "pid", "event", "blocks", "bytes", "alloc/s", "free/s", "peak", "heap",
+            "records", "quarantine", "threads", "maps", "mapped", "errors", "program");
 }
 
 static void size_column(FILE *out, bool is_known, uint64_t bytes)
@@ -59,7 +59,8 @@ static void blocks_column(FILE *out, const struct now *now)
 {
     char text[32];
 
-    snprintf(text, sizeof text, "%s%llu", now->is_moment ? "" : "~", (unsigned long long)now->blocks);
+    snprintf(text, sizeof text, "%s%llu", now->is_moment ? "" : "~",
+             (unsigned long long)now->blocks);
     fprintf(out, " %10s", now->use_known ? text : "n/a");
 }
 
@@ -71,15 +72,16 @@ static double seconds_of(const struct report *r, const struct now *now)
 
 #define INCOMPLETE " (the run file is full: some of it is missing)\n"
 
-static void row_put(const struct report *r, const struct image *image, const struct now *now, const char *event,
-                    FILE *out)
+static void row_put(const struct report *r, const struct image *image, const struct now *now,
+                    const char *event, FILE *out)
 {
     struct rates rates = rates_of(image, now);
 
     fprintf(out, "%10.3f %7u %-6s", seconds_of(r, now), image->pid, event);
     blocks_column(out, now);
     size_column(out, now->use_known, now->bytes);
-    fprintf(out, " %10llu %10llu", (unsigned long long)rates.allocs, (unsigned long long)rates.frees);
+    fprintf(out, " %10llu %10llu", (unsigned long long)rates.allocs,
+            (unsigned long long)rates.frees);
     size_column(out, true, now->peak_bytes);
     size_column(out, true, now->heap_bytes);
     size_column(out, true, now->shadow_bytes);
@@ -88,7 +90,10 @@ static void row_put(const struct report *r, const struct image *image, const str
     size_column(out, true, now->mapped_bytes);
     fprintf(out, " %6llu  ", (unsigned long long)now->errors);
     text_put(out, program_name(image));
-    fputs(now->is_damaged ? " (damaged: some of it is missing)\n" : now->is_partial ? INCOMPLETE : "\n", out);
+    fputs(now->is_damaged   ? " (damaged: some of it is missing)\n"
+          : now->is_partial ? INCOMPLETE
+                            : "\n",
+          out);
 }
 
 /* ---- as objects ------------------------------------------------------------------------------ */
@@ -108,7 +113,8 @@ static void values_json(struct json *j, const struct now *now)
     put_number(j, "realloc_calls", now->reallocs);
     put_number(j, "heap_bytes", now->heap_bytes);
     put_number(j, "shadow_bytes", now->shadow_bytes);
-    put_known(j, "meta_overhead_pct", now->use_known && now->bytes > 0, now->bytes ? 100 * now->shadow_bytes / now->bytes : 0);
+    put_known(j, "meta_overhead_pct", now->use_known && now->bytes > 0,
+              now->bytes ? 100 * now->shadow_bytes / now->bytes : 0);
     put_number(j, "pool_size", now->pool_bytes);
     put_number(j, "pool_used", now->pool_used);
     put_number(j, "quarantine_blocks", now->quarantine_blocks);
@@ -125,10 +131,12 @@ static void values_json(struct json *j, const struct now *now)
     put_number(j, "scan_count", now->leak_checks);
 }
 
-static void object_put(const struct image *image, const struct now *now, const char *event, FILE *out)
+static void object_put(const struct image *image, const struct now *now, const char *event,
+                       FILE *out)
 {
     struct rates rates = rates_of(image, now);
-    struct json j = {.out = out, .depth = 3, .is_first = true}; /* as deep as all stands in one line */
+    struct json j = {
+        .out = out, .depth = 3, .is_first = true}; /* as deep as all stands in one line */
 
     open_object(&j, NULL);
     put_time(&j, "time", now->time_ns);
@@ -163,7 +171,8 @@ static bool has_ended(const struct report *r, const struct image *image)
 }
 
 /* Of its last row. */
-static const char *end_event(const struct report *r, const struct image *image, const struct now *now)
+static const char *end_event(const struct report *r, const struct image *image,
+                             const struct now *now)
 {
     if (image_has_exec_successor(image) || now->has_left)
         return "exec";
@@ -171,7 +180,8 @@ static const char *end_event(const struct report *r, const struct image *image, 
 }
 
 /* Is this its last row? */
-static bool image_put(struct report *r, struct image *image, bool ended, const struct stat_options *how, FILE *out)
+static bool image_put(struct report *r, struct image *image, bool ended,
+                      const struct stat_options *how, FILE *out)
 {
     struct now now;
     bool known = now_read(r, image, &now), is_end_known = now.is_end_known;
@@ -179,7 +189,8 @@ static bool image_put(struct report *r, struct image *image, bool ended, const s
     if (!known && image->rows->last.known) /* taken out since: the last that was seen */
         now = image->rows->last;
     now.is_end_known = is_end_known;
-    if (now.peak_bytes < image->rows->last.peak_bytes) /* what a thread told late was in use before */
+    if (now.peak_bytes <
+        image->rows->last.peak_bytes) /* what a thread told late was in use before */
         now.peak_bytes = image->rows->last.peak_bytes;
     ended |= known && now.has_left;
     image->rows->is_over = ended;
@@ -218,7 +229,8 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
 
 uint64_t report_stat_unseen(const struct report *r)
 {
-    uint64_t taken = atomic_load_explicit(&r->view.run->reclaimed.images, memory_order_relaxed), seen = 0;
+    uint64_t taken = atomic_load_explicit(&r->view.run->reclaimed.images, memory_order_relaxed),
+             seen = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         seen += image->rows && image->rows->last.known && !image_has_area(r, image);

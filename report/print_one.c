@@ -64,7 +64,8 @@ static void block_put(const struct report *r, const struct error *e, const struc
     fprintf(page->out, "%llu bytes, %s, %s\n", (unsigned long long)e->block_bytes,
             family_name(e->block_family),
             e->block_state < countof(states) ? states[e->block_state] : "?");
-    thread_put(r, e->block_state == BLOCK_LIVE ? "allocated by" : "freed by", e, &e->block_thread, page);
+    thread_put(r, e->block_state == BLOCK_LIVE ? "allocated by" : "freed by", e, &e->block_thread,
+               page);
 }
 
 static void found_put(const struct error *e, const struct page *page)
@@ -107,7 +108,8 @@ static void head_print(const char *id, const char *sentence, const struct page *
     fputc('\n', page->out);
 }
 
-static void processes_put(const struct report *r, const struct image_numbers *images, const struct page *page)
+static void processes_put(const struct report *r, const struct image_numbers *images,
+                          const struct page *page)
 {
     label_put(images->count == 1 ? "process" : "processes", page);
     for (uint32_t i = 0; i < images->count; i++) {
@@ -161,7 +163,8 @@ static void text_line_put(const char *label, char *text, const struct page *page
     free(text);
 }
 
-static void leak_thread_put(const struct report *r, const struct leak *leak, const struct page *page)
+static void leak_thread_put(const struct report *r, const struct leak *leak,
+                            const struct page *page)
 {
     char *words, label[LABEL + 1];
 
@@ -225,7 +228,8 @@ static void reachable_put(struct report *r, uint32_t site, const struct page *pa
 {
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (r->leaks[i].class == CLASS_REACHABLE && r->leaks[i].site == site)
-            text_line_put("witness", witness_sentence(r, &r->leaks[i], page->how->deterministic), page);
+            text_line_put("witness", witness_sentence(r, &r->leaks[i], page->how->deterministic),
+                          page);
 }
 
 static void record_show(struct report *r, const struct record *record, struct page *page)

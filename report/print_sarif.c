@@ -40,7 +40,8 @@ static void message_put(struct json *j, const char *name, const char *text)
 /* What a URI may not hold is written %XX. */
 static void uri_put(struct json *j, const char *path)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+,@";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+,@";
     char *text = NULL;
     size_t bytes;
     FILE *out = xalloc(open_memstream(&text, &bytes));
@@ -218,7 +219,10 @@ static void rule_put(struct json *j, const struct check *check)
     message_put(j, "fullDescription", check->help);
     message_put(j, "help", check->help);
     open_object(j, "defaultConfiguration");
-    put_text(j, "level", code_is_warning(check->code) ? "warning" : strncmp(check->code, "biu", 3) == 0 ? "note" : "error");
+    put_text(j, "level",
+             code_is_warning(check->code)          ? "warning"
+             : strncmp(check->code, "biu", 3) == 0 ? "note"
+                                                   : "error");
     close_object(j);
     open_object(j, "properties");
     open_array(j, "tags");

@@ -8,7 +8,8 @@
 
 #include "page_priv.h"
 
-#define RUN_LEAST 3u /* frames of one library, or functions of headers, that are worth a line together */
+#define RUN_LEAST \
+    3u /* frames of one library, or functions of headers, that are worth a line together */
 
 static const struct module *module_of(const struct report *r, const struct frame *frame)
 {
@@ -33,7 +34,8 @@ static bool is_signal(const struct report *r, const struct site *site, uint32_t 
 static struct lines lines_of(const struct report *r, const struct site *site, uint32_t at)
 {
     const struct frame *frame = &r->frames[site->frames[at]];
-    struct lines l = {.frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
+    struct lines l = {
+        .frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
 
     l.count = frame_lines(frame, l.at, FRAME_LINES_MAX);
     return l;
@@ -93,7 +95,8 @@ static void whole_put(const struct lines *l, uint32_t i, const struct page *page
         return;
     }
     text_put(out, l->module->path);
-    fprintf(out, "+0x%llx%s", (unsigned long long)l->frame->offset, l->is_signal ? "  (signal)" : "");
+    fprintf(out, "+0x%llx%s", (unsigned long long)l->frame->offset,
+            l->is_signal ? "  (signal)" : "");
 }
 
 static void line_put(const struct lines *l, uint32_t i, const struct page *page)
@@ -194,7 +197,7 @@ struct stack {
     const char *label; /* before its first line */
     uint32_t end;      /* of the frames that are shown at all */
     uint32_t lines;
-    uint32_t skip;     /* functions that have been told of together */
+    uint32_t skip; /* functions that have been told of together */
 };
 
 static void begin_line(struct stack *s)
@@ -267,8 +270,7 @@ static uint32_t frame_print(struct stack *s, uint32_t at)
 void stack_print(const struct report *r, const char *label, uint32_t index, const struct page *page)
 {
     const struct site *site = &r->sites[index];
-    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site),
-                      0, 0};
+    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site), 0, 0};
     uint32_t at = 0;
 
     while (at < s.end && s.lines < page->frames)

@@ -16,14 +16,14 @@
 #define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
 #define LINES_OF_LEAKS 14u
 #define LINES_OF_RULES 4u /* of suppressions: rules that tell of themselves may be more */
-#define LINES_LEAST 12u /* of errors */
+#define LINES_LEAST 12u   /* of errors */
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
 
 void set_colour(const struct page *page, enum colour set_colour)
 {
     static const char *const codes[] = {
-        [COLOUR_NONE] = "\033[0m",      [COLOUR_HEADING] = "\033[1m", [COLOUR_ERROR] = "\033[1;31m",
+        [COLOUR_NONE] = "\033[0m",     [COLOUR_HEADING] = "\033[1m", [COLOUR_ERROR] = "\033[1;31m",
         [COLOUR_WARNING] = "\033[33m", [COLOUR_GOOD] = "\033[32m",
     };
 
@@ -80,13 +80,15 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
     }
 }
 
-static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t match, const char *before, FILE *out)
+static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t match,
+                             const char *before, FILE *out)
 {
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
         uint64_t count = leak_rows_count(r, kind & kinds, match);
         if (count == 0)
             continue;
-        fprintf(out, "%s%s", before, count_text(count, kind_text(kind)->one, kind_text(kind)->many).text);
+        fprintf(out, "%s%s", before,
+                count_text(count, kind_text(kind)->one, kind_text(kind)->many).text);
         before = ", ";
     }
     return before;
@@ -116,7 +118,9 @@ static const char *found_nothing(const struct report *r)
         checked |= image_is_checked(image);
         looked |= image_is_checked(image) && image->checks & CHECK_MADE;
     }
-    return looked ? "no problems" : checked ? "problems were not looked for" : "nothing was checked";
+    return looked    ? "no problems"
+           : checked ? "problems were not looked for"
+                     : "nothing was checked";
 }
 
 /* Leaks that are no problems, or not shown, are not missed. */
@@ -144,7 +148,8 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
                                           : "incomplete: ",
             problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
     if (problems)
-        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, page->how->match, ": ", page->out), page->out);
+        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, page->how->match, ": ", page->out),
+                  page->out);
     set_colour(page, COLOUR_NONE);
     for (uint32_t kind = 0; kind < ERROR_KIND_COUNT; kind++)
         warnings += error_is_warning(kind) ? kinds[kind] : 0;
@@ -290,7 +295,8 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
     fputc('\n', out);
 }
 
-void outcome_print_separate(const struct report *r, const struct outcome *outcome, const struct page *page)
+void outcome_print_separate(const struct report *r, const struct outcome *outcome,
+                            const struct page *page)
 {
     if (!outcome->is_printed)
         return;
@@ -313,7 +319,8 @@ static uint32_t lines_for_errors(const struct page *page, const struct notes *no
                                  uint32_t suppressed)
 {
     uint32_t shown = notes->count < TOP_NOTES ? notes->count : TOP_NOTES;
-    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1 + (suppressed < LINES_OF_RULES ? suppressed : LINES_OF_RULES);
+    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1 +
+                      (suppressed < LINES_OF_RULES ? suppressed : LINES_OF_RULES);
     uint32_t left = LINES - others - (leaks < LINES_OF_LEAKS ? leaks : LINES_OF_LEAKS);
 
     return page->how->all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST;
@@ -353,7 +360,8 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
     if (outcome.is_printed) {
         if (outcome.main)
             body_print(r, &outcome, &page);
-        notes_print(&outcome.notes, how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
+        notes_print(&outcome.notes,
+                    how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
         verdict_print(r, &outcome, &page);
     } else if (!how->deterministic) { /* what was asked for by an option of its own */
         measured_print(&r->measured, &page);
@@ -365,11 +373,8 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
 void report_print_text(struct report *r, FILE *out, const struct print_options *how)
 {
     static void (*const formats[])(struct report *, FILE *, const struct print_options *) = {
-        [PRINT_TEXT] = own_print,
-        [PRINT_VALGRIND] = valgrind_print,
-        [PRINT_LSAN] = lsan_print,
-        [PRINT_GCC] = gcc_print,
-        [PRINT_GITHUB] = github_print,
+        [PRINT_TEXT] = own_print, [PRINT_VALGRIND] = valgrind_print, [PRINT_LSAN] = lsan_print,
+        [PRINT_GCC] = gcc_print,  [PRINT_GITHUB] = github_print,
     };
 
     formats[how->format](r, out, how);

@@ -69,8 +69,8 @@ static void peak_put(const struct report *r, const struct page *page)
                 r->images->hh.next ? " in one process" : "");
 }
 
-static void heading_print(const struct report *r, const struct image *main,
-                          const struct totals *t, const struct totals *hidden, const struct page *page)
+static void heading_print(const struct report *r, const struct image *main, const struct totals *t,
+                          const struct totals *hidden, const struct page *page)
 {
     set_colour(page, COLOUR_HEADING);
     fprintf(page->out, "%-14s", main->state == IMAGE_ENDING ? "IN USE AT EXIT" : "IN USE AT END");
@@ -81,7 +81,8 @@ static void heading_print(const struct report *r, const struct image *main,
         fputs("  nothing", page->out);
     peak_put(r, page);
     if (hidden->blocks > 0)
-        fprintf(page->out, "; suppressed: %s in %s", size_text(hidden->bytes).text, block_text(hidden->blocks).text);
+        fprintf(page->out, "; suppressed: %s in %s", size_text(hidden->bytes).text,
+                block_text(hidden->blocks).text);
     fputc('\n', page->out);
 }
 

@@ -33,7 +33,8 @@ static void begin(const struct memcheck *m)
     fprintf(m->out, "==%u== ", m->pid);
 }
 
-__attribute__((format(printf, 2, 3))) static void line_put(const struct memcheck *m, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void line_put(const struct memcheck *m,
+                                                           const char *format, ...)
 {
     va_list arguments;
 
@@ -63,8 +64,8 @@ static struct amount grouped(uint64_t n)
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* " at 0x4005D1: main (demo.c:17)", " by 0x4A2B: ??? (in /usr/lib/libc.so.6)" */
-static void function_put(const struct memcheck *m, const struct frame *frame, const struct source_line *line,
-                         bool is_first)
+static void function_put(const struct memcheck *m, const struct frame *frame,
+                         const struct source_line *line, bool is_first)
 {
     begin(m);
     fprintf(m->out, "   %s 0x%llX: ", is_first ? "at" : "by",
@@ -129,8 +130,9 @@ static void address_put(const struct memcheck *m, const struct error *e)
         line_put(m, " Address is %s bytes %s a block of size %s %s", grouped(distance).text, index,
                  grouped(e->block_bytes).text, state);
     else
-        line_put(m, " Address 0x%llx is %s bytes %s a block of size %s %s", (unsigned long long)e->address,
-                 grouped(distance).text, index, grouped(e->block_bytes).text, state);
+        line_put(m, " Address 0x%llx is %s bytes %s a block of size %s %s",
+                 (unsigned long long)e->address, grouped(distance).text, index,
+                 grouped(e->block_bytes).text, state);
 }
 
 static void block_stacks_put(const struct memcheck *m, const struct error *e)
@@ -158,7 +160,8 @@ static void error_put(const struct memcheck *m, const struct finding *f)
     else if (e->kind == ERROR_RZE)
         line_put(m, "realloc() with size 0");
     else if (e->kind == ERROR_BAL)
-        line_put(m, "Invalid alignment value: %llu (should be power of 2)", (unsigned long long)e->align);
+        line_put(m, "Invalid alignment value: %llu (should be power of 2)",
+                 (unsigned long long)e->align);
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
     stack_put(m, e->stack);
@@ -183,7 +186,8 @@ static const char *leak_kind_text(uint32_t kind)
 }
 
 /* Only definite leaks are looked for with what is behind them. */
-static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t record, uint32_t records)
+static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t record,
+                     uint32_t records)
 {
     const struct leak_row *row = &f->leak;
     uint32_t kind = leak_kind(row->first->class);
@@ -248,8 +252,10 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
     uint64_t times = 0;
 
     line_put(m, "HEAP SUMMARY:");
-    line_put(m, "    in use at exit: %s bytes in %s blocks", grouped(t.bytes).text, grouped(t.blocks).text);
-    line_put(m, "  total heap usage: %s allocs, %s frees", grouped(t.allocs).text, grouped(t.frees).text);
+    line_put(m, "    in use at exit: %s bytes in %s blocks", grouped(t.bytes).text,
+             grouped(t.blocks).text);
+    line_put(m, "  total heap usage: %s allocs, %s frees", grouped(t.allocs).text,
+             grouped(t.frees).text);
     line_put(m, "%s", "");
     if (leaks_are_known(m->r)) {
         line_put(m, "LEAK SUMMARY:");
@@ -263,7 +269,8 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
         if (all->at[i].level == LEVEL_PROBLEM)
             times += all->at[i].error ? all->at[i].error->count : 1;
     line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s)", grouped(times).text,
-             grouped(all->problems).text, grouped(hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places).text);
+             grouped(all->problems).text,
+             grouped(hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places).text);
 }
 
 /* What limits what was said, and whether the checker was there at all: in our own words. */

@@ -63,7 +63,8 @@ static void read_texts(struct reading *rd, const struct segment *s)
             read_own(rd, text);
         if (text->kind != TEXT_UNKNOWN_SETTING || rd->what != READ_ALL)
             continue;
-        image->unknown_settings = grow(image->unknown_settings, image->unknown_count, sizeof(char *));
+        image->unknown_settings =
+            grow(image->unknown_settings, image->unknown_count, sizeof(char *));
         image->unknown_settings[image->unknown_count++] = xalloc(strdup(text->text));
     }
 }
@@ -126,7 +127,8 @@ static void note_bad(struct report *r, uint32_t area, uint32_t image, struct ver
     r->bad[r->bad_count++] = (struct bad_area){area, image, wrong.what, wrong.offset};
 }
 
-bool read_good_area(struct report *r, const struct image *image, uint32_t area, struct area_copy *copy)
+bool read_good_area(struct report *r, const struct image *image, uint32_t area,
+                    struct area_copy *copy)
 {
     struct verify_error wrong = {"area cannot be read", area_offset(r->view.run, area)};
 
@@ -174,7 +176,8 @@ void read_areas(struct reading *rd)
         if (copy_image(&copy))
             image_update(rd->image, copy_image(&copy));
         while ((s = copy_next_segment(&copy, &off)))
-            read_segment(rd, s, area_offset(r->view.run, area) + (uint64_t)((const char *)s - copy.at));
+            read_segment(rd, s,
+                         area_offset(r->view.run, area) + (uint64_t)((const char *)s - copy.at));
         area_copy_drop(&copy);
     }
 }
@@ -182,8 +185,8 @@ void read_areas(struct reading *rd)
 void orphans_check(struct report *r)
 {
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
-        uint64_t owner = atomic_load_explicit(&view_area_entry(&r->view, area)->owner,
-                                              memory_order_relaxed);
+        uint64_t owner =
+            atomic_load_explicit(&view_area_entry(&r->view, area)->owner, memory_order_relaxed);
         struct image unread = {.number = area_owner_image(owner)};
         struct area_copy copy;
         if (area_owner_state(owner) == AREA_CLAIMED && !image_of(r, unread.number) &&
@@ -211,7 +214,8 @@ void image_read_map(struct report *r, struct image *image)
 static void take_costs(struct reading *rd)
 {
     uint64_t allocs = rd->image->allocs, frees = rd->image->frees, both = rd->reallocs;
-    const uint64_t calls[COST_OPERATION_COUNT] = {[COST_ALLOCATE] = allocs > both ? allocs - both : 0,
+    const uint64_t calls[COST_OPERATION_COUNT] = {[COST_ALLOCATE] =
+                                                      allocs > both ? allocs - both : 0,
                                                   [COST_FREE] = frees > both ? frees - both : 0,
                                                   [COST_RESIZE] = both};
 

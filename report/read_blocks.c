@@ -162,7 +162,8 @@ static void sum_parts(struct reading *rd, struct counts *all)
     struct part *part, *next;
 
     for (uint32_t i = 0; i < rd->client_blocks.count; i++)
-        counts_add(all, rd->client_blocks.items[i].stack, rd->client_blocks.items[i].blocks, rd->client_blocks.items[i].bytes);
+        counts_add(all, rd->client_blocks.items[i].stack, rd->client_blocks.items[i].blocks,
+                   rd->client_blocks.items[i].bytes);
     counts_free(&rd->client_blocks);
     HASH_ITER (hh, rd->parts, part, next) {
         for (uint32_t i = 0; i < part->count; i++)
@@ -172,7 +173,8 @@ static void sum_parts(struct reading *rd, struct counts *all)
         rd->image->allocs += part->allocs;
         rd->image->frees += part->frees;
         rd->reallocs += part->reallocs;
-        own_cost_add_blocks(&rd->report->own_cost, part->blocks, part->record_bytes, part->around_bytes);
+        own_cost_add_blocks(&rd->report->own_cost, part->blocks, part->record_bytes,
+                            part->around_bytes);
         HASH_DEL(rd->parts, part);
         free(part->counts);
         free(part);

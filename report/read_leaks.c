@@ -74,14 +74,16 @@ static struct root_record *roots_in_order(struct reading *rd)
     return roots;
 }
 
-static void take_groups(struct reading *rd, const struct segment *s, const struct root_record *roots)
+static void take_groups(struct reading *rd, const struct segment *s,
+                        const struct root_record *roots)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
     bool at_end = rd->what != READ_CHECK || rd->check.flags & LEAK_CHECK_AT_END;
     enum segment_kind wanted = at_end ? SEGMENT_LEAKS : SEGMENT_CHECK_LEAKS;
 
-    if (s->kind != wanted || atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+    if (s->kind != wanted ||
+        atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
         return;
     for (uint32_t i = 0; i < count; i++) {
         const struct leak_group *g = segment_item(s, i);
@@ -112,7 +114,8 @@ void take_leaks(struct reading *rd)
     free(rd->leak_areas);
 }
 
-bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check, uint64_t *at)
+bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check,
+                      uint64_t *at)
 {
     struct reading rd = {.report = r, .image = image, .what = READ_CHECK};
 

@@ -43,8 +43,10 @@ void read_marks(struct reading *rd, const struct segment *s)
     struct image *image = rd->image;
 
     for (uint32_t i = 0; i < count; i++) {
-        image->mark_records = grow(image->mark_records, image->mark_count, sizeof *image->mark_records);
-        memcpy(&image->mark_records[image->mark_count++], segment_item(s, i), sizeof *image->mark_records);
+        image->mark_records =
+            grow(image->mark_records, image->mark_count, sizeof *image->mark_records);
+        memcpy(&image->mark_records[image->mark_count++], segment_item(s, i),
+               sizeof *image->mark_records);
     }
 }
 
@@ -85,7 +87,8 @@ void take_regions(struct reading *rd)
     image->mapped_bytes = own_bytes(image);
     if (!rd->report->wants_regions)
         return;
-    image->region_sites = xalloc(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
+    image->region_sites =
+        xalloc(calloc((size_t)image->region_count + 1, sizeof *image->region_sites));
     for (uint32_t i = 0; i < image->region_count; i++) {
         uint32_t stack = image->regions[i].stack;
         image->region_sites[i] = stack ? site_of_stack(rd->report, image, stack) : NO_SITE;
@@ -94,7 +97,8 @@ void take_regions(struct reading *rd)
 
 static int by_call(const void *a_, const void *b_)
 {
-    const struct map_region *a = *(const struct map_region *const *)a_, *b = *(const struct map_region *const *)b_;
+    const struct map_region *a = *(const struct map_region *const *)a_,
+                            *b = *(const struct map_region *const *)b_;
 
     if (a->call != b->call)
         return a->call < b->call ? -1 : 1;
@@ -108,7 +112,8 @@ void take_mapped(struct reading *rd)
     const struct map_region **list;
     uint32_t count = 0;
 
-    if (!rd->report->wants_mapped || !(image->maps.flags & MAP_SUM_COMPARED) || image_was_replaced(image))
+    if (!rd->report->wants_mapped || !(image->maps.flags & MAP_SUM_COMPARED) ||
+        image_was_replaced(image))
         return;
     list = xalloc(calloc((size_t)image->region_count + 1, sizeof *list));
     for (uint32_t i = 0; i < image->region_count; i++) {
@@ -118,6 +123,7 @@ void take_mapped(struct reading *rd)
     }
     qsort(list, count, sizeof *list, by_call);
     for (uint32_t i = 0; i < count; i++)
-        mapping_take(rd->report, image, list[i], i == 0 || list[i]->call == 0 || list[i]->call != list[i - 1]->call);
+        mapping_take(rd->report, image, list[i],
+                     i == 0 || list[i]->call == 0 || list[i]->call != list[i - 1]->call);
     free(list);
 }

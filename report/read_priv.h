@@ -22,20 +22,20 @@ struct reading {
     struct report *report;
     struct image *image;
     struct part *parts;
-    struct counts scratch; /* of the segment being read */
+    struct counts scratch;       /* of the segment being read */
     struct counts client_blocks; /* blocks that the program made itself */
-    struct cost_record costs; /* .every 0: there is none */
+    struct cost_record costs;    /* .every 0: there is none */
     uint64_t reallocs;
     struct error_record *errors;
     uint32_t error_count;
-    uint32_t area; /* that is being read */
+    uint32_t area;        /* that is being read */
     uint32_t *leak_areas; /* those with leaks: read again when the map is known */
     uint32_t leak_area_count;
     struct chunk_root *roots;
     uint32_t root_count;
     struct map_region *regions;
     uint32_t region_count;
-    bool torn; /* a copy of some was being made */
+    bool torn;  /* a copy of some was being made */
     char **own; /* pieces of its own suppressions */
     uint32_t own_count;
 };

@@ -30,7 +30,8 @@ struct region_files {
     uint32_t line_count;
 };
 
-static const char *file_add(struct region_files *all, uint64_t device, uint64_t inode, const char *path)
+static const char *file_add(struct region_files *all, uint64_t device, uint64_t inode,
+                            const char *path)
 {
     struct file_key key = {device, inode};
     struct named_file *f;
@@ -52,11 +53,13 @@ static void line_take(struct region_files *all, char *text)
     int path = 0;
 
     text[strcspn(text, "\n")] = '\0';
-    if (sscanf(text, "%llx-%llx %*4s %*x %llx:%llx %llu %n", &start, &end, &major, &minor, &inode, &path) < 5 ||
+    if (sscanf(text, "%llx-%llx %*4s %*x %llx:%llx %llu %n", &start, &end, &major, &minor, &inode,
+               &path) < 5 ||
         inode == 0 || !text[path])
         return;
     all->lines = grow(all->lines, all->line_count, sizeof *all->lines);
-    all->lines[all->line_count++] = (struct line){start, end, file_add(all, major << 32 | minor, inode, text + path)};
+    all->lines[all->line_count++] =
+        (struct line){start, end, file_add(all, major << 32 | minor, inode, text + path)};
 }
 
 static void read_process_maps(struct region_files *all, uint32_t pid)

@@ -76,7 +76,8 @@ struct report_image_fact {
     uint32_t image;
     uint32_t pid;
     bool is_refused; /* what it says of itself is damaged: after report_collect */
-    uint32_t flags; /* IMAGE_* of format.h; not IN_CONTROL if refused, or once exec put another in its place */
+    uint32_t
+        flags; /* IMAGE_* of format.h; not IN_CONTROL if refused, or once exec put another in its place */
     uint32_t unchecked_children;
     const char *exe; /* valid until report_close */
 };
@@ -151,25 +152,26 @@ struct print_options {
     enum print_format format;
     enum print_use use;
     enum print_leaks leaks;
-    uint32_t leak_kinds;    /* told of; bits of enum leak_kind */
-    uint32_t problem_kinds; /* that are problems */
+    uint32_t leak_kinds;     /* told of; bits of enum leak_kind */
+    uint32_t problem_kinds;  /* that are problems */
     uint32_t baseline_kinds; /* that `baseline` is about */
-    uint32_t match;         /* frames that are the same in leaks told as one; 0: all */
-    struct rules *rules; /* sealed, that errors and checks told in mid-run go by; NULL: none */
+    uint32_t match;          /* frames that are the same in leaks told as one; 0: all */
+    struct rules *rules;     /* sealed, that errors and checks told in mid-run go by; NULL: none */
     struct baseline *baseline; /* and what is known to them */
-    uint32_t max_leaks; /* in the text, of each kind; 0: as many as fit */
-    bool gen_rules;     /* a suppression for each finding */
-    bool mappings;      /* what calls have mapped, and how much there was at each mark */
-    bool used_rules;    /* suppressions that were used are told one by one */
-    bool stale_rules;   /* and those that were not, or that take too much */
+    uint32_t max_leaks;        /* in the text, of each kind; 0: as many as fit */
+    bool gen_rules;            /* a suppression for each finding */
+    bool mappings;             /* what calls have mapped, and how much there was at each mark */
+    bool used_rules;           /* suppressions that were used are told one by one */
+    bool stale_rules;          /* and those that were not, or that take too much */
     bool quiet;         /* counters and measures alone when nothing is to be said against the run */
     bool all;           /* every error and note, as long as it gets */
     bool deterministic; /* nothing that changes from run to run */
     bool color;
-    unsigned frames;    /* shown of each stack; 0: as many as is usual */
-    const char *pool;   /* name of the kept file, or NULL */
-    const char *source_root; /* sources below it are named from there, where a format wants that; or NULL */
-    const char *path_maps;   /* FROM=TO, a newline between: what sources' paths begin with; or NULL */
+    unsigned frames;  /* shown of each stack; 0: as many as is usual */
+    const char *pool; /* name of the kept file, or NULL */
+    const char *
+        source_root; /* sources below it are named from there, where a format wants that; or NULL */
+    const char *path_maps; /* FROM=TO, a newline between: what sources' paths begin with; or NULL */
 };
 
 /*
@@ -223,7 +225,8 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
 void report_hide_indirect(struct report *r, uint32_t kinds);
 
 /* Writes what there is as a baseline, by rename, with the caps of `old` and the mode of the file.  -errno. */
-int report_write_baseline(struct report *r, const char *path, const struct baseline *old, uint32_t kinds);
+int report_write_baseline(struct report *r, const char *path, const struct baseline *old,
+                          uint32_t kinds);
 
 /* Places with errors that are problems, not warnings; of files older than places, single errors. */
 uint64_t report_problems(const struct report *r);
@@ -255,8 +258,8 @@ struct check_reported {
     uint64_t at;    /* where that is to be written, and */
     uint32_t value; /* what */
 };
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how, struct check_reported *reported,
-                       uint32_t room);
+uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how,
+                       struct check_reported *reported, uint32_t room);
 void report_checks_done(int fd, const struct check_reported *reported, uint32_t count);
 
 /* It is told with the costs.  A report that did not get it is of a run file, and asks that. */
@@ -315,15 +318,10 @@ int report_print_json(struct report *r, const char *path);
  * Files for other programs, written to `path`, or where it links to, by rename: whole or not at
  * all.  -errno.
  */
-enum report_file {
-    REPORT_JSON,
-    REPORT_SARIF,
-    REPORT_JUNIT,
-    REPORT_GITLAB,
-    REPORT_FILE_COUNT
-};
+enum report_file { REPORT_JSON, REPORT_SARIF, REPORT_JUNIT, REPORT_GITLAB, REPORT_FILE_COUNT };
 
-int report_write(struct report *r, enum report_file what, const char *path, const struct print_options *how);
+int report_write(struct report *r, enum report_file what, const char *path,
+                 const struct print_options *how);
 
 /* The run as Markdown, for the page that GitHub shows of a job. */
 void report_print_summary(struct report *r, FILE *out, const struct print_options *how);

@@ -39,8 +39,9 @@ static const struct {
 #define ERROR(id, value, class, code, ...) {code, CODE_##id},
 #define LEAK(id, code, ...) {code, CODE_##id},
 #include "rtcheck/findings.def"
-    {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER}, {"wro", CODE_OTHER}, {"mar", CODE_OTHER},
-    {"maw", CODE_OTHER}, {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},
+    {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER},
+    {"wro", CODE_OTHER}, {"mar", CODE_OTHER}, {"maw", CODE_OTHER},
+    {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},
 };
 
 uint32_t rule_code_of(const char *name, size_t bytes)
@@ -119,7 +120,9 @@ static uint32_t rarest(const struct rules *rules, const struct rule *rule)
 static void index_kinds(struct rule_index *index, const struct rule *rule)
 {
     for (uint32_t bit = 0; bit < CODE_BITS; bit++) {
-        uint32_t kinds = !(rule->codes >> bit & 1) ? 0 : CODES_LEAKS >> bit & 1 ? rule->leak_kinds : ANY_KIND;
+        uint32_t kinds = !(rule->codes >> bit & 1) ? 0
+                         : CODES_LEAKS >> bit & 1  ? rule->leak_kinds
+                                                   : ANY_KIND;
         index->kinds[bit] |= kinds;
         index->named_kinds[bit] |= rule->location_count > 0 ? kinds : 0;
     }
@@ -150,7 +153,8 @@ void rules_seal(struct rules *rules)
 
     if (rules->index)
         abort(); /* a second time: our own mistake */
-    index->by_pattern = xalloc(calloc((size_t)patterns_count(rules->patterns) + 1, sizeof index->by_pattern[0]));
+    index->by_pattern =
+        xalloc(calloc((size_t)patterns_count(rules->patterns) + 1, sizeof index->by_pattern[0]));
     index->seen = xalloc(calloc((size_t)rules->count + 1, sizeof index->seen[0]));
     rules->index = index;
     for (uint32_t i = 0; i < rules->count; i++) {
@@ -173,7 +177,8 @@ static bool any_text_matches(struct rules *rules, const struct spot *spot, const
         [FIELD_FUN] = 1 << SPOT_SYSTEM | 1 << SPOT_ALIAS | 1 << SPOT_DECLARED,
         [FIELD_OBJ] = 1 << SPOT_OBJECT,
         [FIELD_SRC] = 1 << SPOT_FILE | 1 << SPOT_FILE_BASE,
-        [FIELD_ANY] = 1 << SPOT_SYSTEM | 1 << SPOT_LOCAL | 1 << SPOT_FULL | 1 << SPOT_FILE | 1 << SPOT_OBJECT,
+        [FIELD_ANY] =
+            1 << SPOT_SYSTEM | 1 << SPOT_LOCAL | 1 << SPOT_FULL | 1 << SPOT_FILE | 1 << SPOT_OBJECT,
         [FIELD_WORD] = (1 << SPOT_TEXTS) - 1,
     };
 
@@ -196,7 +201,8 @@ static bool spot_matches(struct rules *rules, const struct spot *spot, const str
  * one more whenever what is behind it does not fit.  Locations beyond the frames that were kept are
  * not asked for, as long as each of those before had its own frame.
  */
-static bool stack_matches_from(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t spot)
+static bool stack_matches_from(struct rules *rules, const struct rule *rule,
+                               const struct subject *f, uint32_t spot)
 {
     uint32_t at = 0, after_ellipsis = UINT32_MAX, from = 0;
 
@@ -230,7 +236,8 @@ static bool stack_matches(struct rules *rules, const struct rule *rule, const st
 }
 
 /* Is one of `count` functions behind the entries at one of the locations? */
-static bool any_matches(struct rules *rules, const struct rule *rule, const struct subject *f, uint32_t count)
+static bool any_matches(struct rules *rules, const struct rule *rule, const struct subject *f,
+                        uint32_t count)
 {
     for (uint32_t i = f->entry_count; i < f->entry_count + count && i < f->spot_count; i++)
         for (uint32_t k = 0; k < rule->location_count; k++)
@@ -278,7 +285,8 @@ static void candidates_of_text(struct rules *rules, uint32_t text, const struct 
         const struct rule_list *list = &index->by_pattern[patterns[i]];
         for (uint32_t k = 0; k < list->count; k++) {
             uint32_t rule = list->at[k];
-            if (index->seen[rule] == index->question || !is_about(&rules->rule[rule], f->code, f->leak_kind))
+            if (index->seen[rule] == index->question ||
+                !is_about(&rules->rule[rule], f->code, f->leak_kind))
                 continue;
             index->seen[rule] = index->question;
             list_add(&index->candidates, rule);
@@ -324,8 +332,9 @@ static uint32_t find(struct rules *rules, const struct subject *f, bool counts)
 
     candidates_find(rules, f);
     while (keyed < index->candidates.count || keyless > 0) {
-        bool is_keyed = keyed < index->candidates.count &&
-                        (keyless == 0 || index->candidates.at[keyed] > index->keyless.at[keyless - 1]);
+        bool is_keyed =
+            keyed < index->candidates.count &&
+            (keyless == 0 || index->candidates.at[keyed] > index->keyless.at[keyless - 1]);
         uint32_t number = is_keyed ? index->candidates.at[keyed++] : index->keyless.at[--keyless];
         struct rule *rule = &rules->rule[number];
         if (!is_about(rule, f->code, f->leak_kind) || !rule_matches(rules, rule, f))

@@ -50,7 +50,7 @@ enum rule_scope {
 /* What of a frame a location speaks of. */
 enum location_field {
     FIELD_ELLIPSIS, /* any number of frames */
-    FIELD_FUN,      /* the name that the linker has; of what was inlined that of its declaration, too */
+    FIELD_FUN, /* the name that the linker has; of what was inlined that of its declaration, too */
     FIELD_OBJ,
     FIELD_SRC,
     FIELD_ANY,  /* function as the source has it, file or object, anything of their paths */
@@ -105,8 +105,8 @@ struct rules {
 /* rules_new, rules_free, rules_read_file, rules_add_default and rules_seal are report.h's. */
 
 /* Rules out of a text that `name` stands for, as rules_read_file. */
-int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes, char *err,
-                    size_t room);
+int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes,
+                    char *err, size_t room);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -139,7 +139,7 @@ struct subject {
     uint32_t leak_kind;
     uint64_t address; /* and how many bytes from it on belong to it */
     uint64_t bytes_there;
-    const char *program; /* NULL: several */
+    const char *program;             /* NULL: several */
     const struct spot *const *spots; /* innermost first; at first entries: malloc, free, .. */
     uint32_t spot_count;
     uint32_t entry_count; /* of them; a stack may begin with any of these */

@@ -35,8 +35,8 @@ struct module {
 /* A function that a compiler put into its caller. */
 struct inlined {
     char *system_name;
-    char *function; /* NULL: that is it already */
-    char *declared; /* as it is declared, without what it is a member of; NULL: as system_name */
+    char *function;  /* NULL: that is it already */
+    char *declared;  /* as it is declared, without what it is a member of; NULL: as system_name */
     char *call_file; /* where it was called; NULL, 0: not known */
     int call_line;
 };
@@ -49,7 +49,8 @@ struct frame {
     uint64_t
         offset; /* of the return address: from the bias, or the address itself without module */
     bool exact; /* it is not the return of a call: that instruction was interrupted */
-    uint32_t calls; /* enum error_entry: the one that the call before it leads to; the rest by symbolize.c */
+    uint32_t
+        calls; /* enum error_entry: the one that the call before it leads to; the rest by symbolize.c */
     char *system_name; /* NULL, 0: not known */
     char *function;
     char *file; /* of the innermost function that was inlined there */

@@ -57,7 +57,8 @@ static bool is_operator(const char *at)
 {
     size_t bytes = strlen("operator");
 
-    return strncmp(at, "operator", bytes) == 0 && at[bytes] != '_' && !isalnum((unsigned char)at[bytes]);
+    return strncmp(at, "operator", bytes) == 0 && at[bytes] != '_' &&
+           !isalnum((unsigned char)at[bytes]);
 }
 
 char *declared_name(const char *full)

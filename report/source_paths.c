@@ -12,7 +12,8 @@ static bool is_below(const char *path, const char *folder, size_t n)
 {
     while (n > 1 && folder[n - 1] == '/')
         n--;
-    return n > 0 && strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
+    return n > 0 && strncmp(path, folder, n) == 0 &&
+           (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
 }
 
 /* What the first of the maps that is about this path makes of it.  Freed by the caller. */
@@ -70,15 +71,21 @@ char *source_path(const struct print_options *how, const char *file)
     return path;
 }
 
-struct finding_where finding_where(const struct report *r, const struct finding *f, const struct print_options *how)
+struct finding_where finding_where(const struct report *r, const struct finding *f,
+                                   const struct print_options *how)
 {
     struct source_line line = {0};
     const struct frame *frame = finding_frame(r, f->site, &line);
-    const struct module *module = !frame || frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
+    const struct module *module =
+        !frame || frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
 
     return (struct finding_where){
-        .path = source_path(how, line.file ? line.file : module ? module->path : program_path(r, f->image)),
+        .path = source_path(how, line.file ? line.file
+                                 : module  ? module->path
+                                           : program_path(r, f->image)),
         .line = line.file && line.line > 0 ? (uint32_t)line.line : 0,
-        .function = line.function ? line.function : module ? base_name(module->path) : "?",
+        .function = line.function ? line.function
+                    : module      ? base_name(module->path)
+                                  : "?",
     };
 }

@@ -22,7 +22,7 @@ struct entry {
 };
 
 __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, const char *field,
-                                                                const char *format, ...)
+                                                               const char *format, ...)
 {
     va_list arguments;
     char *text;
@@ -170,7 +170,8 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
     if (leak->class == CLASS_MAPPED)
         fprintf(out, "{\n   %s\n   rtcheck:biu-map\n", leak->id);
     else
-        fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id, leak_kind_text(leak->class));
+        fprintf(out, "{\n   %s\n   Memcheck:Leak\n   match-leak-kinds: %s\n", leak->id,
+                leak_kind_text(leak->class));
     stack_put(&e, r, leak->site, NULL);
     fputs("}\n", out);
     return true;

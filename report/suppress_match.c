@@ -35,7 +35,7 @@ struct match {
     struct report *r;
     struct rules *rules;
     struct entry_spot allocated, entries[ENTRY_COUNT];
-    uint32_t below_main; /* the name that valgrind has for what calls main */
+    uint32_t below_main;        /* the name that valgrind has for what calls main */
     struct frame_spots *frames; /* by the report's frames; at NULL: not asked for yet */
     const struct spot **spots;  /* of the current finding */
     uint32_t room;
@@ -45,15 +45,17 @@ struct match {
 
 static bool allocates(uint32_t entry)
 {
-    return (entry >= ENTRY_MALLOC && entry <= ENTRY_PVALLOC) || entry == ENTRY_NEW || entry == ENTRY_NEW_ARRAY ||
-           entry == ENTRY_NEW_ALIGNED || entry == ENTRY_NEW_ARRAY_ALIGNED;
+    return (entry >= ENTRY_MALLOC && entry <= ENTRY_PVALLOC) || entry == ENTRY_NEW ||
+           entry == ENTRY_NEW_ARRAY || entry == ENTRY_NEW_ALIGNED ||
+           entry == ENTRY_NEW_ARRAY_ALIGNED;
 }
 
 /* What valgrind also calls them, for some end in a jump to others. */
 static const struct entry_alias others[] = {
-    {ENTRY_REALLOC, "malloc"},         {ENTRY_REALLOCARRAY, "malloc"},   {ENTRY_REALLOCARRAY, "realloc"},
-    {ENTRY_ALIGNED_ALLOC, "memalign"}, {ENTRY_POSIX_MEMALIGN, "memalign"}, {ENTRY_VALLOC, "memalign"},
-    {ENTRY_PVALLOC, "memalign"},       {ENTRY_PVALLOC, "valloc"},
+    {ENTRY_REALLOC, "malloc"},          {ENTRY_REALLOCARRAY, "malloc"},
+    {ENTRY_REALLOCARRAY, "realloc"},    {ENTRY_ALIGNED_ALLOC, "memalign"},
+    {ENTRY_POSIX_MEMALIGN, "memalign"}, {ENTRY_VALLOC, "memalign"},
+    {ENTRY_PVALLOC, "memalign"},        {ENTRY_PVALLOC, "valloc"},
 };
 
 static void entry_name_add(struct match *m, struct entry_spot *e, const char *name)
@@ -217,7 +219,8 @@ uint32_t allocator_of(const struct report *r, const struct site *site)
 
 #define ENTRY_ALLOCATED ENTRY_COUNT /* not an error's entry: what allocated */
 
-static void entries_take(struct match *m, struct subject *f, const struct site *site, uint32_t entry)
+static void entries_take(struct match *m, struct subject *f, const struct site *site,
+                         uint32_t entry)
 {
     if (entry == ENTRY_ALLOCATED) {
         entry = allocator_of(m->r, site);
@@ -249,7 +252,8 @@ static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint3
 /* Does the innermost frame lie in a file that was stripped?  It is asked once of each file. */
 static bool is_stripped(struct report *r, uint32_t index)
 {
-    const struct site *site = index == NO_SITE || r->sites[index].count == 0 ? NULL : &r->sites[index];
+    const struct site *site =
+        index == NO_SITE || r->sites[index].count == 0 ? NULL : &r->sites[index];
     uint32_t module = site ? r->frames[site->frames[0]].module : NO_MODULE;
 
     if (module == NO_MODULE)
@@ -259,7 +263,8 @@ static bool is_stripped(struct report *r, uint32_t index)
     return r->modules[module].symbols == SYMBOLS_EXPORTED;
 }
 
-static uint32_t decide(struct match *m, struct subject *f, uint32_t entry, uint32_t site, bool counts)
+static uint32_t decide(struct match *m, struct subject *f, uint32_t entry, uint32_t site,
+                       bool counts)
 {
     if (rules_need_names(m->rules, f->code, f->leak_kind)) {
         if (site != NO_SITE)
@@ -299,7 +304,8 @@ static void match_error(struct match *m, struct error *e, bool counts)
     };
 
     if (f.code && rules_apply_to(m->rules, f.code, 0))
-        e->disposition = disposition_of(m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
+        e->disposition = disposition_of(
+            m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
 }
 
 /* The program that all these processes run; NULL: they run several. */

@@ -105,8 +105,10 @@ static void text_read(struct rules *rules, struct own_text *own)
     struct rules *read = rules_new();
     const char *slash = strrchr(own->exe, '/');
 
-    snprintf(name, sizeof name, "__lsan_default_suppressions of %.128s", slash ? slash + 1 : own->exe);
-    if (!own->wrong && rules_read_text(read, name, own->text, strlen(own->text), err, sizeof err) != 0)
+    snprintf(name, sizeof name, "__lsan_default_suppressions of %.128s",
+             slash ? slash + 1 : own->exe);
+    if (!own->wrong &&
+        rules_read_text(read, name, own->text, strlen(own->text), err, sizeof err) != 0)
         own->wrong = first_line(err);
     for (uint32_t i = 0; !own->wrong && i < read->count; i++) {
         read->rule[i].program = xalloc(strdup(own->exe));

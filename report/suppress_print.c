@@ -48,7 +48,8 @@ struct leak_sum hidden_indirect(const struct report *r, const struct print_optio
 
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
-        bool is_indirect = leak->class == CLASS_POSSIBLY_INDIRECT || (leak->class == CLASS_INDIRECT && !by_itself);
+        bool is_indirect =
+            leak->class == CLASS_POSSIBLY_INDIRECT || (leak->class == CLASS_INDIRECT && !by_itself);
         if (!is_indirect || leak->disposition.suppressed_by == 0)
             continue;
         sum.places++;
@@ -72,7 +73,8 @@ static bool is_vague(const struct rules *rules, const struct rule *rule)
     for (uint32_t i = 0; i < rule->location_count; i++) {
         const struct location *l = &rule->locations[i];
         bool is_entry = i == 0 && rule->scope == SCOPE_STACK;
-        if (!is_entry && l->field != FIELD_ELLIPSIS && !pattern_is_trivial(rules->patterns, l->pattern))
+        if (!is_entry && l->field != FIELD_ELLIPSIS &&
+            !pattern_is_trivial(rules->patterns, l->pattern))
             return false;
     }
     return true;
@@ -149,7 +151,8 @@ static void stale_print(const struct rules *rules, const struct page *page)
         if (rule_is_unused(rule))
             fputs("unused: ", page->out);
         else
-            fprintf(page->out, "broad, %s: ", count_text(rule->findings, "finding", "findings").text);
+            fprintf(page->out,
+                    "broad, %s: ", count_text(rule->findings, "finding", "findings").text);
         rule_put(rule, page->out);
         fputc('\n', page->out);
     }
@@ -163,12 +166,16 @@ static const char *sum_put(const struct hidden *sum, const struct leak_sum *indi
 
     if (leaks > 0) {
         fprintf(out, "%s of %s in %s", count_text(leaks, "leak", "leaks").text,
-                size_text(sum->bytes - indirect->bytes).text, block_text(sum->blocks - indirect->blocks).text);
+                size_text(sum->bytes - indirect->bytes).text,
+                block_text(sum->blocks - indirect->blocks).text);
         comma = ", and ";
     }
     if (indirect->blocks > 0)
-        fprintf(out, "%s%s in %s behind %s", comma, size_text(indirect->bytes).text, block_text(indirect->blocks).text,
-                leaks == 1 ? "it" : leaks > 1 ? "them" : "leaks");
+        fprintf(out, "%s%s in %s behind %s", comma, size_text(indirect->bytes).text,
+                block_text(indirect->blocks).text,
+                leaks == 1  ? "it"
+                : leaks > 1 ? "them"
+                            : "leaks");
     if (sum->leaks > 0)
         comma = ", ";
     if (sum->errors > 0) {
@@ -220,7 +227,8 @@ void suppressed_print(const struct report *r, const struct page *page)
         fprintf(page->out, "; %s unused%s", count_text(sum.unused, "rule", "rules").text,
                 page->how->stale_rules ? "" : " (--stale-suppressions)");
     if (sum.not_ours > 0 && is_requested(page->how))
-        fprintf(page->out, "; %s about what is not looked for", count_text(sum.not_ours, "rule", "rules").text);
+        fprintf(page->out, "; %s about what is not looked for",
+                count_text(sum.not_ours, "rule", "rules").text);
     fputc('\n', page->out);
     for (uint32_t i = 0; i < r->rules->count; i++)
         limits_print(&r->rules->rule[i], page);

@@ -27,11 +27,11 @@ struct remarks {
 
 struct reader {
     struct rules *rules;
-    const char *name;      /* of the file */
-    const char *at, *end;  /* what is not read yet */
-    const char *line;      /* the current one, without blanks at its ends; empty at the end of all */
+    const char *name;     /* of the file */
+    const char *at, *end; /* what is not read yet */
+    const char *line;     /* the current one, without blanks at its ends; empty at the end of all */
     size_t bytes;
-    const char *whole;     /* the same with its blanks */
+    const char *whole; /* the same with its blanks */
     size_t whole_bytes;
     uint32_t number;
     bool is_end;
@@ -55,7 +55,8 @@ bool line_is(const struct reader *in, const char *word);
 bool line_begins(const struct reader *in, const char *word);
 
 /* A new rule in the list, named `bytes` bytes of `name`, with the remarks so far. */
-struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char *name, size_t bytes);
+struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char *name,
+                        size_t bytes);
 /* Remarks that came after reader_add. */
 void reader_remark(struct reader *in, struct rule *rule);
 /* A location of the rule. */

@@ -42,8 +42,8 @@ static bool is_date(const char *at, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         if (form[i] == '0' ? !isdigit((unsigned char)at[i]) : at[i] != form[i])
             return false;
-    return memcmp(at + 5, "00", 2) > 0 && memcmp(at + 5, "12", 2) <= 0 && memcmp(at + 8, "00", 2) > 0 &&
-           memcmp(at + 8, "31", 2) <= 0;
+    return memcmp(at + 5, "00", 2) > 0 && memcmp(at + 5, "12", 2) <= 0 &&
+           memcmp(at + 8, "00", 2) > 0 && memcmp(at + 8, "31", 2) <= 0;
 }
 
 static int take_date(struct reader *in, const char *at, size_t bytes)
@@ -162,7 +162,8 @@ bool line_is(const struct reader *in, const char *word)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char *name, size_t bytes)
+struct rule *reader_add(struct reader *in, enum rule_grammar grammar, const char *name,
+                        size_t bytes)
 {
     struct rules *rules = in->rules;
     struct rule *rule;
@@ -221,13 +222,15 @@ static int read_rule(struct reader *in)
         return read_rtc(in);
     if (is_kind_and_colon(in))
         return read_lsan(in);
-    return reader_refuse(in, in->line, "no rule begins like this: {, leak:, suppress or unsuppress is expected");
+    return reader_refuse(in, in->line,
+                         "no rule begins like this: {, leak:, suppress or unsuppress is expected");
 }
 
-int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes, char *err,
-                    size_t room)
+int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes,
+                    char *err, size_t room)
 {
-    struct reader in = {.rules = rules, .name = name, .at = text, .end = text + bytes, .err = err, .room = room};
+    struct reader in = {
+        .rules = rules, .name = name, .at = text, .end = text + bytes, .err = err, .room = room};
     int bad;
 
     while ((bad = reader_next(&in, false)) == 0 && !in.is_end) {

@@ -52,7 +52,8 @@ static bool word_next(const struct reader *in, const char **at, struct word *wor
 
 static bool word_is(const struct word *word, const char *text)
 {
-    return !word->is_quoted && word->bytes == strlen(text) && memcmp(word->at, text, word->bytes) == 0;
+    return !word->is_quoted && word->bytes == strlen(text) &&
+           memcmp(word->at, text, word->bytes) == 0;
 }
 
 /* A name with a slash in it that does not begin with one is the end of a path. */
@@ -83,16 +84,19 @@ static int take_codes(struct reader *in, const char **at, uint32_t *codes, struc
     *codes = 0;
     while (word_next(in, at, word)) {
         uint32_t code = word->is_quoted ? 0 : rule_code_of(word->at, word->bytes);
-        if (!code && *codes && (word_is(word, "in") || word_is(word, "at") || word_is(word, "addr")))
+        if (!code && *codes &&
+            (word_is(word, "in") || word_is(word, "at") || word_is(word, "addr")))
             return 0;
         if (!code && word->bytes > 0 && *word->at == '-')
             return reader_refuse(in, word->at, "a rule in a file has no options");
         if (!code)
-            return reader_refuse(in, word->at, "'%.*s' is no error code (baf, duf, .. mel, aib, air, biu, all)",
+            return reader_refuse(in, word->at,
+                                 "'%.*s' is no error code (baf, duf, .. mel, aib, air, biu, all)",
                                  word->bytes < 60 ? (int)word->bytes : 60, word->at);
         *codes |= code;
     }
-    return *codes ? 0 : reader_refuse(in, word->at, "an error code is expected: mel, duf, .. or all");
+    return *codes ? 0
+                  : reader_refuse(in, word->at, "an error code is expected: mel, duf, .. or all");
 }
 
 static int take_names(struct reader *in, const char *at, struct rule *rule)
@@ -140,7 +144,8 @@ static int take_address(struct reader *in, const char *at, struct rule *rule)
     struct word word;
 
     rule->scope = SCOPE_ADDRESS;
-    if (!word_next(in, &at, &word) || word.bytes >= sizeof text || !isdigit((unsigned char)*word.at))
+    if (!word_next(in, &at, &word) || word.bytes >= sizeof text ||
+        !isdigit((unsigned char)*word.at))
         return reader_refuse(in, word.at, "an address is expected behind addr");
     memcpy(text, word.at, word.bytes);
     text[word.bytes] = '\0';

@@ -27,24 +27,25 @@ static const struct {
     uint32_t codes;
     bool has_line; /* one more line says what it is about */
 } kinds[] = {
-    {"Leak", CODES_LEAKS, false},        {"Free", CODES_FREES, false},
-    {"FishyValue", CODE_OTHER, true},    {"Param", CODE_OTHER, true},
-    {"User", CODE_OTHER, false},         {"CoreMem", CODE_OTHER, false},
-    {"Addr1", CODE_OTHER, false},        {"Addr2", CODE_OTHER, false},
-    {"Addr4", CODE_OTHER, false},        {"Addr8", CODE_OTHER, false},
-    {"Addr16", CODE_OTHER, false},       {"Addr32", CODE_OTHER, false},
-    {"Jump", CODE_OTHER, false},         {"Overlap", CODE_OTHER, false},
-    {"Mempool", CODE_OTHER, false},      {"Cond", CODE_OTHER, false},
-    {"Value0", CODE_OTHER, false},       {"Value1", CODE_OTHER, false},
-    {"Value2", CODE_OTHER, false},       {"Value4", CODE_OTHER, false},
-    {"Value8", CODE_OTHER, false},       {"Value16", CODE_OTHER, false},
-    {"Value32", CODE_OTHER, false},      {"ReallocZero", CODE_RZE, false},
-    {"BadAlign", CODE_BAL, false},     {"UnsafeZeroSize", CODE_OTHER, false},
-    {"BadSize", CODE_OTHER, false},      {"SizeMismatch", CODE_MIS, false},
+    {"Leak", CODES_LEAKS, false},       {"Free", CODES_FREES, false},
+    {"FishyValue", CODE_OTHER, true},   {"Param", CODE_OTHER, true},
+    {"User", CODE_OTHER, false},        {"CoreMem", CODE_OTHER, false},
+    {"Addr1", CODE_OTHER, false},       {"Addr2", CODE_OTHER, false},
+    {"Addr4", CODE_OTHER, false},       {"Addr8", CODE_OTHER, false},
+    {"Addr16", CODE_OTHER, false},      {"Addr32", CODE_OTHER, false},
+    {"Jump", CODE_OTHER, false},        {"Overlap", CODE_OTHER, false},
+    {"Mempool", CODE_OTHER, false},     {"Cond", CODE_OTHER, false},
+    {"Value0", CODE_OTHER, false},      {"Value1", CODE_OTHER, false},
+    {"Value2", CODE_OTHER, false},      {"Value4", CODE_OTHER, false},
+    {"Value8", CODE_OTHER, false},      {"Value16", CODE_OTHER, false},
+    {"Value32", CODE_OTHER, false},     {"ReallocZero", CODE_RZE, false},
+    {"BadAlign", CODE_BAL, false},      {"UnsafeZeroSize", CODE_OTHER, false},
+    {"BadSize", CODE_OTHER, false},     {"SizeMismatch", CODE_MIS, false},
     {"AlignMismatch", CODE_MIS, false},
 };
 
-static const char *const core_kinds[] = {"CoreMem", "PThread", "Thread", "FdBadClose", "FdNotClosed", "FdBadUse"};
+static const char *const core_kinds[] = {"CoreMem",    "PThread",     "Thread",
+                                         "FdBadClose", "FdNotClosed", "FdBadUse"};
 
 static int refuse_end(struct reader *in, const char *wanted)
 {
@@ -112,11 +113,13 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
         if (is_word(core_kinds[i], at, bytes))
             rule->codes = CODE_OTHER;
     if (tool == TOOL_CORE && !rule->codes)
-        return reader_refuse(in, at, "valgrind's core has no kind '%.*s'", bytes < 60 ? (int)bytes : 60, at);
+        return reader_refuse(in, at, "valgrind's core has no kind '%.*s'",
+                             bytes < 60 ? (int)bytes : 60, at);
     if (rule->codes)
         return 0;
     if (kind == countof(kinds))
-        return reader_refuse(in, at, "there is no kind of error '%.*s'", bytes < 60 ? (int)bytes : 60, at);
+        return reader_refuse(in, at, "there is no kind of error '%.*s'",
+                             bytes < 60 ? (int)bytes : 60, at);
     rule->codes = kinds[kind].codes;
     return kinds[kind].has_line ? next(in, "what the kind is about") : 0;
 }
@@ -128,8 +131,9 @@ static uint32_t leak_kinds_of(const char *at, size_t bytes)
     static const struct {
         const char *name;
         uint32_t kinds;
-    } words[] = {{"definite", LEAK_DEFINITE}, {"indirect", LEAK_INDIRECT},   {"possible", LEAK_POSSIBLE},
-                 {"reachable", LEAK_REACHABLE}, {"all", UINT32_MAX}, {"none", 0}};
+    } words[] = {{"definite", LEAK_DEFINITE}, {"indirect", LEAK_INDIRECT},
+                 {"possible", LEAK_POSSIBLE}, {"reachable", LEAK_REACHABLE},
+                 {"all", UINT32_MAX},         {"none", 0}};
 
     for (size_t i = 0; i < countof(words); i++)
         if (is_word(words[i].name, at, bytes))
@@ -148,7 +152,8 @@ static int take_leak_kinds(struct reader *in, struct rule *rule)
         const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end;
         uint32_t kinds_of_word = leak_kinds_of(at, (size_t)(stop - at));
         if (kinds_of_word == UINT32_MAX - 1)
-            return reader_refuse(in, at, "definite, indirect, possible, reachable, all or none is expected");
+            return reader_refuse(
+                in, at, "definite, indirect, possible, reachable, all or none is expected");
         rule->leak_kinds |= kinds_of_word;
         at = stop + 1;
     } while (at <= end);
@@ -206,7 +211,10 @@ static int take_location(struct reader *in, struct rule *rule)
         return reader_refuse(in, at, "a name is expected behind %.4s", in->line);
     if (*in->line == 's')
         line = take_src_line(at, &bytes);
-    reader_locate(rule, *in->line == 'f' ? FIELD_FUN : *in->line == 'o' ? FIELD_OBJ : FIELD_SRC,
+    reader_locate(rule,
+                  *in->line == 'f'   ? FIELD_FUN
+                  : *in->line == 'o' ? FIELD_OBJ
+                                     : FIELD_SRC,
                   glob_intern(in, at, bytes), line);
     return 0;
 }

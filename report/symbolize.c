@@ -218,7 +218,9 @@ static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Add
 static void frame_drop_header(struct frame *frame)
 {
     struct inlined *first = frame->inlined;
-    const char *name = frame->inlined_count == 0 ? NULL : first->function ? first->function : first->system_name;
+    const char *name = frame->inlined_count == 0 ? NULL
+                       : first->function         ? first->function
+                                                 : first->system_name;
 
     if (!name || strncmp(name, "rtc_record_", strlen("rtc_record_")) != 0)
         return;
@@ -264,14 +266,16 @@ uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint3
 
     for (uint32_t i = 0; i < frame->inlined_count && count < max; i++) {
         const struct inlined *in = &frame->inlined[i];
-        lines[count++] = (struct source_line){in->function ? in->function : in->system_name, in->system_name, file,
-                                              line, in->declared ? in->declared : in->system_name};
+        lines[count++] =
+            (struct source_line){in->function ? in->function : in->system_name, in->system_name,
+                                 file, line, in->declared ? in->declared : in->system_name};
         file = in->call_file;
         line = in->call_line;
     }
     if (count < max)
-        lines[count++] = (struct source_line){frame->function ? frame->function : frame->system_name,
-                                              frame->system_name, file, line, NULL};
+        lines[count++] =
+            (struct source_line){frame->function ? frame->function : frame->system_name,
+                                 frame->system_name, file, line, NULL};
     return count;
 }
 

@@ -44,8 +44,8 @@ int module_open(const struct report *r, const char *path, enum module_symbols *w
  * What dwfl_module_addrinfo answers, from an index that is made when it is needed (*names).  NULL:
  * not known.
  */
-const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address, GElf_Off *offset,
-                      GElf_Sym *symbol);
+const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address,
+                      GElf_Off *offset, GElf_Sym *symbol);
 void names_free(struct names *names);
 
 /* Addresses are libdwfl's; *bias leads from the unit's own to them.  false: not known. */
@@ -56,7 +56,8 @@ const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr addr
 void lines_free(struct lines *lines);
 
 /* What was inlined at the unit's own address, into the frame; its name, where it has none yet. */
-void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame);
+void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
+                  struct frame *frame);
 void functions_free(struct functions *known);
 
 /*

@@ -32,7 +32,8 @@ static void show_position(const struct text_position *position, size_t column, c
     snprintf(out + used, room - used, "\n  %*s^", (int)(column - from), "");
 }
 
-void text_error(const struct text_position *position, char *err, size_t room, const char *format, va_list args)
+void text_error(const struct text_position *position, char *err, size_t room, const char *format,
+                va_list args)
 {
     size_t column = (size_t)(position->at - position->line), used;
 

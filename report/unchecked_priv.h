@@ -23,7 +23,7 @@ struct unchecked_programs {
 
 /* Paths point into the report's view. */
 struct unchecked_programs unchecked_programs(const struct report *r);
-const char *unchecked_code(uint32_t reason);  /* JSON's */
+const char *unchecked_code(uint32_t reason);        /* JSON's */
 const char *unchecked_reason_text(uint32_t reason); /* "it is statically linked" */
 
 #endif

@@ -17,11 +17,11 @@ struct variable {
     uint64_t offset; /* bytes from the start of what it names */
     char *whole;     /* "table": the variable without the way into it */
     uint64_t in_whole;
-    char *file;      /* where the variable is declared */
+    char *file; /* where the variable is declared */
     int line;
     char *function;    /* that has it on its stack; NULL: it is no local variable */
     bool is_parameter; /* of that function */
-    char *section;   /* ".data", ".bss", .. */
+    char *section;     /* ".data", ".bss", .. */
 };
 
 struct variables; /* of one file, listed by address when the first is asked for */

@@ -15,7 +15,8 @@ const char *base_name(const char *path)
 
 const char *cost_work_name(uint32_t work)
 {
-    static const char *const names[] = {"allocate", "free", "resize", "events", "unwind", "quarantine", "scan", "start"};
+    static const char *const names[] = {"allocate", "free",       "resize", "events",
+                                        "unwind",   "quarantine", "scan",   "start"};
     static_assert(countof(names) == COST_WORK_COUNT, "a name for each");
     return work < countof(names) ? names[work] : "?";
 }
@@ -160,9 +161,9 @@ uint32_t utf8_code(const char *text, unsigned bytes)
 static const struct {
     uint32_t first, last;
 } controls[] = {
-    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
-    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
-    {0xe0000, 0xe007f},
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
 };
 
 bool is_printable(const char *text, unsigned bytes)

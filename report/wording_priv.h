@@ -34,8 +34,8 @@ struct text_position {
 };
 
 /* "NAME:LINE:COLUMN: why", the line, and a caret below the place: all that has room. */
-void text_error(const struct text_position *position, char *err, size_t room, const char *format, va_list args)
-    __attribute__((format(printf, 4, 0)));
+void text_error(const struct text_position *position, char *err, size_t room, const char *format,
+                va_list args) __attribute__((format(printf, 4, 0)));
 
 /* ---- wording.c --------------------------------------------------------------------------------- */
 
@@ -115,7 +115,7 @@ char *format_thread(const struct report *r, uint32_t image, const struct thread 
 /* What was there when damage was found, behind its address; nothing of other errors. */
 void format_found(const struct error *e, FILE *out);
 const char *thread_label(const struct error *e); /* before what format_thread says of e's thread */
-const char *entry_name(uint32_t entry); /* "operator delete"; NULL: not known */
+const char *entry_name(uint32_t entry);          /* "operator delete"; NULL: not known */
 
 /* ---- calls.c --------------------------------------------------------------------------------- */
 
@@ -164,9 +164,9 @@ bool leaks_are_marked(const struct report *r);
 /* ---- leak_sentences.c ---------------------------------------------------------------------------- */
 
 struct kind_text {
-    const char *heading;        /* "LEAKS (mel)" */
-    const char *summary;        /* "definite (mel)" */
-    const char *one, *many;     /* "leak", "leaks" */
+    const char *heading;    /* "LEAKS (mel)" */
+    const char *summary;    /* "definite (mel)" */
+    const char *one, *many; /* "leak", "leaks" */
 };
 
 const struct kind_text *kind_text(uint32_t kind);

@@ -18,7 +18,8 @@ static void print_to(FILE *out, void *printing)
     p->print(p->r, out, p->how);
 }
 
-int report_write(struct report *r, enum report_file what, const char *path, const struct print_options *how)
+int report_write(struct report *r, enum report_file what, const char *path,
+                 const struct print_options *how)
 {
     static printer *const printers[REPORT_FILE_COUNT] = {
         [REPORT_JSON] = json_print,

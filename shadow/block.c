@@ -18,8 +18,7 @@
 
 #include <stdatomic.h>
 
-#define SHIFTED(value, FIELD) \
-    (((uint64_t)(value) & BLOCK_##FIELD##_MASK) << BLOCK_##FIELD##_SHIFT)
+#define SHIFTED(value, FIELD) (((uint64_t)(value)&BLOCK_##FIELD##_MASK) << BLOCK_##FIELD##_SHIFT)
 
 #ifdef RTC_RECORD_WIDE
 static void note_generation(struct block_record *b)

@@ -123,9 +123,9 @@ static struct map_spot before_spot(const struct maps *m, struct map_spot p)
 {
     if (p.i)
         return (struct map_spot){p.k, p.i - 1};
-    return p.k ? (struct map_spot){p.k - 1, leaf_at(m, p.k - 1)->count - 1} : (struct map_spot){m->leaves, 0};
+    return p.k ? (struct map_spot){p.k - 1, leaf_at(m, p.k - 1)->count - 1}
+               : (struct map_spot){m->leaves, 0};
 }
-
 
 /* ---- changes, for a copy --------------------------------------------------------------------- */
 
@@ -334,8 +334,8 @@ static bool continues(const struct map_region *a, const struct map_region *b)
 {
     return a->end == b->start && a->call == b->call && a->protection == b->protection &&
            a->shared == b->shared && a->device == b->device && a->inode == b->inode &&
-           a->stack == b->stack && a->origin == b->origin && a->mark == b->mark && a->thread == b->thread &&
-           (!is_file(a) || a->offset + (a->end - a->start) == b->offset);
+           a->stack == b->stack && a->origin == b->origin && a->mark == b->mark &&
+           a->thread == b->thread && (!is_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
 /* The range at p with the one before. */
@@ -374,7 +374,8 @@ static void trim(struct maps *m, struct map_spot p, uint64_t at)
 static void take_out(struct maps *m, uint64_t start, uint64_t end)
 {
     const struct map_region *r;
-    for (struct map_spot p = spot_of(m, start); (r = region_at(m, p)) && r->start < end; p = spot_of(m, start))
+    for (struct map_spot p = spot_of(m, start); (r = region_at(m, p)) && r->start < end;
+         p = spot_of(m, start))
         if (r->start < start && r->end > end)
             cut_at(m, p, end); /* two ranges, of which the next round shortens the first */
         else if (r->start < start)

@@ -113,7 +113,8 @@ static void lay_out_parts(struct reach_scan *r, const struct layout *l, uint64_t
     r->group = (struct leak_group *)(void *)(base + l->group);
     r->queue = (struct reach_found *)(void *)(base + l->queue);
     uint64_t queue = (bytes - l->queue) / sizeof *r->queue;
-    r->queue_mask = (queue < queue_enough(&r->heap) ? 1ull << log2_floor(queue) : queue_enough(&r->heap)) - 1;
+    r->queue_mask =
+        (queue < queue_enough(&r->heap) ? 1ull << log2_floor(queue) : queue_enough(&r->heap)) - 1;
     r->many = l->bits / 256 + 1;
     r->group_mask = (uint32_t)(l->group_slots - 1);
     r->groups_max = (uint32_t)l->groups;
@@ -282,7 +283,9 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
     r->as[COUNT_FOUND] = REACH_REACHABLE;
     for (uint32_t i = 0; i < h->slabs; i++)
         open_slab(r, &h->slab[i]);
-    r->slow_bytes = h->client_slabs || h->hidden_count ? 0 : r->rules.next_piece ? REACH_SPARSE_BYTES : UINT64_MAX;
+    r->slow_bytes = h->client_slabs || h->hidden_count ? 0
+                    : r->rules.next_piece              ? REACH_SPARSE_BYTES
+                                                       : UINT64_MAX;
     if (!r->slow_bytes)
         reach_client_begin(r);
     reach_flood(r);
@@ -352,7 +355,8 @@ void reach_inside(struct reach_scan *r)
 void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread)
 {
     struct reach_spot s;
-    if (!reach_locate_anywhere(r, value, &s) || !bit_is_set(r->open, s.slot) || !reach_is_into(r, &s))
+    if (!reach_locate_anywhere(r, value, &s) || !bit_is_set(r->open, s.slot) ||
+        !reach_is_into(r, &s))
         return;
     bit_clear(r->open, s.slot);
     bit_set(r->inside, s.slot);

@@ -131,7 +131,8 @@ void reach_client_read_block(struct reach_scan *r, struct reach_found f)
 /* ---- the beginning --------------------------------------------------------------------------- */
 
 /* Blocks of the heap that are hidden from their first byte to their last are not told of. */
-static void hide_in_slab(struct reach_scan *r, const struct reach_slab *slab, const struct reach_range *hidden)
+static void hide_in_slab(struct reach_scan *r, const struct reach_slab *slab,
+                         const struct reach_range *hidden)
 {
     for (uint32_t i = 0; i < slab->slots; i++) {
         uint64_t slot = slab->first + i, at = slab->start + (uint64_t)i * slab->slot_bytes;
@@ -146,7 +147,8 @@ static void hide_blocks(struct reach_scan *r, const struct reach_range *hidden)
     const struct reach_heap *h = &r->heap;
     uint64_t from = hidden->start > h->base ? hidden->start : h->base, last = 0;
     uint64_t end = hidden->end < h->base + h->bytes ? hidden->end : h->base + h->bytes;
-    for (uint64_t at = from; at < end; at = align_down(at, 1u << RTC_UNIT_SHIFT) + (1u << RTC_UNIT_SHIFT)) {
+    for (uint64_t at = from; at < end;
+         at = align_down(at, 1u << RTC_UNIT_SHIFT) + (1u << RTC_UNIT_SHIFT)) {
         uint32_t number = h->slab_of_unit[(at - h->base) >> RTC_UNIT_SHIFT];
         if (number && number != last)
             hide_in_slab(r, &h->slab[number - 1], hidden);
@@ -169,7 +171,8 @@ static void mark_around(struct reach_scan *r, const struct reach_slab *slab)
 static void begin_in_heap(struct reach_scan *r, const struct reach_slab *slab)
 {
     uint64_t last = slab->start - r->heap.base + (slab->request ? slab->request - 1 : 0);
-    for (uint64_t i = (slab->start - r->heap.base) >> RTC_UNIT_SHIFT; i <= last >> RTC_UNIT_SHIFT; i++)
+    for (uint64_t i = (slab->start - r->heap.base) >> RTC_UNIT_SHIFT; i <= last >> RTC_UNIT_SHIFT;
+         i++)
         r->unit[i] = (struct reach_unit){0}; /* pointers into it are looked at slowly */
     mark_around(r, slab);
 }

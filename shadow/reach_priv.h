@@ -6,7 +6,7 @@
 
 #include "shadow.h"
 
-#define REACH_BATCH 32u /* blocks that are read together */
+#define REACH_BATCH 32u       /* blocks that are read together */
 #define REACH_CANDIDATES 128u /* pointers that are looked at together */
 
 /* The program's memory: whatever it stored there, it is read as words. */
@@ -53,9 +53,9 @@ static inline uint64_t trail_pointer(uint64_t inside, uint32_t number)
 /* What is done with a pointer into a block that is still open. */
 enum reach_step {
     STEP_REACHABLE, /* to its start: held.  To its inside: remembered */
-    STEP_INDIRECT, /* found, wherever it points */
-    STEP_COUNT,  /* the block is led to by another one */
-    STEP_CYCLE, /* found if it is led to, for the moment */
+    STEP_INDIRECT,  /* found, wherever it points */
+    STEP_COUNT,     /* the block is led to by another one */
+    STEP_CYCLE,     /* found if it is led to, for the moment */
 };
 
 /* Of a unit of the heap, what is needed to find the slot. */
@@ -79,16 +79,12 @@ struct reach_shape {
  */
 #define NOTE_BYTES_SHIFT 32
 #define NOTE_BYTES_MASK ((1ull << 24) - 1)
-#define NOTE_LARGE (1ull << 56) /* its slab says how many bytes */
+#define NOTE_LARGE (1ull << 56)     /* its slab says how many bytes */
 #define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or not known */
 #define NOTE_NEW (1ull << 58)
 
 /* What a walk counts: what it begins at, and what it comes to. */
-enum reach_count {
-    COUNT_OWNER,
-    COUNT_FOUND,
-    COUNTS
-};
+enum reach_count { COUNT_OWNER, COUNT_FOUND, COUNTS };
 
 /* All blocks of which the same is to be noted. */
 struct reach_kind {
@@ -102,9 +98,9 @@ struct reach_scan {
     struct reach_heap heap;
     struct reach_rules rules;
     enum reach_step step;
-    enum reach as[COUNTS]; /* what is counted now */
-    uint32_t root;   /* number of the one that is being read */
-    uint64_t origin; /* STEP_CYCLE: slot of the block that the walk began at */
+    enum reach as[COUNTS];    /* what is counted now */
+    uint32_t root;            /* number of the one that is being read */
+    uint64_t origin;          /* STEP_CYCLE: slot of the block that the walk began at */
     uint64_t indirect_blocks; /* found behind the owner that the walk began at */
     uint64_t indirect_bytes;
 
@@ -118,14 +114,14 @@ struct reach_scan {
 
     /* Of each slot: its kind, 0: its record says it, and bits */
     uint16_t *kind_of;
-    uint64_t *open;            /* live, and not yet known how it is reached */
-    uint64_t *inside;          /* remembered: by the step, see reach.c */
-    uint64_t *waiting;         /* counted, and still to be read: found when the queue was full */
-    uint64_t bits;             /* of each of the three */
-    uint64_t slow_bytes;       /* blocks of so many are read by reach_client.c */
+    uint64_t *open;      /* live, and not yet known how it is reached */
+    uint64_t *inside;    /* remembered: by the step, see reach.c */
+    uint64_t *waiting;   /* counted, and still to be read: found when the queue was full */
+    uint64_t bits;       /* of each of the three */
+    uint64_t slow_bytes; /* blocks of so many are read by reach_client.c */
     uint64_t client_low, client_high; /* around blocks outside of the heap; 0: there are none */
-    struct reach_trail *trail; /* valid for some that are remembered */
-    uint32_t slab;             /* that the last slot looked for was in */
+    struct reach_trail *trail;        /* valid for some that are remembered */
+    uint32_t slab;                    /* that the last slot looked for was in */
     uint64_t waiting_count;
     uint64_t waiting_from; /* word in which the last one was */
 
@@ -140,7 +136,7 @@ struct reach_scan {
     struct reach_found *queue; /* queue_mask + 1 at most */
     uint64_t queue_next, queue_end;
     uint64_t queue_mask, queue_left; /* that may enter now */
-    uint64_t many; /* that wait: all go there */
+    uint64_t many;                   /* that wait: all go there */
     uint32_t batched, candidates;
     struct reach_found batch[REACH_BATCH];
     struct reach_candidate candidate[REACH_CANDIDATES];
@@ -190,7 +186,8 @@ struct reach_scan;
 void reach_client_begin(struct reach_scan *r);
 bool reach_client_at(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 /* As reach_read, where not all of it may be searched. */
-void reach_client_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
+void reach_client_read(struct reach_scan *r, const reach_word *words, uint64_t count,
+                       uint64_t where);
 void reach_client_read_block(struct reach_scan *r, struct reach_found f);
 
 /* ---- reach.c --------------------------------------------------------------------------------- */
@@ -223,18 +220,21 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
 }
 
 /* The same where it may be outside of the heap. */
-static inline bool reach_locate_anywhere(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
+static inline bool reach_locate_anywhere(const struct reach_scan *r, uint64_t address,
+                                         struct reach_spot *s)
 {
     return reach_locate(r, address, s) || (r->client_high && reach_client_at(&r->heap, address, s));
 }
 
-static inline const struct block_record *reach_record_of(const struct reach_slab *slab, uint64_t slot)
+static inline const struct block_record *reach_record_of(const struct reach_slab *slab,
+                                                         uint64_t slot)
 {
     const char *records = slab->records;
     return (const void *)(records + (slot - slab->first) * slab->stride);
 }
 
-static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t slot, uint64_t start)
+static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r, uint64_t slot,
+                                                     uint64_t start)
 {
     const struct reach_heap *h = &r->heap;
     if (slot + h->client_slabs >= h->slots) /* each is a slab */

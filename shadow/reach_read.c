@@ -68,8 +68,8 @@ static inline void enter(struct reach_scan *r, uint64_t value, uint64_t where)
     c->spot.start = value; /* until it is located */
 }
 
-static inline void read_words(struct reach_scan *r, const struct window *in, const reach_word *words,
-                              uint64_t count, uint64_t where)
+static inline void read_words(struct reach_scan *r, const struct window *in,
+                              const reach_word *words, uint64_t count, uint64_t where)
 {
     const reach_word *w = words, *end = words + count;
     where -= (uintptr_t)words;

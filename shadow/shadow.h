@@ -210,10 +210,10 @@ void block_distrust(struct block_record *to, uint32_t count, uint32_t stride);
 /* ---- classify.c: what is this address, in a slab of equal slots ------------------------------ */
 
 enum verdict {
-    PTR_FOREIGN,   /* not in our heap, or in a part of it that holds no block */
-    PTR_START,     /* the start of a slot that holds or held a block */
-    PTR_INSIDE,    /* inside a slot: block, slack or redzone */
-    PTR_UNUSED,    /* a slot never given out, or the tail of a slab behind the last slot */
+    PTR_FOREIGN, /* not in our heap, or in a part of it that holds no block */
+    PTR_START,   /* the start of a slot that holds or held a block */
+    PTR_INSIDE,  /* inside a slot: block, slack or redzone */
+    PTR_UNUSED,  /* a slot never given out, or the tail of a slab behind the last slot */
 };
 
 struct slot_position {
@@ -303,7 +303,8 @@ struct reach_range {
 struct reach_heap {
     uint64_t base;
     uint64_t bytes;
-    const uint32_t *slab_of_unit; /* number of the slab + 1; 0: none.  bytes >> RTC_UNIT_SHIFT of them */
+    const uint32_t
+        *slab_of_unit; /* number of the slab + 1; 0: none.  bytes >> RTC_UNIT_SHIFT of them */
     const struct reach_slab *slab; /* by address */
     uint32_t slabs;
     uint32_t slots;  /* of all of them */
@@ -319,7 +320,7 @@ struct reach_heap {
 };
 
 struct reach_rules {
-    bool strict; /* a pointer inside a block is never as good as one to its start */
+    bool strict;         /* a pointer inside a block is never as good as one to its start */
     uint32_t mark_since; /* blocks of this mark and later are new */
     /* Could this word be the address of a virtual table?  Only asked of what C++ would leave. */
     bool (*is_table)(void *about, uint64_t word);
@@ -352,7 +353,8 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
  * they point to, and what that points to; number 0: blocks that are in use by rule.  Words of blocks are
  * read where the blocks are.
  */
-void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at, uint32_t root);
+void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at,
+                uint32_t root);
 /* The same of a register of a thread that is in use; DWARF's numbers and WITNESS_VECTOR, as below. */
 void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);
 /* Behind the last root, in this order: pointers to the inside; registers; what is left. */
@@ -393,8 +395,8 @@ bool verify_area(const void *area, uint64_t bytes, const struct run_header *run,
 struct map_leaf {
     uint8_t order[MAP_LEAF_REGIONS]; /* places of its ranges, by address */
     uint32_t count;
-    uint32_t used;    /* bit n: a range is in place n */
-    uint32_t changed; /* bit n: place n is not as it was when that was asked last */
+    uint32_t used;         /* bit n: a range is in place n */
+    uint32_t changed;      /* bit n: place n is not as it was when that was asked last */
     uint32_t next_changed; /* 0: it is not in the list */
     uint32_t next_free;
     struct map_region region[MAP_LEAF_REGIONS];
@@ -408,9 +410,9 @@ struct maps {
     uint32_t free;
     uint32_t changed;
     struct map_spot {
-        uint32_t k, i; /* the i-th range of the k-th leaf */
-    } last; /* what was looked for last, and where is looked first */
-    uint32_t count; /* of ranges */
+        uint32_t k, i;     /* the i-th range of the k-th leaf */
+    } last;                /* what was looked for last, and where is looked first */
+    uint32_t count;        /* of ranges */
     uint64_t called_bytes; /* in those that are MAP_CALLED */
 };
 

@@ -73,7 +73,8 @@ static bool verify_launcher_offset(const struct run_header *run, struct verify_e
     if (at == 0 || (at % 8 == 0 && at >= run_tables_end(run) &&
                     range_inside(at, sizeof(struct launcher_record), run->area_bytes)))
         return true;
-    return fail(err, "what the launcher told is outside its place", offsetof(struct run_header, launcher_offset));
+    return fail(err, "what the launcher told is outside its place",
+                offsetof(struct run_header, launcher_offset));
 }
 
 /* The entries themselves; they are shared by all images, so a mad one proves nothing about a file
@@ -128,8 +129,8 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))
         return fail(err, "options have no end", offsetof(struct run_header, options));
-    return verify_heap(run, areas_end, err) && verify_tables(run, err) && verify_launcher_offset(run, err) &&
-           verify_entries(run, err);
+    return verify_heap(run, areas_end, err) && verify_tables(run, err) &&
+           verify_launcher_offset(run, err) && verify_entries(run, err);
 }
 
 /* ---- what the launcher told ------------------------------------------------------------------ */
@@ -144,7 +145,8 @@ static bool are_measures(const struct measured *m)
 {
     for (uint32_t i = 0; i < MEASURED_COUNT; i++) {
         const struct measured_value *v = &m->of[i];
-        const double all[] = {v->with, v->without, v->ratio, v->low, v->high, v->least_with, v->least_without};
+        const double all[] = {v->with, v->without,    v->ratio,        v->low,
+                              v->high, v->least_with, v->least_without};
         static_assert(sizeof all == sizeof *v, "all of them");
         for (uint32_t k = 0; k < countof(all); k++)
             if (!is_measure(all[k], i < MEASURED_RSS ? 1e9 : 1e18))
@@ -162,12 +164,15 @@ bool verify_launcher(const struct launcher_record *launcher, uint64_t offset,
     for (uint32_t i = 0; i < launcher->counters; i++) {
         const struct launcher_counter *c = &launcher->counter[i];
         if (!is_text(c->name, sizeof c->name) || !is_text(c->text, sizeof c->text))
-            return fail(err, "a counter's words have no end", offset + (uint64_t)((const char *)c - (const char *)launcher));
+            return fail(err, "a counter's words have no end",
+                        offset + (uint64_t)((const char *)c - (const char *)launcher));
         if (c->flags & LAUNCHER_SCALED && c->running_ns >= c->enabled_ns)
-            return fail(err, "an estimate of what was counted all the time", offset + (uint64_t)((const char *)c - (const char *)launcher));
+            return fail(err, "an estimate of what was counted all the time",
+                        offset + (uint64_t)((const char *)c - (const char *)launcher));
     }
     if (!are_measures(&launcher->measured))
-        return fail(err, "a measure is no such number", offset + offsetof(struct launcher_record, measured));
+        return fail(err, "a measure is no such number",
+                    offset + offsetof(struct launcher_record, measured));
     return true;
 }
 

@@ -174,8 +174,9 @@ static bool witness_is_good(const struct leak_group *g)
 
 static bool sums_are_good(const struct leak_group *g)
 {
-    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX && g->indirect_bytes < HEAP_BYTES_MAX &&
-           g->indirect_blocks < HEAP_BYTES_MAX && g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
+    return g->bytes < HEAP_BYTES_MAX && g->blocks < HEAP_BYTES_MAX &&
+           g->indirect_bytes < HEAP_BYTES_MAX && g->indirect_blocks < HEAP_BYTES_MAX &&
+           g->new_blocks <= g->blocks && g->new_bytes <= g->bytes;
 }
 
 static bool leak_is_good(const struct look *l, const struct segment *s, uint32_t i)
@@ -237,8 +238,9 @@ static bool text_is_good(const struct look *l, const struct segment *s, uint32_t
  */
 static const struct item_rule {
     uint16_t least; /* bytes of an item; writers of a later minor version may have longer ones */
-    bool (*item_is_good)(const struct look *l, const struct segment *s, uint32_t i); /* NULL: any is */
-    bool (*segment_is_good)(const struct look *l, const struct segment *s);          /* the same */
+    bool (*item_is_good)(const struct look *l, const struct segment *s,
+                         uint32_t i);                                       /* NULL: any is */
+    bool (*segment_is_good)(const struct look *l, const struct segment *s); /* the same */
 } item_rules[] = {
     [SEGMENT_SLAB] = {sizeof(struct block_record), block_is_good, slab_is_good},
     [SEGMENT_LARGE] = {sizeof(struct large_record), large_is_good, NULL},

@@ -18,7 +18,8 @@ static void discard_frames(const struct jump *j)
     finish_nonlocal_exit(j);
 }
 
-const struct core_hooks core_hooks = {.finish = finish_image, .prepare_exec = finish_before_exec, .exec_failed = finish_exec_failed};
+const struct core_hooks core_hooks = {
+    .finish = finish_image, .prepare_exec = finish_before_exec, .exec_failed = finish_exec_failed};
 
 static const struct fatal_hooks fatal_hooks = {finish_killed, finish_file_cut};
 

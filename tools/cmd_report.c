@@ -28,7 +28,7 @@
 /* Where the text goes, and what belongs to that. */
 struct output {
     FILE *usual;
-    const char *pool;  /* the kept file, or NULL */
+    const char *pool;   /* the kept file, or NULL */
     bool is_sanitizers; /* where LSAN_OPTIONS say, if they do and ours do not */
 };
 
@@ -243,7 +243,8 @@ static int take_lsan(struct options *o, struct report *r, bool prints, char err[
     return bad;
 }
 
-static int report_end_with(struct report *r, const struct options *o, const struct finding_rules *finding_rules, const char *path,
+static int report_end_with(struct report *r, const struct options *o,
+                           const struct finding_rules *finding_rules, const char *path,
                            char err[TOOLS_ERROR_BYTES])
 {
     bool is_kept = file_is_kept(r, o);
@@ -335,7 +336,8 @@ static int report_end(const char *path)
     if (run)
         wait_for_scanners(r, run);
     status = is_reported_by_others(r) ? 0 : report_end_of_file(r, path, &wanted_status);
-    release_program(run, wanted_status); /* also when nothing could be told: nobody is to wait for it */
+    release_program(run,
+                    wanted_status); /* also when nothing could be told: nobody is to wait for it */
     remove_forgotten(path);
     report_close(r);
     close(fd);
@@ -389,10 +391,12 @@ static int report_check(const char *image, const char *path)
 /* Nothing runs: what is about that is none of its own. */
 static bool has_effect(const char *option)
 {
-    static const char *const of_run[] = {"keep", "measure", "allow-unchecked", "trace-children", "witness", "strict-interior",
-                                         "heap", "heap-size", "events", "freelist-vol", "frames", "cost-every",
-                                         "on-error", "error-limit", "malloc-fill", "free-fill", "counters",
-                                         "interval"};
+    static const char *const of_run[] = {"keep",           "measure",     "allow-unchecked",
+                                         "trace-children", "witness",     "strict-interior",
+                                         "heap",           "heap-size",   "events",
+                                         "freelist-vol",   "frames",      "cost-every",
+                                         "on-error",       "error-limit", "malloc-fill",
+                                         "free-fill",      "counters",    "interval"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }
@@ -408,7 +412,8 @@ int cmd_report(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "--check") == 0)
         return report_check(argv[2], argv[3]);
     options_init(&o);
-    if (options_gather(&o, argc, argv, &rest, err) || options_refuse(&o, "report", has_effect, err)) {
+    if (options_gather(&o, argc, argv, &rest, err) ||
+        options_refuse(&o, "report", has_effect, err)) {
         status = print_failure(err);
     } else if (option_flag(&o, "help")) {
         options_print_help(stdout);

@@ -30,7 +30,8 @@ struct run {
     char unchecked[TOOLS_ERROR_BYTES]; /* why it is started without the runtime; "" = it is not */
     char options_text[OPTIONS_TEXT_BYTES];
     struct warnings warnings;
-    struct warnings unwritten; /* what was asked for, and could not be written: told also by --quiet */
+    struct warnings
+        unwritten; /* what was asked for, and could not be written: told also by --quiet */
     struct run_file file;
     struct signal_state was;
     struct keeper keeper;
@@ -86,8 +87,9 @@ static int make_counters(struct run *r)
     const char *list = option_text(&r->options, "counters");
     if (option_is_given(&r->options, "counters"))
         return counters_make(&r->counters, list, r->err);
-    return option_is_given(&r->options, "interval") ?
-           fail(r->err, -EINVAL, "option interval: of what? (--counters=LIST)") : 0;
+    return option_is_given(&r->options, "interval")
+               ? fail(r->err, -EINVAL, "option interval: of what? (--counters=LIST)")
+               : 0;
 }
 
 static int check_log_name(struct run *r)
@@ -128,7 +130,8 @@ static int prepare(struct run *r)
              r->program.path, r->program.reason);
         return report_failure(r, STATUS_NOT_IN_CONTROL);
     }
-    if (runtime_path(r->runtime, sizeof r->runtime, r->err) || run_file_check_heap(&r->options, r->err))
+    if (runtime_path(r->runtime, sizeof r->runtime, r->err) ||
+        run_file_check_heap(&r->options, r->err))
         return report_failure(r, STATUS_SETUP);
     if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
         return report_failure(r, STATUS_SETUP);
@@ -168,23 +171,26 @@ static void count_program(struct run *r)
     else
         counters_open(r->counters, r->started.pid);
     if (option_is_given(&r->options, "interval"))
-        r->tracker = tracker_start(r->counters, r->started.pid, option_number(&r->options, "interval", 0), r->log,
-                                   &r->unwritten);
+        r->tracker =
+            tracker_start(r->counters, r->started.pid, option_number(&r->options, "interval", 0),
+                          r->log, &r->unwritten);
 }
 
 /* Not of a program that did not come so far, or that somebody has ended. */
 static void measure_pairs(struct run *r, const struct start *start)
 {
     char err[TOOLS_ERROR_BYTES];
-    const char *why = WIFSIGNALED(r->wait_status)                       ? "the program was killed"
-                      : WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND ? "it ended with 127, as what does not start"
-                      : r->sent                                         ? "it was asked to end"
-                                                                        : NULL;
+    const char *why = WIFSIGNALED(r->wait_status) ? "the program was killed"
+                      : WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND
+                          ? "it ended with 127, as what does not start"
+                      : r->sent ? "it was asked to end"
+                                : NULL;
     r->measuring.how = r->reaper.how;
     if (why) {
         r->measuring.result.pairs = 0;
         warnings_add(&r->unwritten, "not measured: %s", why);
-    } else if (measure(&r->measuring, start, &r->options, r->options_text, &r->keeper, r->wait_status, err)) {
+    } else if (measure(&r->measuring, start, &r->options, r->options_text, &r->keeper,
+                       r->wait_status, err)) {
         warnings_add(&r->unwritten, "measured %u times only: %.120s", r->measuring.result.pairs,
                      err);
     }
@@ -238,7 +244,8 @@ static int run_program(struct run *r)
     if (r->tracker)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
-        r->counter_count = counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
+        r->counter_count =
+            counters_read(r->counters, &r->usage, now_ns() - r->begin_ns, r->counter_rows);
     if (r->measuring.result.pairs > 0)
         measure_pairs(r, &start);
     signals_after_program(&r->was);
@@ -280,7 +287,9 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
     if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status: a library is missing */
         return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
     return fact.found ? CONTROL_NONE
-                      : fail(why, CONTROL_NONE, "it has no image in the run: LD_PRELOAD was lost, or the run file could not be used");
+                      : fail(why, CONTROL_NONE,
+                             "it has no image in the run: LD_PRELOAD was lost, or the run file "
+                             "could not be used");
 }
 
 /* What this process alone knows is told from the file, too. */
@@ -289,7 +298,8 @@ static void report_file_kept(struct run *r)
     bool is_requested = r->counters || option_number(&r->options, "measure", 0) > 0;
     int bad = is_requested && r->report ? report_write_launcher_record(r->report, r->file.fd) : 0;
     if (bad)
-        warnings_add(&r->unwritten, "counters and measures are not in the run file: %s", strerror(-bad));
+        warnings_add(&r->unwritten, "counters and measures are not in the run file: %s",
+                     strerror(-bad));
 }
 
 /* Of what is told by its id all that is known can be asked for. */

@@ -49,11 +49,11 @@ static struct {
 } scene = {.at = MAP_FAILED, .segment = -1, .attached = MAP_FAILED};
 
 /* Another name that libc has for a function, mostly for its own use; the type is that of `name`. */
-#define UNDERSCORED(name)                                    \
-    __typeof__(&name) name##_too;                            \
-    do {                                                     \
-        void *f = dlsym(RTLD_DEFAULT, "__" #name);           \
-        memcpy(&name##_too, &f, sizeof f);                   \
+#define UNDERSCORED(name)                          \
+    __typeof__(&name) name##_too;                  \
+    do {                                           \
+        void *f = dlsym(RTLD_DEFAULT, "__" #name); \
+        memcpy(&name##_too, &f, sizeof f);         \
     } while (0)
 
 static void call_mmap(void)
@@ -321,7 +321,8 @@ static void *(*mmap_of_another)(void *, size_t, int, int, int, off_t);
 /* A namespace of the loader's has a libc of its own. */
 static void enter_namespace(void)
 {
-    void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW), *f = libc ? dlsym(libc, "mmap") : NULL;
+    void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW),
+         *f = libc ? dlsym(libc, "mmap") : NULL;
     memcpy(&mmap_of_another, &f, sizeof f);
 }
 
@@ -354,11 +355,14 @@ static void try_unseen(bool all)
         if (seen & COMES)
             printf("  %-24s  covered\n", unseen[i].name);
         else
-            printf("  %-24s  NOT covered; %s by comparing\n", unseen[i].name, found > 0 ? "found" : "not found");
+            printf("  %-24s  NOT covered; %s by comparing\n", unseen[i].name,
+                   found > 0 ? "found" : "not found");
     }
     bool done = selftest_ring(&seen);
     printf("  %-24s  %s\n", "madvise by io_uring",
-           !done ? "not possible here" : seen & GOES ? "covered" : "NOT covered; not found by comparing");
+           !done         ? "not possible here"
+           : seen & GOES ? "covered"
+                         : "NOT covered; not found by comparing");
 }
 
 /* Is every system call looked at, and what does that cost?  Says so, where it was asked for. */
@@ -372,8 +376,9 @@ static bool print_dispatched(void)
     else if (err != 0 && err != -ENODATA)
         printf("events=all: not available: %s\n", strerror(-err));
     else if (err == 0)
-        printf("events=all: %llu calls dispatched, ~%u ns each (measured at start, with %u calls)\n",
-               (unsigned long long)d.calls, d.call_ns, d.measured);
+        printf(
+            "events=all: %llu calls dispatched, ~%u ns each (measured at start, with %u calls)\n",
+            (unsigned long long)d.calls, d.call_ns, d.measured);
     return err == 0;
 }
 
@@ -398,9 +403,11 @@ static const char words_of_usage[] = "selftest --events[=all] [-v]";
 int cmd_selftest(int argc, char **argv)
 {
     static char run[] = "run", quiet[] = "--quiet", leaks[] = "--leaks=no", end[] = "--";
-    static char self[] = "/proc/self/exe", verb[] = "selftest", events[] = "--events", here[] = "--here", v[] = "-v";
+    static char self[] = "/proc/self/exe", verb[] = "selftest", events[] = "--events",
+                here[] = "--here", v[] = "-v";
     static char every[] = "--events=all", some[] = "--events=calls";
-    bool is_here = argc > 1 && strcmp(argv[argc - 1], here) == 0, all = argc > 1 && strcmp(argv[1], every) == 0;
+    bool is_here = argc > 1 && strcmp(argv[argc - 1], here) == 0,
+         all = argc > 1 && strcmp(argv[1], every) == 0;
     bool verbose = all;
 
     if (argc < 2 || !(all || strcmp(argv[1], events) == 0))
@@ -417,7 +424,8 @@ int cmd_selftest(int argc, char **argv)
     if (n <= 0)
         return usage(is_help(argc, argv), words_of_usage);
     path[n] = '\0';
-    char *words[] = {run, quiet, leaks, all ? every : some, end, path, verb, events, here, NULL, NULL};
+    char *words[] = {run,  quiet, leaks, all ? every : some, end, path, verb, events,
+                     here, NULL,  NULL};
     int count = 9;
     if (verbose) {
         words[8] = v;

@@ -83,7 +83,8 @@ static int watch(struct report *r, const struct stat_request *request, int fd)
     uint64_t unseen = request->how.pid == 0 ? report_stat_unseen(r) : 0;
     if (unseen > 0)
         fprintf(stderr,
-                "rtcheck: note: %llu program images that have ended have no row: their records are no longer in the file\n",
+                "rtcheck: note: %llu program images that have ended have no row: their records are "
+                "no longer in the file\n",
                 (unsigned long long)unseen);
     return any ? 0 : print_failure("the run file has nothing of this process");
 }
@@ -131,14 +132,16 @@ static bool parse_number(const char *word, uint64_t max, uint64_t *out)
 /* getopt's rules, of which `--` is needed for a file whose name begins with a dash. */
 static bool parse(int argc, char **argv, struct stat_request *request)
 {
-    static const struct option longer[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option longer[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     int letter;
 
     opterr = 0;
     while ((letter = getopt_long(argc, argv, "I:n:", longer, NULL)) != -1) {
         request->how.json |= letter == 'j';
         request->help |= letter == 'h';
-        if (letter == '?' || (letter == 'I' && !parse_number(optarg, MS_MAX, &request->interval_ms)) ||
+        if (letter == '?' ||
+            (letter == 'I' && !parse_number(optarg, MS_MAX, &request->interval_ms)) ||
             (letter == 'n' && !parse_number(optarg, UINT32_MAX, &request->count)))
             return false;
     }

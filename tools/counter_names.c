@@ -47,8 +47,9 @@ static bool may_be_tracepoint(const char *name)
 
 static int is_unknown(const struct counter *c, enum pfm_answer pfm, char err[TOOLS_ERROR_BYTES])
 {
-    return fail(err, -EINVAL, "there is no event of this name: %s (--counters=help lists them)%s", c->name,
-                pfm == PFM_ABSENT ? "; libpfm4, which knows those of processors, is not installed" : "");
+    return fail(
+        err, -EINVAL, "there is no event of this name: %s (--counters=help lists them)%s", c->name,
+        pfm == PFM_ABSENT ? "; libpfm4, which knows those of processors, is not installed" : "");
 }
 
 int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES])

@@ -39,7 +39,8 @@ static bool begin(void)
 
 static bool is_there(void)
 {
-    void *library = pfm.tried || test_without("libpfm") ? NULL : dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+    void *library =
+        pfm.tried || test_without("libpfm") ? NULL : dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
     pfm.tried = true;
     if (!library)
         return pfm.initialize;
@@ -85,8 +86,8 @@ enum pfm_answer counter_pfm(struct counter *c, const char *name)
 }
 
 /* Of the processor that this is: the generic ones stand in our tables. */
-static void each_of_pmu(pfm_pmu_t pmu, const pfm_pmu_info_t *info, void (*visit)(const char *name, void *about),
-                        void *about)
+static void each_of_pmu(pfm_pmu_t pmu, const pfm_pmu_info_t *info,
+                        void (*visit)(const char *name, void *about), void *about)
 {
     for (int i = info->first_event; i != -1; i = pfm.event_next(i)) {
         pfm_event_info_t event = {.size = sizeof event};

@@ -17,7 +17,8 @@
 #define TRACEPOINTS "/sys/kernel/tracing/events"
 
 /* The first line; false: there is no such file. */
-static bool read_line(char *line, size_t room, const char *top, const char *a, const char *b, const char *c)
+static bool read_line(char *line, size_t room, const char *top, const char *a, const char *b,
+                      const char *c)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s/%s%s%s", top, a, b, c ? "/" : "", c ? c : "");
@@ -57,17 +58,20 @@ static uint64_t *field_of(struct event *e, const char **format)
     return NULL;
 }
 
-static int put_attribute(const char *pmu, const char *name, uint64_t value, struct event *e, char err[TOOLS_ERROR_BYTES])
+static int put_attribute(const char *pmu, const char *name, uint64_t value, struct event *e,
+                         char err[TOOLS_ERROR_BYTES])
 {
     char text[128];
     if (strcmp(name, "config") == 0 || strcmp(name, "config1") == 0 || strcmp(name, "config2") == 0)
         snprintf(text, sizeof text, "%s:0-63", name);
     else if (!is_plain(name) || !read_line(text, sizeof text, DEVICES, pmu, "format", name))
-        return fail(err, -EINVAL, "the PMU %s has no event and no attribute of this name: %s", pmu, name);
+        return fail(err, -EINVAL, "the PMU %s has no event and no attribute of this name: %s", pmu,
+                    name);
     const char *format = text;
     uint64_t *field = field_of(e, &format);
     if (!field)
-        return fail(err, -EINVAL, "the PMU %s has no event and no attribute of this name: %s", pmu, name);
+        return fail(err, -EINVAL, "the PMU %s has no event and no attribute of this name: %s", pmu,
+                    name);
     if (format_place(field, format, value))
         return fail(err, -EINVAL, "the value is too large for this attribute of %s: %s", pmu, name);
     return 0;
@@ -75,9 +79,11 @@ static int put_attribute(const char *pmu, const char *name, uint64_t value, stru
 
 /* ---- terms: event=0x2e,umask=0x41 ------------------------------------------------------------ */
 
-static int put_terms(const char *pmu, char *terms, bool aliases, struct event *e, char err[TOOLS_ERROR_BYTES]);
+static int put_terms(const char *pmu, char *terms, bool aliases, struct event *e,
+                     char err[TOOLS_ERROR_BYTES]);
 
-static int put_term(const char *pmu, char *term, bool aliases, struct event *e, char err[TOOLS_ERROR_BYTES])
+static int put_term(const char *pmu, char *term, bool aliases, struct event *e,
+                    char err[TOOLS_ERROR_BYTES])
 {
     char line[256], *sign = strchr(term, '=');
     uint64_t value = 1;
@@ -85,13 +91,15 @@ static int put_term(const char *pmu, char *term, bool aliases, struct event *e, 
         *sign = '\0';
         if (!parse_value(sign + 1, &value))
             return fail(err, -EINVAL, "this is no number: %s", sign + 1);
-    } else if (aliases && is_plain(term) && read_line(line, sizeof line, DEVICES, pmu, "events", term)) {
+    } else if (aliases && is_plain(term) &&
+               read_line(line, sizeof line, DEVICES, pmu, "events", term)) {
         return put_terms(pmu, line, false, e, err);
     }
     return put_attribute(pmu, term, value, e, err);
 }
 
-static int put_terms(const char *pmu, char *terms, bool aliases, struct event *e, char err[TOOLS_ERROR_BYTES])
+static int put_terms(const char *pmu, char *terms, bool aliases, struct event *e,
+                     char err[TOOLS_ERROR_BYTES])
 {
     char *rest = terms, *term;
     int bad = 0;
@@ -112,7 +120,8 @@ int counter_pmu(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]
         return fail(err, -EINVAL, "not of the form PMU/EVENT/: %s", name);
     terms[n - 1] = '\0';
     c->event = (struct event){.source = SOURCE_PMU};
-    if (!is_plain(pmu) || !read_line(type, sizeof type, DEVICES, pmu, "type", NULL) || !parse_value(type, &number)) {
+    if (!is_plain(pmu) || !read_line(type, sizeof type, DEVICES, pmu, "type", NULL) ||
+        !parse_value(type, &number)) {
         snprintf(c->why, sizeof c->why, "%s%s", refusal_text(REFUSAL_NO_PMU_NAME), pmu);
         return 0;
     }
@@ -129,8 +138,10 @@ int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR
     strcpy(system, name);
     char *event = strchr(system, ':');
     *event++ = '\0';
-    c->event = (struct event){.source = SOURCE_TRACEPOINT, .in_kernel_only = true, .type = PERF_TYPE_TRACEPOINT};
-    if (is_plain(system) && is_plain(event) && read_line(line, sizeof line, TRACEPOINTS, system, event, "id") &&
+    c->event = (struct event){
+        .source = SOURCE_TRACEPOINT, .in_kernel_only = true, .type = PERF_TYPE_TRACEPOINT};
+    if (is_plain(system) && is_plain(event) &&
+        read_line(line, sizeof line, TRACEPOINTS, system, event, "id") &&
         parse_value(line, &c->event.config))
         return 0;
     if (stat(TRACEPOINTS, &st) == 0)
@@ -142,7 +153,8 @@ int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void each_event_of(const char *pmu, void (*visit)(const char *name, void *about), void *about)
+static void each_event_of(const char *pmu, void (*visit)(const char *name, void *about),
+                          void *about)
 {
     char path[512], name[600];
     struct dirent *entry;

@@ -43,7 +43,8 @@ static void explain_not_permitted(struct counter *c)
         fclose(f);
     }
     level[strcspn(level, "\n")] = '\0';
-    snprintf(c->why, sizeof c->why, "%s%s (perf_event_paranoid is %s)", refusal_text(REFUSAL_PERMISSION),
+    snprintf(c->why, sizeof c->why, "%s%s (perf_event_paranoid is %s)",
+             refusal_text(REFUSAL_PERMISSION),
              c->kernel && !c->event.in_both ? " in the kernel" : "", *level ? level : "not known");
 }
 
@@ -51,7 +52,8 @@ static void explain_no_descriptor(struct counter *c)
 {
     struct rlimit files = {0};
     getrlimit(RLIMIT_NOFILE, &files);
-    snprintf(c->why, sizeof c->why, "%s%llu)", refusal_text(REFUSAL_NO_DESCRIPTOR), (unsigned long long)files.rlim_cur);
+    snprintf(c->why, sizeof c->why, "%s%llu)", refusal_text(REFUSAL_NO_DESCRIPTOR),
+             (unsigned long long)files.rlim_cur);
 }
 
 static enum refusal refusal_of(const struct counter *c)

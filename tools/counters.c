@@ -29,7 +29,8 @@ static const char *name_end(const char *list)
 static int add(struct counters *all, const char *name, size_t bytes, char err[TOOLS_ERROR_BYTES])
 {
     if (bytes == 0 || bytes >= COUNTER_NAME)
-        return fail(err, -EINVAL, "option counters: no name of an event: '%.*s'", (int)(bytes < 60 ? bytes : 60), name);
+        return fail(err, -EINVAL, "option counters: no name of an event: '%.*s'",
+                    (int)(bytes < 60 ? bytes : 60), name);
     if (all->count == COUNTERS_MAX)
         return fail(err, -EINVAL, "option counters: more than %d events", COUNTERS_MAX);
     struct counter *c = &all->at[all->count++];
@@ -83,7 +84,8 @@ struct perf_event_attr counter_attr(const struct counter *c, enum counting how)
         .enable_on_exec = how != COUNT_AT_ONCE,
         .inherit = how == COUNT_ALL_FROM_EXEC,
         .exclude_user = !c->event.in_both && !c->user,
-        .exclude_kernel = c->event.in_both || !c->kernel, /* those of both tell of the kernel all the same */
+        .exclude_kernel =
+            c->event.in_both || !c->kernel, /* those of both tell of the kernel all the same */
         .exclude_hv = !c->user || !c->kernel,
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
     };
@@ -139,9 +141,9 @@ struct counter_reading reading_of(const struct counts *counts)
     return (struct counter_reading){
         .known = true,
         .scaled = counts->running < counts->enabled,
-        .value = counts->running < counts->enabled
-                     ? (uint64_t)((unsigned __int128)counts->value * counts->enabled / counts->running)
-                     : counts->value,
+        .value = counts->running < counts->enabled ? (uint64_t)((unsigned __int128)counts->value *
+                                                                counts->enabled / counts->running)
+                                                   : counts->value,
         .enabled_ns = counts->enabled,
         .running_ns = counts->running,
     };
@@ -153,7 +155,8 @@ static uint64_t ns_of(struct timeval t)
 }
 
 /* What the system tells of the program and those it waited for; false: not of such a thing. */
-static bool usage_value(enum source source, const struct rusage *u, uint64_t wall_ns, uint64_t *value)
+static bool usage_value(enum source source, const struct rusage *u, uint64_t wall_ns,
+                        uint64_t *value)
 {
     switch (source) {
     case SOURCE_MONOTONIC:
@@ -197,7 +200,8 @@ static bool is_time(const struct event *e)
 {
     return (e->type == PERF_TYPE_SOFTWARE && e->source == SOURCE_SOFTWARE &&
             (e->config == PERF_COUNT_SW_TASK_CLOCK || e->config == PERF_COUNT_SW_CPU_CLOCK)) ||
-           (e->source >= SOURCE_THREAD_CLOCK && e->source <= SOURCE_MONOTONIC) || e->source >= SOURCE_USER_TIME;
+           (e->source >= SOURCE_THREAD_CLOCK && e->source <= SOURCE_MONOTONIC) ||
+           e->source >= SOURCE_USER_TIME;
 }
 
 static bool is_cycles(const struct counter *c)
@@ -225,10 +229,12 @@ bool counter_is_by_clock(const struct counter *c)
     return clock_of(c) != SOURCE_NONE && !is_of_thread(c);
 }
 
-static void read_clock(const struct counter *c, const struct rusage *usage, uint64_t wall_ns, struct counter_row *row)
+static void read_clock(const struct counter *c, const struct rusage *usage, uint64_t wall_ns,
+                       struct counter_row *row)
 {
     enum source source = clock_of(c);
-    row->reading.known = !is_of_thread(c) && usage_value(source, usage, wall_ns, &row->reading.value);
+    row->reading.known =
+        !is_of_thread(c) && usage_value(source, usage, wall_ns, &row->reading.value);
     row->source = source_name(source == SOURCE_MONOTONIC ? source : SOURCE_WAITED_FOR);
     if (!row->reading.known)
         row->why = refusal_text(REFUSAL_ONE_THREAD);
@@ -251,7 +257,9 @@ unsigned counters_read(const struct counters *all, const struct rusage *usage, u
 {
     for (unsigned i = 0; i < all->count; i++) {
         const struct counter *c = &all->at[i];
-        rows[i] = (struct counter_row){.name = c->name, .user_alone = c->user_alone, .is_time = is_time(&c->event),
+        rows[i] = (struct counter_row){.name = c->name,
+                                       .user_alone = c->user_alone,
+                                       .is_time = is_time(&c->event),
                                        .is_cycles = is_cycles(c)};
         if (clock_of(c) != SOURCE_NONE)
             read_clock(c, usage, wall_ns, &rows[i]);
@@ -278,8 +286,10 @@ static void list_name(const char *name, void *about)
     if (clock_of(&c) != SOURCE_NONE)
         read_clock(&c, &usage, 0, &row);
     else
-        row = (struct counter_row){.source = source_name(c.event.source), .why = *c.why ? c.why : NULL};
-    printf("%-34s %s%s\n", name, row.why ? row.why : row.source, c.user_alone ? ", user mode alone" : "");
+        row = (struct counter_row){.source = source_name(c.event.source),
+                                   .why = *c.why ? c.why : NULL};
+    printf("%-34s %s%s\n", name, row.why ? row.why : row.source,
+           c.user_alone ? ", user mode alone" : "");
     if (c.fd >= 0)
         perf_close(c.fd);
 }

@@ -15,7 +15,8 @@
 #include "rtcheck/countable.h"
 #include "tools.h"
 
-struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
+struct
+    perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
 
 #define COUNTER_NAME LAUNCHER_NAME_BYTES
 #define COUNTER_WHY LAUNCHER_TEXT_BYTES
@@ -23,11 +24,11 @@ struct perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so no
 struct counter {
     char name[COUNTER_NAME]; /* as it was given */
     struct event event;
-    bool user, kernel;       /* whose work counts */
-    bool user_alone;         /* the kernel's may not be counted */
-    char why[COUNTER_WHY];   /* it cannot be counted; "" = it can, or could */
-    int fd;                  /* -1: none */
-    int refused;             /* the -errno of that */
+    bool user, kernel;     /* whose work counts */
+    bool user_alone;       /* the kernel's may not be counted */
+    char why[COUNTER_WHY]; /* it cannot be counted; "" = it can, or could */
+    int fd;                /* -1: none */
+    int refused;           /* the -errno of that */
 };
 
 struct counters {

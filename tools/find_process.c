@@ -40,14 +40,17 @@ static bool parse_line(const char *line, struct mapped_file *file)
     unsigned long inode;
     int at = 0;
 
-    if (sscanf(line, "%*x-%*x %*s %*x %x:%x %lu %n", &major_number, &minor_number, &inode, &at) != 3 || at == 0)
+    if (sscanf(line, "%*x-%*x %*s %*x %x:%x %lu %n", &major_number, &minor_number, &inode, &at) !=
+            3 ||
+        at == 0)
         return false;
     file->device = makedev(major_number, minor_number);
     file->inode = inode;
     path_take(line + at, file->path, sizeof file->path);
     const char *base = strrchr(file->path, '/');
-    return base && (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
-                    (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
+    return base &&
+           (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
+            (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
 }
 
 /* `folder` is a process's in /proc, or a thread's. */

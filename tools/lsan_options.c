@@ -117,7 +117,8 @@ static int give(struct options *o, const char *name, const char *value, char err
     return bad ? fail(err, bad, "LSAN_OPTIONS: %.400s", why) : 0;
 }
 
-static int take_suppressions(struct options *o, const char *value, const char *program, char err[TOOLS_ERROR_BYTES])
+static int take_suppressions(struct options *o, const char *value, const char *program,
+                             char err[TOOLS_ERROR_BYTES])
 {
     const char *slash = strrchr(program, '/');
     char beside[2 * PATH_MAX];
@@ -134,8 +135,8 @@ int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTE
     char value[PATH_MAX - 16], pattern[PATH_MAX];
     size_t used = 0;
 
-    if (!lsan_option(text, "log_path", value, sizeof value) || !*value || strcmp(value, "stderr") == 0 ||
-        strcmp(value, "stdout") == 0)
+    if (!lsan_option(text, "log_path", value, sizeof value) || !*value ||
+        strcmp(value, "stderr") == 0 || strcmp(value, "stdout") == 0)
         return 0;
     for (const char *from = value; *from && used + 8 < sizeof pattern; from++) {
         if (*from == '%')
@@ -180,7 +181,8 @@ static void warn_fixed(const char *text, struct warnings *warnings)
 
     for (size_t i = 0; i < countof(fixed); i++)
         if (lsan_option(text, fixed[i].key, value, sizeof value) && is_yes(value) != fixed[i].is)
-            warnings_add(warnings, "LSAN_OPTIONS: %s=%.10s has no effect: %s", fixed[i].key, value, fixed[i].why);
+            warnings_add(warnings, "LSAN_OPTIONS: %s=%.10s has no effect: %s", fixed[i].key, value,
+                         fixed[i].why);
 }
 
 int lsan_options_take(struct options *o, const char *text, const char *program,

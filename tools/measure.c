@@ -39,7 +39,8 @@ static int keep_pipe(char err[TOOLS_ERROR_BYTES])
         all += n > 0 ? (uint64_t)n : 0;
         if (all > STDIN_MOST || (n > 0 && write(fd, piece, (size_t)n) != n)) {
             close(fd);
-            return fail(err, -EFBIG, "--measure: more than 1 GiB comes through a pipe: give it as a file");
+            return fail(err, -EFBIG,
+                        "--measure: more than 1 GiB comes through a pipe: give it as a file");
         }
     }
     if (n < 0 || dup2(fd, 0) < 0 || lseek(0, 0, SEEK_SET) != 0) {
@@ -59,7 +60,9 @@ int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTE
     if (pairs == 0 || !fds_was_open(0) || fstat(0, &st) != 0)
         return 0;
     if (isatty(0))
-        return fail(err, -EINVAL, "--measure: stdin is a terminal, and every run has to read the same: give it a file, or </dev/null");
+        return fail(err, -EINVAL,
+                    "--measure: stdin is a terminal, and every run has to read the same: give it a "
+                    "file, or </dev/null");
     if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) {
         int bad = keep_pipe(err);
         if (bad)
@@ -88,8 +91,8 @@ struct values {
     int wait_status;
 };
 
-static int run_once(const struct measuring *m, const struct start *start, struct keeper *keeper, struct values *v,
-                    char err[TOOLS_ERROR_BYTES])
+static int run_once(const struct measuring *m, const struct start *start, struct keeper *keeper,
+                    struct values *v, char err[TOOLS_ERROR_BYTES])
 {
     struct started started;
     struct rusage usage;
@@ -114,7 +117,8 @@ static int run_once(const struct measuring *m, const struct start *start, struct
 }
 
 /* Who ends is taken out of the file, as in the run that is reported: else the others would wait for it. */
-static void reaper_begin(struct reaper *reaper, const struct run_file *file, const struct print_options *how)
+static void reaper_begin(struct reaper *reaper, const struct run_file *file,
+                         const struct print_options *how)
 {
     struct warnings warnings = {0};
     char err[REPORT_ERROR_BYTES];
@@ -125,7 +129,8 @@ static void reaper_begin(struct reaper *reaper, const struct run_file *file, con
 
 /* With a run file of its own, of which nothing is told. */
 static int run_checked(const struct measuring *m, const struct start *like, const struct options *o,
-                       const char *options_text, struct keeper *keeper, struct values *v, char err[TOOLS_ERROR_BYTES])
+                       const char *options_text, struct keeper *keeper, struct values *v,
+                       char err[TOOLS_ERROR_BYTES])
 {
     struct run_file file = {.fd = -1};
     struct start start = *like;
@@ -154,7 +159,8 @@ static int by_size(const void *a, const void *b)
 /* How many of n ratios may be left out at each end; *sure: how likely the median lies between the rest. */
 static unsigned left_out(unsigned n, double *sure)
 {
-    double chance = 1, below = 0; /* that just k of n lie below it, and that at most k do: times 2^-n */
+    double chance = 1,
+           below = 0; /* that just k of n lie below it, and that at most k do: times 2^-n */
     unsigned k = 0;
     for (unsigned i = 0; i < n; i++)
         chance /= 2;
@@ -176,7 +182,8 @@ static double median(double *sorted, unsigned n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-static void summarize(struct measured *to, unsigned which, const struct values *with, const struct values *without)
+static void summarize(struct measured *to, unsigned which, const struct values *with,
+                      const struct values *without)
 {
     struct measured_value *v = &to->of[which];
     unsigned n = to->pairs;
@@ -201,8 +208,9 @@ static void summarize(struct measured *to, unsigned which, const struct values *
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-int measure(struct measuring *m, const struct start *start, const struct options *o, const char *options_text,
-            struct keeper *keeper, int wait_status, char err[TOOLS_ERROR_BYTES])
+int measure(struct measuring *m, const struct start *start, const struct options *o,
+            const char *options_text, struct keeper *keeper, int wait_status,
+            char err[TOOLS_ERROR_BYTES])
 {
     static struct values with[MEASURE_MOST], without[MEASURE_MOST];
     struct start plain = *start, checked = *start;
@@ -213,8 +221,9 @@ int measure(struct measuring *m, const struct start *start, const struct options
     plain.is_silent = checked.is_silent = true;
     for (; done < m->result.pairs && !bad; done += !bad) {
         for (unsigned turn = 0; turn < 2 && !bad; turn++)
-            bad = (done + turn) % 2 ? run_checked(m, &checked, o, options_text, keeper, &with[done], err)
-                                    : run_once(m, &plain, keeper, &without[done], err);
+            bad = (done + turn) % 2
+                      ? run_checked(m, &checked, o, options_text, keeper, &with[done], err)
+                      : run_once(m, &plain, keeper, &without[done], err);
         if (bad)
             break;
         m->result.otherwise += with[done].wait_status != wait_status;

@@ -45,7 +45,8 @@ static void make_long_options(struct option longs[OPTION_COUNT_MAX + 1])
     longs[i] = (struct option){0};
 }
 
-static int word_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES])
+static int word_set(struct options *o, unsigned index, const char *given,
+                    char err[TOOLS_ERROR_BYTES])
 {
     o->is_set[index] = true;
     return option_set(o, index, given, err);
@@ -71,7 +72,8 @@ static int set_shown(struct options *o, const char *given, char err[TOOLS_ERROR_
 
 static bool is_frames_of_dbx(const char *word, int c)
 {
-    return c == LONG_OPTION_BASE + (int)option_index("frames", 6) && word[0] == '-' && word[1] != '-';
+    return c == LONG_OPTION_BASE + (int)option_index("frames", 6) && word[0] == '-' &&
+           word[1] != '-';
 }
 
 int options_from_args(struct options *o, int argc, char **argv, int *rest,
@@ -98,7 +100,10 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
         else if (c == 'T')
             bad = word_set(o, option_index("interval", 8), optarg, err);
         else if (c == ':')
-            bad = word_set(o, optopt == 'T' ? option_index("interval", 8) : (unsigned)(optopt - LONG_OPTION_BASE), NULL, err);
+            bad = word_set(o,
+                           optopt == 'T' ? option_index("interval", 8)
+                                         : (unsigned)(optopt - LONG_OPTION_BASE),
+                           NULL, err);
         else
             bad = refuse_word(word, err);
         if (bad)
@@ -127,7 +132,8 @@ int options_refuse(const struct options *o, const char *verb, bool (*has_effect)
 {
     for (unsigned i = 0; option_at(i); i++)
         if (o->is_set[i] && !has_effect(option_at(i)->name))
-            return fail(err, -EINVAL, "option %s has no effect on rtcheck %s", option_at(i)->name, verb);
+            return fail(err, -EINVAL, "option %s has no effect on rtcheck %s", option_at(i)->name,
+                        verb);
     return 0;
 }
 
@@ -156,14 +162,32 @@ static void print_wrapped(FILE *out, const char *text)
 static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
-        [KIND_FLAG] = "",      [KIND_SIZE] = "=SIZE",         [KIND_PATH] = "=PATH",
-        [KIND_PATHS] = "=FILE", [KIND_NAMES] = "=EVENT,...", [KIND_GEN] = "=WORD", [KIND_NUMBER] = "=N",
-        [KIND_BYTE] = "=BYTE", [KIND_HEAP] = "=private|file", [KIND_EVENTS] = "=calls|all", [KIND_FRAMES] = "=N",
-        [KIND_LIMIT] = "=N",   [KIND_ON_ERROR] = "=WORD",     [KIND_CALLERS] = "=N",
-        [KIND_AT_EXIT] = "=WORD", [KIND_COLOR] = "=WORD",     [KIND_MATCH] = "=N",
-        [KIND_LEAK_CHECK] = "=WORD", [KIND_RESOLUTION] = "=WORD", [KIND_LEAK_KINDS] = "=SET",
-        [KIND_FORMAT] = "=WORD", [KIND_TOOL] = "=WORD", [KIND_ANNOTATE] = "=WORD", [KIND_MAP] = "=FROM=TO",
-        [KIND_PAIRS] = "=N",   [KIND_REDZONE] = "=BYTES",
+        [KIND_FLAG] = "",
+        [KIND_SIZE] = "=SIZE",
+        [KIND_PATH] = "=PATH",
+        [KIND_PATHS] = "=FILE",
+        [KIND_NAMES] = "=EVENT,...",
+        [KIND_GEN] = "=WORD",
+        [KIND_NUMBER] = "=N",
+        [KIND_BYTE] = "=BYTE",
+        [KIND_HEAP] = "=private|file",
+        [KIND_EVENTS] = "=calls|all",
+        [KIND_FRAMES] = "=N",
+        [KIND_LIMIT] = "=N",
+        [KIND_ON_ERROR] = "=WORD",
+        [KIND_CALLERS] = "=N",
+        [KIND_AT_EXIT] = "=WORD",
+        [KIND_COLOR] = "=WORD",
+        [KIND_MATCH] = "=N",
+        [KIND_LEAK_CHECK] = "=WORD",
+        [KIND_RESOLUTION] = "=WORD",
+        [KIND_LEAK_KINDS] = "=SET",
+        [KIND_FORMAT] = "=WORD",
+        [KIND_TOOL] = "=WORD",
+        [KIND_ANNOTATE] = "=WORD",
+        [KIND_MAP] = "=FROM=TO",
+        [KIND_PAIRS] = "=N",
+        [KIND_REDZONE] = "=BYTES",
     };
     char name[64], text[256];
     bool shows_default =

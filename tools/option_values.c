@@ -57,10 +57,13 @@ static bool parse_byte(const char *text, uint64_t *out)
 /* What a number may be, by kind. */
 static const struct {
     uint64_t least, most;
-} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES}, [KIND_LIMIT] = {1, 10000},
-              [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
-              [KIND_NUMBER] = {0, 1000000}, [KIND_PAIRS] = {0, MEASURE_MOST},
-              [KIND_REDZONE] = {16, 4096}};
+} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},
+                [KIND_LIMIT] = {1, 10000},
+                [KIND_CALLERS] = {1, RTC_STACK_FRAMES},
+                [KIND_MATCH] = {1, RTC_STACK_FRAMES},
+                [KIND_NUMBER] = {0, 1000000},
+                [KIND_PAIRS] = {0, MEASURE_MOST},
+                [KIND_REDZONE] = {16, 4096}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -71,21 +74,23 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
 
 /* The words that some kinds are one of. */
 static const char *const value_words[] = {[KIND_HEAP] = "private|file",
-                                       [KIND_EVENTS] = "calls|all",
-                                       [KIND_ON_ERROR] = "continue|stop|abort|debugger",
-                                       [KIND_AT_EXIT] = "on|off|verbose",
-                                       [KIND_GEN] = "no|yes|all",
-                                       [KIND_COLOR] = "auto|always|never",
-                                       [KIND_FORMAT] = "text|valgrind|ctest|lsan|asan|gcc|github",
-                                       [KIND_TOOL] = "rtcheck|memcheck",
-                                       [KIND_ANNOTATE] = "no|yes|auto",
-                                       [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
-                                       [KIND_RESOLUTION] = "low|med|high"};
+                                          [KIND_EVENTS] = "calls|all",
+                                          [KIND_ON_ERROR] = "continue|stop|abort|debugger",
+                                          [KIND_AT_EXIT] = "on|off|verbose",
+                                          [KIND_GEN] = "no|yes|all",
+                                          [KIND_COLOR] = "auto|always|never",
+                                          [KIND_FORMAT] =
+                                              "text|valgrind|ctest|lsan|asan|gcc|github",
+                                          [KIND_TOOL] = "rtcheck|memcheck",
+                                          [KIND_ANNOTATE] = "no|yes|auto",
+                                          [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
+                                          [KIND_RESOLUTION] = "low|med|high"};
 
 static bool is_word_of(int kind, const char *text)
 {
     size_t n = strlen(text);
-    for (const char *word = value_words[kind]; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+    for (const char *word = value_words[kind]; word;
+         word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
         if (n && strncmp(word, text, n) == 0 && (word[n] == '|' || !word[n]))
             return true;
     return false;
@@ -141,7 +146,8 @@ static void format_leak_kinds(unsigned kinds, char *out, size_t room)
         unsigned kind = leak_words[i].kinds;
         if (kind & (kind - 1) || !(kinds & kind) || used >= room)
             continue;
-        used += (size_t)snprintf(out + used, room - used, "%s%s", used ? "," : "", leak_words[i].word);
+        used +=
+            (size_t)snprintf(out + used, room - used, "%s%s", used ? "," : "", leak_words[i].word);
         kinds &= ~kind;
     }
     if (used == 0)
@@ -201,7 +207,8 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     bool flag = false;
     uint64_t number = 0;
     unsigned kinds = 0;
-    if ((kind == KIND_MATCH && strcmp(given, "all") == 0) || (kind == KIND_BYTE && strcmp(given, "no") == 0) ||
+    if ((kind == KIND_MATCH && strcmp(given, "all") == 0) ||
+        (kind == KIND_BYTE && strcmp(given, "no") == 0) ||
         (kind == KIND_REDZONE && strcmp(given, "auto") == 0))
         return give_text(given, out, room);
     switch (kind) {

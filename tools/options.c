@@ -43,12 +43,12 @@ void options_free(struct options *o)
     options_init(o);
 }
 
-int option_set(struct options *o, unsigned index, const char *given,
-                     char err[TOOLS_ERROR_BYTES])
+int option_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES])
 {
     const struct option_info *info = &table[index];
     if (!given && info->kind != KIND_FLAG)
-        return fail(err, -EINVAL, "option %s needs a value: %s", info->name, value_syntax(info->kind));
+        return fail(err, -EINVAL, "option %s needs a value: %s", info->name,
+                    value_syntax(info->kind));
     char value[4096];
     if (!value_canonical(info->kind, given ? given : "yes", value, sizeof value))
         return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
@@ -114,8 +114,10 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
         size_t n = strcspn(at, "=" SEPARATORS);
         unsigned index = option_index(at, n);
         if (index == OPTION_COUNT_MAX)
-            return fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
-                        is_after_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)" : "");
+            return fail(
+                err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
+                is_after_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)"
+                                               : "");
         at += n;
         is_after_value = *at == '=' && at[1] != '"' && at[1] != '\'';
         char *value = NULL;
@@ -244,4 +246,3 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
     }
     return 0;
 }
-

@@ -11,8 +11,10 @@
 int print_files(struct report *r, const struct options *o, const struct print_options *how,
                 char err[TOOLS_ERROR_BYTES])
 {
-    static const char *const names[REPORT_FILE_COUNT] = {
-        [REPORT_JSON] = "json", [REPORT_SARIF] = "sarif", [REPORT_JUNIT] = "junit", [REPORT_GITLAB] = "gitlab"};
+    static const char *const names[REPORT_FILE_COUNT] = {[REPORT_JSON] = "json",
+                                                         [REPORT_SARIF] = "sarif",
+                                                         [REPORT_JUNIT] = "junit",
+                                                         [REPORT_GITLAB] = "gitlab"};
     int first = 0;
 
     for (unsigned i = 0; i < REPORT_FILE_COUNT; i++) {
@@ -26,7 +28,8 @@ int print_files(struct report *r, const struct options *o, const struct print_op
     return first;
 }
 
-void print_annotations(struct report *r, const struct options *o, const struct print_options *how, FILE *out)
+void print_annotations(struct report *r, const struct options *o, const struct print_options *how,
+                       FILE *out)
 {
     const char *page = getenv("GITHUB_STEP_SUMMARY");
     struct print_options commands = *how;

@@ -38,7 +38,7 @@ static enum print_leaks print_leaks(const struct options *o)
     if (strcmp(check, "summary") == 0)
         return PRINT_LEAKS_SUMMARY;
     return strcmp(check, "table") == 0 && strcmp(at_exit, "verbose") != 0 ? PRINT_LEAKS_TABLE
-                                                                         : PRINT_LEAKS_RECORDS;
+                                                                          : PRINT_LEAKS_RECORDS;
 }
 
 static enum print_format print_format(const struct options *o)
@@ -66,7 +66,8 @@ unsigned kinds_shown(const struct options *o)
 /* Leaks that nobody wants to hear of are no problems. */
 unsigned problem_kinds(const struct options *o)
 {
-    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : option_leak_kinds(o, "errors-for-leak-kinds");
+    return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0
+                                                 : option_leak_kinds(o, "errors-for-leak-kinds");
 }
 
 /* What is told, as a problem or not. */

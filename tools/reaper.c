@@ -23,7 +23,7 @@
 #define IDLE_MS 2000 /* looks become rarer up to here */
 #define CHECKS_AT_A_TIME 32u
 #define SCANNER_WAIT_MS 30000
-#define LIVE_MS 300  /* errors of a run that ends sooner are told at the end alone */
+#define LIVE_MS 300 /* errors of a run that ends sooner are told at the end alone */
 
 /* true: woken, or the word is not `seen` any more; false: the time is over. */
 static bool futex_wait_ms(_Atomic uint32_t *word, uint32_t seen, unsigned ms)

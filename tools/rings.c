@@ -20,7 +20,7 @@
 
 #include "track_priv.h"
 
-#define RING_PAGES 32u /* a power of two: some 2500 records; */
+#define RING_PAGES 32u      /* a power of two: some 2500 records; */
 #define RING_PAGES_LEAST 4u /* where a user may not lock so much memory */
 #define RECORD_MAX 256u
 #define LOOKS_MAX 16u /* a busy machine's rings move all the time */
@@ -112,7 +112,8 @@ int rings_open(struct rings *rings, pid_t pid)
 }
 
 /* false: it is not to be had. */
-static bool count_one(struct rings *rings, const struct ring *ring, const struct counter *c, unsigned number, pid_t pid)
+static bool count_one(struct rings *rings, const struct ring *ring, const struct counter *c,
+                      unsigned number, pid_t pid)
 {
     struct counted *counted = &rings->counted[rings->counted_count];
     struct perf_event_attr attr = counter_attr(c, COUNT_ALL_FROM_EXEC);
@@ -190,8 +191,11 @@ static bool read_take(const struct rings *rings, const char *body, struct life_e
     memcpy(&words, body, sizeof words);
     for (unsigned i = 0; i < rings->counted_count; i++)
         if (rings->counted[i].id == words.id) {
-            *e = (struct life_event){.what = LIFE_COUNTED, .pid = words.pid, .tid = words.tid,
-                                     .counter = rings->counted[i].counter, .counts = words.counts};
+            *e = (struct life_event){.what = LIFE_COUNTED,
+                                     .pid = words.pid,
+                                     .tid = words.tid,
+                                     .counter = rings->counted[i].counter,
+                                     .counts = words.counts};
             return true;
         }
     return false;
@@ -205,7 +209,8 @@ static uint64_t time_of(const char *record, const struct perf_event_header *head
     return time;
 }
 
-static void record_take(struct rings *rings, const char *record, const struct perf_event_header *head)
+static void record_take(struct rings *rings, const char *record,
+                        const struct perf_event_header *head)
 {
     struct life_event e = {0};
     const char *body = record + sizeof *head;
@@ -215,9 +220,13 @@ static void record_take(struct rings *rings, const char *record, const struct pe
     memcpy(who, body, sizeof who);
     if (head->type == PERF_RECORD_FORK || head->type == PERF_RECORD_EXIT) {
         e = (struct life_event){.what = head->type == PERF_RECORD_FORK ? LIFE_FORK : LIFE_EXIT,
-                                .pid = task.pid, .tid = task.tid, .parent = task.ppid, .time_ns = task.time};
+                                .pid = task.pid,
+                                .tid = task.tid,
+                                .parent = task.ppid,
+                                .time_ns = task.time};
     } else if (head->type == PERF_RECORD_COMM && head->misc & PERF_RECORD_MISC_COMM_EXEC) {
-        e = (struct life_event){.what = LIFE_EXEC, .pid = who[0], .tid = who[1], .time_ns = time_of(record, head)};
+        e = (struct life_event){
+            .what = LIFE_EXEC, .pid = who[0], .tid = who[1], .time_ns = time_of(record, head)};
     } else if (head->type == PERF_RECORD_LOST) {
         e = (struct life_event){.what = LIFE_LOST, .time_ns = time_of(record, head)};
         memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* behind an id */
@@ -234,7 +243,8 @@ static void record_take(struct rings *rings, const char *record, const struct pe
 /* Out of the ring, which may go on at its beginning. */
 static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t bytes)
 {
-    size_t size = ring->pages * page_bytes(), at = from % size, first = bytes < size - at ? bytes : size - at;
+    size_t size = ring->pages * page_bytes(), at = from % size,
+           first = bytes < size - at ? bytes : size - at;
     memcpy(to, ring->data + at, first);
     memcpy((char *)to + first, ring->data, bytes - first);
 }
@@ -250,7 +260,8 @@ static void heads_take(struct rings *rings)
         moved = false;
         for (unsigned i = 0; i < rings->count; i++) {
             struct ring *r = &rings->at[i];
-            uint64_t head = atomic_load_explicit((_Atomic __u64 *)&r->head->data_head, memory_order_acquire);
+            uint64_t head =
+                atomic_load_explicit((_Atomic __u64 *)&r->head->data_head, memory_order_acquire);
             moved |= head != r->upto;
             r->upto = head;
         }

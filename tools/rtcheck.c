@@ -10,14 +10,8 @@ static const struct {
     const char *name;
     int (*act)(int argc, char **argv);
 } verbs[] = {
-    {"run", cmd_run},
-    {"report", cmd_report},
-    {"dump", cmd_dump},
-    {"events", cmd_events},
-    {"show", cmd_show},
-    {"selftest", cmd_selftest},
-    {"stat", cmd_stat},
-    {"suppress", cmd_suppress},
+    {"run", cmd_run},   {"report", cmd_report},     {"dump", cmd_dump}, {"events", cmd_events},
+    {"show", cmd_show}, {"selftest", cmd_selftest}, {"stat", cmd_stat}, {"suppress", cmd_suppress},
 };
 
 int main(int argc, char **argv)

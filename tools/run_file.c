@@ -332,7 +332,9 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
                     bad == -EFBIG ? " (see ulimit -f)" : "");
     }
     if (shape.heap_bytes < file_heap_bytes(o))
-        warnings_add(warnings, "limits on file sizes: no room for heap-size, %llu bytes: the heap is in private memory",
+        warnings_add(warnings,
+                     "limits on file sizes: no room for heap-size, %llu bytes: the heap is in "
+                     "private memory",
                      (unsigned long long)file_heap_bytes(o));
     uint64_t bytes = shape.area_bytes * shape.area_count;
     if (bytes < SMALL_FILE_BYTES)

@@ -36,11 +36,14 @@ static bool open_ring(struct ring *r)
 static bool discard(const struct ring *r, const char *at, size_t bytes)
 {
     const struct io_uring_cqe *result = (const void *)(r->done + r->is.cq_off.cqes);
-    *r->entry = (struct io_uring_sqe){
-        .opcode = IORING_OP_MADVISE, .addr = (uintptr_t)at, .len = (unsigned)bytes, .fadvise_advice = MADV_DONTNEED};
+    *r->entry = (struct io_uring_sqe){.opcode = IORING_OP_MADVISE,
+                                      .addr = (uintptr_t)at,
+                                      .len = (unsigned)bytes,
+                                      .fadvise_advice = MADV_DONTNEED};
     __atomic_store_n((unsigned *)(void *)(r->submission_ring + r->is.sq_off.tail), 1,
                      __ATOMIC_RELEASE);
-    return syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1 && result->res == 0;
+    return syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1 &&
+           result->res == 0;
 }
 
 bool selftest_ring(unsigned *seen)

@@ -73,7 +73,8 @@ void signals_begin(struct signal_state *was)
     sigset_t set = waited_set();
     /* An inherited "ignore" would reap the program behind our back. */
     struct sigaction standard = {.sa_handler = SIG_DFL};
-    struct sigaction ignored = {.sa_handler = SIG_IGN}; /* rows are written while the program runs */
+    struct sigaction ignored = {.sa_handler =
+                                    SIG_IGN}; /* rows are written while the program runs */
     sigaction(SIGCHLD, &standard, &was->on_child);
     sigaction(SIGPIPE, &ignored, &was->on_pipe);
     sigaction(SIGXFSZ, &ignored, &was->on_size);

@@ -40,7 +40,8 @@ static int rules_gather(const struct options *o, struct rules **out, char err[TO
     return 0;
 }
 
-static int baseline_gather(const struct options *o, struct baseline **out, char err[TOOLS_ERROR_BYTES])
+static int baseline_gather(const struct options *o, struct baseline **out,
+                           char err[TOOLS_ERROR_BYTES])
 {
     const char *path = option_text(o, "baseline");
     bool is_written = option_flag(o, "update-baseline");
@@ -64,7 +65,8 @@ int finding_rules_read(const struct options *o, struct finding_rules *j,
     return bad;
 }
 
-int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES])
+int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o,
+                        char err[TOOLS_ERROR_BYTES])
 {
     const char *path = option_text(o, "baseline");
     unsigned kinds = baseline_kinds(o);

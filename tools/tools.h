@@ -65,14 +65,14 @@ bool test_without(const char *feature);
 /* ---- verbs: argv[0] is the verb itself; the answer is the exit status ------------------------ */
 
 int cmd_run(int argc, char **argv);
-int cmd_report(int argc, char **argv); /* rtcheck report [OPTIONS] [FILE] */
-int cmd_dump(int argc, char **argv);   /* rtcheck dump FILE */
-int cmd_events(int argc, char **argv); /* rtcheck events FILE|PID */
+int cmd_report(int argc, char **argv);   /* rtcheck report [OPTIONS] [FILE] */
+int cmd_dump(int argc, char **argv);     /* rtcheck dump FILE */
+int cmd_events(int argc, char **argv);   /* rtcheck events FILE|PID */
 int cmd_selftest(int argc, char **argv); /* rtcheck selftest --events[=all] [-v] */
 /* Discards a page by io_uring, with *seen 0 just before; false: there is no such thing here. */
 bool selftest_ring(unsigned *seen);
-int cmd_stat(int argc, char **argv); /* rtcheck stat [-I MS] [-n COUNT] [--json] FILE|PID */
-int cmd_show(int argc, char **argv);   /* rtcheck show [OPTIONS] ID [FILE] */
+int cmd_stat(int argc, char **argv);     /* rtcheck stat [-I MS] [-n COUNT] [--json] FILE|PID */
+int cmd_show(int argc, char **argv);     /* rtcheck show [OPTIONS] ID [FILE] */
 int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */
 int print_version(void); /* cmd_run.c: what --version says, with any verb that takes options */
 
@@ -134,7 +134,7 @@ unsigned option_number(const struct options *o, const char *name, unsigned none)
 unsigned option_leak_kinds(const struct options *o, const char *name); /* bits of enum leak_kind */
 uint64_t option_size(const struct options *o, const char *name);
 const char *option_text(const struct options *o, const char *name); /* "" when empty */
-bool option_is_given(const struct options *o, const char *name); /* or is it the default? */
+bool option_is_given(const struct options *o, const char *name);    /* or is it the default? */
 
 #define OPTIONS_TEXT_BYTES sizeof(((struct run_header *)0)->options)
 
@@ -147,7 +147,8 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
                       char err[TOOLS_ERROR_BYTES]);
 
 /* Sets one, by a name of the table; as if it had been given. */
-int option_give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES]);
+int option_give(struct options *o, const char *name, const char *value,
+                char err[TOOLS_ERROR_BYTES]);
 
 /* Usage and every option, from the table. */
 void options_print_help(FILE *out);
@@ -167,7 +168,8 @@ int finding_rules_read(const struct options *o, struct finding_rules *j,
  * All findings of a collected report are held against them, or the baseline is written.  -errno: err
  * says why it could not be.
  */
-int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o, char err[TOOLS_ERROR_BYTES]);
+int finding_rules_apply(const struct finding_rules *j, struct report *r, const struct options *o,
+                        char err[TOOLS_ERROR_BYTES]);
 /* What is told while the run goes on goes by them, too. */
 void finding_rules_of_run(const struct finding_rules *j, const struct options *o,
                           struct print_options *how);
@@ -182,7 +184,7 @@ void request_data(struct report *r, const struct options *o);
 /* Are commands of GitHub's runner to be printed? */
 bool annotations_wanted(const struct options *o);
 unsigned kinds_shown(const struct options *o);
-unsigned problem_kinds(const struct options *o); /* of leaks: bits of enum leak_kind */
+unsigned problem_kinds(const struct options *o);  /* of leaks: bits of enum leak_kind */
 unsigned baseline_kinds(const struct options *o); /* that a baseline is about */
 /* Errors, and leaks of the kinds that count. */
 uint64_t problems_of(const struct options *o, const struct report *r);
@@ -202,7 +204,8 @@ int status_of_findings(const struct options *o, const struct report *r, int if_i
 int print_files(struct report *r, const struct options *o, const struct print_options *how,
                 char err[TOOLS_ERROR_BYTES]);
 /* GitHub's commands to `out` and its page, where they are wanted. */
-void print_annotations(struct report *r, const struct options *o, const struct print_options *how, FILE *out);
+void print_annotations(struct report *r, const struct options *o, const struct print_options *how,
+                       FILE *out);
 
 /* ---- lsan_options.c: what was said to a sanitizer -------------------------------------------- */
 
@@ -285,7 +288,8 @@ int fds_pass_down(int fd);
 struct inspection {
     char *path;        /* what execve gets; stays */
     bool is_checkable; /* false: why not, in reason */
-    bool is_guarded;   /* its exec gives it privileges, or we may not read it: the kernel lets nobody look */
+    bool
+        is_guarded; /* its exec gives it privileges, or we may not read it: the kernel lets nobody look */
     char reason[256];
 };
 
@@ -435,8 +439,9 @@ int measure_begin(struct measuring *m, unsigned pairs, char err[TOOLS_ERROR_BYTE
  * After it, which ended with `wait_status`: runs the pairs; `start` is as of the first run.  -errno: one
  * could not be started, or (-EINTR) somebody wanted it to end; m->told is of the pairs before.
  */
-int measure(struct measuring *m, const struct start *start, const struct options *o, const char *options_text,
-            struct keeper *keeper, int wait_status, char err[TOOLS_ERROR_BYTES]);
+int measure(struct measuring *m, const struct start *start, const struct options *o,
+            const char *options_text, struct keeper *keeper, int wait_status,
+            char err[TOOLS_ERROR_BYTES]);
 
 /* Absolute path of the runtime library that belongs to this launcher. */
 int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
@@ -471,8 +476,8 @@ struct tracker;
  * Rows of the counters, which stay: for each thread and child when it begins, execs and ends, and each
  * interval_ms (0: never) to `log`.  After counters_open.  NULL: there will be none, which `lost` says.
  */
-struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
-                              struct warnings *warnings);
+struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms,
+                              int log, struct warnings *warnings);
 void tracker_end(struct tracker *tracker, struct warnings *warnings);
 
 /* ---- reaper.c: the records of ended processes, while the run goes on ------------------------- */
@@ -488,7 +493,7 @@ struct reaper {
     struct print_options how;
     struct live live;
     uint32_t checks_requested; /* leak checks in mid-run, told so far */
-    uint64_t live_since_ms; /* since when there is something to tell; 0 = there is not */
+    uint64_t live_since_ms;    /* since when there is something to tell; 0 = there is not */
 };
 
 /* .report, .file, .log and .how are set, the rest is zero. */

@@ -26,7 +26,8 @@
 
 #include "track_priv.h"
 
-#define END_COUNT_WAIT_NS 20000000u /* a thread that has ended tells what it counted at once, or does not */
+#define END_COUNT_WAIT_NS \
+    20000000u /* a thread that has ended tells what it counted at once, or does not */
 
 struct lwp {
     uint32_t pid, tid;
@@ -51,7 +52,7 @@ struct tracker {
     pthread_t thread;
     int stop; /* eventfd */
     int log;
-    int unwritten; /* -errno of the rows that could not be written: no more of them are */
+    int unwritten;        /* -errno of the rows that could not be written: no more of them are */
     unsigned interval_ms; /* 0: no ticks */
     uint64_t begin_ns;
     const struct counters *counters;
@@ -60,7 +61,7 @@ struct tracker {
     size_t lwp_count;
     struct process *processes;
     size_t process_count;
-    uint64_t missed; /* threads that had ended before they could be counted */
+    uint64_t missed;  /* threads that had ended before they could be counted */
     uint64_t refused; /* and those that could not be for another reason: */
     char why[COUNTER_WHY];
     uint64_t lost;
@@ -76,10 +77,11 @@ static uint64_t now_ns(void)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* `tid` 0: the process as a whole. */
-static void put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_t tid, const char *event,
-                const struct value *values, FILE *out)
+static void put(const struct tracker *t, uint64_t time_ns, uint32_t pid, uint32_t tid,
+                const char *event, const struct value *values, FILE *out)
 {
-    const struct row row = {time_ns > t->begin_ns ? time_ns - t->begin_ns : 0, pid, tid, event, values};
+    const struct row row = {time_ns > t->begin_ns ? time_ns - t->begin_ns : 0, pid, tid, event,
+                            values};
     row_put(t->counters, &row, out);
 }
 
@@ -96,7 +98,8 @@ static bool has_all_counts(const struct tracker *t, const struct lwp *l)
     return true;
 }
 
-static void lwp_read(const struct tracker *t, const struct lwp *l, struct value values[COUNTERS_MAX])
+static void lwp_read(const struct tracker *t, const struct lwp *l,
+                     struct value values[COUNTERS_MAX])
 {
     for (unsigned i = 0; i < t->counters->count; i++) {
         struct counts counts = l->end_counts[i].counts;
@@ -106,11 +109,13 @@ static void lwp_read(const struct tracker *t, const struct lwp *l, struct value 
             continue;
         struct counter_reading reading = reading_of(&counts);
         /* one that has not run yet has counted nothing: unlike one that never got a counter */
-        values[i] = (struct value){reading.known || counts.enabled == 0, reading.scaled, reading.value};
+        values[i] =
+            (struct value){reading.known || counts.enabled == 0, reading.scaled, reading.value};
     }
 }
 
-static void lwp_row(const struct tracker *t, const struct lwp *l, uint64_t time_ns, const char *event, FILE *out)
+static void lwp_row(const struct tracker *t, const struct lwp *l, uint64_t time_ns,
+                    const char *event, FILE *out)
 {
     struct value values[COUNTERS_MAX];
     lwp_read(t, l, values);
@@ -191,7 +196,11 @@ static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum c
         counters[i].fd = -1;
     p->threads++;
     struct lwp *l = &t->lwps[t->lwp_count++];
-    *l = (struct lwp){.pid = pid, .tid = tid, .has_end_counts = how == COUNT_AT_ONCE, .counters = counters, .end_counts = end_count};
+    *l = (struct lwp){.pid = pid,
+                      .tid = tid,
+                      .has_end_counts = how == COUNT_AT_ONCE,
+                      .counters = counters,
+                      .end_counts = end_count};
     lwp_open(t, l, how);
     return l;
 }
@@ -237,7 +246,8 @@ static void ended_put(struct tracker *t, bool patient, FILE *out)
         next = NULL;
         for (size_t i = 0; i < t->lwp_count; i++) {
             struct lwp *l = &t->lwps[i];
-            bool is_over = l->ended_ns && (!patient || has_all_counts(t, l) || now > l->ended_ns + END_COUNT_WAIT_NS);
+            bool is_over = l->ended_ns && (!patient || has_all_counts(t, l) ||
+                                           now > l->ended_ns + END_COUNT_WAIT_NS);
             if (is_over && (!next || l->ended_ns < next->ended_ns))
                 next = l;
         }
@@ -297,7 +307,11 @@ static void on_event(struct tracker *t, const struct life_event *e, FILE *out)
     else if (e->what == LIFE_LOST)
         t->lost += e->lost;
     else if (l)
-        lwp_row(t, l, e->time_ns, e->what == LIFE_EXEC ? "exec" : e->pid == e->parent ? "init_lwp" : "fork", out);
+        lwp_row(t, l, e->time_ns,
+                e->what == LIFE_EXEC  ? "exec"
+                : e->pid == e->parent ? "init_lwp"
+                                      : "fork",
+                out);
 }
 
 static void tick(struct tracker *t, FILE *out)
@@ -324,7 +338,8 @@ static void look(struct tracker *t, enum look what)
     for (size_t i = 0; i < t->rings.event_count; i++)
         on_event(t, &t->rings.events[i], out);
     ended_put(t, what != LOOK_LAST, out);
-    if (what == LOOK_TICK || (what == LOOK_LAST && t->interval_ms > 0)) /* some go on without the program */
+    if (what == LOOK_TICK ||
+        (what == LOOK_LAST && t->interval_ms > 0)) /* some go on without the program */
         tick(t, out);
     if (fclose(out) == 0 && bytes > 0 && t->log >= 0 && t->unwritten == 0)
         t->unwritten = text_write(t->log, text, bytes);
@@ -388,14 +403,17 @@ static int begin(struct tracker *t)
     return bad;
 }
 
-struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms, int log,
-                              struct warnings *lost)
+struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms,
+                              int log, struct warnings *lost)
 {
     struct tracker *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    *t = (struct tracker){.stop = eventfd(0, EFD_CLOEXEC), .log = log, .interval_ms = interval_ms,
-                          .begin_ns = now_ns(), .counters = counters};
+    *t = (struct tracker){.stop = eventfd(0, EFD_CLOEXEC),
+                          .log = log,
+                          .interval_ms = interval_ms,
+                          .begin_ns = now_ns(),
+                          .counters = counters};
     int bad = rings_open(&t->rings, pid);
     if (!bad && lwp_add(t, (uint32_t)pid, (uint32_t)pid, COUNT_FROM_EXEC))
         rings_count(&t->rings, counters, pid);
@@ -407,8 +425,11 @@ struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsign
         return t;
     struct counter why = {.event = {.source = SOURCE_SOFTWARE, .in_both = true}, .refused = bad};
     counter_explain(&why);
-    warnings_add(lost, "--interval: no rows of threads: %.110s",
-                 bad == -ENOBUFS ? "n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)" : why.why);
+    warnings_add(
+        lost, "--interval: no rows of threads: %.110s",
+        bad == -ENOBUFS
+            ? "n/a: this user may lock no more memory (RLIMIT_MEMLOCK, perf_event_mlock_kb)"
+            : why.why);
     tracker_free(t);
     return NULL;
 }
@@ -425,7 +446,8 @@ void tracker_end(struct tracker *t, struct warnings *lost)
     if (t->unwritten)
         warnings_add(lost, "--interval: rows are missing: %s", strerror(-t->unwritten));
     if (t->missed > 0)
-        warnings_add(lost, "--interval: %llu threads or children had ended before they could be counted",
+        warnings_add(lost,
+                     "--interval: %llu threads or children had ended before they could be counted",
                      (unsigned long long)t->missed);
     if (t->refused > 0)
         warnings_add(lost, "--interval: %llu threads or children could not be counted: %.80s",

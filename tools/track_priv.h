@@ -18,7 +18,7 @@ struct value {
 };
 
 struct row {
-    uint64_t time_ns; /* since the start */
+    uint64_t time_ns;  /* since the start */
     uint32_t pid, tid; /* tid 0: the process as a whole */
     const char *event;
     const struct value *values; /* of each counter */
@@ -37,8 +37,9 @@ enum life { LIFE_FORK, LIFE_EXEC, LIFE_EXIT, LIFE_COUNTED, LIFE_LOST };
 struct life_event {
     enum life what;
     uint32_t pid, tid;
-    uint32_t parent;  /* FORK: the process that made it; its own: a thread */
-    unsigned counter; /* COUNTED: what thread tid had counted of this in its life, on one processor */
+    uint32_t parent; /* FORK: the process that made it; its own: a thread */
+    unsigned
+        counter; /* COUNTED: what thread tid had counted of this in its life, on one processor */
     struct counts counts;
     uint64_t lost;    /* LOST: how many records had no room */
     uint64_t time_ns; /* CLOCK_MONOTONIC */
@@ -51,7 +52,8 @@ struct rings {
     unsigned count;
     struct counted *counted; /* on each processor; see rings_count */
     unsigned counted_count;
-    bool has_end_counts[COUNTERS_MAX]; /* each end of a thread but the first comes with what it counted of this */
+    bool has_end_counts
+        [COUNTERS_MAX]; /* each end of a thread but the first comes with what it counted of this */
     struct life_event *events;
     size_t event_count, event_room;
 };

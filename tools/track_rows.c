@@ -40,7 +40,8 @@ void row_put(const struct counters *counters, const struct row *row, FILE *out)
     fprintf(out, "%9.3f %7u %7s  %-8s", (double)row->time_ns / 1e9, row->pid, text, row->event);
     for (unsigned i = 0; i < counters->count; i++) {
         const struct value *v = &row->values[i];
-        snprintf(text, sizeof text, v->known ? "%s%llu" : "n/a", v->scaled ? "~" : "", (unsigned long long)v->value);
+        snprintf(text, sizeof text, v->known ? "%s%llu" : "n/a", v->scaled ? "~" : "",
+                 (unsigned long long)v->value);
         fprintf(out, " %*s", column_of(&counters->at[i]), text);
     }
     fputc('\n', out);
@@ -60,8 +61,11 @@ void note_clocks(const struct counters *counters, struct warnings *warnings)
     for (unsigned i = 0; i < counters->count; i++) {
         size_t used = strlen(names);
         if (counter_is_by_clock(&counters->at[i]))
-            snprintf(names + used, sizeof names - used, "%s%s", n++ ? "," : "", counters->at[i].name);
+            snprintf(names + used, sizeof names - used, "%s%s", n++ ? "," : "",
+                     counters->at[i].name);
     }
     if (n > 0)
-        warnings_add(warnings, "--interval: n/a in all rows: %s: a clock tells of the whole run alone", names);
+        warnings_add(warnings,
+                     "--interval: n/a in all rows: %s: a clock tells of the whole run alone",
+                     names);
 }

@@ -8,7 +8,8 @@
 
 #ifndef RTC_API
 #if defined __GNUC__ && !defined __clang__
-#define RTC_API __attribute__((weak, noplt)) /* found in programs that are not position-independent, too */
+#define RTC_API \
+    __attribute__((weak, noplt)) /* found in programs that are not position-independent, too */
 #else
 #define RTC_API __attribute__((weak))
 #endif

@@ -184,18 +184,20 @@ RTC_INLINE_ int rtc_check_block(const void *p, struct rtc_block *block)
 /* How to check, or-ed. */
 enum {
     RTC_ALL = 0,
-    RTC_NEW = 1,   /* only what was allocated since the last mark or report is counted and told of */
-    RTC_QUIET = 2  /* told to nobody but the caller; no mark begins */
+    RTC_NEW = 1,  /* only what was allocated since the last mark or report is counted and told of */
+    RTC_QUIET = 2 /* told to nobody but the caller; no mark begins */
 };
 
 /* Why nothing is known. */
 enum {
-    RTC_NOT_CHECKED = -1, /* no checker, or it is not to look for leaks; or called in a vfork child or in a */
-                          /* handler that interrupted a check */
-    RTC_NO_MEMORY = -2,   /* none for the search */
-    RTC_SANDBOX = -3,     /* the program may not ask any more what it has mapped */
-    RTC_BUSY = -4,        /* a thread, or who was interrupted by this handler, would not leave the allocator */
-    RTC_NO_PROC = -5      /* no file of /proc could be opened: too many are open, or it is not there */
+    RTC_NOT_CHECKED =
+        -1, /* no checker, or it is not to look for leaks; or called in a vfork child or in a */
+            /* handler that interrupted a check */
+    RTC_NO_MEMORY = -2, /* none for the search */
+    RTC_SANDBOX = -3,   /* the program may not ask any more what it has mapped */
+    RTC_BUSY =
+        -4, /* a thread, or who was interrupted by this handler, would not leave the allocator */
+    RTC_NO_PROC = -5 /* no file of /proc could be opened: too many are open, or it is not there */
 };
 
 struct rtc_leak_sum {
@@ -246,15 +248,23 @@ RTC_INLINE_ int rtc_mark(void)
 }
 
 #ifdef __cplusplus
-namespace rtcheck {
+namespace rtcheck
+{
 
 /* rtc_disable for as long as it lives, in the thread that made it. */
-class disabler {
-public:
-    disabler() { rtc_disable(); }
-    ~disabler() { rtc_enable(); }
+class disabler
+{
+  public:
+    disabler()
+    {
+        rtc_disable();
+    }
+    ~disabler()
+    {
+        rtc_enable();
+    }
 
-private:
+  private:
     disabler(const disabler &);
     disabler &operator=(const disabler &);
 };

@@ -37,10 +37,10 @@ enum reading_why {
 
 struct event {
     enum source source;
-    enum source instead;   /* a clock that tells the same; SOURCE_NONE: there is none */
-    bool in_kernel_only;   /* happens there alone */
-    bool in_both;          /* user and kernel mode make no difference */
-    uint32_t type;         /* of perf_event_attr, as the next ones */
+    enum source instead; /* a clock that tells the same; SOURCE_NONE: there is none */
+    bool in_kernel_only; /* happens there alone */
+    bool in_both;        /* user and kernel mode make no difference */
+    uint32_t type;       /* of perf_event_attr, as the next ones */
     uint64_t config, config1, config2;
 };
 

@@ -109,7 +109,8 @@ enum rtc_cpc_subcode {
  * the like; all its arguments are strings.  In words: what it is about, and "n/a: " and why.
  * (libcpc's is not given the handle, and its cpc_seterrhndlr returns nothing.)
  */
-typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap);
+typedef void rtc_cpc_errhndlr_t(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt,
+                                va_list ap);
 
 /* NULL: the default one again, which writes "rtcheck: FN: ...", one line, to stderr. */
 RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
@@ -125,16 +126,19 @@ RTC_API int rtc_cpc_seterrhndlr(rtc_cpc_t *cpc, rtc_cpc_errhndlr_t *handler);
  * returns.  Where no descriptor is left to look with they are not all: behind them the handler is
  * told so (RESOURCE_UNAVAIL), errno is EMFILE or ENFILE.
  */
-RTC_API void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event));
+RTC_API void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg,
+                                     void (*action)(void *arg, const char *event));
 RTC_API void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
                                              void (*action)(void *arg, const char *event));
 RTC_API void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
                                      void (*action)(void *arg, unsigned picno, const char *event));
 RTC_API void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
-                                             void (*action)(void *arg, unsigned picno, const char *event));
+                                             void (*action)(void *arg, unsigned picno,
+                                                            const char *event));
 
 /* The attributes that PMUs have, in the same way; one that several have is told once. */
-RTC_API void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr));
+RTC_API void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg,
+                                void (*action)(void *arg, const char *attr));
 
 /* ---- sets of requests ------------------------------------------------------------------------ */
 
@@ -151,8 +155,8 @@ enum {
     RTC_CPC_OVF_NOTIFY_EMT = 1 << 2 /* a signal when it overflows: rtc_cpc_overflow_signal */
 };
 
-#define RTC_CPC_REQUESTS_MAX 64   /* of a set */
-#define RTC_CPC_ATTRIBUTES_MAX 8  /* of a request */
+#define RTC_CPC_REQUESTS_MAX 64  /* of a set */
+#define RTC_CPC_ATTRIBUTES_MAX 8 /* of a request */
 
 /*
  * Adds a request to a set that is not bound: its index, from 0.  The counter will begin at `preset`.
@@ -195,7 +199,8 @@ RTC_API int rtc_cpc_set_add_request(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const ch
  * Changes the preset of a request; it takes effect when the set is bound or restarted.  The second form
  * means the set that the calling thread has bound to itself last (EINVAL: none).
  */
-RTC_API int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index, uint64_t preset);
+RTC_API int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index,
+                                       uint64_t preset);
 RTC_API int rtc_cpc_request_preset(rtc_cpc_t *cpc, int index, uint64_t preset);
 
 /* Calls action for each request, in order, with no lock held; strings and attributes are for the call. */
@@ -284,7 +289,8 @@ RTC_API int rtc_pctx_release(rtc_pctx_t *pctx);
  * No flags, no threads to come, no overflows.  The last counts are kept when the thread has ended.
  * ESRCH: there is no such thread.  Else as rtc_cpc_bind_curlwp.
  */
-RTC_API int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set, unsigned flags);
+RTC_API int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set,
+                              unsigned flags);
 
 /*
  * The set counts whatever runs on that processor.  Needs CAP_PERFMON, or perf_event_paranoid below 1.  Other
@@ -339,8 +345,8 @@ RTC_API int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint6
 
 /* Ours: all that is known of it. */
 struct rtc_cpc_reading {
-    int known;                       /* else the value is 0 and means nothing */
-    int scaled;                      /* an estimate: it had a counter for running_ns of enabled_ns */
+    int known;  /* else the value is 0 and means nothing */
+    int scaled; /* an estimate: it had a counter for running_ns of enabled_ns */
     uint64_t value;
     uint64_t enabled_ns, running_ns; /* of a sample: since its start or restart; 0 of clocks */
     const char *source;              /* "perf", "getrusage" and so on; "" unless sampled; static */

@@ -329,9 +329,10 @@ RTC_API long rtc_event_compare(void);
  * stands on is told of by VM_UNMAPPED alone.
  */
 struct rtc_event_dispatched {
-    size_t size;      /* sizeof(struct rtc_event_dispatched), for later ones to grow */
-    uint64_t calls;   /* of this process, so far */
-    uint64_t told;    /* of them, those that change the address space and came by none of these functions */
+    size_t size;    /* sizeof(struct rtc_event_dispatched), for later ones to grow */
+    uint64_t calls; /* of this process, so far */
+    uint64_t
+        told; /* of them, those that change the address space and came by none of these functions */
     uint64_t uncovered; /* threads that go on without, e.g. in a sandbox */
     unsigned call_ns;   /* what one costs more, as `measured` calls at start have shown */
     unsigned measured;

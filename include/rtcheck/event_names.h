@@ -17,8 +17,10 @@ static const struct named_event {
     const char *name;
     struct event event;
 } named_events[] = {
-#define SOFTWARE(word, number, ...)                                                                 \
-    {word, {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, __VA_ARGS__}},
+#define SOFTWARE(word, number, ...)                                                  \
+    {word,                                                                           \
+     {SOURCE_SOFTWARE, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##number, \
+      __VA_ARGS__}},
 #define HARDWARE(word, number) \
     {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}},
 #define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}},
@@ -52,10 +54,12 @@ static inline const char *event_name(uint32_t n, char room[EVENT_NAME_ROOM], str
     n -= (uint32_t)countof(named_events);
     if (n >= countof(event_caches) * countof(event_operations))
         return NULL;
-    uint32_t cache = n / (uint32_t)countof(event_operations), operation = n % (uint32_t)countof(event_operations);
+    uint32_t cache = n / (uint32_t)countof(event_operations),
+             operation = n % (uint32_t)countof(event_operations);
     size_t length = strlen(event_caches[cache].name);
     memcpy(room, event_caches[cache].name, length);
-    memcpy(room + length, event_operations[operation].name, strlen(event_operations[operation].name) + 1);
+    memcpy(room + length, event_operations[operation].name,
+           strlen(event_operations[operation].name) + 1);
     *e = (struct event){SOURCE_HARDWARE, .type = PERF_TYPE_HW_CACHE,
                         .config = event_caches[cache].id | event_operations[operation].id << 8 |
                                   event_operations[operation].result << 16};

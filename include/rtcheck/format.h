@@ -48,7 +48,8 @@
 #define RTC_VERSION_MINOR 7u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
-#define RTC_AREA_BYTES (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
+#define RTC_AREA_BYTES \
+    (4ull << 20) /* what the launcher and the runtime make; any power of two is read */
 #define RTC_AREA_COUNT_MAX 16384u
 #define RTC_LEASE_COUNT 4096u
 #define RTC_UNCHECKED_COUNT 64u
@@ -91,37 +92,45 @@ struct run_header {
     uint64_t lease_table_offset;
     uint64_t heap_offset; /* heap=file: where the heap lies; else 0 */
     uint64_t heap_bytes;
-    uint64_t start_ns;    /* CLOCK_REALTIME */
-    uint32_t mode;        /* enum run_mode */
-    uint32_t uid;         /* who made it */
+    uint64_t start_ns;     /* CLOCK_REALTIME */
+    uint32_t mode;         /* enum run_mode */
+    uint32_t uid;          /* who made it */
     uint32_t launcher_pid; /* 0 by hand */
     uint32_t pad0;
-    _Atomic uint32_t next_area;   /* areas at and above it were never claimed */
-    _Atomic uint32_t next_image;  /* last image number given out */
-    _Atomic uint32_t doorbell;    /* futex: rung when an image starts or ends */
-    _Atomic uint32_t reported;    /* futex: set by the reporter of a run by hand */
+    _Atomic uint32_t next_area;         /* areas at and above it were never claimed */
+    _Atomic uint32_t next_image;        /* last image number given out */
+    _Atomic uint32_t doorbell;          /* futex: rung when an image starts or ends */
+    _Atomic uint32_t reported;          /* futex: set by the reporter of a run by hand */
     _Atomic uint32_t unrecorded_images; /* images that found no area */
     _Atomic uint32_t heap_taken; /* heap=file: pid of the image that has the heap in the file */
-    struct run_tally reclaimed; /* images whose details are no longer in the file */
-    _Atomic uint32_t pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
+    struct run_tally reclaimed;  /* images whose details are no longer in the file */
+    _Atomic uint32_t
+        pid_namespace; /* the first image's: pids of others mean nothing there; 0 = not known */
     _Atomic uint32_t error_sites; /* with errors, in all images so far; minor version 2 */
-    _Atomic uint32_t checks_requested; /* leak checks in mid-run that were to be told, so far; minor version 4 */
+    _Atomic uint32_t
+        checks_requested; /* leak checks in mid-run that were to be told, so far; minor version 4 */
     _Atomic uint32_t checks_reported; /* futex: changes when one was */
-    _Atomic uint32_t adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
-    _Atomic uint32_t status_requested; /* by hand, from the reporter: what findings have the program end with; 0: its own */
-    uint64_t launcher_offset; /* of a launcher_record, in area 0: when the run is over; 0 = none; minor version 6 */
+    _Atomic uint32_t
+        adopts_orphans; /* an image of the run is a subreaper, or was: no witnesses; minor version 4 */
+    _Atomic uint32_t
+        status_requested; /* by hand, from the reporter: what findings have the program end with; 0: its own */
+    uint64_t
+        launcher_offset; /* of a launcher_record, in area 0: when the run is over; 0 = none; minor version 6 */
     uint64_t unchecked_offset; /* of unchecked_records, in area 0; 0 = none; minor version 7 */
-    uint32_t pool_dir_error; /* by hand: why (errno) no run file could be made in pool_dir or RTCHECK_POOL_DIR; 0; minor version 7 */
-    uint32_t heap_error; /* why (errno) the heap is not in the file, as heap=file asked; EINVAL: heap_size is too small; 0; minor version 7 */
-    uint64_t kept_bytes; /* of a kept copy: the rest of the file, zeros, is not stored; 0 = all is stored; minor version 7 */
+    uint32_t
+        pool_dir_error; /* by hand: why (errno) no run file could be made in pool_dir or RTCHECK_POOL_DIR; 0; minor version 7 */
+    uint32_t
+        heap_error; /* why (errno) the heap is not in the file, as heap=file asked; EINVAL: heap_size is too small; 0; minor version 7 */
+    uint64_t
+        kept_bytes; /* of a kept copy: the rest of the file, zeros, is not stored; 0 = all is stored; minor version 7 */
     uint64_t reserved[19];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; what the launcher was told */
 };
 
 enum area_state {
-    AREA_FREE = 0,      /* never used, or taken back and empty */
-    AREA_CLAIMED = 1,   /* belongs to the image in the same word */
+    AREA_FREE = 0,       /* never used, or taken back and empty */
+    AREA_CLAIMED = 1,    /* belongs to the image in the same word */
     AREA_RECLAIMING = 2, /* being emptied by whoever set this */
 };
 
@@ -153,8 +162,8 @@ struct lease {
     _Atomic uint32_t pid;
     uint32_t parent; /* image number */
     uint32_t epoch;
-    _Atomic uint32_t torn;  /* enum lease_torn */
-    _Atomic uint32_t child; /* image number once the child has one */
+    _Atomic uint32_t torn;   /* enum lease_torn */
+    _Atomic uint32_t child;  /* image number once the child has one */
     _Atomic uint32_t copied; /* heap=file: grows while the child copies the heap, then COPIED_ALL */
     uint32_t reserved;
 };
@@ -192,7 +201,8 @@ struct area_head {
     uint32_t area;     /* its own index */
     uint32_t previous; /* the image's previous area, 0 for the first */
     uint32_t pad;
-    _Atomic uint64_t used_bytes; /* from the start of the area; published after each segment header */
+    _Atomic uint64_t
+        used_bytes; /* from the start of the area; published after each segment header */
 };
 
 enum image_how { IMAGE_ROOT = 1, IMAGE_FORK = 2, IMAGE_EXEC = 3, IMAGE_FORK_UNSEEN = 4 };
@@ -203,27 +213,37 @@ enum image_state {
     IMAGE_ENDING = 2,   /* said goodbye: end_how, end_status, end_ns are valid */
 };
 
-enum image_end { END_UNKNOWN = 0, END_EXIT = 1, END_EXIT_NOW = 2, END_QUICK_EXIT = 3, END_EXEC = 4 };
+enum image_end {
+    END_UNKNOWN = 0,
+    END_EXIT = 1,
+    END_EXIT_NOW = 2,
+    END_QUICK_EXIT = 3,
+    END_EXEC = 4
+};
 
 /* image_header.flags */
-#define IMAGE_IN_CONTROL 0x01u       /* the program's malloc is ours, tested at start */
-#define IMAGE_OWN_MALLOC 0x02u       /* it is not: the program brought its own */
-#define IMAGE_SANDBOXED 0x04u        /* seccomp filter seen: no new kinds of system calls since */
-#define IMAGE_INHERITED_UNSURE 0x08u /* inherited records could not be trusted (fork unseen or torn) */
+#define IMAGE_IN_CONTROL 0x01u /* the program's malloc is ours, tested at start */
+#define IMAGE_OWN_MALLOC 0x02u /* it is not: the program brought its own */
+#define IMAGE_SANDBOXED 0x04u  /* seccomp filter seen: no new kinds of system calls since */
+#define IMAGE_INHERITED_UNSURE \
+    0x08u /* inherited records could not be trusted (fork unseen or torn) */
 #define IMAGE_METADATA_PRIVATE 0x10u /* some records did not fit the file: see private_segments */
 #define IMAGE_HEAP_IN_FILE 0x20u
 #define IMAGE_RECORD_WIDE 0x40u /* records of 32 bytes (debug: full generation in the third word) */
 #define IMAGE_BY_HAND 0x80u
-#define IMAGE_POST_MORTEM 0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
-#define IMAGE_HANDLER_STARVED 0x200u /* what is kept for handlers that interrupt us was used up; minor version 6 */
+#define IMAGE_POST_MORTEM \
+    0x100u /* it was killed, and what is said of leaks its witness found out; minor version 4 */
+#define IMAGE_HANDLER_STARVED \
+    0x200u /* what is kept for handlers that interrupt us was used up; minor version 6 */
 /* 0x400u: minor version 6, of no use to readers any more */
-#define IMAGE_FAULT_OF_FREED 0x800u /* the address of the access that killed it was read from freed memory, as its fill shows; minor version 7 */
+#define IMAGE_FAULT_OF_FREED \
+    0x800u /* the address of the access that killed it was read from freed memory, as its fill shows; minor version 7 */
 
 /* image_header.checks: minor version 2; before it none was made */
-#define CHECK_MADE 0x01u     /* the field is there */
-#define CHECK_REDZONES 0x02u /* bytes behind and before blocks are compared */
-#define CHECK_FREED 0x04u    /* and the fill of freed ones */
-#define CHECK_LEAKS 0x08u    /* leaks are to be looked for when it ends; minor version 4 */
+#define CHECK_MADE 0x01u        /* the field is there */
+#define CHECK_REDZONES 0x02u    /* bytes behind and before blocks are compared */
+#define CHECK_FREED 0x04u       /* and the fill of freed ones */
+#define CHECK_LEAKS 0x08u       /* leaks are to be looked for when it ends; minor version 4 */
 #define CHECK_POST_MORTEM 0x10u /* also when it is killed */
 
 #define SCANNER_DONE UINT32_MAX /* image_header.watcher: it has said all, or was sent away */
@@ -248,18 +268,18 @@ struct image_header {
     uint32_t parent; /* image number, 0 = none or unknown */
     uint32_t pid;
     uint32_t ppid;
-    uint32_t how; /* enum image_how */
+    uint32_t how;           /* enum image_how */
     _Atomic uint32_t state; /* enum image_state */
     _Atomic uint32_t flags;
     uint32_t header_bytes; /* area_head excluded: where the first segment begins behind it */
-    uint64_t start_ns; /* CLOCK_REALTIME */
+    uint64_t start_ns;     /* CLOCK_REALTIME */
     uint64_t end_ns;
     uint32_t end_how; /* enum image_end */
     int32_t end_status;
-    uint64_t heap_base; /* address of unit 0 in this image's address space */
-    _Atomic uint64_t heap_bytes; /* how far the heap has grown */
-    uint32_t first_thread; /* records of lower thread numbers were inherited */
-    uint32_t first_depot_chunk; /* lower chunks are the parent's */
+    uint64_t heap_base;                /* address of unit 0 in this image's address space */
+    _Atomic uint64_t heap_bytes;       /* how far the heap has grown */
+    uint32_t first_thread;             /* records of lower thread numbers were inherited */
+    uint32_t first_depot_chunk;        /* lower chunks are the parent's */
     _Atomic uint64_t private_segments; /* segments that the file had no room for */
     _Atomic uint64_t fork_count;
     _Atomic uint64_t slab_copies;      /* slabs copied because of a fork */
@@ -268,9 +288,9 @@ struct image_header {
     _Atomic uint64_t bad_frees[BAD_FREE_COUNT];
     _Atomic uint64_t unchecked_children; /* exec without our entries, seen */
     uint32_t lease; /* index + 1 of the lease by which this image reads its parent, 0 = none */
-    uint16_t malloc_fill; /* byte that new blocks are filled with, + 1; 0 = they are not */
-    uint16_t free_fill;   /* the same of freed ones */
-    uint64_t missing_features; /* what the machine lacks: bit n = line n of features.def */
+    uint16_t malloc_fill;          /* byte that new blocks are filled with, + 1; 0 = they are not */
+    uint16_t free_fill;            /* the same of freed ones */
+    uint64_t missing_features;     /* what the machine lacks: bit n = line n of features.def */
     _Atomic uint64_t depot_nodes;  /* made by this image */
     _Atomic uint64_t depot_stacks; /* of them, those that are the end of a stack */
     _Atomic uint64_t depot_bytes;  /* nodes and what finds them */
@@ -279,32 +299,36 @@ struct image_header {
     uint64_t quarantine_bytes;     /* of each thread */
     uint32_t stack_frames;         /* that are kept of each stack; the depot may hold more */
     uint32_t checks;               /* CHECK_*: what was looked for */
-    _Atomic uint64_t errors_unrecorded; /* found beyond error_limit places, or without memory for them */
-    _Atomic uint64_t peak_bytes;   /* most that was in use at a time, asked-for bytes */
+    _Atomic uint64_t
+        errors_unrecorded;       /* found beyond error_limit places, or without memory for them */
+    _Atomic uint64_t peak_bytes; /* most that was in use at a time, asked-for bytes */
     _Atomic uint64_t segment_bytes; /* of records in the file and beside it */
-    uint64_t task_clock_ns;        /* what the process used, when it said goodbye; of a forked */
-    uint64_t minor_faults;         /* child its own only.  See costs_known */
+    uint64_t task_clock_ns;         /* what the process used, when it said goodbye; of a forked */
+    uint64_t minor_faults;          /* child its own only.  See costs_known */
     uint64_t major_faults;
     uint64_t voluntary_switches;
     uint64_t involuntary_switches;
     uint64_t max_rss_bytes;
-    uint32_t costs_known; /* enum cost_source of what stands above */
-    uint32_t error_limit; /* places kept of this image */
-    _Atomic uint32_t leak_check;   /* enum leak_check; written last of what belongs to it */
+    uint32_t costs_known;         /* enum cost_source of what stands above */
+    uint32_t error_limit;         /* places kept of this image */
+    _Atomic uint32_t leak_check;  /* enum leak_check; written last of what belongs to it */
     uint32_t threads_not_stopped; /* that did not stop for it: their registers are not known */
-    uint64_t leak_ns;         /* that it took; minor version 3 */
-    uint64_t root_bytes;      /* that it looked at for pointers, blocks excluded */
-    uint64_t root_bytes_skipped; /* that could not be read, or were never touched */
-    uint16_t threads_unresponsive; /* of those unheard, that keep every signal out; minor version 4, as what follows */
+    uint64_t leak_ns;             /* that it took; minor version 3 */
+    uint64_t root_bytes;          /* that it looked at for pointers, blocks excluded */
+    uint64_t root_bytes_skipped;  /* that could not be read, or were never touched */
+    uint16_t
+        threads_unresponsive; /* of those unheard, that keep every signal out; minor version 4, as what follows */
     uint16_t threads_waiting; /* of those unheard, in a system call; minor version 7 */
-    _Atomic uint32_t marks;       /* that this image has made: new_blocks of leaks are those since the last */
+    _Atomic uint32_t
+        marks; /* that this image has made: new_blocks of leaks are those since the last */
     _Atomic uint32_t leak_checks; /* that it made in mid-run */
-    _Atomic uint32_t scanner;     /* pid of who will tell of this process when it is killed; 0, or SCANNER_DONE */
+    _Atomic uint32_t
+        scanner; /* pid of who will tell of this process when it is killed; 0, or SCANNER_DONE */
     _Atomic uint32_t private_kinds; /* of private_segments: bit n = SEGMENT_*; minor version 7 */
     _Atomic uint32_t
         errors_unwritten; /* places with errors that the file had no room for; minor version 7 */
-    char exe[1024];   /* path, NUL-terminated */
-    char argv[2048];  /* arguments, each NUL-terminated; cut at the end */
+    char exe[1024];       /* path, NUL-terminated */
+    char argv[2048];      /* arguments, each NUL-terminated; cut at the end */
     uint32_t argv_bytes;
     uint32_t argc;
     char name[64]; /* prctl name of the main thread at start */
@@ -324,16 +348,17 @@ enum segment_kind {
     SEGMENT_LEAKS = 7,   /* leak_groups; index = chunk number; minor version 3, as all of leaks */
     SEGMENT_ROOTS = 8,   /* root_records; index = chunk number */
     /* minor version 4: checks in mid-run, which are vacant when they have been told */
-    SEGMENT_LEAK_CHECKS = 9, /* one leak_check_record; index = number of the check */
+    SEGMENT_LEAK_CHECKS = 9,  /* one leak_check_record; index = number of the check */
     SEGMENT_CHECK_LEAKS = 10, /* as LEAKS and ROOTS, of the check whose number is the epoch */
     SEGMENT_CHECK_ROOTS = 11,
-    SEGMENT_TEXTS = 12, /* text_records; index = chunk number; minor version 4 */
+    SEGMENT_TEXTS = 12,         /* text_records; index = chunk number; minor version 4 */
     SEGMENT_CLIENT_BLOCKS = 13, /* recorded_blocks; index = chunk number; minor version 5 */
-    SEGMENT_MAPPINGS = 14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
-    SEGMENT_MAP_SUM = 15,  /* one map_sum; minor version 5 */
-    SEGMENT_MARKS = 16,    /* mark_records; minor version 5 */
+    SEGMENT_MAPPINGS =
+        14, /* map_regions, or zeros; index = leaf number; epoch odd: being changed; minor version 5 */
+    SEGMENT_MAP_SUM = 15,    /* one map_sum; minor version 5 */
+    SEGMENT_MARKS = 16,      /* mark_records; minor version 5 */
     SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 6 */
-    SEGMENT_COSTS = 18,    /* one cost_record; minor version 6 */
+    SEGMENT_COSTS = 18,      /* one cost_record; minor version 6 */
     SEGMENT_KIND_COUNT
 };
 
@@ -350,7 +375,7 @@ struct segment {
     uint16_t item_bytes; /* stride of the items behind this header */
     _Atomic uint32_t state;
     uint32_t image;
-    uint32_t bytes; /* the whole segment, a multiple of RTC_SEGMENT_ALIGN */
+    uint32_t bytes;         /* the whole segment, a multiple of RTC_SEGMENT_ALIGN */
     uint32_t capacity;      /* items that fit */
     _Atomic uint32_t count; /* items published, from the front; slabs: = capacity */
     _Atomic uint32_t epoch;

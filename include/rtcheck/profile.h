@@ -136,7 +136,8 @@ struct rtc_profile_desc {
  * filled in.  NULL: only the count is set, and 0 returned.  -EINVAL: it is none.  -EDEADLK: called
  * from a callback.
  */
-RTC_API ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count);
+RTC_API ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list,
+                                       size_t *count);
 
 #define RTC_PROFILE_TOP_SITES 16
 
@@ -191,7 +192,8 @@ RTC_API int rtc_profile_end_reads(rtc_profile_t *profile, uint64_t flags);
  *
  * Sites have none.
  */
-RTC_API ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count);
+RTC_API ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list,
+                                         size_t *count);
 
 struct rtc_profile_alloc_error {
     uint64_t bytes; /* asked for */
@@ -203,14 +205,16 @@ enum rtc_profile_free { RTC_PROFILE_BAF = 1, RTC_PROFILE_DUF, RTC_PROFILE_MAF, R
 struct rtc_profile_bad_free {
     uint64_t address;
     uint64_t site; /* of the call */
-    uint32_t kind; /* enum rtc_profile_free: of no block, of a free one, inside one, by a function for others */
+    uint32_t
+        kind; /* enum rtc_profile_free: of no block, of a free one, inside one, by a function for others */
     uint32_t reserved;
 };
 
 struct rtc_profile_scan {
     uint64_t lost_blocks, lost_bytes;
-    uint64_t possible_blocks, possible_bytes; /* there are pointers into them alone, or a thread did not stop */
-    uint64_t at_end; /* else the program has asked for it */
+    uint64_t possible_blocks,
+        possible_bytes; /* there are pointers into them alone, or a thread did not stop */
+    uint64_t at_end;    /* else the program has asked for it */
 };
 
 struct rtc_profile_pool {
@@ -234,8 +238,8 @@ struct rtc_profile_thread_exit {
  * same holds for handlers of signals that interrupt it.  What it causes itself is not told to it.
  * It returns (no longjmp, no exception), and is quick.
  */
-typedef int (*rtc_profile_callback)(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param,
-                                    size_t size, void *context);
+typedef int (*rtc_profile_callback)(rtc_profile_t *profile, struct rtc_profile_desc *event,
+                                    void *param, size_t size, void *context);
 
 /*
  * From now on `callback` is told of this event; there is one for each event and profile, and

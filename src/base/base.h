@@ -18,7 +18,8 @@
 #include "stack_cache.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define HIDDEN __attribute__((visibility("hidden"))) /* of variables: else each use loads the address first */
+#define HIDDEN \
+    __attribute__((visibility("hidden"))) /* of variables: else each use loads the address first */
 #define COLD __attribute__((cold, noinline))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -38,7 +39,7 @@ struct object {
 /* ---- the per-thread struct ------------------------------------------------------------------- */
 
 #define SIZE_CLASSES 44u
-#define CACHE_SLOTS 32u       /* blocks a thread keeps at hand per size class */
+#define CACHE_SLOTS 32u        /* blocks a thread keeps at hand per size class */
 #define QUARANTINE_SLOTS 2048u /* a power of two; the byte budget usually bites first */
 #define DEFERRED_SLOTS 62u
 
@@ -105,10 +106,10 @@ struct cost_watch {
     uint8_t outside;   /* or the program's own code, called by it, so deep */
     uint8_t others;    /* how many of them there were */
     uint64_t nested_since, phase_since;
-    uint64_t since;    /* when the work that goes on began */
+    uint64_t since;                 /* when the work that goes on began */
     int64_t ticks[COST_WORK_COUNT]; /* may be a little below 0: the clock has no such fine steps */
-    uint64_t kernel_ticks; /* of them */
-    uint64_t reason_ns;    /* that it has reason to take longer than others */
+    uint64_t kernel_ticks;          /* of them */
+    uint64_t reason_ns;             /* that it has reason to take longer than others */
     struct cost_usage before;
 };
 
@@ -140,30 +141,31 @@ struct thread {
     struct thread_record *record; /* its counters, in the run file */
     uint32_t record_index;        /* thread_records.c */
     bool keep_record;             /* an error or the program refers to it: it is not used again */
-    int32_t cost_left;      /* operations until one is timed; below 0: this one is to be */
-    uint32_t cost_weight;   /* for how many that stands; 0: the thread is new */
-    bool timed;             /* an operation is being timed */
-    bool stacks_plain;      /* stacks are taken, and nobody times that */
+    int32_t cost_left;            /* operations until one is timed; below 0: this one is to be */
+    uint32_t cost_weight;         /* for how many that stands; 0: the thread is new */
+    bool timed;                   /* an operation is being timed */
+    bool stacks_plain;            /* stacks are taken, and nobody times that */
     uint32_t cost_seed;
-    uint32_t number;              /* as in block words */
+    uint32_t number; /* as in block words */
     uint32_t tid;
-    int64_t balance;        /* bytes allocated less bytes freed since it last told the image, */
-    int64_t high;           /* and the most that this was */
-    uint32_t locks;         /* how many it holds */
+    int64_t balance; /* bytes allocated less bytes freed since it last told the image, */
+    int64_t high;    /* and the most that this was */
+    uint32_t locks;  /* how many it holds */
     struct lock *held[LOCKS_HELD_MAX];
-    uint32_t lease_plus_1;  /* of the fork this thread is making */
+    uint32_t lease_plus_1; /* of the fork this thread is making */
     uint32_t lease_epoch;
-    bool is_fallback;       /* the struct shared by threads past their end: locked by the user */
-    uint8_t after;          /* AFTER_*: what is to be done behind the section */
-    uint8_t birth_flags;    /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
-    uint32_t ignoring;      /* depth of calls that ask for it */
+    bool is_fallback;    /* the struct shared by threads past their end: locked by the user */
+    uint8_t after;       /* AFTER_*: what is to be done behind the section */
+    uint8_t birth_flags; /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
+    uint32_t ignoring;   /* depth of calls that ask for it */
     /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
     _Atomic uint64_t maps_begun;
-    _Atomic uintptr_t maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
+    _Atomic uintptr_t
+        maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
     _Atomic uint64_t read_epoch; /* that it looks at tables since, + 1; 0: it does not (srcu.c) */
-    int *error;             /* its errno */
-    struct thread *next;    /* list of all, or of the free ones */
-    uintptr_t callback;     /* what crit is in that callback: an odd word */
+    int *error;                  /* its errno */
+    struct thread *next;         /* list of all, or of the free ones */
+    uintptr_t callback;          /* what crit is in that callback: an odd word */
     struct notify_pending pending_notifications;
     struct cost_watch cost;
     struct deferred deferred;
@@ -179,12 +181,13 @@ struct thread {
 #define MAPS_SHARED_ONE 2u
 
 #define AFTER_FALLBACK 1u /* the limbo struct is to be given back: always, it is shared */
-#define AFTER_ERROR 2u /* an error was found: --on-error */
-#define AFTER_SIGNAL 4u /* a signal that ends the program has come: fatal.c */
-#define AFTER_NOTICE 8u /* the program wants to hear what the heap gives back, or got: notice.c */
+#define AFTER_ERROR 2u    /* an error was found: --on-error */
+#define AFTER_SIGNAL 4u   /* a signal that ends the program has come: fatal.c */
+#define AFTER_NOTICE 8u   /* the program wants to hear what the heap gives back, or got: notice.c */
 
 #define AFTER_NOTIFY 16u /* the program is to be told of something: notify.c */
-#define AFTER_CALLBACK 32u /* always, in a callback that must not allocate: crit becomes odd again */
+#define AFTER_CALLBACK \
+    32u /* always, in a callback that must not allocate: crit becomes odd again */
 
 ALWAYS_INLINE bool crit_is_inside(uintptr_t crit)
 {
@@ -193,7 +196,8 @@ ALWAYS_INLINE bool crit_is_inside(uintptr_t crit)
 
 ALWAYS_INLINE bool thread_is_inside(const struct thread *t)
 {
-    return crit_is_inside(atomic_load_explicit(&t->crit, memory_order_acquire)); /* pairs with section_end */
+    return crit_is_inside(
+        atomic_load_explicit(&t->crit, memory_order_acquire)); /* pairs with section_end */
 }
 
 /* Events that somebody wants to be told of: bit n is HEARD_n. */
@@ -207,7 +211,8 @@ ALWAYS_INLINE bool notify_is_wanted(enum notify_event event)
 /* It happened in a section of this thread (NULL: not known): it is told behind it. */
 ALWAYS_INLINE bool notify_defer(struct thread *t, enum notify_event event)
 {
-    if (!notify_is_wanted(event) || !t || t->is_fallback) /* its user is past its end: no place for callbacks */
+    if (!notify_is_wanted(event) || !t ||
+        t->is_fallback) /* its user is past its end: no place for callbacks */
         return false;
     t->pending_notifications.events |= 1u << event;
     t->after |= AFTER_NOTIFY;
@@ -236,24 +241,24 @@ extern HIDDEN __thread uint32_t self_state;
  * never held across a call into libc, the loader or user code.
  */
 enum lock_rank {
-    RANK_FALLBACK = 1, /* the struct of threads past their end */
-    RANK_THREADS = 2, /* list of thread structs */
-    RANK_CENTRAL = 3, /* one size class */
-    RANK_LARGE = 4,   /* quarantine of large blocks */
+    RANK_FALLBACK = 1,      /* the struct of threads past their end */
+    RANK_THREADS = 2,       /* list of thread structs */
+    RANK_CENTRAL = 3,       /* one size class */
+    RANK_LARGE = 4,         /* quarantine of large blocks */
     RANK_CLIENT_BLOCKS = 4, /* blocks that the program makes itself */
-    RANK_UNITS = 5,   /* runs of units, growth of the heap */
-    RANK_COPY = 6,    /* copying a slab's records after a fork */
-    RANK_PENDING = 6, /* memory that somebody has to be told of */
-    RANK_RETIRE = 7,  /* superseded records */
-    RANK_RECORDS = 8, /* free records of large blocks */
-    RANK_RULES = 9,   /* growth of the table of rules */
-    RANK_DEPOT = 9,   /* growth of the depot */
-    RANK_MODULES = 9, /* list of modules */
-    RANK_ERRORS = 9,  /* list of errors */
-    RANK_ANNOTATIONS = 9, /* root regions that the program has named */
-    RANK_MAPS = 9,    /* what is mapped */
-    RANK_META = 10,   /* areas and segments */
-    RANK_ENVIRONMENT = 11, /* what shells find in it */
+    RANK_UNITS = 5,         /* runs of units, growth of the heap */
+    RANK_COPY = 6,          /* copying a slab's records after a fork */
+    RANK_PENDING = 6,       /* memory that somebody has to be told of */
+    RANK_RETIRE = 7,        /* superseded records */
+    RANK_RECORDS = 8,       /* free records of large blocks */
+    RANK_RULES = 9,         /* growth of the table of rules */
+    RANK_DEPOT = 9,         /* growth of the depot */
+    RANK_MODULES = 9,       /* list of modules */
+    RANK_ERRORS = 9,        /* list of errors */
+    RANK_ANNOTATIONS = 9,   /* root regions that the program has named */
+    RANK_MAPS = 9,          /* what is mapped */
+    RANK_META = 10,         /* areas and segments */
+    RANK_ENVIRONMENT = 11,  /* what shells find in it */
 };
 
 struct lock {
@@ -269,7 +274,10 @@ ALWAYS_INLINE uint32_t lock_owner_word(const struct thread *t)
     return t ? t->tid << 1 : LOCK_UNKNOWN_OWNER;
 }
 
-#define LOCK_INIT(r) {0, (r)}
+#define LOCK_INIT(r) \
+    {                \
+        0, (r)       \
+    }
 
 /*
  * Calls wait(about), which may sleep, with the stack and the signal mask that the program's
@@ -305,8 +313,8 @@ ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
     t->held[0] = l;
     t->locks = 1;
     atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: first it is noted */
-    if (likely(atomic_compare_exchange_strong_explicit(&l->word, &free, t->tid << 1, memory_order_acquire,
-                                                       memory_order_relaxed)))
+    if (likely(atomic_compare_exchange_strong_explicit(&l->word, &free, t->tid << 1,
+                                                       memory_order_acquire, memory_order_relaxed)))
         return true; /* pairs with the exchange in lock_drop_only, and that in lock_drop */
     t->locks = 0;
     return false;

@@ -67,7 +67,8 @@ static void forget(const struct lock *l)
 
 bool lock_is_mine(const struct lock *l)
 {
-    return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_CONTENDED) == lock_owner_word(self);
+    return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_CONTENDED) ==
+                       lock_owner_word(self);
 }
 
 void locks_abandon(void)
@@ -87,8 +88,9 @@ void locks_abandon(void)
 static bool try(struct lock *l, uint32_t name)
 {
     uint32_t seen = 0;
-    return atomic_compare_exchange_strong_explicit(&l->word, &seen, name, memory_order_acquire,
-                                                   memory_order_relaxed); /* pairs with the exchange in lock_drop */
+    return atomic_compare_exchange_strong_explicit(
+        &l->word, &seen, name, memory_order_acquire,
+        memory_order_relaxed); /* pairs with the exchange in lock_drop */
 }
 
 struct sleep {
@@ -109,9 +111,9 @@ bool (*lock_wait_hook)(bool (*wait)(void *), void *about);
 static COLD bool try_later(struct lock *l, const struct timespec *most)
 {
     uint32_t seen = atomic_load_explicit(&l->word, memory_order_relaxed);
-    if (!seen || (!(seen & LOCK_CONTENDED) &&
-                  !atomic_compare_exchange_strong_explicit(&l->word, &seen, seen | LOCK_CONTENDED, memory_order_relaxed,
-                                                           memory_order_relaxed)))
+    if (!seen || (!(seen & LOCK_CONTENDED) && !atomic_compare_exchange_strong_explicit(
+                                                  &l->word, &seen, seen | LOCK_CONTENDED,
+                                                  memory_order_relaxed, memory_order_relaxed)))
         return true;
     struct sleep s = {l, seen | LOCK_CONTENDED, most};
     return lock_wait_hook ? lock_wait_hook(sleep, &s) : sleep(&s);

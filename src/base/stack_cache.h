@@ -84,18 +84,18 @@ struct recent_stacks {
 
 /* All that a thread has of its stacks.  What is found by a hash or a mark is only a hint. */
 struct stack_cache {
-    uint32_t epoch; /* of the rules that they were made by */
-    uint32_t last;  /* the one that was used last */
+    uint32_t epoch;  /* of the rules that they were made by */
+    uint32_t last;   /* the one that was used last */
     uint32_t misses; /* calls that none was like */
     uint32_t recent_mask;
-    uint32_t recent_lost; /* ids that the depot had and `recent` no more, since that grew */
-    uint32_t recent_next; /* whose way is taken */
-    bool lacks_rule;      /* why stack_cache_update returned none */
+    uint32_t recent_lost;         /* ids that the depot had and `recent` no more, since that grew */
+    uint32_t recent_next;         /* whose way is taken */
+    bool lacks_rule;              /* why stack_cache_update returned none */
     uint16_t mark[CACHED_STACKS]; /* of the call that came to each of them last */
     uint8_t by_mark[CACHED_MARKS]; /* the trace that it came to; < TRACES */
     struct cached_stack cached[CACHED_STACKS];
     struct fresh_frame fresh[CACHED_FRAMES];
-    uint32_t rule_at[CACHED_RULES]; /* by a pc */
+    uint32_t rule_at[CACHED_RULES];                      /* by a pc */
     alignas(64) struct recent_stacks recent[RECENT_MAX]; /* up to recent_mask */
 };
 

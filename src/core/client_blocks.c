@@ -7,7 +7,8 @@
  */
 #include "core.h"
 
-static bool put(const struct section *s, const void *p, uint64_t bytes, uint32_t flags, uint32_t stack)
+static bool put(const struct section *s, const void *p, uint64_t bytes, uint32_t flags,
+                uint32_t stack)
 {
     struct block_birth birth = {.family = FAMILY_MALLOC,
                                 .flags = flags | s->t->birth_flags,
@@ -18,12 +19,14 @@ static bool put(const struct section *s, const void *p, uint64_t bytes, uint32_t
 }
 
 /* Also what was freed in vain is told of.  flags: that the block had. */
-static bool retire(const struct section *s, const void *p, uint32_t op, uint32_t stack, uint32_t *flags)
+static bool retire(const struct section *s, const void *p, uint32_t op, uint32_t stack,
+                   uint32_t *flags)
 {
     struct error_call call = {s->t, s->write_epoch, op, stack};
     struct client_block was;
     enum verdict verdict = client_block_retire((uintptr_t)p, s->t->number, stack, &was);
-    uint64_t word = verdict == PTR_FOREIGN ? 0 : atomic_load_explicit(&was.block.word, memory_order_relaxed);
+    uint64_t word =
+        verdict == PTR_FOREIGN ? 0 : atomic_load_explicit(&was.block.word, memory_order_relaxed);
     *flags = word_flags(word) & BLOCK_FLAG_ROOT;
     if (verdict == PTR_START && word_state(word) == BLOCK_LIVE)
         return true;
@@ -52,7 +55,8 @@ bool client_free(const void *p, uint32_t op, const struct entry *at)
     return done;
 }
 
-bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op, const struct entry *at)
+bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op,
+                    const struct entry *at)
 {
     struct section s;
     uint32_t flags = 0;

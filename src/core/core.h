@@ -44,7 +44,7 @@ struct options {
     bool all_events; /* of every system call */
     uint64_t heap_bytes;
     uint32_t cost_every; /* one in so many operations is timed; 0: none */
-    uint32_t frames; /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
+    uint32_t frames;     /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
     char pool_dir[256];
 };
 
@@ -155,7 +155,7 @@ struct fatal_hooks {
     void (*cut)(void);                   /* by our own doing: the run file is shorter than it was */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
-void fatal_withdraw(void); /* a sandbox is about to be entered */
+void fatal_withdraw(void);                         /* a sandbox is about to be entered */
 /* Signal-safe, all three: does ours stand in for this signal's default, is this ours, and: from now on. */
 bool fatal_covers(int signal);
 bool fatal_is_ours(const void *handler);
@@ -169,8 +169,9 @@ const struct os_action *fatal_program_action(int signal);
 
 /* A call that is to replace the program. */
 struct exec_call {
-    const void *given[3];  /* file, arguments and environment; NULL: not by address */
-    const char *const *list; /* of arguments that came one by one: where we have put them; else NULL */
+    const void *given[3]; /* file, arguments and environment; NULL: not by address */
+    const char *const
+        *list; /* of arguments that came one by one: where we have put them; else NULL */
     size_t list_count;
 };
 

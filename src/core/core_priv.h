@@ -55,7 +55,7 @@ struct release {
     uint32_t op;
     uint32_t stack;
     uint64_t given_size; /* size that the caller says it has, or SIZE_NOT_GIVEN */
-    uint64_t align; /* and alignment; 0: none is said */
+    uint64_t align;      /* and alignment; 0: none is said */
 };
 
 /* Which families a freeing function frees: bit n = family n. */
@@ -73,7 +73,8 @@ bool query_is_block(const struct found *f, uint32_t write_epoch);
  * family.c.  Inside a section, of a block that does not match: was it made or freed through a function that
  * hides its own family?
  */
-bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was, uint64_t request);
+bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was,
+                       uint64_t request);
 
 /* Is it another alignment than the block was asked for with?  Of most blocks that is not known. */
 ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)

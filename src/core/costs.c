@@ -46,12 +46,14 @@
 
 #include <string.h>
 
-#define ROW 32u       /* operations in a row: the first is looked at for its page faults, */
-#define ROW_TIMED 16u /* the last are timed; between them the processor gets used to what is new in that */
-#define GROWTH 8u     /* with each row one that is timed stands for so many more */
-#define OTHERS_MOST 16u /* in the midst of one */
+#define ROW 32u /* operations in a row: the first is looked at for its page faults, */
+#define ROW_TIMED \
+    16u /* the last are timed; between them the processor gets used to what is new in that */
+#define GROWTH 8u               /* with each row one that is timed stands for so many more */
+#define OTHERS_MOST 16u         /* in the midst of one */
 #define KERNEL_MOST_NS 1000000u /* of one operation, of those that are timed */
-#define USER_MOST_NS 8000u      /* of one, and 1 for each byte that it clears or copies; rules.c has a reason, too */
+#define USER_MOST_NS \
+    8000u /* of one, and 1 for each byte that it clears or copies; rules.c has a reason, too */
 
 uint32_t cost_clock_ticks;
 
@@ -140,7 +142,8 @@ static uint32_t weight_now(void)
 static uint32_t period(const struct thread *t)
 {
     uint32_t all = t->cost_weight * ROW_TIMED;
-    return all > ROW ? all : ROW;
+    return all > ROW
+    ? all : ROW;
 }
 
 static uint32_t random_below(struct thread *t, uint32_t end)
@@ -171,7 +174,7 @@ static void choose_next(struct thread *t)
 static bool row_begins(struct thread *t)
 {
     if (fork_is_child()) { /* it becomes a process of its own in this operation */
-        t->cost_left = 1; /* which asks again, and is not due */
+        t->cost_left = 1;  /* which asks again, and is not due */
         return false;
     }
     if (!t->cost_weight) {
@@ -277,12 +280,14 @@ static uint64_t ns_of(uint64_t ticks)
 /* false: the clock went on while the thread, or the whole machine, had no processor. */
 static bool is_undisturbed(struct cost_watch *w, uint64_t all)
 {
-    uint64_t ns = all > w->kernel_ticks ? ns_of(all - w->kernel_ticks) : 0, kernel_ns = ns_of(w->kernel_ticks);
+    uint64_t ns = all > w->kernel_ticks ? ns_of(all - w->kernel_ticks) : 0,
+             kernel_ns = ns_of(w->kernel_ticks);
     if (ns < USER_MOST_NS && kernel_ns < USER_MOST_NS)
         return true;
     struct cost_usage before = w->before;
     w->before = usage_now();
-    return w->before.switches == before.switches && kernel_ns < KERNEL_MOST_NS && ns < USER_MOST_NS + w->reason_ns;
+    return w->before.switches == before.switches && kernel_ns < KERNEL_MOST_NS &&
+           ns < USER_MOST_NS + w->reason_ns;
 }
 
 static void note(struct cost_record *r, const struct thread *t, uint64_t all)
@@ -294,7 +299,8 @@ static void note(struct cost_record *r, const struct thread *t, uint64_t all)
         if (w->ticks[i]) {
             count(&to[i].timed, 1);
             count(&to[i].operations, weight);
-            count(&to[i].ticks, (uint64_t)w->ticks[i] * weight); /* modulo 2^64, a little below 0 as well */
+            count(&to[i].ticks,
+                  (uint64_t)w->ticks[i] * weight); /* modulo 2^64, a little below 0 as well */
         }
     if (w->pieces)
         return;
@@ -336,7 +342,8 @@ void cost_end(enum cost_call call)
     }
     if (call == COST_TIMED) {
         struct cost_watch *w = &t->cost;
-        w->ticks[w->work] += (int64_t)(os_ticks_after() - w->since - (w->pieces ? cost_clock_ticks : costs.fence_ticks));
+        w->ticks[w->work] += (int64_t)(os_ticks_after() - w->since -
+                                       (w->pieces ? cost_clock_ticks : costs.fence_ticks));
         t->timed = false;
     }
     struct cost_record *r = record_now();

@@ -6,7 +6,8 @@
 
 #include "pool.h"
 
-extern HIDDEN uint32_t cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
+extern HIDDEN uint32_t
+    cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
 
 void costs_start(void);
 void costs_stop(void); /* the processor's clock is about to be forbidden */
@@ -32,7 +33,7 @@ enum cost_call {
     COST_IGNORED, /* it is not, after all */
     COST_TIMED,
     COST_COUNTED, /* its page faults are */
-    COST_NESTED, /* it is a handler's, in the midst of one that is timed */
+    COST_NESTED,  /* it is a handler's, in the midst of one that is timed */
 };
 
 enum cost_call cost_begin(enum cost_work work, uint64_t bytes); /* that it may clear or copy */

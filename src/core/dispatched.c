@@ -15,7 +15,7 @@ struct dispatched *dispatched = &wiped_by_hand;
 
 static struct {
     _Atomic(struct dispatch_record *) at; /* NULL: none yet, or no room */
-    _Atomic uint32_t image; /* whose */
+    _Atomic uint32_t image;               /* whose */
     struct dispatched_record known;
 } record;
 

@@ -26,7 +26,8 @@ static struct {
     _Atomic uint64_t no_memory;  /* how often */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
-static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX, "there is always a free one");
+static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX,
+              "there is always a free one");
 
 /* ---- places ---------------------------------------------------------------------------------- */
 

@@ -43,14 +43,15 @@ bool error_free(const struct error_call *call, const void *p, const struct found
 /* The same of a pointer that was only asked about; a block of libc's is no error. */
 bool error_query(const struct error_call *call, const void *p, const struct found *f);
 /* p is not the start of a live block that the program has recorded: `n`, unless it is PTR_FOREIGN. */
-void error_client_block(const struct error_call *call, const void *p, enum verdict verdict, const struct client_block *n);
+void error_client_block(const struct error_call *call, const void *p, enum verdict verdict,
+                        const struct client_block *n);
 /* What a free was told of its block: SIZE_NOT_GIVEN, 0: nothing. */
 struct given_shape {
     uint64_t size, align;
 };
 /* A block that said `was` was freed, or moved, by a function for others, or that was told another shape. */
-void error_mismatch(const struct error_call *call, const void *p, const struct found *f, uint64_t was,
-                    const struct given_shape *given);
+void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                    uint64_t was, const struct given_shape *given);
 void error_damage(const struct error_call *call, const struct damage *d);
 /* A live block was given to realloc with a size of 0. */
 void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f);
@@ -61,8 +62,8 @@ uint64_t errors_no_memory(void); /* how often, in this image */
  * [start, start + bytes) is about to be unmapped, and is not to be: `region` says why, with what belongs
  * to it; REGION_HEAP: f is of the block at its start.
  */
-void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes, const struct found *f,
-                 const struct error_record *region);
+void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
+                 const struct found *f, const struct error_record *region);
 void errors_start(void);
 void errors_after_fork(void);
 /* Behind the section in which an error was found: stops, aborts or goes on. */

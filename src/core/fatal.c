@@ -13,13 +13,13 @@
 #include "core.h"
 #include "fault.h"
 
-static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,    SIGFPE,
-                                SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,   SIGXCPU,
+static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SIGBUS,  SIGFPE,
+                                SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,  SIGTERM, SIGXCPU,
                                 SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM};
 
 static _Atomic bool installed;
 static struct os_action program_action[32]; /* by signal: the default, as the program has set it */
-static _Atomic int postponed; /* the signal */
+static _Atomic int postponed;               /* the signal */
 static const struct fatal_hooks *hooks;
 
 bool fatal_covers(int signal)
@@ -69,7 +69,8 @@ static void on_fatal(int signal, void *info, void *context)
     if (is_file_cut(signal, info)) {
         hooks->cut();
     } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
-        if ((signal == SIGSEGV || signal == SIGBUS) && fault_is_of_fill(info, context, pool_knobs.free_fill))
+        if ((signal == SIGSEGV || signal == SIGBUS) &&
+            fault_is_of_fill(info, context, pool_knobs.free_fill))
             image_flag(IMAGE_FAULT_OF_FREED);
         hooks->killed(context);
     }

@@ -129,8 +129,8 @@ struct operand operand_of(const uint8_t *code, size_t room)
 static uintptr_t register_of(const ucontext_t *context, unsigned number)
 {
     static const uint8_t saved_index[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                      REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                      REG_R12, REG_R13, REG_R14, REG_R15};
+                                            REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                            REG_R12, REG_R13, REG_R14, REG_R15};
     return (uintptr_t)context->uc_mcontext.gregs[saved_index[number]];
 }
 

@@ -43,7 +43,8 @@ COLD void check_freed_block(const struct section *s, struct release r, uint64_t 
     if (word_state(was) == BLOCK_INHERITED)
         return; /* nothing is known of it */
     if ((!is_match(was, &r) && !MUTANT(NO_FAMILY) && !family_is_unknown(s, &r, was, request)) ||
-        (r.given_size != SIZE_NOT_GIVEN && r.given_size != request && !MUTANT(NO_SIZE)) || is_misaligned(was, &r))
+        (r.given_size != SIZE_NOT_GIVEN && r.given_size != request && !MUTANT(NO_SIZE)) ||
+        is_misaligned(was, &r))
         error_mismatch(&call, r.p, &f, was, &(struct given_shape){r.given_size, r.align});
     if (is_slab(f.kind)) {
         if (redzone_damage(&f, r.p, request, was, s->write_epoch, &d))

@@ -27,8 +27,9 @@ typedef int find_object_fn(void *pc, struct dl_find_object *out);
 
 static struct {
     find_object_fn *find;
-    struct object program; /* start and end: asked about it, libc tells a segment if there are gaps */
-    const ElfW(Dyn) *dynamic; /* the program's */
+    struct object
+        program; /* start and end: asked about it, libc tells a segment if there are gaps */
+    const ElfW(Dyn) * dynamic;         /* the program's */
     struct object object[OBJECTS_MAX]; /* where there is no such function */
     _Atomic uint32_t objects;
 } loader;
@@ -38,7 +39,7 @@ static struct {
 struct symbols {
     uintptr_t base;
     const char *names;
-    const ElfW(Sym) *table;
+    const ElfW(Sym) * table;
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
@@ -48,7 +49,7 @@ static uintptr_t address_in(const struct symbols *s, ElfW(Addr) value)
     return value < s->base ? s->base + value : value;
 }
 
-static bool read_dynamic(const ElfW(Dyn) *d, struct symbols *s)
+static bool read_dynamic(const ElfW(Dyn) * d, struct symbols *s)
 {
     for (; d->d_tag != DT_NULL; d++) {
         if (d->d_tag == DT_STRTAB)
@@ -87,7 +88,7 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
 
 /* ---- the list of objects, as debuggers find it ----------------------------------------------- */
 
-static struct object extent_of(const ElfW(Phdr) *ph, size_t n, uintptr_t bias)
+static struct object extent_of(const ElfW(Phdr) * ph, size_t n, uintptr_t bias)
 {
     struct object o = {.start = UINTPTR_MAX, .bias = bias};
     for (size_t i = 0; i < n; i++) {
@@ -117,7 +118,7 @@ static void find_program(void)
     loader.dynamic = at ? (const ElfW(Dyn) *)(bias + at) : NULL;
 }
 
-static const struct r_debug *debug_of(const ElfW(Dyn) *d)
+static const struct r_debug *debug_of(const ElfW(Dyn) * d)
 {
     for (; d && d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_DEBUG)

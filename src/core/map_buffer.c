@@ -27,7 +27,8 @@ COLD void map_buffer_flush(void)
 /* The places that the map's ranges have come from are empty behind it. */
 COLD struct segment *map_buffer_take_copy(void)
 {
-    struct segment *s = segment_take(SEGMENT_MAPPINGS, MAP_BUFFER_REGIONS, sizeof(struct map_region), MAP_BUFFER_INDEX);
+    struct segment *s = segment_take(SEGMENT_MAPPINGS, MAP_BUFFER_REGIONS,
+                                     sizeof(struct map_region), MAP_BUFFER_INDEX);
     map.partial |= !s;
     if (!s)
         return NULL;
@@ -46,7 +47,8 @@ void map_buffer_copy_again(void)
         return;
     uint32_t epoch = copy_begin_again(s);
     for (uint32_t i = 0; i < MAP_BUFFER_REGIONS; i++)
-        ((struct map_region *)segment_items(s))[i] = map_buffer.present >> i & 1 ? map_buffer.region[i] : none;
+        ((struct map_region *)segment_items(s))[i] =
+            map_buffer.present >> i & 1 ? map_buffer.region[i] : none;
     copy_end(s, epoch);
     segment_publish(s); /* it may have been on its way */
 }

@@ -20,7 +20,8 @@
 #define MAP_BUFFER_SLOTS ((1u << MAP_BUFFER_REGIONS) - 1)
 
 extern HIDDEN struct map_buffer {
-    alignas(64) uint64_t start[MAP_BUFFER_REGIONS], end[MAP_BUFFER_REGIONS]; /* in one line; 0: there is none in this place */
+    alignas(64) uint64_t start[MAP_BUFFER_REGIONS],
+        end[MAP_BUFFER_REGIONS]; /* in one line; 0: there is none in this place */
     uint64_t bytes;
     uint32_t present; /* bit n: there is one in place n */
     struct segment *copy;
@@ -28,7 +29,8 @@ extern HIDDEN struct map_buffer {
 } map_buffer;
 
 void map_buffer_flush(void); /* they go into the map */
-void map_buffer_copy_again(void); /* as they are now: into the copy, or a new one where it is NULL */
+void map_buffer_copy_again(
+    void);                   /* as they are now: into the copy, or a new one where it is NULL */
 void map_buffer_clear(void); /* there are none; the copy stays */
 struct segment *map_buffer_take_copy(void); /* NULL: there is no room */
 

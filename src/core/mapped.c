@@ -69,7 +69,8 @@ static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
 ALWAYS_INLINE void take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct map_region *first = &c->kept[0];
-    if (likely(!c->count) && (map_buffer_take(start, end, first) || maps_take(&map.maps, start, end, first))) {
+    if (likely(!c->count) &&
+        (map_buffer_take(start, end, first) || maps_take(&map.maps, start, end, first))) {
         note_surroundings(c, start, end, first->call);
         c->count = 1;
         return;
@@ -120,7 +121,8 @@ static COLD bool lock_map_slow(bool taken)
 /* Inside a section.  false: it cannot be had now. */
 ALWAYS_INLINE bool lock_map(void)
 {
-    bool taken = !atomic_load_explicit(&map.has_timed_out, memory_order_relaxed) && lock_take_if_free(&map.lock);
+    bool taken = !atomic_load_explicit(&map.has_timed_out, memory_order_relaxed) &&
+                 lock_take_if_free(&map.lock);
     if (likely(taken && map.copied))
         return true;
     return lock_map_slow(taken);
@@ -255,7 +257,8 @@ void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
     section_end(&s);
 }
 
-static bool belongs(const struct map_region *r, const struct map_region *first, uint64_t at, uint64_t bytes)
+static bool belongs(const struct map_region *r, const struct map_region *first, uint64_t at,
+                    uint64_t bytes)
 {
     return r->start >= at && r->start - at == r->offset && r->end - at <= bytes && r->shared &&
            r->inode == first->inode;
@@ -309,7 +312,8 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
         return;
     r->stack = c->at ? stack_put(s.t, c->at) : 0;
     if (likely(lock_map())) {
-        bool crowded = map.maps.leaves > map.maps.room / 2; /* from then on neighbours of one stack become one */
+        bool crowded = map.maps.leaves >
+                       map.maps.room / 2; /* from then on neighbours of one stack become one */
         if (unlikely(threads_announcements() != map.born)) {
             map.born = threads_announcements();
             map.born_calls = map.calls;
@@ -441,13 +445,14 @@ void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int p
         return;
     while (at < end && (r = maps_find(&map.maps, at)) && r->start <= at)
         at = r->end < end ? r->end : end;
-    if (!maps_protect(&map.maps, start, at, (uint8_t)(protection & (PROT_READ | PROT_WRITE | PROT_EXEC))))
+    if (!maps_protect(&map.maps, start, at,
+                      (uint8_t)(protection & (PROT_READ | PROT_WRITE | PROT_EXEC))))
         map.sum->flags |= MAP_SUM_FULL;
     map_exit(&s);
 }
 
 uint64_t mapped_bytes(void)
 {
-    return atomic_load(&map.ready) ? atomic_load_explicit(&map.sum->bytes, memory_order_relaxed) : 0;
+    return atomic_load(&map.ready) ? atomic_load_explicit(&map.sum->bytes, memory_order_relaxed)
+                                   : 0;
 }
-

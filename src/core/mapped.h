@@ -14,16 +14,17 @@
 
 /* A call on its way; on the caller's stack. */
 struct mapped_call {
-    const struct entry *at; /* where the program made it, while it is made; NULL: it changes nothing */
-    struct thread *t;       /* that makes it, from its beginning on; NULL: nothing is done */
+    const struct entry
+        *at;          /* where the program made it, while it is made; NULL: it changes nothing */
+    struct thread *t; /* that makes it, from its beginning on; NULL: nothing is done */
     bool tried;  /* to begin; where it interrupted us that fails, and a comparison will find out */
     bool more;   /* than there is room for went */
-    bool unmaps;  /* it is to be counted as one that does, when it takes; and: it was */
+    bool unmaps; /* it is to be counted as one that does, when it takes; and: it was */
     bool counted;
-    bool whole;  /* all that it takes was in the map, as far as is known */
-    bool old;    /* that may be the stack of a thread: there was none since when it was mapped */
+    bool whole; /* all that it takes was in the map, as far as is known */
+    bool old;   /* that may be the stack of a thread: there was none since when it was mapped */
     uint32_t count;
-    uint64_t around, around_end; /* what the first of it was a part of */
+    uint64_t around, around_end;         /* what the first of it was a part of */
     struct map_region kept[MAPPED_KEPT]; /* what it takes away */
 };
 
@@ -55,7 +56,8 @@ void mapped_begin_slow(struct mapped_call *c);
 ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
 {
     struct thread *t = self;
-    if (unlikely(c->tried) || unlikely(!t) || unlikely(atomic_load_explicit(&t->crit, memory_order_relaxed)) ||
+    if (unlikely(c->tried) || unlikely(!t) ||
+        unlikely(atomic_load_explicit(&t->crit, memory_order_relaxed)) ||
         unlikely(atomic_load_explicit(&t->maps_inside, memory_order_relaxed)) ||
         unlikely(!atomic_load_explicit(&t->maps_begun, memory_order_relaxed))) {
         mapped_begin_slow(c);
@@ -75,11 +77,13 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
 {
     if (unlikely(!c->t))
         return;
-    if (unlikely(atomic_load_explicit(&c->t->maps_inside, memory_order_relaxed) != (uintptr_t)c->at)) {
+    if (unlikely(atomic_load_explicit(&c->t->maps_inside, memory_order_relaxed) !=
+                 (uintptr_t)c->at)) {
         mapped_end_inside(c->t);
         return;
     }
-    atomic_store_explicit(&c->t->maps_inside, 0, memory_order_release); /* pairs with calls_in_progress */
+    atomic_store_explicit(&c->t->maps_inside, 0,
+                          memory_order_release); /* pairs with calls_in_progress */
 }
 
 /* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
@@ -107,9 +111,11 @@ long mapped_compare(void);
 /* The same at the end, after which what is mapped is told. */
 void mapped_finish(void);
 void mapped_after_fork(void);
-void mapped_abandon(void); /* a jump has left the section of this thread: before its locks are dropped */
+void mapped_abandon(
+    void); /* a jump has left the section of this thread: before its locks are dropped */
 uint64_t mapped_bytes(void); /* by calls, that are mapped still */
-void mapped_nonlocal_exit(const struct jump *j); /* out of the calls of this thread, whose ends will not come */
+void mapped_nonlocal_exit(
+    const struct jump *j);          /* out of the calls of this thread, whose ends will not come */
 bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
 
 /* ---- unmap.c: what is not to be unmapped ----------------------------------------------------- */
@@ -122,7 +128,8 @@ bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end);
 
 ALWAYS_INLINE bool unmap_is_heap(uintptr_t start, uintptr_t end)
 {
-    return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) && end > heap.base;
+    return start < heap.base + atomic_load_explicit(&heap.bytes, memory_order_relaxed) &&
+           end > heap.base;
 }
 
 /* Else it is all in the map, and nobody else's. */
@@ -159,7 +166,8 @@ struct notice_callbacks {
     /* discards by this madvise: ours, or the next one */
     int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
-void notice_start(const struct notice_callbacks *to); /* once: before anybody listens, from our constructor at last */
+void notice_start(const struct notice_callbacks
+                      *to); /* once: before anybody listens, from our constructor at last */
 /*
  * What there is of the heap, in bytes from its beginning: who listens already is told of all that
  * comes later.
@@ -171,8 +179,9 @@ void notice_deliver(void);
 /* ---- dispatched.c: what came of events=all --------------------------------------------------- */
 
 struct dispatched {
-    _Atomic uint64_t calls;     /* of this process, or its thread's parent before the fork was seen */
-    _Atomic uint64_t reported;  /* of them, those that change what is mapped and came by no function of ours */
+    _Atomic uint64_t calls; /* of this process, or its thread's parent before the fork was seen */
+    _Atomic uint64_t
+        reported; /* of them, those that change what is mapped and came by no function of ours */
     _Atomic uint64_t uncovered; /* threads that go on without */
 };
 

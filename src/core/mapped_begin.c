@@ -18,7 +18,8 @@
 static bool make_room(uint32_t regions)
 {
     size_t bytes = align_up(maps_bytes(regions), PAGE_BYTES);
-    char *at = os_map(bytes + align_up(bytes / sizeof(struct map_leaf) * sizeof map.copy[0], PAGE_BYTES));
+    char *at =
+        os_map(bytes + align_up(bytes / sizeof(struct map_leaf) * sizeof map.copy[0], PAGE_BYTES));
     if (os_failed(at))
         return false;
     maps_init(&map.maps, at, bytes);
@@ -28,7 +29,8 @@ static bool make_room(uint32_t regions)
 
 static void clear(void)
 {
-    maps_init(&map.maps, map.maps.leaf, map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
+    maps_init(&map.maps, map.maps.leaf,
+              map.maps.room * (sizeof(struct map_leaf) + sizeof(uint32_t)));
     map_buffer_clear();
 }
 
@@ -50,7 +52,8 @@ static void begin_first(void)
 
 static bool is_copy_being_written(void)
 {
-    return map.copying || (map_buffer.copy && atomic_load_explicit(&map_buffer.copy->epoch, memory_order_relaxed) % 2);
+    return map.copying || (map_buffer.copy &&
+                           atomic_load_explicit(&map_buffer.copy->epoch, memory_order_relaxed) % 2);
 }
 
 static void put_copied(struct segment *s)
@@ -95,7 +98,8 @@ void map_begin_again(void)
     map_copy_none();
     map_buffer.copy = NULL;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
-    map.image = image()->image; /* from now on nothing of the parent's would be written when this is left */
+    map.image =
+        image()->image; /* from now on nothing of the parent's would be written when this is left */
     map_note_bytes();
     map_copy_all();
     map_buffer_copy_again();

@@ -18,7 +18,8 @@ static struct segment *copy_of(uint32_t number, uint32_t *slots_mask)
     map.partial |= !s;
     if (!s)
         return NULL;
-    atomic_store_explicit(&s->count, MAP_LEAF_REGIONS, memory_order_relaxed); /* of which many are empty */
+    atomic_store_explicit(&s->count, MAP_LEAF_REGIONS,
+                          memory_order_relaxed); /* of which many are empty */
     *slots_mask = UINT32_MAX;
     return s;
 }

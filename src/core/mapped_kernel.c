@@ -13,7 +13,7 @@ struct comparison {
     uint64_t start, end;
     enum map_origin origin; /* of what is more there */
     bool counts;
-    bool unsure; /* there is more: it may be on its way */
+    bool unsure;    /* there is more: it may be on its way */
     uint64_t begun; /* calls_in_progress, when it was asked */
     uint64_t differences;
     uintptr_t object;   /* that was counted last */
@@ -30,7 +30,8 @@ static uint64_t calls_in_progress(void)
     uint64_t all = 1;
     for (struct thread *t = threads_first(); t; t = t->next) {
         uint64_t begun = atomic_load_explicit(&t->maps_begun, memory_order_acquire);
-        uintptr_t inside = atomic_load_explicit(&t->maps_inside, memory_order_acquire); /* with mapped_end */
+        uintptr_t inside =
+            atomic_load_explicit(&t->maps_inside, memory_order_acquire); /* with mapped_end */
         if (inside & ~(uintptr_t)MAPS_SHARED && t->tid) /* else it has left one for good */
             return 0;
         all += begun;
@@ -84,18 +85,20 @@ static void find_more(struct comparison *c, const struct map_region *kernels)
 }
 
 /* Both have something there.  What nobody has looked at yet is what the kernel says that it is. */
-static void find_both(struct comparison *c, const struct map_region *kernels, const struct map_region *ours)
+static void find_both(struct comparison *c, const struct map_region *kernels,
+                      const struct map_region *ours)
 {
     struct map_region r = *ours;
     map_clip(&r, kernels->start, kernels->end);
-    bool look = r.device == MAP_FILE_UNKNOWN && (!r.inode || r.inode == kernels->inode || !region_is_file(kernels));
+    bool look = r.device == MAP_FILE_UNKNOWN &&
+                (!r.inode || r.inode == kernels->inode || !region_is_file(kernels));
     if (look) {
         r.inode = kernels->inode;
         r.device = kernels->device;
         r.offset = region_is_file(kernels) ? r.offset : 0;
     }
-    bool same = r.shared == kernels->shared && r.inode == kernels->inode && r.device == kernels->device &&
-                r.offset == kernels->offset;
+    bool same = r.shared == kernels->shared && r.inode == kernels->inode &&
+                r.device == kernels->device && r.offset == kernels->offset;
     if (same && r.protection == kernels->protection) {
         if (look)
             map_put(&r);
@@ -112,7 +115,8 @@ static void find_gone(struct comparison *c, uint64_t start, uint64_t end)
 {
     const struct map_region *r;
     bool any = false;
-    for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end; at = r->end) {
+    for (uint64_t at = start; at < end && (r = maps_find(&map.maps, at)) && r->start < end;
+         at = r->end) {
         count_difference(c, &map.sum->unseen_unmapped);
         any = true;
     }
@@ -137,7 +141,8 @@ static void look_at(struct comparison *c, const struct map_region *kernels)
 /* What shared memory has for a name differs from what /dev/zero has, which is anonymous but for its name. */
 static struct map_region region_of_mapping(const struct comparison *c, const struct mapping *m)
 {
-    bool file = (m->inode || m->major || m->minor) && (m->shared || !text_equal(m->path, "/dev/zero"));
+    bool file =
+        (m->inode || m->major || m->minor) && (m->shared || !text_equal(m->path, "/dev/zero"));
     return (struct map_region){
         .start = m->start,
         .end = m->end,

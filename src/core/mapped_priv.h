@@ -19,16 +19,17 @@ struct map {
     _Atomic bool ready;
     _Atomic bool begun; /* once: where it is not ready it is to be made anew */
     bool copied; /* this image's part of the run file has the copy; not yet in a forked child */
-    _Atomic bool has_timed_out; /* somebody has waited in vain: until it is free once nobody waits again */
-    uint32_t calls; /* numbers given out */
+    _Atomic bool
+        has_timed_out; /* somebody has waited in vain: until it is free once nobody waits again */
+    uint32_t calls;    /* numbers given out */
     uint32_t born, born_calls; /* what threads_announcements said, and calls when it changed */
-    uint32_t image; /* whose sum and copy they are; 0: there are none */
-    bool copying; /* all changes are in the map, and not yet in all of the leaves' copies */
+    uint32_t image;            /* whose sum and copy they are; 0: there are none */
+    bool copying;        /* all changes are in the map, and not yet in all of the leaves' copies */
     struct map_sum *sum; /* NULL: nobody's yet */
     struct maps maps;
     struct segment **copy; /* of each leaf, */
-    uint32_t copies; /* of those that are numbered below this at most */
-    bool partial; /* some of it had no room */
+    uint32_t copies;       /* of those that are numbered below this at most */
+    bool partial;          /* some of it had no room */
 };
 
 extern HIDDEN struct map map;

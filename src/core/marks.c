@@ -28,7 +28,8 @@ static void add(const struct mark_record *m)
     if (count >= BLOCK_MARK_MASK)
         return;
     ((struct mark_record *)segment_items(s))[count] = *m;
-    atomic_store_explicit(&s->count, count + 1, memory_order_release); /* readers outside: all of it */
+    atomic_store_explicit(&s->count, count + 1,
+                          memory_order_release); /* readers outside: all of it */
 }
 
 bool marks_next(void)

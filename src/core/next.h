@@ -28,7 +28,8 @@ struct next {
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);
     int (*prctl)(int, ...);
-    int (*sigaction)(int, const void *, void *); /* struct sigaction, whose header has names of ours */
+    int (*sigaction)(int, const void *,
+                     void *); /* struct sigaction, whose header has names of ours */
     void *(*signal)(int, void *);
     void *(*sysv_signal)(int, void *);
     void *(*sigset)(int, void *);
@@ -57,7 +58,8 @@ struct next {
     int (*brk)(void *);
     int (*madvise)(void *, size_t, int);
     int (*posix_madvise)(void *, size_t, int);
-    ssize_t (*process_madvise)(int, const struct iovec *, size_t, int, unsigned); /* NULL: libc has none */
+    ssize_t (*process_madvise)(int, const struct iovec *, size_t, int,
+                               unsigned); /* NULL: libc has none */
     int (*mprotect)(void *, size_t, int);
     int (*pkey_mprotect)(void *, size_t, int, int);
     int (*mlock)(const void *, size_t);

@@ -39,7 +39,8 @@ static bool is_ours_patched(void)
 /* libc's may have been patched before we came. */
 static void watch_code(void)
 {
-    const void *ours = (const void *)(uintptr_t)&madvise, *libcs = (const void *)(uintptr_t)NEXT(madvise);
+    const void *ours = (const void *)(uintptr_t)&madvise,
+               *libcs = (const void *)(uintptr_t)NEXT(madvise);
     heap_code[0] = (struct heap_code){ours, code_at(ours)};
     heap_code[1] = (struct heap_code){libcs, code_at(libcs)};
     if (!os_is_plain_call(libcs, SYS_madvise))

@@ -80,7 +80,8 @@ void callback_nonlocal_exit(const struct jump *j)
 {
     struct thread *t = self;
     while (t->callback && jump_discards(j, t->callback))
-        t->callback = jump_ends(j) ? 0 : ((const struct callback *)(t->callback & ~(uintptr_t)1))->outer;
+        t->callback =
+            jump_ends(j) ? 0 : ((const struct callback *)(t->callback & ~(uintptr_t)1))->outer;
     if (!thread_is_inside(t))
         callback_reopen(t);
 }
@@ -108,7 +109,8 @@ bool scan_last(struct scan_sum *out)
     uint32_t before = atomic_load(&last.changes);
     *out = last.sum;
     atomic_thread_fence(memory_order_acquire);
-    return !(before & 1) && before == atomic_load(&last.changes) && before && atomic_load(&last.image) == image()->image;
+    return !(before & 1) && before == atomic_load(&last.changes) && before &&
+           atomic_load(&last.image) == image()->image;
 }
 
 void scan_note_hidden(uint64_t leaks)

@@ -31,7 +31,8 @@ static bool value_is(struct value v, const char *word)
 
 static void read_flag(bool *out, struct value v)
 {
-    if (v.none || value_is(v, "yes") || value_is(v, "1") || value_is(v, "on") || value_is(v, "true"))
+    if (v.none || value_is(v, "yes") || value_is(v, "1") || value_is(v, "on") ||
+        value_is(v, "true"))
         *out = true;
     else if (value_is(v, "no") || value_is(v, "0") || value_is(v, "off") || value_is(v, "false"))
         *out = false;
@@ -44,10 +45,17 @@ static void read_size(uint64_t *out, struct value v)
     if (!text_parse_decimal(&s, &n))
         return;
     switch (*s | 0x20) {
-    case 'k': unit = 1ull << 10; break;
-    case 'm': unit = 1ull << 20; break;
-    case 'g': unit = 1ull << 30; break;
-    default: break;
+    case 'k':
+        unit = 1ull << 10;
+        break;
+    case 'm':
+        unit = 1ull << 20;
+        break;
+    case 'g':
+        unit = 1ull << 30;
+        break;
+    default:
+        break;
     }
     s += unit > 1;
     if ((size_t)(s - v.at) == v.length && checked_mul(n, unit, &n))

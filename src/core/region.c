@@ -41,8 +41,7 @@ static bool alternate_region(uintptr_t at, struct error_record *e)
 static bool is_here(const struct mapping *m)
 {
     uintptr_t here = helper_program_sp();
-    return here >= m->start && here < m->end &&
-           !threads_on_stack(m->start, m->end, here).number;
+    return here >= m->start && here < m->end && !threads_on_stack(m->start, m->end, here).number;
 }
 
 static void stack_region(uintptr_t at, const struct mapping *m, struct error_record *e)

@@ -23,8 +23,8 @@ static bool fits_in_place(const struct found *f, uint64_t request)
 }
 
 /* The old block keeps its place; errors of one that moves are found when it is freed. */
-static void check_in_place(struct section *s, const struct found *f, struct release r, uint64_t word,
-                           uint64_t request)
+static void check_in_place(struct section *s, const struct found *f, struct release r,
+                           uint64_t word, uint64_t request)
 {
     if (is_reserve(f->kind))
         return;

@@ -119,7 +119,7 @@ COLD void section_end_slow(struct section *s)
     bool error = t->after & AFTER_ERROR, signal = t->after & AFTER_SIGNAL;
     bool notice = t->after & AFTER_NOTICE;
     struct notify_pending pending = notify_take_pending(t);
-    t->after &= (uint8_t)~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE | AFTER_NOTIFY);
+    t->after &= (uint8_t) ~(AFTER_ERROR | AFTER_SIGNAL | AFTER_NOTICE | AFTER_NOTIFY);
     if (t->after & AFTER_CALLBACK)
         atomic_store_explicit(&t->crit, t->callback, memory_order_relaxed);
     if (t->is_fallback)

@@ -10,8 +10,8 @@
 
 enum section_kind {
     SECTION_NORMAL,
-    SECTION_HANDLER, /* a signal handler that interrupted a section of its own thread */
-    SECTION_BOOT,    /* nothing works yet */
+    SECTION_HANDLER,  /* a signal handler that interrupted a section of its own thread */
+    SECTION_BOOT,     /* nothing works yet */
     SECTION_CALLBACK, /* a callback must not allocate */
 };
 

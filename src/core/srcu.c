@@ -28,7 +28,7 @@ struct counters {
     _Atomic uint64_t generation; /* 0: a new page */
     _Atomic uint32_t inside[2];
     _Atomic uint32_t writer_wakeups; /* so many notes while somebody waited */
-    _Atomic uint32_t writer, other; /* locks */
+    _Atomic uint32_t writer, other;  /* locks */
 };
 
 static struct counters wiped_by_hand; /* where the kernel does not do it */
@@ -36,7 +36,8 @@ static struct counters wiped_by_hand; /* where the kernel does not do it */
 static struct {
     _Atomic(void *) counters;
     _Atomic uint64_t generations;
-    struct srcu_table *retired; /* list of those that visitors may still look at; under the writers' lock */
+    struct srcu_table
+        *retired; /* list of those that visitors may still look at; under the writers' lock */
 } srcu;
 
 struct srcu_state srcu_state;
@@ -108,7 +109,8 @@ static COLD void begin_counted(struct srcu_reader *t)
 static COLD void end_counted(const struct srcu_reader *t)
 {
     struct counters *g = counters();
-    if (atomic_load_explicit(&g->generation, memory_order_relaxed) == t->generation) /* else a child: not counted here */
+    if (atomic_load_explicit(&g->generation, memory_order_relaxed) ==
+        t->generation) /* else a child: not counted here */
         exit_counted(g, t->side);
 }
 

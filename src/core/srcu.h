@@ -15,7 +15,8 @@ struct srcu_table {
 
 /* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
 struct srcu_reader {
-    struct srcu_reader *outer; /* in the midst of which it is, and which mostly stands for it; NULL: it is the outermost */
+    struct srcu_reader *
+        outer; /* in the midst of which it is, and which mostly stands for it; NULL: it is the outermost */
     struct thread *thread; /* in this thread's struct; NULL: counted */
     uint32_t side;
     uint64_t generation; /* counted: when; 0: not (yet); set where none is noted */

@@ -22,7 +22,8 @@ void stack_start(void)
     const struct unwind_setup setup = {.find = loader_find,
                                        .number = modules_number,
                                        .frames = rt.options.frames,
-                                       .long_begin = rt.options.cost_every ? cost_phase_begin : NULL,
+                                       .long_begin =
+                                           rt.options.cost_every ? cost_phase_begin : NULL,
                                        .long_end = long_end,
                                        .row_made = row_made};
     unwind_start(&setup);
@@ -58,7 +59,8 @@ static void keep_recent(struct stack_cache *all, uint64_t hash, uint32_t id)
 {
     struct recent_stacks *line = &all->recent[hash & all->recent_mask];
     uint32_t i = all->recent_next++ % RECENT_WAYS;
-    line->way[i].id = 0; /* this thread may leave us by siglongjmp: never a hash with another's id */
+    line->way[i].id =
+        0; /* this thread may leave us by siglongjmp: never a hash with another's id */
     atomic_signal_fence(memory_order_seq_cst);
     line->way[i].hash = hash;
     atomic_signal_fence(memory_order_seq_cst);

@@ -11,9 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-struct runtime rt = {.options = {
-                         .trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true,
-                         .heap_bytes = 256ull << 20, .frames = RTC_STACK_FRAMES, .cost_every = 1000, .error_limit = 1000, .error_exitcode = -1}};
+struct runtime rt = {.options = {.trace_children = true,
+                                 .leaks = true,
+                                 .leak_check = true,
+                                 .mel_at_exit = true,
+                                 .heap_bytes = 256ull << 20,
+                                 .frames = RTC_STACK_FRAMES,
+                                 .cost_every = 1000,
+                                 .error_limit = 1000,
+                                 .error_exitcode = -1}};
 
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;

@@ -22,7 +22,8 @@ void thread_on_exit(void (*hook)(void))
 static void thread_end(void *rounds)
 {
     uintptr_t round = (uintptr_t)rounds;
-    nonlocal_exit(JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
+    nonlocal_exit(
+        JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
         pthread_setspecific(key, (void *)(round + 1));
         return;

@@ -62,7 +62,8 @@ ALWAYS_INLINE void *alloc_slot(struct section *s, struct alloc_request *o, uint3
     struct block_record *b = pool_record_slot(&f, s->write_epoch);
     if (unlikely(!atomic_load_explicit(&b->word, memory_order_relaxed)))
         slab_first_use(p, b);
-    struct block_birth birth = birth_of(s, o, (uint32_t)o->request | o->given_align, stack_put(s->t, o->at));
+    struct block_birth birth =
+        birth_of(s, o, (uint32_t)o->request | o->given_align, stack_put(s->t, o->at));
     redzone_put(p, class, o->request);
     block_publish(b, &birth);
     count_alloc(s->t, o->request);

@@ -13,8 +13,9 @@
 void stack_start(void);
 uint32_t stack_put_cached(struct stack_cache *all, struct cached_stack *t);
 uint32_t stack_put_cold(struct stack_cache *all,
-                        const struct entry *at);                    /* stack_cache_update returned none */
-uint32_t stack_put_aside(struct thread *t, const struct entry *at); /* none is wanted, or it is timed */
+                        const struct entry *at); /* stack_cache_update returned none */
+uint32_t stack_put_aside(struct thread *t,
+                         const struct entry *at); /* none is wanted, or it is timed */
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
@@ -64,7 +65,8 @@ ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
  */
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at);
 /* Keeps in the record with which alignment it was `asked` for; any value: 0 and others than powers of two are none. */
-void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint32_t op, const struct entry *at);
+void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint32_t op,
+                          const struct entry *at);
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at);
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at);
 void track_free(void *p, uint32_t op, const struct entry *at);
@@ -102,7 +104,8 @@ bool client_malloc(const void *p, uint64_t bytes, const struct entry *at);
 /* false: it was none, which has been written down. */
 bool client_free(const void *p, uint32_t op, const struct entry *at);
 /* `from` NULL: it is new. */
-bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op, const struct entry *at);
+bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op,
+                    const struct entry *at);
 /* All that begin in this memory: how many. */
 uint64_t client_free_all(const void *start, uint64_t bytes, const struct entry *at);
 

@@ -20,7 +20,7 @@
 #include "core.h"
 
 #define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
-#define PAGES_LOOKED_AT 64u /* one by one, which takes less than the list of all mappings */
+#define PAGES_LOOKED_AT 64u   /* one by one, which takes less than the list of all mappings */
 #define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
 #define STOPS_TRIED 8u        /* each waits 20 ms at most */
 #define UNKNOWN_LOOKED_AT 16u /* threads that have never called us */
@@ -60,7 +60,8 @@ static bool is_mains(const struct mapping *m, struct error_record *region)
 }
 
 /* A thread's control block lies in it, or in the mapping that it is a part of. */
-static bool is_known(uintptr_t start, uintptr_t end, uintptr_t at, struct error_record *region, bool *nobodys)
+static bool is_known(uintptr_t start, uintptr_t end, uintptr_t at, struct error_record *region,
+                     bool *nobodys)
 {
     struct thread_fact fact = threads_on_stack(start, end, at);
     region->region_thread = fact.number;
@@ -68,13 +69,14 @@ static bool is_known(uintptr_t start, uintptr_t end, uintptr_t at, struct error_
     return fact.number && !fact.ended && (!self || fact.number != self->number);
 }
 
-static COLD bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end, struct error_record *region)
+static COLD bool is_stack(const struct mapped_call *c, uintptr_t start, uintptr_t end,
+                          struct error_record *region)
 {
     struct mapping m = {.start = c->around, .end = c->around_end};
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     bool nobodys;
-    if ((c->whole && threads_alive() > THREADS_LOOKED_AT) || (here >= start && here < end) || os_threads() == 1 ||
-        (!c->whole && os_mapping_of(start, &m) != 1))
+    if ((c->whole && threads_alive() > THREADS_LOOKED_AT) || (here >= start && here < end) ||
+        os_threads() == 1 || (!c->whole && os_mapping_of(start, &m) != 1))
         return false;
     uintptr_t top = m.end > end ? m.end : end;
     region->region = REGION_STACK_OTHER;
@@ -151,7 +153,8 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
     if (heap && own < end)
         report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
     else if (is_stack(c, start, end, &region) ||
-             (!c->whole && !ours && !os_all_mapped(start, end - start) && find_hole(start, end, &region)))
+             (!c->whole && !ours && !os_all_mapped(start, end - start) &&
+              find_hole(start, end, &region)))
         report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
     return ours;
 }

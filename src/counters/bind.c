@@ -21,8 +21,8 @@
 struct opening {
     struct call *call;
     rtc_cpc_set_t *set;
-    bool starts;    /* else it is stopped already */
-    int first;      /* the request that leads the group; -1: not yet */
+    bool starts; /* else it is stopped already */
+    int first;   /* the request that leads the group; -1: not yet */
     uint32_t members;
 };
 
@@ -106,9 +106,11 @@ static int check_clock(struct opening *o, const struct request *r)
     bool of_thread = r->source != SOURCE_PROCESS_CLOCK && r->source != SOURCE_MONOTONIC;
     for (uint32_t i = 0; i < set->count; i++)
         if (notifies(&set->request[i]))
-            return conflict(o->call, r, "a clock does not stop at another request's overflow", -EINVAL);
-    const char *why = of_thread && set->target.flags & RTC_CPC_BIND_LWP_INHERIT ?
-                          refusal_text(REFUSAL_ONE_THREAD) : NULL;
+            return conflict(o->call, r, "a clock does not stop at another request's overflow",
+                            -EINVAL);
+    const char *why = of_thread && set->target.flags & RTC_CPC_BIND_LWP_INHERIT
+                          ? refusal_text(REFUSAL_ONE_THREAD)
+                          : NULL;
     if (!set->target.thread && r->source != SOURCE_MONOTONIC)
         why = "n/a: this clock tells of the calling thread and its process only";
     if (why)
@@ -121,7 +123,8 @@ static int check_clock(struct opening *o, const struct request *r)
 static int open_event(const struct opening *o, const struct request *r, int group)
 {
     struct perf_event_attr a = attr_of(o, r, group < 0);
-    return os_sandboxed() ? -ECANCELED : os_perf_open(&a, o->set->target.pid, o->set->target.cpu, group);
+    return os_sandboxed() ? -ECANCELED
+                          : os_perf_open(&a, o->set->target.pid, o->set->target.cpu, group);
 }
 
 /* The kernel says EINVAL of a member for whatever reason: is it the group? */
@@ -131,7 +134,8 @@ static int explain(struct opening *o, const struct request *r, int group, int er
     if (fd < 0)
         return refused(o->call, r, err);
     os_perf_close(fd);
-    return conflict(o->call, r, "n/a: it cannot be counted together with the others of the set", -EINVAL);
+    return conflict(o->call, r, "n/a: it cannot be counted together with the others of the set",
+                    -EINVAL);
 }
 
 static void join(struct opening *o, uint32_t i, int fd)
@@ -175,7 +179,8 @@ static int find_notifier(struct opening *o, int *notifier)
         if (!notifies(r))
             continue;
         if (*notifier >= 0)
-            return conflict(o->call, r, "another request of the set tells of overflows already", -EINVAL);
+            return conflict(o->call, r, "another request of the set tells of overflows already",
+                            -EINVAL);
         if (!set->target.thread || set->target.flags & RTC_CPC_BIND_LWP_INHERIT) {
             text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
                      "overflows are told of the calling thread only");
@@ -243,8 +248,8 @@ static int start_counting(rtc_cpc_set_t *set)
     for (uint32_t i = 0; !err && i < set->count; i++) {
         const struct request *r = &set->request[i];
         if (is_leader(set, i))
-            err = notifies(r) ? os_perf_control(r->fd, PERF_EVENT_IOC_REFRESH, (void *)1) :
-                                os_perf_control(r->fd, PERF_EVENT_IOC_ENABLE, NULL);
+            err = notifies(r) ? os_perf_control(r->fd, PERF_EVENT_IOC_REFRESH, (void *)1)
+                              : os_perf_control(r->fd, PERF_EVENT_IOC_ENABLE, NULL);
     }
     return err;
 }
@@ -384,7 +389,8 @@ static int restart(struct call *c, rtc_cpc_set_t *set)
     const struct target same = set->target;
     if (!has_notifier(set))
         return set_start(c, set);
-    return set->ended ? refused(c, &set->request[0], -ESRCH) : bind_set(c, set, &same, set->counting);
+    return set->ended ? refused(c, &set->request[0], -ESRCH)
+                      : bind_set(c, set, &same, set->counting);
 }
 
 EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)

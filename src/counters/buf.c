@@ -64,7 +64,8 @@ EXPORT int rtc_cpc_buf_set(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, uint64
     return 0;
 }
 
-EXPORT int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index, struct rtc_cpc_reading *out)
+EXPORT int rtc_cpc_buf_reading(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index,
+                               struct rtc_cpc_reading *out)
 {
     const struct reading *r = reading_at(cpc, buf, index);
     if (!r)
@@ -113,7 +114,8 @@ static bool are_foreign(rtc_cpc_t *cpc, const char *function, const rtc_cpc_buf_
     return true;
 }
 
-static void combine_all(rtc_cpc_buf_t *result, const rtc_cpc_buf_t *left, const rtc_cpc_buf_t *right, bool add)
+static void combine_all(rtc_cpc_buf_t *result, const rtc_cpc_buf_t *left,
+                        const rtc_cpc_buf_t *right, bool add)
 {
     const struct reading *l = left->reading, *r = right->reading;
     result->time_ns = left->time_ns > right->time_ns ? left->time_ns : right->time_ns;
@@ -122,13 +124,15 @@ static void combine_all(rtc_cpc_buf_t *result, const rtc_cpc_buf_t *left, const 
         result->reading[i] = add ? reading_sum(&l[i], &r[i]) : reading_difference(&l[i], &r[i]);
 }
 
-EXPORT void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left, rtc_cpc_buf_t *right)
+EXPORT void rtc_cpc_buf_sub(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
+                            rtc_cpc_buf_t *right)
 {
     if (!are_foreign(cpc, __func__, result, left, right))
         combine_all(result, left, right, false);
 }
 
-EXPORT void rtc_cpc_buf_add(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left, rtc_cpc_buf_t *right)
+EXPORT void rtc_cpc_buf_add(rtc_cpc_t *cpc, rtc_cpc_buf_t *result, rtc_cpc_buf_t *left,
+                            rtc_cpc_buf_t *right)
 {
     if (!are_foreign(cpc, __func__, result, left, right))
         combine_all(result, left, right, true);

@@ -15,7 +15,7 @@ struct gate {
 };
 
 static struct gate wiped_by_hand; /* where the kernel does not do it */
-static _Atomic(void *) gate; /* NULL: nobody has opened a handle yet */
+static _Atomic(void *) gate;      /* NULL: nobody has opened a handle yet */
 
 static __thread uint64_t number;
 

@@ -79,7 +79,8 @@ struct request {
     uint64_t from;     /* the preset that it started with, */
     struct counts at;  /* when it had counted so much */
     uint64_t held;     /* of a clock, while the set is stopped: what it had counted then, */
-    uint8_t held_why;  /* enum reading_why; not WHY_COUNT: it could not be read at a stop since the start */
+    uint8_t
+        held_why; /* enum reading_why; not WHY_COUNT: it could not be read at a stop since the start */
 };
 
 /* Whom a set counts. */
@@ -98,12 +99,14 @@ struct rtc_cpc_set {
     bool begun;     /* its events have been let go once */
     bool counting;  /* else rtc_cpc_disable has stopped it */
     bool overflown; /* and an overflow before that */
-    bool ended;     /* the thread that bound it is no more: its clocks stand still, and its number is another's */
+    bool
+        ended; /* the thread that bound it is no more: its clocks stand still, and its number is another's */
     bool is_ungrouped; /* its events are no group: each is read by itself */
-    uint64_t order; /* among all bindings */
-    uint64_t start; /* among all starts, from 1 on */
+    uint64_t order;    /* among all bindings */
+    uint64_t start;    /* among all starts, from 1 on */
     struct target target;
-    uint64_t cpu_at, cpu_held; /* the thread's CPU time: when the set started; when it was stopped */
+    uint64_t cpu_at,
+        cpu_held; /* the thread's CPU time: when the set started; when it was stopped */
     struct request request[RTC_CPC_REQUESTS_MAX];
 };
 
@@ -206,7 +209,8 @@ const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e,
 int pmu_event(struct call *c, const char *name, struct event *e);
 int tracepoint_event(struct call *c, const char *name, struct event *e);
 /* Puts a value where the PMU wants this attribute. */
-int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t value, struct event *e);
+int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t value,
+                  struct event *e);
 
 #define PMUS_MAX 64u
 #define PMU_NAME 32u /* bytes, with the NUL */
@@ -218,8 +222,8 @@ struct pmus {
 /* What lists is cut short, or false, where *lacks is set: there was no descriptor left to look with. */
 void pmus_list(struct pmus *all, int *lacks);
 /* Calls visit with each name in a folder ("events", "format") of a PMU. */
-void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about,
-              int *lacks);
+void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about),
+              void *about, int *lacks);
 bool pmu_has(const char *pmu, const char *folder, const char *name, int *lacks);
 
 /* ---- bind.c ---------------------------------------------------------------------------------- */

@@ -93,8 +93,12 @@ static_assert(sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 128, "cells fit");
 /* Can such an event be opened at all?  0, or why not. */
 static int probe(uint32_t type, uint64_t config)
 {
-    const struct perf_event_attr attr = {.type = type, .size = sizeof attr, .config = config, .disabled = 1,
-                                         .exclude_kernel = 1, .exclude_hv = 1};
+    const struct perf_event_attr attr = {.type = type,
+                                         .size = sizeof attr,
+                                         .config = config,
+                                         .disabled = 1,
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1};
     int fd = os_sandboxed() ? -ECANCELED : os_perf_open(&attr, 0, -1, -1);
     if (fd < 0)
         return fd;

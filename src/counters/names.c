@@ -57,7 +57,8 @@ int attribute_is_unknown(struct call *c, const char *name)
 {
     if (c->lacks)
         return no_descriptors(c, "", c->lacks);
-    text_put(call_because(c, RTC_CPC_INVALID_ATTRIBUTE, ""), "the event has no attribute of this name: ");
+    text_put(call_because(c, RTC_CPC_INVALID_ATTRIBUTE, ""),
+             "the event has no attribute of this name: ");
     text_put(&c->message, name);
     return -EINVAL;
 }

@@ -113,18 +113,21 @@ static bool has_thread(pid_t pid, pid_t id)
     return os_stat(path, &found) == 0;
 }
 
-static int bind_pctx(struct call *c, const rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set, unsigned flags)
+static int bind_pctx(struct call *c, const rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set,
+                     unsigned flags)
 {
     int err = is_pctx(pctx) && id >= 0 ? check_binding(c, set, flags, 0) : -EINVAL;
     if (err)
         return err;
-    const struct target whom = {.pid = id ? id : pctx->pid, .cpu = -1, .on_exec = pctx->release >= 0};
+    const struct target whom = {
+        .pid = id ? id : pctx->pid, .cpu = -1, .on_exec = pctx->release >= 0};
     if (id && id != pctx->pid && !os_sandboxed() && !has_thread(pctx->pid, id))
         return refused(c, &set->request[0], -ESRCH);
     return bind_set(c, set, &whom, true);
 }
 
-EXPORT int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set, unsigned flags)
+EXPORT int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc_set_t *set,
+                             unsigned flags)
 {
     struct call c;
     if (!call_begin(&c, __func__, cpc))

@@ -85,7 +85,8 @@ static int out_of_range(struct call *c, const char *name)
     return -EINVAL;
 }
 
-int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t value, struct event *e)
+int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t value,
+                  struct event *e)
 {
     char text[128];
     struct event changed = *e;
@@ -94,7 +95,8 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
         text_put(&t, name);
         text_put(&t, ":0-63");
         text_end(&t);
-    } else if (!is_plain(name) || !read_file(path_of(DEVICES, pmu, "format", name), text, sizeof text, &c->lacks))
+    } else if (!is_plain(name) ||
+               !read_file(path_of(DEVICES, pmu, "format", name), text, sizeof text, &c->lacks))
         return attribute_is_unknown(c, name);
     const char *format = text;
     uint64_t *field = field_of(&changed, &format);
@@ -178,7 +180,8 @@ int pmu_event(struct call *c, const char *name, struct event *e)
     if (room < 2 || terms[room - 1] != '/')
         return event_is_unknown(c, name, "not of the form PMU/EVENT/: ");
     terms[room - 1] = '\0';
-    if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME || !parse_number(type_of(c, pmu, type), &number))
+    if (!is_plain(pmu) || text_length(pmu) >= PMU_NAME ||
+        !parse_number(type_of(c, pmu, type), &number))
         return event_is_unknown(c, pmu, refusal_text(REFUSAL_NO_PMU_NAME));
     *e = (struct event){SOURCE_PMU, .type = (uint32_t)number};
     return take_terms(c, pmu, terms, e, true);
@@ -196,7 +199,8 @@ static int no_tracepoint(struct call *c, const char *name)
         return event_is_unknown(c, name, refusal_text(REFUSAL_NO_TRACEFS));
     if (!err)
         return event_is_unknown(c, name, "there is no tracepoint of this name: ");
-    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""), refusal_text(REFUSAL_TRACEPOINTS));
+    text_put(call_because(c, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, ""),
+             refusal_text(REFUSAL_TRACEPOINTS));
     text_put(&c->message, name);
     return -EACCES;
 }
@@ -212,7 +216,8 @@ int tracepoint_event(struct call *c, const char *name, struct event *e)
     *event++ = '\0';
     *e = (struct event){SOURCE_TRACEPOINT, .in_kernel_only = true, .type = PERF_TYPE_TRACEPOINT};
     if (is_plain(system) && is_plain(event) &&
-        read_file(path_of("/sys/kernel/tracing/events", system, event, "id"), text, sizeof text, &c->lacks) &&
+        read_file(path_of("/sys/kernel/tracing/events", system, event, "id"), text, sizeof text,
+                  &c->lacks) &&
         parse_number(text, &e->config))
         return 0;
     return no_tracepoint(c, name);
@@ -234,8 +239,8 @@ void pmus_list(struct pmus *all, int *lacks)
     note_lack(lacks, os_each_name(DEVICES, note_pmu, all));
 }
 
-void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about), void *about,
-              int *lacks)
+void pmu_each(const char *pmu, const char *folder, void (*visit)(const char *name, void *about),
+              void *about, int *lacks)
 {
     note_lack(lacks, os_each_name(path_of(DEVICES, pmu, folder, NULL).text, visit, about));
 }

@@ -29,7 +29,8 @@ bool profile_is_open(const rtc_profile_t *p)
     for (struct chunk *c = atomic_load_explicit(&chunks, memory_order_acquire); c; c = c->next) {
         uintptr_t off = (uintptr_t)p - (uintptr_t)c->cell; /* wraps for addresses below */
         if (off < CELLS * sizeof *p)
-            return off % sizeof *p == 0 && atomic_load_explicit(&p->state, memory_order_acquire) == PROFILE_OPEN;
+            return off % sizeof *p == 0 &&
+                   atomic_load_explicit(&p->state, memory_order_acquire) == PROFILE_OPEN;
     }
     return false;
 }
@@ -70,7 +71,8 @@ static int find_object(enum rtc_profile_domain domain, uint64_t id, struct threa
     *thread = NULL;
     if (domain != RTC_PROFILE_PROCESS && domain != RTC_PROFILE_THREAD && domain != RTC_PROFILE_SITE)
         return -ENOSYS;
-    if (id > UINT32_MAX || (domain == RTC_PROFILE_PROCESS && id) || (domain == RTC_PROFILE_SITE && !id))
+    if (id > UINT32_MAX || (domain == RTC_PROFILE_PROCESS && id) ||
+        (domain == RTC_PROFILE_SITE && !id))
         return -EINVAL;
     if (!core_is_started())
         return -EAGAIN;
@@ -176,7 +178,8 @@ EXPORT int rtc_profile_reset(rtc_profile_t *profile, uint64_t flags)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-EXPORT ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
+EXPORT ssize_t rtc_profile_query_vars(rtc_profile_t *profile, struct rtc_profile_desc *list,
+                                      size_t *count)
 {
     if (!profile_is_open(profile) || !count)
         return -EINVAL;

@@ -39,25 +39,40 @@ static __thread struct delivery *delivering; /* the innermost */
 
 /* ---- what there is to hear of ---------------------------------------------------------------- */
 
-#define EVENT(id, where, kind, bytes, text, words) \
-    [NOTIFY_##id] = {{NOTIFY_##id + 1, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_##kind}, 0, bytes, text, words}, where}
+#define EVENT(id, where, kind, bytes, text, words)     \
+    [NOTIFY_##id] = {{NOTIFY_##id + 1,                 \
+                      RTC_PROFILE_DEFINED,             \
+                      {.defined = RTC_PROFILE_##kind}, \
+                      0,                               \
+                      bytes,                           \
+                      text,                            \
+                      words},                          \
+                     where}
 
 static const struct event_facts {
     struct rtc_profile_desc desc;
     uint32_t domains;
 } events[] = {
-    EVENT(ALLOC_ERROR, PROCESS | THREAD, ALLOC_ERROR, sizeof(struct rtc_profile_alloc_error), "alloc_error",
-          "an allocation failed for want of memory"),
+    EVENT(ALLOC_ERROR, PROCESS | THREAD, ALLOC_ERROR, sizeof(struct rtc_profile_alloc_error),
+          "alloc_error", "an allocation failed for want of memory"),
     EVENT(BAD_FREE, PROCESS | THREAD, BAD_FREE, sizeof(struct rtc_profile_bad_free), "bad_free",
           "a free of no block, or by a function for others"),
-    EVENT(SCAN_DONE, PROCESS, SCAN, sizeof(struct rtc_profile_scan), "leak_scan_done", "a search for leaks was made"),
+    EVENT(SCAN_DONE, PROCESS, SCAN, sizeof(struct rtc_profile_scan), "leak_scan_done",
+          "a search for leaks was made"),
     EVENT(POOL_GROW, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_grow",
           "more of the run file has become this process'"),
-    EVENT(POOL_FULL, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_full", "the run file had no room"),
-    [NOTIFY_FORK_CHILD] = {{NOTIFY_FORK_CHILD + 1, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, 0, 8,
-                           "fork_child", "this is a forked child; its parent's pid"}, PROCESS},
-    EVENT(THREAD_EXIT, PROCESS | THREAD, THREAD_EXIT, sizeof(struct rtc_profile_thread_exit), "thread_exit",
-          "a thread is about to end"),
+    EVENT(POOL_FULL, PROCESS, POOL, sizeof(struct rtc_profile_pool), "pool_full",
+          "the run file had no room"),
+    [NOTIFY_FORK_CHILD] = {{NOTIFY_FORK_CHILD + 1,
+                            RTC_PROFILE_PRIMITIVE,
+                            {.primitive = RTC_PROFILE_UINT64},
+                            0,
+                            8,
+                            "fork_child",
+                            "this is a forked child; its parent's pid"},
+                           PROCESS},
+    EVENT(THREAD_EXIT, PROCESS | THREAD, THREAD_EXIT, sizeof(struct rtc_profile_thread_exit),
+          "thread_exit", "a thread is about to end"),
     EVENT(REPORT, PROCESS, NO_DATA, 0, "report", "what was found has been told, or is next"),
 };
 static_assert(countof(events) == NOTIFY_COUNT, "one descriptor each");
@@ -67,7 +82,8 @@ static bool has_event(const rtc_profile_t *p, uint32_t id)
     return id && id <= NOTIFY_COUNT && events[id - 1].domains >> p->domain & 1;
 }
 
-EXPORT ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list, size_t *count)
+EXPORT ssize_t rtc_profile_query_events(rtc_profile_t *profile, struct rtc_profile_desc *list,
+                                        size_t *count)
 {
     if (!profile_is_open(profile) || !count)
         return -EINVAL;
@@ -131,7 +147,8 @@ static void put_data(union data *to, const struct notification *h)
 {
     memset(to, 0, sizeof *to);
     if (h->event == NOTIFY_ALLOC_ERROR)
-        to->alloc_error = (struct rtc_profile_alloc_error){h->alloc_error.bytes, h->alloc_error.stack};
+        to->alloc_error =
+            (struct rtc_profile_alloc_error){h->alloc_error.bytes, h->alloc_error.stack};
     if (h->event == NOTIFY_BAD_FREE)
         to->bad_free = (struct rtc_profile_bad_free){h->bad_free.address, h->bad_free.stack,
                                                      kind_of(h->bad_free.kind), 0};
@@ -173,7 +190,8 @@ static bool is_for(const struct listener *e, enum notify_event event)
 {
     const rtc_profile_t *p = e->profile;
     return e->event == event && !is_running(e) &&
-           (p->domain != RTC_PROFILE_THREAD || (p->thread == self->record && p->image == image()->image));
+           (p->domain != RTC_PROFILE_THREAD ||
+            (p->thread == self->record && p->image == image()->image));
 }
 
 void counters_nonlocal_exit(const struct jump *j)
@@ -271,8 +289,8 @@ static int change(const rtc_profile_t *p, uint32_t id, const struct listener *on
     return 0;
 }
 
-EXPORT int rtc_profile_register_callback(rtc_profile_t *profile, uint32_t event_id, rtc_profile_callback callback,
-                                         void *context)
+EXPORT int rtc_profile_register_callback(rtc_profile_t *profile, uint32_t event_id,
+                                         rtc_profile_callback callback, void *context)
 {
     if (!profile_is_open(profile) || !has_event(profile, event_id))
         return -EINVAL;

@@ -7,7 +7,8 @@
 #include "profile_priv.h"
 
 /* Is it in use, and what is known of it. */
-static bool read_live(const struct found *f, const struct block_record *b, uint32_t *stack, uint64_t *bytes)
+static bool read_live(const struct found *f, const struct block_record *b, uint32_t *stack,
+                      uint64_t *bytes)
 {
     uint64_t word, stacks;
     if (slab_is_unrecorded(f) || !block_read(b, &word, &stacks) ||
@@ -48,7 +49,8 @@ void sites_drop(struct site_sums *all)
 }
 
 /* Behind those that are as large. */
-static uint32_t put_in_order(struct rtc_profile_site *top, uint32_t count, const struct rtc_profile_site *one)
+static uint32_t put_in_order(struct rtc_profile_site *top, uint32_t count,
+                             const struct rtc_profile_site *one)
 {
     uint32_t at = count;
     while (at > 0 && top[at - 1].bytes < one->bytes)
@@ -67,7 +69,8 @@ uint32_t sites_top(const struct site_sums *all, struct rtc_profile_site top[RTC_
     uint32_t count = 0;
     for (uint64_t i = 0; i < all->count; i++)
         if (all->of[i].blocks)
-            count = put_in_order(top, count, &(struct rtc_profile_site){i, all->of[i].blocks, all->of[i].bytes});
+            count = put_in_order(
+                top, count, &(struct rtc_profile_site){i, all->of[i].blocks, all->of[i].bytes});
     return count;
 }
 

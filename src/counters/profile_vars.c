@@ -13,45 +13,72 @@
 #define THREAD (1u << RTC_PROFILE_THREAD)
 #define SITE (1u << RTC_PROFILE_SITE)
 
-#define NUMBER(id, flags, text, words) {id, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, flags, 8, text, words}
-#define COUNTER(id, where, text, words, ...) \
-    [id - 1] = {.desc = NUMBER(id, RTC_PROFILE_COUNTER, text, words), .domains = where, .groups = __VA_ARGS__}
-#define STATE(id, where, text, words, group) [id - 1] = {.desc = NUMBER(id, 0, text, words), .domains = where, .groups = group}
+#define NUMBER(id, flags, text, words)                                                      \
+    {                                                                                       \
+        id, RTC_PROFILE_PRIMITIVE, {.primitive = RTC_PROFILE_UINT64}, flags, 8, text, words \
+    }
+#define COUNTER(id, where, text, words, ...)                          \
+    [id - 1] = {.desc = NUMBER(id, RTC_PROFILE_COUNTER, text, words), \
+                .domains = where,                                     \
+                .groups = __VA_ARGS__}
+#define STATE(id, where, text, words, group) \
+    [id - 1] = {.desc = NUMBER(id, 0, text, words), .domains = where, .groups = group}
 #define OF_IMAGE .of_image = true
 
 static const struct variable_facts variables[] = {
     COUNTER(ALLOC_CALLS, PROCESS | THREAD, "alloc_calls", "calls that gave a block", GROUP_COUNTS),
     COUNTER(FREE_CALLS, PROCESS | THREAD, "free_calls", "calls that took a block", GROUP_COUNTS),
-    COUNTER(ALLOC_BYTES, PROCESS | THREAD, "alloc_bytes", "bytes asked for by calls that gave a block", GROUP_COUNTS),
-    COUNTER(FREE_BYTES, PROCESS | THREAD, "free_bytes", "bytes of the blocks that were taken", GROUP_COUNTS),
+    COUNTER(ALLOC_BYTES, PROCESS | THREAD, "alloc_bytes",
+            "bytes asked for by calls that gave a block", GROUP_COUNTS),
+    COUNTER(FREE_BYTES, PROCESS | THREAD, "free_bytes", "bytes of the blocks that were taken",
+            GROUP_COUNTS),
     STATE(BLOCKS_LIVE, PROCESS | SITE, "blocks_live", "blocks in use", GROUP_COUNTS),
     STATE(BYTES_LIVE, PROCESS | SITE, "bytes_live", "bytes in use, as asked for", GROUP_COUNTS),
     STATE(BYTES_PEAK, PROCESS, "bytes_peak", "most bytes that were in use at a time", GROUP_COUNTS),
     STATE(HEAP_BYTES, PROCESS, "heap_bytes", "bytes of the heap, in use or free", GROUP_HEAP),
-    STATE(THREADS_LIVE, PROCESS, "threads_live", "threads that have allocated, and are not over", GROUP_HEAP),
-    COUNTER(REALLOC_CALLS, PROCESS | THREAD, "realloc_calls", "calls that resized a block", GROUP_COUNTS),
+    STATE(THREADS_LIVE, PROCESS, "threads_live", "threads that have allocated, and are not over",
+          GROUP_HEAP),
+    COUNTER(REALLOC_CALLS, PROCESS | THREAD, "realloc_calls", "calls that resized a block",
+            GROUP_COUNTS),
     COUNTER(THREADS_SEEN, PROCESS, "threads_seen", "threads that have allocated", GROUP_HEAP),
-    STATE(QUARANTINE_BYTES, PROCESS, "quarantine_bytes", "bytes of freed blocks that are not used again yet", GROUP_HEAP),
-    STATE(SHADOW_BYTES, PROCESS, "shadow_bytes", "bytes of what is noted of blocks, stacks and return addresses", GROUP_HEAP),
-    STATE(META_OVERHEAD_PCT, PROCESS, "meta_overhead_pct", "100 * shadow_bytes / bytes_live", GROUP_HEAP | GROUP_COUNTS),
-    STATE(POOL_SIZE, PROCESS, "pool_size", "bytes of the run file that are this process'", GROUP_HEAP),
+    STATE(QUARANTINE_BYTES, PROCESS, "quarantine_bytes",
+          "bytes of freed blocks that are not used again yet", GROUP_HEAP),
+    STATE(SHADOW_BYTES, PROCESS, "shadow_bytes",
+          "bytes of what is noted of blocks, stacks and return addresses", GROUP_HEAP),
+    STATE(META_OVERHEAD_PCT, PROCESS, "meta_overhead_pct", "100 * shadow_bytes / bytes_live",
+          GROUP_HEAP | GROUP_COUNTS),
+    STATE(POOL_SIZE, PROCESS, "pool_size", "bytes of the run file that are this process'",
+          GROUP_HEAP),
     STATE(POOL_USED, PROCESS, "pool_used", "bytes of them that are in use", GROUP_HEAP),
     COUNTER(ERR_BAF, PROCESS, "err_baf", "frees of what is no block", GROUP_ERRORS, OF_IMAGE),
     COUNTER(ERR_DUF, PROCESS, "err_duf", "frees of blocks that were free", GROUP_ERRORS, OF_IMAGE),
-    COUNTER(ERR_MAF, PROCESS, "err_maf", "frees of addresses inside of blocks", GROUP_ERRORS, OF_IMAGE),
-    COUNTER(ERR_OOM, PROCESS, "err_oom", "allocations that failed for want of memory", GROUP_ERRORS, OF_IMAGE),
-    COUNTER(DROPPED, PROCESS, "dropped", "errors that no room was found for", GROUP_ERRORS, OF_IMAGE),
-    STATE(SUPPRESSED, PROCESS, "suppressed", "leaks of the last search told in mid-run that rules have hidden", GROUP_SCAN),
-    STATE(BLOCKS_LEAKED, PROCESS, "blocks_leaked", "blocks that the last search for leaks found lost", GROUP_SCAN),
-    COUNTER(SCAN_COUNT, PROCESS, "scan_count", "searches for leaks in mid-run", GROUP_SCAN, OF_IMAGE),
-    STATE(MAPS_LIVE, PROCESS, "maps_live", "ranges that calls have mapped, and that are mapped", GROUP_MAPS),
-    COUNTER(PERF_TASK_CLOCK_NS, PROCESS, "perf_task_clock_ns", "CPU time, by the process's clock", GROUP_PERF, OF_IMAGE),
+    COUNTER(ERR_MAF, PROCESS, "err_maf", "frees of addresses inside of blocks", GROUP_ERRORS,
+            OF_IMAGE),
+    COUNTER(ERR_OOM, PROCESS, "err_oom", "allocations that failed for want of memory", GROUP_ERRORS,
+            OF_IMAGE),
+    COUNTER(DROPPED, PROCESS, "dropped", "errors that no room was found for", GROUP_ERRORS,
+            OF_IMAGE),
+    STATE(SUPPRESSED, PROCESS, "suppressed",
+          "leaks of the last search told in mid-run that rules have hidden", GROUP_SCAN),
+    STATE(BLOCKS_LEAKED, PROCESS, "blocks_leaked",
+          "blocks that the last search for leaks found lost", GROUP_SCAN),
+    COUNTER(SCAN_COUNT, PROCESS, "scan_count", "searches for leaks in mid-run", GROUP_SCAN,
+            OF_IMAGE),
+    STATE(MAPS_LIVE, PROCESS, "maps_live", "ranges that calls have mapped, and that are mapped",
+          GROUP_MAPS),
+    COUNTER(PERF_TASK_CLOCK_NS, PROCESS, "perf_task_clock_ns", "CPU time, by the process's clock",
+            GROUP_PERF, OF_IMAGE),
     COUNTER(PERF_FAULTS, PROCESS, "perf_faults", "page faults, by getrusage", GROUP_PERF, OF_IMAGE),
     COUNTER(PERF_CTX, PROCESS, "perf_ctx", "context switches, by getrusage", GROUP_PERF, OF_IMAGE),
-    [TOP_SITES - 1] = {.desc = {TOP_SITES, RTC_PROFILE_DEFINED, {.defined = RTC_PROFILE_SITES}, 0,
-                                RTC_PROFILE_TOP_SITES * sizeof(struct rtc_profile_site), "top_sites",
+    [TOP_SITES - 1] = {.desc = {TOP_SITES,
+                                RTC_PROFILE_DEFINED,
+                                {.defined = RTC_PROFILE_SITES},
+                                0,
+                                RTC_PROFILE_TOP_SITES * sizeof(struct rtc_profile_site),
+                                "top_sites",
                                 "where the most bytes that are in use were allocated"},
-                       .domains = PROCESS, .groups = GROUP_SITES},
+                       .domains = PROCESS,
+                       .groups = GROUP_SITES},
 };
 static_assert(countof(variables) == VARIABLES - 1, "one descriptor each");
 
@@ -88,7 +115,8 @@ static void put_counts(const struct thread_totals *sum, struct values *v)
     put_counters(sum, v);
     set(v, BLOCKS_LIVE, sum->allocs - sum->frees);
     set(v, BYTES_LIVE, live);
-    set(v, BYTES_PEAK, threads_peak((int64_t)live)); /* who was told of one is never told of a lower one */
+    set(v, BYTES_PEAK,
+        threads_peak((int64_t)live)); /* who was told of one is never told of a lower one */
 }
 
 static void put_heap(struct values *v)
@@ -101,8 +129,9 @@ static void put_heap(struct values *v)
     set(v, THREADS_LIVE, threads_alive());
     set(v, THREADS_SEEN, threads_born());
     set(v, QUARANTINE_BYTES, quarantine_waiting());
-    set(v, SHADOW_BYTES, atomic_load_explicit(&h->segment_bytes, memory_order_relaxed) +
-                             atomic_load_explicit(&h->pc_bytes, memory_order_relaxed));
+    set(v, SHADOW_BYTES,
+        atomic_load_explicit(&h->segment_bytes, memory_order_relaxed) +
+            atomic_load_explicit(&h->pc_bytes, memory_order_relaxed));
     if (v->of[BYTES_LIVE].known && v->of[BYTES_LIVE].value)
         set(v, META_OVERHEAD_PCT, 100 * v->of[SHADOW_BYTES].value / v->of[BYTES_LIVE].value);
     unknown(v, POOL_SIZE, -EAGAIN);

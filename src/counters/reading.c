@@ -26,7 +26,8 @@ static uint64_t scale(uint64_t n, uint64_t enabled, uint64_t running)
 
 static struct counts between(const struct counts *from, const struct counts *to)
 {
-    return (struct counts){to->value - from->value, to->enabled - from->enabled, to->running - from->running};
+    return (struct counts){to->value - from->value, to->enabled - from->enabled,
+                           to->running - from->running};
 }
 
 static struct counts sum(const struct counts *a, const struct counts *b)

@@ -19,14 +19,22 @@ static uint64_t ns_of(struct timeval t)
 static uint64_t usage_of(const struct rusage *u, enum source source)
 {
     switch (source) {
-    case SOURCE_FAULTS: return (uint64_t)(u->ru_minflt + u->ru_majflt);
-    case SOURCE_MINOR_FAULTS: return (uint64_t)u->ru_minflt;
-    case SOURCE_MAJOR_FAULTS: return (uint64_t)u->ru_majflt;
-    case SOURCE_SWITCHES: return (uint64_t)(u->ru_nvcsw + u->ru_nivcsw);
-    case SOURCE_VOLUNTARY: return (uint64_t)u->ru_nvcsw;
-    case SOURCE_INVOLUNTARY: return (uint64_t)u->ru_nivcsw;
-    case SOURCE_USER_TIME: return ns_of(u->ru_utime);
-    default: return ns_of(u->ru_stime);
+    case SOURCE_FAULTS:
+        return (uint64_t)(u->ru_minflt + u->ru_majflt);
+    case SOURCE_MINOR_FAULTS:
+        return (uint64_t)u->ru_minflt;
+    case SOURCE_MAJOR_FAULTS:
+        return (uint64_t)u->ru_majflt;
+    case SOURCE_SWITCHES:
+        return (uint64_t)(u->ru_nvcsw + u->ru_nivcsw);
+    case SOURCE_VOLUNTARY:
+        return (uint64_t)u->ru_nvcsw;
+    case SOURCE_INVOLUNTARY:
+        return (uint64_t)u->ru_nivcsw;
+    case SOURCE_USER_TIME:
+        return ns_of(u->ru_utime);
+    default:
+        return ns_of(u->ru_stime);
     }
 }
 
@@ -139,7 +147,8 @@ static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
     return 0;
 }
 
-static int read_events(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, struct snapshot *now)
+static int read_events(struct call *c, const rtc_cpc_set_t *set, uint32_t leader,
+                       struct snapshot *now)
 {
     uint64_t words[GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
     int err = read_group(c, set, leader, words);
@@ -157,7 +166,8 @@ static int read_events(struct call *c, const rtc_cpc_set_t *set, uint32_t leader
 
 bool has_overflown(const struct request *r)
 {
-    uint64_t before[GROUP_HEADER + RTC_CPC_REQUESTS_MAX], after[GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
+    uint64_t before[GROUP_HEADER + RTC_CPC_REQUESTS_MAX],
+        after[GROUP_HEADER + RTC_CPC_REQUESTS_MAX];
     if (!is_open(r) || os_perf_read(r->fd, before, sizeof before) <= 0 ||
         os_perf_read(r->fd, after, sizeof after) <= 0)
         return false;
@@ -242,7 +252,8 @@ static struct reading reading_of(const rtc_cpc_set_t *set, uint32_t i, const str
         return out;
     out.settled.value = r->from;
     out.window.start = set->start;
-    out.window.last = (struct counts){c->value - at->value, c->enabled - at->enabled, c->running - at->running};
+    out.window.last =
+        (struct counts){c->value - at->value, c->enabled - at->enabled, c->running - at->running};
     return reading_known(out);
 }
 

@@ -60,9 +60,11 @@ static int check_flags(struct call *c, const struct request *r)
     if (r->flags & ~(uint32_t)FLAGS)
         return bad_flags(c, r->name, "unknown flags");
     if (!user && !system)
-        return bad_flags(c, r->name, "neither in user mode nor in the kernel: it would count nothing");
+        return bad_flags(c, r->name,
+                         "neither in user mode nor in the kernel: it would count nothing");
     if (r->event.in_kernel_only && !system)
-        return bad_flags(c, r->name, "it happens in the kernel only: in user mode it would count nothing");
+        return bad_flags(c, r->name,
+                         "it happens in the kernel only: in user mode it would count nothing");
     if (!(r->flags & RTC_CPC_OVF_NOTIFY_EMT))
         return 0;
     if (clock) {
@@ -86,7 +88,8 @@ static int take_attribute(struct call *c, struct request *r, const rtc_cpc_attr_
     return err;
 }
 
-static int take_attributes(struct call *c, struct request *r, unsigned n, const rtc_cpc_attr_t *given)
+static int take_attributes(struct call *c, struct request *r, unsigned n,
+                           const rtc_cpc_attr_t *given)
 {
     if (n > RTC_CPC_ATTRIBUTES_MAX)
         return -ENOMEM;
@@ -104,7 +107,8 @@ static int fill(struct call *c, struct request *r, const char *event, unsigned n
                 const rtc_cpc_attr_t *attributes)
 {
     if (!event || text_length(event) >= sizeof r->name) {
-        text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""), event ? "no event has so long a name" : "no name");
+        text_put(call_because(c, RTC_CPC_INVALID_EVENT, ""),
+                 event ? "no event has so long a name" : "no name");
         return -EINVAL;
     }
     memcpy(r->name, event, text_length(event) + 1);
@@ -142,7 +146,8 @@ static int set_preset(rtc_cpc_set_t *set, int index, uint64_t preset)
     return 0;
 }
 
-EXPORT int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index, uint64_t preset)
+EXPORT int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index,
+                                      uint64_t preset)
 {
     struct call c;
     if (!call_begin(&c, __func__, cpc))

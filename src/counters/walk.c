@@ -29,8 +29,12 @@ static void visit_event(const struct event_walk *w, const char *name)
 
 static bool can_be_opened(const struct event *e, int *lacks)
 {
-    struct perf_event_attr attr = {.type = e->type, .size = sizeof attr, .config = e->config, .disabled = 1,
-                                   .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr attr = {.type = e->type,
+                                   .size = sizeof attr,
+                                   .config = e->config,
+                                   .disabled = 1,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
     int fd = os_sandboxed() ? -ECANCELED : os_perf_open(&attr, 0, -1, -1);
     note_lack(lacks, fd);
     if (fd >= 0)
@@ -88,7 +92,8 @@ static void walk_pmu(struct event_walk *w, const char *pmu)
     pmu_each(pmu, "events", visit_pmu_event, &p, &w->lacks);
 }
 
-EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *event))
+EXPORT void rtc_cpc_walk_events_all(rtc_cpc_t *cpc, void *arg,
+                                    void (*action)(void *arg, const char *event))
 {
     struct event_walk w = {.arg = arg, .event = action};
     struct pmus all;
@@ -137,7 +142,8 @@ EXPORT void rtc_cpc_walk_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
 }
 
 EXPORT void rtc_cpc_walk_generic_events_pic(rtc_cpc_t *cpc, unsigned picno, void *arg,
-                                            void (*action)(void *arg, unsigned picno, const char *event))
+                                            void (*action)(void *arg, unsigned picno,
+                                                           const char *event))
 {
     struct event_walk w = {.arg = arg, .of_counter = action, .picno = picno};
     if (lacks_counter(cpc, __func__, picno))
@@ -166,7 +172,8 @@ static void visit_attribute(const char *name, void *about)
     w->action(w->arg, name);
 }
 
-EXPORT void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *attr))
+EXPORT void rtc_cpc_walk_attrs(rtc_cpc_t *cpc, void *arg,
+                               void (*action)(void *arg, const char *attr))
 {
     struct pmus all;
     struct attr_walk w = {arg, action, &all, 0, 0};

@@ -39,7 +39,8 @@ static int call(struct origin o, const union rtc_event *e)
 
 static long call_raw(const struct advice *a)
 {
-    long done = os_pass(SYS_process_madvise, a->pidfd, (long)a->range, (long)a->count, a->what, a->flags, 0);
+    long done = os_pass(SYS_process_madvise, a->pidfd, (long)a->range, (long)a->count, a->what,
+                        a->flags, 0);
     if (done >= 0)
         return done;
     errno = (int)-done;
@@ -114,7 +115,8 @@ bool advice_is_to_oneself(const struct advice *a)
     if (!a->count || a->count > RANGES_MAX || a->flags)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (!advice_range(a, i, &range) || !checked_add(bytes, range.iov_len, &bytes) || bytes > SSIZE_MAX)
+        if (!advice_range(a, i, &range) || !checked_add(bytes, range.iov_len, &bytes) ||
+            bytes > SSIZE_MAX)
             return false;
     return os_is_this_process(a->pidfd);
 }
@@ -156,7 +158,8 @@ EXPORT int posix_madvise(void *addr, size_t length, int advice)
     return err;
 }
 
-EXPORT ssize_t process_madvise(int pidfd, const struct iovec *range, size_t count, int advice, unsigned flags)
+EXPORT ssize_t process_madvise(int pidfd, const struct iovec *range, size_t count, int advice,
+                               unsigned flags)
 {
     struct advice a = {pidfd, range, count, advice, flags};
     struct origin o = {.is_reported = true};

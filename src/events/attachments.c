@@ -43,8 +43,9 @@ static struct attachment remembered(uintptr_t at)
 static bool is_in_one_piece(const struct attachment *a)
 {
     struct map_region r;
-    return a->bytes && mapped_find(a->at, &r) && r.shared && r.inode == (uint64_t)a->segment && r.start == a->at &&
-           r.end == a->at + align_up(a->bytes, PAGE_BYTES) && os_all_mapped(r.start, r.end - r.start);
+    return a->bytes && mapped_find(a->at, &r) && r.shared && r.inode == (uint64_t)a->segment &&
+           r.start == a->at && r.end == a->at + align_up(a->bytes, PAGE_BYTES) &&
+           os_all_mapped(r.start, r.end - r.start);
 }
 
 static bool is_same_segment(const struct mapping *a, const struct mapping *b)
@@ -55,7 +56,8 @@ static bool is_same_segment(const struct mapping *a, const struct mapping *b)
 /* Would it lie there if the whole of its segment were attached at `at`? */
 static bool belongs(const struct mapping *m, uintptr_t at)
 {
-    return m->shared && m->start >= at && m->start - at == m->offset && text_starts(m->path, "/SYSV");
+    return m->shared && m->start >= at && m->start - at == m->offset &&
+           text_starts(m->path, "/SYSV");
 }
 
 struct range attachment_of(uintptr_t at)

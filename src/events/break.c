@@ -26,10 +26,12 @@ static uintptr_t current_break(void)
  * From `before` to what it is after the call, if that is made.  libc's brk returns success when the
  * kernel refused an address below the break, so what has come of it is looked at.
  */
-static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before, uintptr_t after)
+static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before,
+                       uintptr_t after)
 {
     struct change c;
-    struct range gone = after < before && after >= os_break_start() ? between(after, before) : NO_RANGE;
+    struct range gone =
+        after < before && after >= os_break_start() ? between(after, before) : NO_RANGE;
     change_begin(&c, o);
     change_going(&c, gone);
     mapped_begin(&c.map);
@@ -41,7 +43,8 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
             mapped_unmapped(&c.map, true);
     } else {
         struct range come = between(before, now);
-        struct map_region r = {.start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
+        struct map_region r = {
+            .start = come.start, .end = come.end, .protection = PROT_READ | PROT_WRITE};
         mapped_new(&c.map, &r);
         change_mapped(&c, come);
     }

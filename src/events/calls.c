@@ -27,11 +27,11 @@ EXPORT int rtc_munmap(void *address, size_t size)
 }
 
 /* As libc: the last argument is passed on in any case. */
-#define REMAP_EVENT(e, address, old_size, new_size, flags)                                   \
-    va_list ap;                                                                              \
-    va_start(ap, flags);                                                                     \
-    union rtc_event e = {.mremap = {MAP_FAILED, address, old_size, new_size, flags,          \
-                                    va_arg(ap, void *)}};                                    \
+#define REMAP_EVENT(e, address, old_size, new_size, flags)                               \
+    va_list ap;                                                                          \
+    va_start(ap, flags);                                                                 \
+    union rtc_event e = {                                                                \
+        .mremap = {MAP_FAILED, address, old_size, new_size, flags, va_arg(ap, void *)}}; \
     va_end(ap)
 
 EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flags, ...)
@@ -113,8 +113,11 @@ EXPORT int rtc_brk(void *addr)
 
 /* ---- what stays mapped ----------------------------------------------------------------------- */
 
-#define RIGHTS_EVENT(address, size, prot, pkey)                                              \
-    &(union rtc_event){.mprotect = {-1, address, size, prot, pkey}}
+#define RIGHTS_EVENT(address, size, prot, pkey)       \
+    &(union rtc_event)                                \
+    {                                                 \
+        .mprotect = { -1, address, size, prot, pkey } \
+    }
 
 EXPORT int mprotect(void *address, size_t size, int prot)
 {
@@ -142,8 +145,9 @@ EXPORT int mlock(const void *address, size_t size)
 
 EXPORT int mlock2(const void *address, size_t size, unsigned flags)
 {
-    return is_armed(RTC_EVENT_MLOCK) ? change_locks(RTC_EVENT_CALL_MLOCK2, address, size, (int)flags)
-                                     : NEXT(mlock2)(address, size, flags);
+    return is_armed(RTC_EVENT_MLOCK)
+               ? change_locks(RTC_EVENT_CALL_MLOCK2, address, size, (int)flags)
+               : NEXT(mlock2)(address, size, flags);
 }
 
 EXPORT int munlock(const void *address, size_t size)
@@ -208,7 +212,8 @@ EXPORT int rtc_orig_brk(void *addr)
 
 static struct range as_given(void *address, size_t size)
 {
-    return (struct range){(uintptr_t)address, (uintptr_t)address + size}; /* none where that wraps */
+    return (struct range){(uintptr_t)address,
+                          (uintptr_t)address + size}; /* none where that wraps */
 }
 
 EXPORT void rtc_vm_mmap(void *address, size_t size)

@@ -46,7 +46,8 @@ void *change_map(struct origin o, union rtc_event *e)
     mapped_begin(&c.map);
     change_call(&c, RTC_EVENT_MMAP, e);
     if (e->mmap.result != INVALID_POINTER) {
-        struct range come = range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
+        struct range come =
+            range_in((uintptr_t)e->mmap.result, e->mmap.size, page_unit(e->mmap.flags));
         struct map_region r = region_of_call(come, e->mmap.prot, e->mmap.flags, e->mmap.offset);
         (o.libcs ? mapped_new_of_libc : mapped_new)(&c.map, &r);
         if (unlikely(c.is_reported))
@@ -80,7 +81,8 @@ static COLD void unmap_around_ours(struct change *c, union rtc_event *e, struct 
         visit_after(&c->visit, RTC_EVENT_MUNMAP, e);
     for (uintptr_t at = gone.start; at < gone.end; at = own_end) {
         os_next_own(at, &own, &own_end);
-        change_cancelled(c, (struct range){own > gone.start ? own : gone.start, own_end < gone.end ? own_end : gone.end});
+        change_cancelled(c, (struct range){own > gone.start ? own : gone.start,
+                                           own_end < gone.end ? own_end : gone.end});
     }
 }
 

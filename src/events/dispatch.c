@@ -52,13 +52,17 @@ static bool answer(long number, const long a[6], void *context)
         result = -EINVAL;
     else {
         switch (dispatch_feed(number, a, context, &result)) {
-        case FEED_DONE: break;
-        case FEED_PASS: return false;
+        case FEED_DONE:
+            break;
+        case FEED_PASS:
+            return false;
         case FEED_STACKLESS:
             if (!os_dispatch_pass_stackless(context))
                 stop_dispatching(context);
             return true;
-        case FEED_LAST: stop_dispatching(context); return true;
+        case FEED_LAST:
+            stop_dispatching(context);
+            return true;
         }
     }
     os_dispatch_return(context, result);
@@ -130,7 +134,8 @@ void events_dispatch(void)
     uint32_t tid = os_tid();
     if (!rt.options.all_events || !core_is_started())
         return;
-    if (!loader_find((uintptr_t)events_dispatch, &ours) || !loader_find((uintptr_t)__errno_location, &libc)) {
+    if (!loader_find((uintptr_t)events_dispatch, &ours) ||
+        !loader_find((uintptr_t)__errno_location, &libc)) {
         dispatched_begin(-ENOENT, 0, 0);
         return;
     }

@@ -24,10 +24,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define DEEP (256u << 10) /* what a function in front of libc needs of the stack, and what others put between */
-#define SHALLOW 1024u /* less than the frame of a signal and its red zone take */
-#define KEPT 256u /* below the stack pointer: its red zone, and what a call goes on by */
-#define NEAR (4u << 10)  /* and what a handler of ours does */
+#define DEEP \
+    (256u    \
+     << 10) /* what a function in front of libc needs of the stack, and what others put between */
+#define SHALLOW 1024u   /* less than the frame of a signal and its red zone take */
+#define KEPT 256u       /* below the stack pointer: its red zone, and what a call goes on by */
+#define NEAR (4u << 10) /* and what a handler of ours does */
 #define LIBCS_SYSCALL_BYTES 64u
 
 __thread struct making making;
@@ -68,25 +70,37 @@ static uint32_t type_of(long number)
 {
     switch (number) {
     case SYS_io_setup: /* which map and unmap as well */
-    case SYS_mmap: return RTC_EVENT_MMAP;
+    case SYS_mmap:
+        return RTC_EVENT_MMAP;
     case SYS_io_destroy:
-    case SYS_munmap: return RTC_EVENT_MUNMAP;
-    case SYS_mremap: return RTC_EVENT_MREMAP;
-    case SYS_shmat: return RTC_EVENT_SHMAT;
-    case SYS_shmdt: return RTC_EVENT_SHMDT;
-    case SYS_brk: return RTC_EVENT_BRK;
+    case SYS_munmap:
+        return RTC_EVENT_MUNMAP;
+    case SYS_mremap:
+        return RTC_EVENT_MREMAP;
+    case SYS_shmat:
+        return RTC_EVENT_SHMAT;
+    case SYS_shmdt:
+        return RTC_EVENT_SHMDT;
+    case SYS_brk:
+        return RTC_EVENT_BRK;
     case SYS_process_madvise:
-    case SYS_madvise: return RTC_EVENT_MADVISE;
+    case SYS_madvise:
+        return RTC_EVENT_MADVISE;
     case SYS_mprotect:
-    case SYS_pkey_mprotect: return RTC_EVENT_MPROTECT;
+    case SYS_pkey_mprotect:
+        return RTC_EVENT_MPROTECT;
     case SYS_mlock:
     case SYS_mlock2:
     case SYS_munlock:
     case SYS_mlockall:
-    case SYS_munlockall: return RTC_EVENT_MLOCK;
-    case SYS_msync: return RTC_EVENT_MSYNC;
-    case SYS_remap_file_pages: return RTC_EVENT_REMAP_FILE_PAGES;
-    default: return RTC_EVENT_NONE;
+    case SYS_munlockall:
+        return RTC_EVENT_MLOCK;
+    case SYS_msync:
+        return RTC_EVENT_MSYNC;
+    case SYS_remap_file_pages:
+        return RTC_EVENT_REMAP_FILE_PAGES;
+    default:
+        return RTC_EVENT_NONE;
     }
 }
 
@@ -94,11 +108,16 @@ static long lock_call(const union rtc_event *e)
 {
     long at = (long)e->mlock.address, bytes = (long)e->mlock.size, flags = e->mlock.flags;
     switch (e->mlock.call) {
-    case RTC_EVENT_CALL_MLOCK: return os_pass(SYS_mlock, at, bytes, 0, 0, 0, 0);
-    case RTC_EVENT_CALL_MLOCK2: return os_pass(SYS_mlock2, at, bytes, flags, 0, 0, 0);
-    case RTC_EVENT_CALL_MUNLOCK: return os_pass(SYS_munlock, at, bytes, 0, 0, 0, 0);
-    case RTC_EVENT_CALL_MLOCKALL: return os_pass(SYS_mlockall, flags, 0, 0, 0, 0, 0);
-    case RTC_EVENT_CALL_MUNLOCKALL: return os_pass(SYS_munlockall, 0, 0, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MLOCK:
+        return os_pass(SYS_mlock, at, bytes, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MLOCK2:
+        return os_pass(SYS_mlock2, at, bytes, flags, 0, 0, 0);
+    case RTC_EVENT_CALL_MUNLOCK:
+        return os_pass(SYS_munlock, at, bytes, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MLOCKALL:
+        return os_pass(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+    case RTC_EVENT_CALL_MUNLOCKALL:
+        return os_pass(SYS_munlockall, 0, 0, 0, 0, 0, 0);
     }
     return -EINVAL; /* a handler's */
 }
@@ -106,8 +125,9 @@ static long lock_call(const union rtc_event *e)
 static long protect_call(const union rtc_event *e)
 {
     long at = (long)e->mprotect.address, bytes = (long)e->mprotect.size;
-    return e->mprotect.pkey < 0 ? os_pass(SYS_mprotect, at, bytes, e->mprotect.prot, 0, 0, 0)
-                                : os_pass(SYS_pkey_mprotect, at, bytes, e->mprotect.prot, e->mprotect.pkey, 0, 0);
+    return e->mprotect.pkey < 0
+               ? os_pass(SYS_mprotect, at, bytes, e->mprotect.prot, 0, 0, 0)
+               : os_pass(SYS_pkey_mprotect, at, bytes, e->mprotect.prot, e->mprotect.pkey, 0, 0);
 }
 
 /* The kernel's gives the break that there is then. */
@@ -121,24 +141,33 @@ static long call(uint32_t type, const union rtc_event *e)
 {
     switch (type) {
     case RTC_EVENT_MMAP:
-        return os_pass(SYS_mmap, (long)e->mmap.address, (long)e->mmap.size, e->mmap.prot, e->mmap.flags, e->mmap.fd,
-                       e->mmap.offset);
-    case RTC_EVENT_MUNMAP: return os_pass(SYS_munmap, (long)e->munmap.address, (long)e->munmap.size, 0, 0, 0, 0);
+        return os_pass(SYS_mmap, (long)e->mmap.address, (long)e->mmap.size, e->mmap.prot,
+                       e->mmap.flags, e->mmap.fd, e->mmap.offset);
+    case RTC_EVENT_MUNMAP:
+        return os_pass(SYS_munmap, (long)e->munmap.address, (long)e->munmap.size, 0, 0, 0, 0);
     case RTC_EVENT_MREMAP:
-        return os_pass(SYS_mremap, (long)e->mremap.address, (long)e->mremap.old_size, (long)e->mremap.new_size,
-                       e->mremap.flags, (long)e->mremap.new_address, 0);
-    case RTC_EVENT_SHMAT: return os_pass(SYS_shmat, e->shmat.shmid, (long)e->shmat.shmaddr, e->shmat.shmflg, 0, 0, 0);
-    case RTC_EVENT_SHMDT: return os_pass(SYS_shmdt, (long)e->shmdt.shmaddr, 0, 0, 0, 0, 0);
-    case RTC_EVENT_BRK: return break_call(e);
+        return os_pass(SYS_mremap, (long)e->mremap.address, (long)e->mremap.old_size,
+                       (long)e->mremap.new_size, e->mremap.flags, (long)e->mremap.new_address, 0);
+    case RTC_EVENT_SHMAT:
+        return os_pass(SYS_shmat, e->shmat.shmid, (long)e->shmat.shmaddr, e->shmat.shmflg, 0, 0, 0);
+    case RTC_EVENT_SHMDT:
+        return os_pass(SYS_shmdt, (long)e->shmdt.shmaddr, 0, 0, 0, 0, 0);
+    case RTC_EVENT_BRK:
+        return break_call(e);
     case RTC_EVENT_MADVISE:
-        return os_pass(SYS_madvise, (long)e->madvise.addr, (long)e->madvise.length, e->madvise.advice, 0, 0, 0);
-    case RTC_EVENT_MPROTECT: return protect_call(e);
-    case RTC_EVENT_MLOCK: return lock_call(e);
+        return os_pass(SYS_madvise, (long)e->madvise.addr, (long)e->madvise.length,
+                       e->madvise.advice, 0, 0, 0);
+    case RTC_EVENT_MPROTECT:
+        return protect_call(e);
+    case RTC_EVENT_MLOCK:
+        return lock_call(e);
     case RTC_EVENT_MSYNC:
-        return os_pass(SYS_msync, (long)e->msync.address, (long)e->msync.size, e->msync.flags, 0, 0, 0);
+        return os_pass(SYS_msync, (long)e->msync.address, (long)e->msync.size, e->msync.flags, 0, 0,
+                       0);
     default:
-        return os_pass(SYS_remap_file_pages, (long)e->remap_file_pages.address, (long)e->remap_file_pages.size,
-                       e->remap_file_pages.prot, (long)e->remap_file_pages.pgoff, e->remap_file_pages.flags, 0);
+        return os_pass(SYS_remap_file_pages, (long)e->remap_file_pages.address,
+                       (long)e->remap_file_pages.size, e->remap_file_pages.prot,
+                       (long)e->remap_file_pages.pgoff, e->remap_file_pages.flags, 0);
     }
 }
 
@@ -175,7 +204,8 @@ static long of_size(ssize_t result)
 
 static struct advice advice_of(const long a[6])
 {
-    return (struct advice){(int)a[0], (const struct iovec *)a[1], (size_t)a[2], (int)a[3], (unsigned)a[4]};
+    return (struct advice){(int)a[0], (const struct iovec *)a[1], (size_t)a[2], (int)a[3],
+                           (unsigned)a[4]};
 }
 
 static long feed_lock(struct origin o, long number, const long a[6])
@@ -200,38 +230,46 @@ static long feed(struct origin o, uint32_t type, long number, const long a[6])
     union rtc_event e;
     struct advice advice;
     switch (number) {
-    case SYS_io_setup: return dispatch_ring_setup(o, a);
-    case SYS_io_destroy: return dispatch_ring_destroy(o, a);
+    case SYS_io_setup:
+        return dispatch_ring_setup(o, a);
+    case SYS_io_destroy:
+        return dispatch_ring_destroy(o, a);
     case SYS_process_madvise:
         advice = advice_of(a);
         return of_size(change_advice_to_oneself(o, &advice));
     }
     switch (type) {
     case RTC_EVENT_MMAP:
-        e = (union rtc_event){.mmap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]}};
+        e = (union rtc_event){.mmap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (int)a[2], (int)a[3],
+                                       (int)a[4], a[5]}};
         return of_pointer(change_map(o, &e));
-    case RTC_EVENT_MUNMAP: return of_status(change_unmap(o, (void *)a[0], (size_t)a[1]));
+    case RTC_EVENT_MUNMAP:
+        return of_status(change_unmap(o, (void *)a[0], (size_t)a[1]));
     case RTC_EVENT_MREMAP:
-        e = (union rtc_event){
-            .mremap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (size_t)a[2], (int)a[3], (void *)a[4]}};
+        e = (union rtc_event){.mremap = {MAP_FAILED, (void *)a[0], (size_t)a[1], (size_t)a[2],
+                                         (int)a[3], (void *)a[4]}};
         return of_pointer(change_remap(o, &e));
-    case RTC_EVENT_SHMAT: return of_pointer(change_attach(o, (int)a[0], (const void *)a[1], (int)a[2]));
-    case RTC_EVENT_SHMDT: return of_status(change_detach(o, (const void *)a[0]));
+    case RTC_EVENT_SHMAT:
+        return of_pointer(change_attach(o, (int)a[0], (const void *)a[1], (int)a[2]));
+    case RTC_EVENT_SHMDT:
+        return of_status(change_detach(o, (const void *)a[0]));
     case RTC_EVENT_BRK:
         change_break(o, (void *)a[0]);
         return (long)raw_break();
-    case RTC_EVENT_MADVISE: return of_status(change_advice(o, (void *)a[0], (size_t)a[1], (int)a[2]));
+    case RTC_EVENT_MADVISE:
+        return of_status(change_advice(o, (void *)a[0], (size_t)a[1], (int)a[2]));
     case RTC_EVENT_MPROTECT:
         e = (union rtc_event){.mprotect = {-1, (void *)a[0], (size_t)a[1], (int)a[2],
                                            number == SYS_mprotect ? -1 : (int)a[3]}};
         return of_status(change_rights(o, &e));
-    case RTC_EVENT_MLOCK: return feed_lock(o, number, a);
+    case RTC_EVENT_MLOCK:
+        return feed_lock(o, number, a);
     case RTC_EVENT_MSYNC:
         e = (union rtc_event){.msync = {-1, (void *)a[0], (size_t)a[1], (int)a[2]}};
         return of_status(change_nothing(o, RTC_EVENT_MSYNC, &e));
     default:
-        e = (union rtc_event){
-            .remap_file_pages = {-1, (void *)a[0], (size_t)a[1], (int)a[2], (size_t)a[3], (int)a[4]}};
+        e = (union rtc_event){.remap_file_pages = {-1, (void *)a[0], (size_t)a[1], (int)a[2],
+                                                   (size_t)a[3], (int)a[4]}};
         return of_status(change_file_pages(o, &e));
     }
 }
@@ -242,12 +280,17 @@ static bool takes_away(long number, const long a[6])
 {
     switch (number) {
     case SYS_munmap:
-    case SYS_mremap: return true;
-    case SYS_mmap: return a[3] & MAP_FIXED;
-    case SYS_madvise: return change_discards((int)a[2]);
+    case SYS_mremap:
+        return true;
+    case SYS_mmap:
+        return a[3] & MAP_FIXED;
+    case SYS_madvise:
+        return change_discards((int)a[2]);
     case SYS_mprotect:
-    case SYS_pkey_mprotect: return !(a[2] & PROT_WRITE);
-    default: return false;
+    case SYS_pkey_mprotect:
+        return !(a[2] & PROT_WRITE);
+    default:
+        return false;
     }
 }
 
@@ -275,7 +318,8 @@ static void notify_unmapped(const long a[6])
  */
 static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
 {
-    if (at->pc - (uintptr_t)NEXT(syscall) < LIBCS_SYSCALL_BYTES && dispatch_is_ours(*(const uintptr_t *)sp))
+    if (at->pc - (uintptr_t)NEXT(syscall) < LIBCS_SYSCALL_BYTES &&
+        dispatch_is_ours(*(const uintptr_t *)sp))
         return (const struct entry *)at->bp;
     return at;
 }
@@ -312,7 +356,8 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
 {
     uint32_t type = type_of(number);
     uintptr_t sp = os_dispatch_sp(context);
-    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) || (type == RTC_EVENT_BRK && !a[0]))
+    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) ||
+        (type == RTC_EVENT_BRK && !a[0]))
         return FEED_PASS; /* brk of nothing asks */
     if (takes_away(number, a) && is_on_our_stack((uintptr_t)a[0], (size_t)a[1], sp))
         return feed_on_our_stack(type, a, sp);
@@ -329,7 +374,8 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
     struct entry *below = (struct entry *)sp - 1, was = *below;
     *below = os_dispatch_entry(context);
     const struct entry *at = caller_of(below, sp);
-    *result = feed((struct origin){at, is_reported, true, dispatch_is_libcs(at->pc)}, type, number, a);
+    *result =
+        feed((struct origin){at, is_reported, true, dispatch_is_libcs(at->pc)}, type, number, a);
     *below = was;
     errno = saved;
     return FEED_DONE;

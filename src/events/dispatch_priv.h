@@ -15,10 +15,10 @@ bool dispatch_is_libcs(uintptr_t pc);
 /* ---- dispatch_feed.c ------------------------------------------------------------------------- */
 
 enum fed {
-    FEED_PASS, /* it is to be made as it is */
+    FEED_PASS,      /* it is to be made as it is */
     FEED_STACKLESS, /* as PASS, with nothing kept on the stack */
-    FEED_DONE, /* it has been made */
-    FEED_LAST, /* as PASS, and then there is no stack to stand on */
+    FEED_DONE,      /* it has been made */
+    FEED_LAST,      /* as PASS, and then there is no stack to stand on */
 };
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result);

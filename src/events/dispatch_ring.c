@@ -35,7 +35,8 @@ long dispatch_ring_setup(struct origin o, const long a[6])
     mapped_at(&c, o.at);
     mapped_begin(&c);
     long result = os_pass(SYS_io_setup, a[0], a[1], 0, 0, 0, 0);
-    struct range ring = !result && os_dispatch_look(a[1], &context, sizeof context) ? ring_at(context) : NO_RANGE;
+    struct range ring =
+        !result && os_dispatch_look(a[1], &context, sizeof context) ? ring_at(context) : NO_RANGE;
     struct map_region r = region_of_call(ring, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
     mapped_new(&c, &r);
     notify_range(&o, RTC_EVENT_VM_MAPPED, ring);

@@ -38,7 +38,8 @@ long dispatch_action(const long a[6])
     }
     if (!a[2])
         return 0;
-    long err = os_pass(SYS_rt_sigaction, SIGSYS, 0, a[2], a[3], 0, 0); /* ours: may it be written there? */
+    long err =
+        os_pass(SYS_rt_sigaction, SIGSYS, 0, a[2], a[3], 0, 0); /* ours: may it be written there? */
     if (!err)
         memcpy((void *)a[2], &before, sizeof before);
     return err;
@@ -56,7 +57,8 @@ static void end_by(int signal)
 static void mask_as_theirs(uint64_t more, const void *context)
 {
     uint64_t before, cancel = 1ull << (OS_SIGNAL_CANCEL - 1);
-    memcpy(&before, &((const ucontext_t *)context)->uc_sigmask, sizeof before); /* the kernel's part of it */
+    memcpy(&before, &((const ucontext_t *)context)->uc_sigmask,
+           sizeof before); /* the kernel's part of it */
     os_block_more(more);
     if (!((before | more) & cancel))
         os_pass(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0, sizeof cancel, 0, 0);
@@ -66,7 +68,8 @@ static void forward_to(const struct os_action *action, int signal, void *info, v
 {
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
-    if (((const siginfo_t *)info)->si_code != SYS_SECCOMP && !os_sandboxed()) /* which may trap that, too */
+    if (((const siginfo_t *)info)->si_code != SYS_SECCOMP &&
+        !os_sandboxed()) /* which may trap that, too */
         mask_as_theirs(action->mask & ~(1ull << (SIGSYS - 1)), context);
     os_handler_of(action)(signal, info, context);
     os_dispatch_unblock(context); /* it may have changed what it goes on with */

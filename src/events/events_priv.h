@@ -22,20 +22,19 @@
 #include "visit.h"
 
 #define EVENTS_NATIVE 0xfffu
-#define EVENTS_UNMAPPING                                                                     \
-    (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT |                \
-     RTC_EVENT_SHMDT | RTC_EVENT_SBRK | RTC_EVENT_MADVISE | RTC_EVENT_BRK |                  \
+#define EVENTS_UNMAPPING                                                                        \
+    (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SHMDT | \
+     RTC_EVENT_SBRK | RTC_EVENT_MADVISE | RTC_EVENT_BRK | RTC_EVENT_REMAP_FILE_PAGES)
+#define EVENTS_MAPPING                                                                      \
+    (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK | RTC_EVENT_BRK | \
      RTC_EVENT_REMAP_FILE_PAGES)
-#define EVENTS_MAPPING                                                                       \
-    (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK | RTC_EVENT_BRK |  \
-     RTC_EVENT_REMAP_FILE_PAGES)
-#define EVENTS_AGGREGATE                                                                     \
-    (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
+#define EVENTS_AGGREGATE (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
 #define EVENTS_MEM_TYPE (RTC_EVENT_MEM_TYPE_ALLOC | RTC_EVENT_MEM_TYPE_FREE)
 #define EVENTS_ALL (EVENTS_NATIVE | EVENTS_AGGREGATE | EVENTS_MEM_TYPE)
 #define EVENTS_FLAGS (RTC_EVENT_FLAG_NO_INSTALL | RTC_EVENT_FLAG_EXISTING_ALLOC)
 
-static_assert(EVENTS_NATIVE < WANTED_ITSELF(1) && WANTED_ITSELF(EVENTS_NATIVE) < ARMED_ALL, "all in one word");
+static_assert(EVENTS_NATIVE < WANTED_ITSELF(1) && WANTED_ITSELF(EVENTS_NATIVE) < ARMED_ALL,
+              "all in one word");
 
 #define NO_RANGE ((struct range){0, 0})
 
@@ -82,7 +81,7 @@ void handlers_dispatch(bool on);
 struct origin {
     const struct entry *at;
     bool is_reported;
-    bool raw; /* it was made to the kernel, and goes there */
+    bool raw;   /* it was made to the kernel, and goes there */
     bool libcs; /* libc or the loader have made it for themselves */
 };
 
@@ -90,8 +89,11 @@ struct origin {
 #define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false, false})
 #define ORIGIN_REPORTED ((struct origin){CALLER, true, false, false})
 #define ORIGIN_SILENT ((struct origin){CALLER, false, false, false})
-#define MAP_EVENT(address, size, prot, flags, fd, offset)                                    \
-    &(union rtc_event){.mmap = {MAP_FAILED, address, size, prot, flags, fd, offset}}
+#define MAP_EVENT(address, size, prot, flags, fd, offset)              \
+    &(union rtc_event)                                                 \
+    {                                                                  \
+        .mmap = { MAP_FAILED, address, size, prot, flags, fd, offset } \
+    }
 /* Another name of a doorway, which libc declares nothrow and leaf. */
 #define SAME(name) __attribute__((alias(#name), nothrow, leaf))
 
@@ -109,7 +111,7 @@ int change_break(struct origin o, void *addr);
 int change_file_pages(struct origin o, union rtc_event *e);
 int change_rights(struct origin o, union rtc_event *e);
 int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
-int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
+int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e);  /* a cancellation point */
 
 /* ---- advice.c -------------------------------------------------------------------------------- */
 
@@ -126,7 +128,8 @@ bool change_discards(int advice);
 int change_advice(struct origin o, void *addr, size_t length, int advice);
 /* Can each of the ranges be read, and are they of this process? */
 bool advice_is_to_oneself(const struct advice *a);
-bool advice_range(const struct advice *a, size_t n, struct iovec *range); /* false: there is no such */
+bool advice_range(const struct advice *a, size_t n,
+                  struct iovec *range); /* false: there is no such */
 ssize_t change_advice_to_oneself(struct origin o, const struct advice *a);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------- */
@@ -136,7 +139,8 @@ extern HIDDEN bool dispatch_is_on;
 /* A function in front of libc is about to call the next one: what comes of that has been told. */
 struct making {
     uint32_t type;
-    uint32_t range; /* of which, as far as its system call has one, too: thread-local storage is scarce */
+    uint32_t
+        range; /* of which, as far as its system call has one, too: thread-local storage is scarce */
     uintptr_t sp;
 };
 
@@ -150,18 +154,19 @@ ALWAYS_INLINE uint32_t making_range(uintptr_t address, uintptr_t size)
 ALWAYS_INLINE struct making making_begin(uint32_t type, uintptr_t address, uintptr_t size)
 {
     struct making outer = making;
-    making = (struct making){type, making_range(address, size), (uintptr_t)__builtin_frame_address(0)};
+    making =
+        (struct making){type, making_range(address, size), (uintptr_t)__builtin_frame_address(0)};
     return outer;
 }
 
 void making_nonlocal_exit(const struct jump *j);
 
-#define MAKING(event, address, size, call)                                                   \
-    __extension__({                                                                          \
-        struct making outer = making_begin(event, (uintptr_t)(address), (uintptr_t)(size));  \
-        __typeof__(call) result = (call);                                                    \
-        making = outer;                                                                      \
-        result;                                                                              \
+#define MAKING(event, address, size, call)                                                  \
+    __extension__({                                                                         \
+        struct making outer = making_begin(event, (uintptr_t)(address), (uintptr_t)(size)); \
+        __typeof__(call) result = (call);                                                   \
+        making = outer;                                                                     \
+        result;                                                                             \
     })
 
 /* Who stands between us and libc is called, and may come back by __sbrk, on its own way there. */

@@ -153,7 +153,8 @@ static void notify_heap(struct visit *v, const struct handler *h)
     notify_mapped(v, h, (struct range){start, align_up(end, PAGE_BYTES)});
     struct range heaps = {heap.base, heap.base + notice_existing()};
     uintptr_t own, own_end;
-    for (uintptr_t at = heaps.start; at < heaps.end; at = own_end) { /* not what the program has mapped over */
+    for (uintptr_t at = heaps.start; at < heaps.end;
+         at = own_end) { /* not what the program has mapped over */
         os_next_own(at, &own, &own_end);
         if (own < heaps.end)
             notify_mapped(v, h, (struct range){own, own_end < heaps.end ? own_end : heaps.end});

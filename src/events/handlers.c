@@ -93,14 +93,16 @@ void visit_notify_one(struct visit *v, const struct handler *h, uint32_t type, u
     errno = saved;
 }
 
-static COLD void some_timed(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
+static COLD void some_timed(struct visit *v, uint32_t first, uint32_t end, uint32_t type,
+                            union rtc_event *e)
 {
     enum cost_call call = cost_begin(COST_EVENTS, 0);
     visit_notify_some(v, first, end, type, e);
     cost_end(call);
 }
 
-void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e)
+void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type,
+                       union rtc_event *e)
 {
     int saved = errno;
     if (cost_is_sampled()) {
@@ -212,7 +214,8 @@ static void arm(void)
     uint32_t all = dispatch_is_on ? ARMED_ALL : 0;
     atomic_store(&event_state.armed, natives | WANTED_ITSELF(natives & wanted) | all);
     heap_constructed(); /* another's constructor may listen before ours has run */
-    atomic_store(&heap_watched, wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
+    atomic_store(&heap_watched,
+                 wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
 }
 
 void handlers_dispatch(bool on)

@@ -8,12 +8,16 @@
 int original_lock(const union rtc_event *e)
 {
     switch (e->mlock.call) {
-    case RTC_EVENT_CALL_MLOCK: return NEXT(mlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCK:
+        return NEXT(mlock)(e->mlock.address, e->mlock.size);
     case RTC_EVENT_CALL_MLOCK2:
         return NEXT(mlock2)(e->mlock.address, e->mlock.size, (unsigned)e->mlock.flags);
-    case RTC_EVENT_CALL_MUNLOCK: return NEXT(munlock)(e->mlock.address, e->mlock.size);
-    case RTC_EVENT_CALL_MLOCKALL: return NEXT(mlockall)(e->mlock.flags);
-    case RTC_EVENT_CALL_MUNLOCKALL: return NEXT(munlockall)();
+    case RTC_EVENT_CALL_MUNLOCK:
+        return NEXT(munlock)(e->mlock.address, e->mlock.size);
+    case RTC_EVENT_CALL_MLOCKALL:
+        return NEXT(mlockall)(e->mlock.flags);
+    case RTC_EVENT_CALL_MUNLOCKALL:
+        return NEXT(munlockall)();
     }
     errno = EINVAL; /* a handler's */
     return -1;
@@ -21,9 +25,10 @@ int original_lock(const union rtc_event *e)
 
 int original_protect(const union rtc_event *e)
 {
-    return e->mprotect.pkey < 0 ? NEXT(mprotect)(e->mprotect.address, e->mprotect.size, e->mprotect.prot)
-                                : NEXT(pkey_mprotect)(e->mprotect.address, e->mprotect.size,
-                                                      e->mprotect.prot, e->mprotect.pkey);
+    return e->mprotect.pkey < 0
+               ? NEXT(mprotect)(e->mprotect.address, e->mprotect.size, e->mprotect.prot)
+               : NEXT(pkey_mprotect)(e->mprotect.address, e->mprotect.size, e->mprotect.prot,
+                                     e->mprotect.pkey);
 }
 
 void original_raw(uint32_t type, union rtc_event *e)

@@ -26,22 +26,30 @@ ALWAYS_INLINE void *original_pointer(uint32_t type, const union rtc_event *e)
     case RTC_EVENT_MREMAP:
         return NEXT(mremap)(e->mremap.address, e->mremap.old_size, e->mremap.new_size,
                             e->mremap.flags, e->mremap.new_address);
-    case RTC_EVENT_SHMAT: return NEXT(shmat)(e->shmat.shmid, e->shmat.shmaddr, e->shmat.shmflg);
-    default: return next_sbrk(e->sbrk.increment);
+    case RTC_EVENT_SHMAT:
+        return NEXT(shmat)(e->shmat.shmid, e->shmat.shmaddr, e->shmat.shmflg);
+    default:
+        return next_sbrk(e->sbrk.increment);
     }
 }
 
 ALWAYS_INLINE int original_status(uint32_t type, const union rtc_event *e)
 {
     switch (type) {
-    case RTC_EVENT_MUNMAP: return NEXT(munmap)(e->munmap.address, e->munmap.size);
-    case RTC_EVENT_SHMDT: return NEXT(shmdt)(e->shmdt.shmaddr);
-    case RTC_EVENT_BRK: return NEXT(brk)(e->brk.addr);
+    case RTC_EVENT_MUNMAP:
+        return NEXT(munmap)(e->munmap.address, e->munmap.size);
+    case RTC_EVENT_SHMDT:
+        return NEXT(shmdt)(e->shmdt.shmaddr);
+    case RTC_EVENT_BRK:
+        return NEXT(brk)(e->brk.addr);
     case RTC_EVENT_MADVISE:
         return NEXT(madvise)(e->madvise.addr, e->madvise.length, e->madvise.advice);
-    case RTC_EVENT_MPROTECT: return original_protect(e);
-    case RTC_EVENT_MLOCK: return original_lock(e);
-    case RTC_EVENT_MSYNC: return NEXT(msync)(e->msync.address, e->msync.size, e->msync.flags);
+    case RTC_EVENT_MPROTECT:
+        return original_protect(e);
+    case RTC_EVENT_MLOCK:
+        return original_lock(e);
+    case RTC_EVENT_MSYNC:
+        return NEXT(msync)(e->msync.address, e->msync.size, e->msync.flags);
     default:
         return NEXT(remap_file_pages)(e->remap_file_pages.address, e->remap_file_pages.size,
                                       e->remap_file_pages.prot, e->remap_file_pages.pgoff,
@@ -49,8 +57,7 @@ ALWAYS_INLINE int original_status(uint32_t type, const union rtc_event *e)
     }
 }
 
-#define POINTER_RESULTS                                                                      \
-    (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK)
+#define POINTER_RESULTS (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK)
 
 /* Results begin every member: they are reached through the first of each kind. */
 ALWAYS_INLINE void original_call(uint32_t type, union rtc_event *e)

@@ -23,7 +23,8 @@ EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t
         mapped_end(&c);
         return at;
     }
-    struct range come = {(uintptr_t)at, align_up((uintptr_t)at + size, PAGE_BYTES)}; /* the kernel has looked at it */
+    struct range come = {(uintptr_t)at, align_up((uintptr_t)at + size,
+                                                 PAGE_BYTES)}; /* the kernel has looked at it */
     struct map_region r = region_of_call(come, prot, flags, offset);
     mapped_new(&c, &r);
     mapped_end(&c);

@@ -15,9 +15,9 @@
 struct words {
     uintptr_t base;
     const char *names;
-    const ElfW(Sym) *symbol;
+    const ElfW(Sym) * symbol;
     struct relocations {
-        const ElfW(Rela) *at;
+        const ElfW(Rela) * at;
         size_t bytes;
     } called, data; /* words for calls alone, and others */
 };
@@ -28,7 +28,7 @@ static uintptr_t address_in(uintptr_t base, ElfW(Addr) value)
     return value < base ? base + value : value;
 }
 
-static bool read_dynamic(const ElfW(Dyn) *d, struct words *w)
+static bool read_dynamic(const ElfW(Dyn) * d, struct words *w)
 {
     for (; d && d->d_tag != DT_NULL; d++) {
         uintptr_t at = address_in(w->base, d->d_un.d_ptr);
@@ -49,7 +49,8 @@ static bool read_dynamic(const ElfW(Dyn) *d, struct words *w)
 }
 
 /* What the word for this name holds, if that is something and not `f`; else f. */
-static uintptr_t other_than(const struct words *w, const struct relocations *all, const char *name, uintptr_t f)
+static uintptr_t other_than(const struct words *w, const struct relocations *all, const char *name,
+                            uintptr_t f)
 {
     for (size_t i = 0; all->at && i < all->bytes / sizeof *all->at; i++) {
         const ElfW(Rela) *one = &all->at[i];

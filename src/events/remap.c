@@ -46,22 +46,26 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
         for (uint32_t i = 0; i < there.count; i++)
             for (uintptr_t at = there.piece[i].start; at < there.piece[i].end; at = stop) {
                 bool is_old = is_in(&old, at + distance, &stop);
-                stop = stop - distance < there.piece[i].end && stop != UINTPTR_MAX ? stop - distance
-                                                                              : there.piece[i].end;
-                change_notify(c, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED, (struct range){at, stop});
+                stop = stop - distance < there.piece[i].end && stop != UINTPTR_MAX
+                           ? stop - distance
+                           : there.piece[i].end;
+                change_notify(c, is_old ? RTC_EVENT_VM_CANCELLED : RTC_EVENT_VM_MAPPED,
+                              (struct range){at, stop});
             }
 }
 
 /* The kernel does nothing, whatever is mapped. */
 static bool is_refused(const union rtc_event *e, struct range from, struct range over)
 {
-    uint32_t flags = (uint32_t)e->mremap.flags, known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    uint32_t flags = (uint32_t)e->mremap.flags,
+             known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
     size_t old_size = e->mremap.old_size, new_size = e->mremap.new_size;
     if (flags & ~known || (uintptr_t)e->mremap.address % PAGE_BYTES || !new_size ||
         (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) ||
         (old_size && from.start == from.end))
         return true;
-    if (flags & MREMAP_DONTUNMAP && align_up(old_size, PAGE_BYTES) != align_up(new_size, PAGE_BYTES))
+    if (flags & MREMAP_DONTUNMAP &&
+        align_up(old_size, PAGE_BYTES) != align_up(new_size, PAGE_BYTES))
         return true;
     return flags & MREMAP_FIXED &&
            (over.start == over.end || (from.start < over.end && over.start < from.end));

@@ -37,11 +37,11 @@ static void note(unsigned type, union rtc_event *e, void *arg)
 }
 
 /* The program's function of this name; its type is that of ours. */
-#define THEIRS_BY(name, text)                          \
-    __typeof__(&name) name##_theirs;                   \
-    do {                                               \
-        void *f = reference_to(text);                  \
-        memcpy(&name##_theirs, &f, sizeof f);          \
+#define THEIRS_BY(name, text)                 \
+    __typeof__(&name) name##_theirs;          \
+    do {                                      \
+        void *f = reference_to(text);         \
+        memcpy(&name##_theirs, &f, sizeof f); \
     } while (0)
 #define THEIRS(name) THEIRS_BY(name, #name)
 
@@ -307,7 +307,8 @@ static uint32_t try_all(struct scene *s, bool external)
 
 static int test(uint32_t wanted, bool external, uint32_t *missing)
 {
-    struct scene s = {.tid = os_tid(), .wanted = wanted, .pages = PAGES, .at = MAP_FAILED, .segment = -1};
+    struct scene s = {
+        .tid = os_tid(), .wanted = wanted, .pages = PAGES, .at = MAP_FAILED, .segment = -1};
     uint32_t events = wanted ? wanted | RTC_EVENT_FLAG_NO_INSTALL : 0;
     int err = rtc_event_set_handler(events, -1, note, &s);
     if (err)
@@ -349,12 +350,28 @@ EXPORT long rtc_event_compare(void)
 EXPORT const char *rtc_event_name(unsigned event)
 {
     switch (event) {
-#define NAME(name) case RTC_EVENT_##name: return #name
-    NAME(MMAP); NAME(MUNMAP); NAME(MREMAP); NAME(SHMAT); NAME(SHMDT); NAME(SBRK); NAME(MADVISE);
-    NAME(BRK); NAME(MPROTECT); NAME(MLOCK); NAME(MSYNC); NAME(REMAP_FILE_PAGES);
-    NAME(VM_MAPPED); NAME(VM_UNMAPPED); NAME(VM_CANCELLED);
-    NAME(MEM_TYPE_ALLOC); NAME(MEM_TYPE_FREE);
+#define NAME(name)         \
+    case RTC_EVENT_##name: \
+        return #name
+        NAME(MMAP);
+        NAME(MUNMAP);
+        NAME(MREMAP);
+        NAME(SHMAT);
+        NAME(SHMDT);
+        NAME(SBRK);
+        NAME(MADVISE);
+        NAME(BRK);
+        NAME(MPROTECT);
+        NAME(MLOCK);
+        NAME(MSYNC);
+        NAME(REMAP_FILE_PAGES);
+        NAME(VM_MAPPED);
+        NAME(VM_UNMAPPED);
+        NAME(VM_CANCELLED);
+        NAME(MEM_TYPE_ALLOC);
+        NAME(MEM_TYPE_FREE);
 #undef NAME
-    default: return NULL;
+    default:
+        return NULL;
     }
 }

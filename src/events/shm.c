@@ -26,7 +26,8 @@ static struct map_region attached(const union rtc_event *e, uint64_t bytes)
         .inode = (uint64_t)e->shmat.shmid,
         .device = MAP_FILE_UNKNOWN,
         .shared = true,
-        .protection = (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0)),
+        .protection = (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) |
+                                (flags & SHM_EXEC ? PROT_EXEC : 0)),
     };
 }
 

@@ -22,8 +22,9 @@ int change_file_pages(struct origin o, union rtc_event *e)
 {
     struct change c;
     /* Both are rounded down, by the kernel's book. */
-    struct range r = range_of((void *)align_down((uintptr_t)e->remap_file_pages.address, PAGE_BYTES),
-                              align_down(e->remap_file_pages.size, PAGE_BYTES));
+    struct range r =
+        range_of((void *)align_down((uintptr_t)e->remap_file_pages.address, PAGE_BYTES),
+                 align_down(e->remap_file_pages.size, PAGE_BYTES));
     change_begin(&c, o);
     change_unmapped(&c, r);
     mapped_begin(&c.map);

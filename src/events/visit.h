@@ -37,7 +37,7 @@ struct visit {
     struct visit *outer; /* the one whose callback made this call */
     const struct handler *to;
     uint32_t count;
-    uint32_t before, wanted; /* so many of them have a priority below 0; events, by any */
+    uint32_t before, wanted;       /* so many of them have a priority below 0; events, by any */
     const struct handler *running; /* now; NULL: none */
     struct srcu_reader reader;
 };
@@ -70,7 +70,8 @@ ALWAYS_INLINE bool is_armed(uint32_t native)
 void visit_begin(struct visit *v);
 void visit_end(struct visit *v);
 /* From the first-th handler to before the end-th, those that want it and do not run. */
-void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type, union rtc_event *e);
+void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type,
+                       union rtc_event *e);
 /* To this one alone, unless it is running. */
 void visit_notify_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
 /* A range that is VM_MAPPED or the like, to all of these. */

@@ -88,7 +88,9 @@ EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room)
         struct rtc_block block = {(const void *)known.start, known.bytes};
         memcpy(out, &block, room < sizeof block ? room : sizeof block);
     }
-    return as == KNOWN_CLIENT_BLOCK ? RTC_BLOCK_RECORDED : as == KNOWN_IN_HEAP ? RTC_BLOCK_HEAP : RTC_BLOCK_NONE;
+    return as == KNOWN_CLIENT_BLOCK ? RTC_BLOCK_RECORDED
+           : as == KNOWN_IN_HEAP    ? RTC_BLOCK_HEAP
+                                    : RTC_BLOCK_NONE;
 }
 
 /* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------ */

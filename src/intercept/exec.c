@@ -110,19 +110,19 @@ static size_t count_arguments(const char *first, va_list ap)
 }
 
 /* argv out of the list, on the stack; leaves ap behind the NULL. */
-#define COLLECT(argv, first, ap)                                      \
-    va_list counting;                                                 \
-    va_copy(counting, ap);                                            \
-    size_t argc = count_arguments(first, counting);                   \
-    va_end(counting);                                                 \
-    char **argv = alloca((argc + 1) * sizeof *argv);                  \
-    memcpy(&argv[0], &first, sizeof first);                           \
-    for (size_t i = 1; i <= argc; i++)                                \
-        argv[i] = va_arg(ap, char *);                                 \
+#define COLLECT(argv, first, ap)                     \
+    va_list counting;                                \
+    va_copy(counting, ap);                           \
+    size_t argc = count_arguments(first, counting);  \
+    va_end(counting);                                \
+    char **argv = alloca((argc + 1) * sizeof *argv); \
+    memcpy(&argv[0], &first, sizeof first);          \
+    for (size_t i = 1; i <= argc; i++)               \
+        argv[i] = va_arg(ap, char *);                \
     argv[argc] = NULL
 
-#define LISTED(file, argv, envp)                            \
-    (&(struct exec_call){.given = {(file), (argv), (envp)}, \
+#define LISTED(file, argv, envp)                              \
+    (&(struct exec_call){.given = {(file), (argv), (envp)},   \
                          .list = (const char *const *)(argv), \
                          .list_count = argc})
 
@@ -171,8 +171,8 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawn_file_actions_t *restrict actions,
-                        const posix_spawnattr_t *restrict attributes,
-                        char *const argv[restrict], char *const envp[restrict])
+                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
+                        char *const envp[restrict])
 {
     struct child c;
     child_by_name(&c, file, envp);

@@ -62,11 +62,11 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
     do {                                                    \
         static void *found;                                 \
         if (unlikely(replaced)) {                           \
-            type *next_definition;                                   \
+            type *next_definition;                          \
             found = found ? found : dlsym(RTLD_NEXT, name); \
-            memcpy(&next_definition, &found, sizeof found);          \
+            memcpy(&next_definition, &found, sizeof found); \
             if (found)                                      \
-                return next_definition(__VA_ARGS__);                 \
+                return next_definition(__VA_ARGS__);        \
         }                                                   \
     } while (0)
 
@@ -89,8 +89,8 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
             STEP_ASIDE(new_fn, #name, bytes);                                                    \
         void *p;                                                                                 \
         while (unlikely(!(p = track_alloc(bytes, MIN_ALIGN, PLAIN(op, FAMILY_MALLOC), CALLER)))) \
-            if (!call_new_handler())                                                                  \
-                GIVE_UP(new_fn, #name, REQUEST_IMPOSSIBLE);                                        \
+            if (!call_new_handler())                                                             \
+                GIVE_UP(new_fn, #name, REQUEST_IMPOSSIBLE);                                      \
         return p;                                                                                \
     }
 
@@ -100,45 +100,46 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
  */
 #define WITHOUT_OOM_REPORT(op) OP(NONE, MALLOC) | op_family(op)
 
-#define DEFINE_NEW_NOTHROW(name, op)                                 \
-    CXX(void *, name, size_t bytes, const void *nothrow)             \
-    {                                                                \
-        STEP_ASIDE(new_nothrow_fn, #name, bytes, nothrow);           \
+#define DEFINE_NEW_NOTHROW(name, op)                                             \
+    CXX(void *, name, size_t bytes, const void *nothrow)                         \
+    {                                                                            \
+        STEP_ASIDE(new_nothrow_fn, #name, bytes, nothrow);                       \
         void *p = track_alloc(bytes, MIN_ALIGN, WITHOUT_OOM_REPORT(op), CALLER); \
-        if (likely(p))                                               \
-            return p;                                                \
-        if (!find_handler())                                         \
-            return track_refuse(bytes, op, CALLER);                  \
-        GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);              \
+        if (likely(p))                                                           \
+            return p;                                                            \
+        if (!find_handler())                                                     \
+            return track_refuse(bytes, op, CALLER);                              \
+        GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                          \
     }
 
-#define DEFINE_NEW_ALIGNED(name, op, derived)                                                     \
-    CXX(void *, name, size_t bytes, size_t align)                                                 \
+#define DEFINE_NEW_ALIGNED(name, op, derived)                                                      \
+    CXX(void *, name, size_t bytes, size_t align)                                                  \
+    {                                                                                              \
+        if (derived)                                                                               \
+            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                       \
+        if (unlikely(!is_pow2(align)) && bytes != REQUEST_IMPOSSIBLE) /* ours, by way of arrays */ \
+            track_warn_alignment(align, op, CALLER);                                               \
+        void *p = NULL;                                                                            \
+        while (!is_pow2(align) ||                                                                  \
+               unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED),  \
+                                                  CALLER))))                                       \
+            if (!is_pow2(align) || !call_new_handler())                                            \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_IMPOSSIBLE, align);                         \
+        return p;                                                                                  \
+    }
+
+#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                                      \
+    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                            \
     {                                                                                             \
-        if (derived)                                                                              \
-            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                      \
-        if (unlikely(!is_pow2(align)) && bytes != REQUEST_IMPOSSIBLE) /* ours, by way of arrays */  \
-            track_warn_alignment(align, op, CALLER);                                              \
-        void *p = NULL;                                                                           \
-        while (!is_pow2(align) ||                                                                 \
-               unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED), \
-                                                  CALLER))))                                      \
-            if (!is_pow2(align) || !call_new_handler())                                                \
-                GIVE_UP(new_aligned_fn, #name, REQUEST_IMPOSSIBLE, align);                          \
-        return p;                                                                                 \
-    }
-
-#define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                                  \
-    CXX(void *, name, size_t bytes, size_t align, const void *nothrow)                        \
-    {                                                                                         \
-        STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                     \
-        bool good = is_pow2(align);                                                           \
-        void *p = good ? track_alloc_aligned(bytes, align, align, WITHOUT_OOM_REPORT(op), CALLER) : NULL; \
-        if (likely(p))                                                                        \
-            return p;                                                                         \
-        if (good && !find_handler())                                                          \
-            return track_refuse(bytes, op, CALLER);                                           \
-        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                        \
+        STEP_ASIDE(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                         \
+        bool good = is_pow2(align);                                                               \
+        void *p = good ? track_alloc_aligned(bytes, align, align, WITHOUT_OOM_REPORT(op), CALLER) \
+                       : NULL;                                                                    \
+        if (likely(p))                                                                            \
+            return p;                                                                             \
+        if (good && !find_handler())                                                              \
+            return track_refuse(bytes, op, CALLER);                                               \
+        GIVE_UP(new_aligned_nothrow_fn, #name, bytes, align, nothrow);                            \
     }
 
 DEFINE_NEW(_Znwm, OP(NEW, NEW), false)
@@ -172,19 +173,19 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
     }
 /* What the program's own new has made knows of no alignment. */
 #define ALIGN_IF_KNOWN(align) (unlikely(replaced) ? 0 : (align))
-#define DEFINE_DELETE_ALIGNED(name, op, derived)                              \
-    CXX(void, name, void *p, size_t align)                                    \
-    {                                                                         \
-        typedef void type(void *, size_t);                                    \
-        if (derived)                                                          \
-            STEP_ASIDE(type, #name, p, align);                                \
+#define DEFINE_DELETE_ALIGNED(name, op, derived)                                         \
+    CXX(void, name, void *p, size_t align)                                               \
+    {                                                                                    \
+        typedef void type(void *, size_t);                                               \
+        if (derived)                                                                     \
+            STEP_ASIDE(type, #name, p, align);                                           \
         track_free_aligned(p, SIZE_NOT_GIVEN, ALIGN_IF_KNOWN(align), BASIC(op), CALLER); \
     }
-#define DEFINE_DELETE_ALIGNED_NOTHROW(name, op)                        \
-    CXX(void, name, void *p, size_t align, const void *nothrow)        \
-    {                                                                  \
-        typedef void type(void *, size_t, const void *);               \
-        STEP_ASIDE(type, #name, p, align, nothrow);                    \
+#define DEFINE_DELETE_ALIGNED_NOTHROW(name, op)                                   \
+    CXX(void, name, void *p, size_t align, const void *nothrow)                   \
+    {                                                                             \
+        typedef void type(void *, size_t, const void *);                          \
+        STEP_ASIDE(type, #name, p, align, nothrow);                               \
         track_free_aligned(p, SIZE_NOT_GIVEN, ALIGN_IF_KNOWN(align), op, CALLER); \
     }
 #define DEFINE_DELETE_SIZED(name, op)           \
@@ -194,11 +195,11 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
         STEP_ASIDE(type, #name, p, bytes);      \
         track_free_sized(p, bytes, op, CALLER); \
     }
-#define DEFINE_DELETE_SIZED_ALIGNED(name, op)                  \
-    CXX(void, name, void *p, size_t bytes, size_t align)       \
-    {                                                          \
-        typedef void type(void *, size_t, size_t);             \
-        STEP_ASIDE(type, #name, p, bytes, align);              \
+#define DEFINE_DELETE_SIZED_ALIGNED(name, op)                            \
+    CXX(void, name, void *p, size_t bytes, size_t align)                 \
+    {                                                                    \
+        typedef void type(void *, size_t, size_t);                       \
+        STEP_ASIDE(type, #name, p, bytes, align);                        \
         track_free_aligned(p, bytes, ALIGN_IF_KNOWN(align), op, CALLER); \
     }
 

@@ -42,13 +42,15 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
 
 EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 {
-    return (__sighandler_t)(uintptr_t)program_handler(number, NEXT(signal)(number, (void *)(uintptr_t)handler));
+    return (__sighandler_t)(uintptr_t)program_handler(
+        number, NEXT(signal)(number, (void *)(uintptr_t)handler));
 }
 
 /* The same function by its other names. */
 EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
     __attribute__((alias("signal"), nothrow, leaf));
-EXPORT __sighandler_t ssignal(int number, __sighandler_t handler) __attribute__((alias("signal"), nothrow, leaf));
+EXPORT __sighandler_t ssignal(int number, __sighandler_t handler)
+    __attribute__((alias("signal"), nothrow, leaf));
 
 EXPORT __sighandler_t sysv_signal(int number, __sighandler_t handler)
 {
@@ -61,5 +63,6 @@ EXPORT __sighandler_t __sysv_signal(int number, __sighandler_t handler)
 
 EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
 {
-    return (__sighandler_t)(uintptr_t)program_handler(number, NEXT(sigset)(number, (void *)(uintptr_t)handler));
+    return (__sighandler_t)(uintptr_t)program_handler(
+        number, NEXT(sigset)(number, (void *)(uintptr_t)handler));
 }

@@ -27,7 +27,8 @@ static struct reach_slab *end_of_slabs(const struct reach_heap *view)
 
 static bool is_there(struct making *m, uint64_t start, uint64_t end)
 {
-    const struct root_record *r = m->roots->root + m->root, *last = m->roots->root + m->roots->count;
+    const struct root_record *r = m->roots->root + m->root,
+                             *last = m->roots->root + m->roots->count;
     for (; r < last && (r->kind == ROOT_GIVEN || r->end <= start); r++)
         m->root++;
     for (; r < last && start < end && (r->kind == ROOT_GIVEN || r->start <= start); r++)

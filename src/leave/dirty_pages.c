@@ -11,8 +11,8 @@
 static struct { /* one check at a time */
     struct pages pages;
     bool tried, open; /* the file of pages */
-    uintptr_t from; /* of what is known now */
-    uint32_t count; /* pages */
+    uintptr_t from;   /* of what is known now */
+    uint32_t count;   /* pages */
     uint8_t populated[PAGES_AT_A_TIME];
 } dirty_pages;
 

@@ -31,15 +31,16 @@ static inline void range_give_back(const struct range *r)
 /* Another thread of this process, stopped or not. */
 struct stopped_thread {
     uint32_t tid;
-    uint32_t number; /* as in block words, 0 = it never called us */
+    uint32_t number;           /* as in block words, 0 = it never called us */
     _Atomic uint32_t answered; /* it waits in our handler: all below is known */
-    bool over;  /* listed still, but it will never run again */
-    bool waits; /* in a system call, and was sent no signal: STOP_RUNNING */
-    uint64_t cpu_ns;                      /* of a thread that waits: its CPU time then */
+    bool over;                 /* listed still, but it will never run again */
+    bool waits;                /* in a system call, and was sent no signal: STOP_RUNNING */
+    uint64_t cpu_ns;           /* of a thread that waits: its CPU time then */
     uint64_t argument[OS_CALL_ARGUMENTS]; /* and of its call */
     uintptr_t control_block;
     struct caller caller; /* not heard: at most its stack pointer */
-    uint32_t live; /* registers that may hold a value in use: a mask of DWARF's numbers, and LIVE_VECTORS */
+    uint32_t
+        live; /* registers that may hold a value in use: a mask of DWARF's numbers, and LIVE_VECTORS */
 };
 
 #define LIVE_VECTORS (1u << CALLER_PC)
@@ -52,10 +53,10 @@ ALWAYS_INLINE bool is_answered(const struct stopped_thread *t)
 struct stopped_world {
     struct stopped_thread *thread; /* the calling one is the first */
     uint32_t count;
-    uint32_t not_stopped; /* threads whose registers are not known */
+    uint32_t not_stopped;  /* threads whose registers are not known */
     uint32_t unresponsive; /* of those unheard: they keep the signal out */
-    uint32_t waiting; /* of those unheard: they wait in a system call */
-    uint64_t bytes; /* of the list */
+    uint32_t waiting;      /* of those unheard: they wait in a system call */
+    uint64_t bytes;        /* of the list */
 };
 
 /*
@@ -92,7 +93,8 @@ struct saved_vectors {
     const uint64_t *word;
     uint32_t pieces;
     struct {
-        uint32_t start, end; /* words that were saved; between pieces lies what the stack held before */
+        uint32_t start,
+            end; /* words that were saved; between pieces lies what the stack held before */
     } piece[32];
 };
 /* `context`: the handler's ucontext.  false: it has none. */
@@ -102,7 +104,8 @@ uintptr_t live_stack(const struct stopped_thread *t);
 
 /* ---- more of the threads ---------------------------------------------------------------------- */
 
-#define CONTROL_BYTES 4096u /* of what libc keeps of a thread, from its control block up: counts always */
+#define CONTROL_BYTES \
+    4096u /* of what libc keeps of a thread, from its control block up: counts always */
 
 /* ---- keys.c: slots of deleted keys ------------------------------------------------------------ */
 
@@ -167,8 +170,8 @@ void dirty_pages_begin(void);
 void dirty_pages_end(void);
 
 enum dirty_pages {
-    DIRTY_RANGE,     /* from *at to *piece_end */
-    DIRTY_NONE, /* no more before `end` */
+    DIRTY_RANGE,   /* from *at to *piece_end */
+    DIRTY_NONE,    /* no more before `end` */
     DIRTY_UNKNOWN, /* from *at on */
 };
 /* The next piece of [*at, end) whose pages were touched; *at becomes its start. */
@@ -242,9 +245,9 @@ struct leak_records {
 struct leaks_now {
     bool is_reported; /* it is written down, to be told */
     uint32_t flags;
-    uint32_t number; /* of the image's */
+    uint32_t number;      /* of the image's */
     uint32_t not_stopped; /* threads that were not stopped */
-    uint32_t waiting; /* of them: in a system call */
+    uint32_t waiting;     /* of them: in a system call */
     enum leak_check result;
     struct leaks_sum sum[REACH_COUNT];
     struct leak_check_record *record; /* NULL: it is not written down */
@@ -268,11 +271,11 @@ struct check {
     struct range lists, scratch; /* taken for it */
     struct reach_scan *scan;
     uint64_t looked_at, skipped;
-    uint32_t root; /* that is being read */
-    bool lost;     /* are there blocks that nobody can get at? */
+    uint32_t root;      /* that is being read */
+    bool lost;          /* are there blocks that nobody can get at? */
     bool stays_stopped; /* the world stands still when it is over */
     struct leaks_sum sum[REACH_COUNT];
-    struct leaks_now *now; /* NULL: it is the one at the end */
+    struct leaks_now *now;   /* NULL: it is the one at the end */
     struct leak_records *to; /* what it fills */
 };
 

@@ -60,7 +60,8 @@ static bool is_as_described(const struct object *o)
     return is_size(o, "_thread_db_sizeof_pthread_key_data", sizeof(struct slot)) &&
            is_field(o, "_thread_db_pthread_key_data_seq", 64, offsetof(struct slot, seq)) &&
            is_field(o, "_thread_db_pthread_key_data_data", 64, offsetof(struct slot, data)) &&
-           is_field(o, "_thread_db_pthread_key_data_level2_data", SLOTS_OF_A_BLOCK * sizeof(struct slot) * 8, 0) &&
+           is_field(o, "_thread_db_pthread_key_data_level2_data",
+                    SLOTS_OF_A_BLOCK * sizeof(struct slot) * 8, 0) &&
            is_size(o, "_thread_db_sizeof_pthread_key_struct", sizeof(struct key)) &&
            is_field(o, "_thread_db_pthread_key_struct_seq", 64, offsetof(struct key, seq)) &&
            is_field(o, "_thread_db___pthread_keys", KEYS_MAX * sizeof(struct key) * 8, 0);
@@ -75,7 +76,8 @@ static bool probe_libc(void)
     libc.looked = true;
     if (!loader_find((uintptr_t)__errno_location, &o) || !is_as_described(&o))
         return false;
-    const struct field *specific = (const struct field *)loader_symbol(&o, "_thread_db_pthread_specific");
+    const struct field *specific =
+        (const struct field *)loader_symbol(&o, "_thread_db_pthread_specific");
     const uint32_t *bytes = (const uint32_t *)loader_symbol(&o, "_thread_db_sizeof_pthread");
     libc.key = (const struct key *)loader_symbol(&o, "__pthread_keys");
     if (!specific || !bytes || !libc.key ||
@@ -118,7 +120,8 @@ static void look_at_thread(struct muting *m, uintptr_t control_block)
 {
     struct slot *const *specific = (struct slot *const *)(control_block + libc.specific);
     uintptr_t first = (uintptr_t)specific[0];
-    if (first < control_block || first - control_block > libc.control_bytes - SLOTS_OF_A_BLOCK * sizeof(struct slot))
+    if (first < control_block ||
+        first - control_block > libc.control_bytes - SLOTS_OF_A_BLOCK * sizeof(struct slot))
         return; /* it is not as described */
     for (uint32_t i = 0; i < KEYS_MAX / SLOTS_OF_A_BLOCK; i++)
         if (i == 0 || (specific[i] && is_block(specific[i])))

@@ -17,22 +17,24 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define XSTATE_VECTORS 0xe6u /* of SSE, AVX and AVX-512, with its masks */
-#define WRITERS_NS 500000000ull /* that is waited for them to stop */
+#define XSTATE_VECTORS 0xe6u      /* of SSE, AVX and AVX-512, with its masks */
+#define WRITERS_NS 500000000ull   /* that is waited for them to stop */
 #define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
-#define WAITED_NS 1000000ull    /* a try of that length has waited for somebody */
+#define WAITED_NS 1000000ull      /* a try of that length has waited for somebody */
 #define FLUSH_NS \
     50000000ull /* that exit's flush, or a handler of the program, takes at the end without them */
-#define STOPPED_MAX_NS 1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
-#define HUGE_BYTES (8u << 20) /* of scratch, from which on it is worth it */
-#define LOOKS 3u              /* at memory, at most, while threads that waited run in between */
+#define STOPPED_MAX_NS \
+    1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
+#define HUGE_BYTES (8u << 20)     /* of scratch, from which on it is worth it */
+#define LOOKS 3u                  /* at memory, at most, while threads that waited run in between */
 #define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
 
 /* ---- one at a time --------------------------------------------------------------------------- */
 
 static struct {
-    _Atomic uint64_t checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
-    _Atomic uint32_t over;    /* futex: changes when it has done so */
+    _Atomic uint64_t
+        checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
+    _Atomic uint32_t over; /* futex: changes when it has done so */
 } check_turn;
 
 bool leaks_begin(struct os_signals *blocked)
@@ -112,7 +114,8 @@ static void scan_stack_block(struct check *c, const struct stopped_thread *t)
 }
 
 static void scan_registers(struct check *c, const struct stopped_thread *t,
-                           void (*scan)(struct reach_scan *, uint64_t value, uint32_t number, uint32_t thread))
+                           void (*scan)(struct reach_scan *, uint64_t value, uint32_t number,
+                                        uint32_t thread))
 {
     struct saved_vectors saved;
     for (uint32_t i = 0; i < CALLER_PC; i++)
@@ -157,15 +160,16 @@ static bool mark(struct check *c)
         return false;
     if (c->scratch.end - c->scratch.start >= HUGE_BYTES)
         os_huge((void *)c->scratch.start, c->scratch.end - c->scratch.start);
-    c->scan = reach_begin((void *)c->scratch.start, c->scratch.end - c->scratch.start, &c->heap,
-                          &rules);
+    c->scan =
+        reach_begin((void *)c->scratch.start, c->scratch.end - c->scratch.start, &c->heap, &rules);
     for (c->root = 1; c->root <= c->roots.count; c->root++)
         c->skipped += root_words(&c->roots.root[c->root - 1], scan_words, c);
     for (uint32_t i = 0; i < c->world.count; i++)
         scan_stack_block(c, &c->world.thread[i]);
     scan_registers_of_others(c);
     reach_inside(c->scan);
-    scan_registers(c, &c->world.thread[0], reach_register); /* the thread that ends the program: air */
+    scan_registers(c, &c->world.thread[0],
+                   reach_register); /* the thread that ends the program: air */
     reach_lost(c->scan);
     return true;
 }
@@ -186,7 +190,8 @@ static void add_up(struct check *c)
     uint32_t count;
     const struct leak_group *group = reach_groups(c->scan, &count);
     for (uint32_t i = 0; i < count; i++) {
-        struct leaks_sum *sum = &c->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
+        struct leaks_sum *sum =
+            &c->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
         sum->blocks += group[i].blocks;
         sum->bytes += group[i].bytes;
         sum->new_blocks += group[i].new_blocks;
@@ -329,13 +334,15 @@ static void write_end(const struct check *c, enum leak_check result, uint64_t ns
     atomic_store_explicit(&h->leak_check, result, memory_order_release);
 }
 
-static void check_stopped(struct check *c, const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS])
+static void check_stopped(struct check *c, const struct caller *caller,
+                          const struct range extra_roots[EXTRA_ROOTS])
 {
     uint64_t begin = os_clock_ns();
     if (!c->now)
         leak_records_void();
     c->to->image = image()->image;
-    enum leak_check result = c->now || heap_view_has_own_blocks() ? look(c, caller, extra_roots) : LEAKS_FOUND;
+    enum leak_check result =
+        c->now || heap_view_has_own_blocks() ? look(c, caller, extra_roots) : LEAKS_FOUND;
     uint64_t ns = os_clock_ns() - begin;
     if (leak_check_was_made(result))
         note_scan(c);
@@ -361,8 +368,7 @@ static void check_stopped(struct check *c, const struct caller *caller, const st
 static bool someone_inside_runs(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && t->tid && thread_is_inside(t) &&
-            os_thread_state(t->tid) == OS_THREAD_RUNS)
+        if (t != self && t->tid && thread_is_inside(t) && os_thread_state(t->tid) == OS_THREAD_RUNS)
             return true;
     return false;
 }
@@ -401,7 +407,8 @@ void leaks_stop_no_longer(void)
 }
 
 /* false: somebody would not let us. */
-static bool check_all(struct check *c, const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS])
+static bool check_all(struct check *c, const struct caller *caller,
+                      const struct range extra_roots[EXTRA_ROOTS])
 {
     struct section s;
     if (caller && !stop_writers())
@@ -434,8 +441,8 @@ static void wipe_vectors(void)
     __asm__ volatile("stmxcsr %0; xrstor %1"
                      : "+m"(none.mxcsr), "+m"(none)
                      : "a"(XSTATE_VECTORS), "d"(0)
-                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
 /*
@@ -500,7 +507,8 @@ void leaks_put_end(struct leaks_now *now)
 {
     struct check c = {.now = now, .to = &now->leak_records};
     struct section s;
-    now->number = atomic_load(&image()->leak_checks) + 1; /* the next one's: it is none of those in mid-run */
+    now->number =
+        atomic_load(&image()->leak_checks) + 1; /* the next one's: it is none of those in mid-run */
     now->leak_records.image = image()->image;
     if (!section_begin(&s))
         return;

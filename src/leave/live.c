@@ -26,9 +26,10 @@
 #define CALL_BYTES 2u /* of the instruction "syscall" */
 
 #define R(n) (1u << (n))
-#define PRESERVED (R(3) | R(6) | R(12) | R(13) | R(14) | R(15)) /* by a call: rbx, rbp, r12 to r15 */
+#define PRESERVED \
+    (R(3) | R(6) | R(12) | R(13) | R(14) | R(15))       /* by a call: rbx, rbp, r12 to r15 */
 #define OUTER (PRESERVED | R(CALLER_SP) | R(CALLER_PC)) /* what the unwinder knows of a caller */
-#define WRAPPER_BYTES 64u /* of a wrapper's frame, at most */
+#define WRAPPER_BYTES 64u                               /* of a wrapper's frame, at most */
 
 /* Does it stand at a system call in libc's code, or right behind one that was interrupted?  *call: there. */
 static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
@@ -52,11 +53,25 @@ static bool is_blocking(const uint8_t *call, uint32_t *arguments)
         uint16_t number;
         uint16_t arguments;
     } blocking[] = {
-        {SYS_pause, 0},     {SYS_nanosleep, 2},  {SYS_rt_sigsuspend, 2}, {SYS_flock, 2},
-        {SYS_read, 3},      {SYS_write, 3},      {SYS_poll, 3},          {SYS_accept, 3},
-        {SYS_connect, 3},   {SYS_recvmsg, 3},    {SYS_sendmsg, 3},       {SYS_fcntl, 3},
-        {SYS_readv, 3},     {SYS_writev, 3},     {SYS_wait4, 4},         {SYS_clock_nanosleep, 4},
-        {SYS_accept4, 4},   {SYS_epoll_wait, 4}, {SYS_rt_sigtimedwait, 4},
+        {SYS_pause, 0},
+        {SYS_nanosleep, 2},
+        {SYS_rt_sigsuspend, 2},
+        {SYS_flock, 2},
+        {SYS_read, 3},
+        {SYS_write, 3},
+        {SYS_poll, 3},
+        {SYS_accept, 3},
+        {SYS_connect, 3},
+        {SYS_recvmsg, 3},
+        {SYS_sendmsg, 3},
+        {SYS_fcntl, 3},
+        {SYS_readv, 3},
+        {SYS_writev, 3},
+        {SYS_wait4, 4},
+        {SYS_clock_nanosleep, 4},
+        {SYS_accept4, 4},
+        {SYS_epoll_wait, 4},
+        {SYS_rt_sigtimedwait, 4},
     };
     uint32_t number = UINT32_MAX;
     if (call[-5] == 0xb8) /* mov $number, %eax */
@@ -151,7 +166,8 @@ static void add_extended(struct saved_vectors *s, uint64_t saved, uint32_t area_
         if (!(saved >> i & 1))
             continue;
         if (!component[i].bytes)
-            __cpuid_count(XSAVE_LEAF, i, component[i].bytes, component[i].from, unused, also_unused);
+            __cpuid_count(XSAVE_LEAF, i, component[i].bytes, component[i].from, unused,
+                          also_unused);
         if (component[i].from >= HEADER_BYTES && component[i].bytes <= area_bytes &&
             component[i].from <= area_bytes - component[i].bytes)
             add_piece(s, component[i].from, component[i].bytes);
@@ -168,6 +184,7 @@ bool live_vectors(const void *context, struct saved_vectors *out)
     *out = (struct saved_vectors){.word = (const void *)area};
     add_piece(out, FROM_X87, SSE_END - FROM_X87);
     if (more->magic1 == FP_XSTATE_MAGIC1)
-        add_extended(out, *(const uint64_t *)(const void *)(area + HEADER_BYTES), more->extended_size);
+        add_extended(out, *(const uint64_t *)(const void *)(area + HEADER_BYTES),
+                     more->extended_size);
     return true;
 }

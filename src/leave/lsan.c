@@ -200,6 +200,7 @@ EXPORT int __lsan_do_recoverable_leak_check(void)
     if (next.lsan_do_recoverable_leak_check)
         return next.lsan_do_recoverable_leak_check();
     bool known = leaks_on_demand(&now) && leak_check_was_made(now.result) && !now.not_stopped;
-    uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CYCLE].blocks + now.sum[REACH_LOST_INDIRECT].blocks;
+    uint64_t lost = now.sum[REACH_LOST].blocks + now.sum[REACH_CYCLE].blocks +
+                    now.sum[REACH_LOST_INDIRECT].blocks;
     return known && lost;
 }

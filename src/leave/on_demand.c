@@ -77,7 +77,8 @@ bool leaks_any_unsuppressed(void)
 static bool find_caller(struct caller *out)
 {
     struct object own_code;
-    return loader_find((uintptr_t)&find_caller, &own_code) && unwind_caller_of(own_code.start, own_code.end - own_code.start, out);
+    return loader_find((uintptr_t)&find_caller, &own_code) &&
+           unwind_caller_of(own_code.start, own_code.end - own_code.start, out);
 }
 
 /* Whoever looks now may note something else in between: then that is told. */
@@ -151,7 +152,8 @@ static int refusal(enum leak_check result)
 EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room);
 EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
 {
-    struct leaks_now now = {.is_reported = !(how & RTC_QUIET), .flags = how & RTC_NEW ? LEAK_CHECK_NEW : 0};
+    struct leaks_now now = {.is_reported = !(how & RTC_QUIET),
+                            .flags = how & RTC_NEW ? LEAK_CHECK_NEW : 0};
     struct rtc_leaks all;
     if (!leaks_on_demand(&now))
         return RTC_NOT_CHECKED;

@@ -71,7 +71,8 @@ static bool is_needed(int signals)
         if (seen == OS_WATCH_PROGRAM_ENDED)
             return atomic_load_explicit(&image()->state, memory_order_acquire) == IMAGE_OPEN;
         if (seen == OS_WATCH_TIMEOUT && !os_has_memory_of(watch.program))
-            return os_watch_program(signals, 0) == OS_WATCH_PROGRAM_ENDED && /* it may have ended just now */
+            return os_watch_program(signals, 0) ==
+                       OS_WATCH_PROGRAM_ENDED && /* it may have ended just now */
                    !atomic_load(&watch.dismissed);
         os_keep_stderr_of(watch.program); /* who reads it waits for its end */
     }
@@ -104,12 +105,14 @@ static int between(void *unused)
     (void)unused;
     bool by_hand = run_header()->mode == RUN_BY_HAND;
     int process = os_process_fd(watch.program);
-    watch.signals = process < 0 ? process : os_detach("rtcheck-witness", process, by_hand, DISMISSAL);
+    watch.signals =
+        process < 0 ? process : os_detach("rtcheck-witness", process, by_hand, DISMISSAL);
     if (watch.signals < 0)
         os_exit_now(1);
-    int pid = clone(scanner_main, stack + STACK_BYTES,
-                    CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID, NULL,
-                    &watch.pid, (void *)watch.control_block, &watch.pid);
+    int pid =
+        clone(scanner_main, stack + STACK_BYTES,
+              CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+              NULL, &watch.pid, (void *)watch.control_block, &watch.pid);
     uint32_t expected = 0; /* else it was quick, and has said all */
     if (pid > 0)
         atomic_compare_exchange_strong(&image()->scanner, &expected, (uint32_t)pid);
@@ -135,8 +138,9 @@ static bool make_storage(void)
 
 static bool can_have_one(void)
 {
-    return rt.options.witness && wants_leaks_at_end() && run_header() && !os_sandboxed() && !os_is_reaper() &&
-           !atomic_load(&run_header()->adopts_orphans) && os_same_pid_namespace();
+    return rt.options.witness && wants_leaks_at_end() && run_header() && !os_sandboxed() &&
+           !os_is_reaper() && !atomic_load(&run_header()->adopts_orphans) &&
+           os_same_pid_namespace();
 }
 
 /* The one before it is on its way out: it uses the same stack. */
@@ -164,7 +168,8 @@ void post_mortem_start(void)
     int saved = errno; /* who forks, or whose exec has failed, may have one */
     struct os_signals signals;
     os_block_signals(&signals);
-    int pid = clone(between, stack_between + BETWEEN_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, NULL);
+    int pid = clone(between, stack_between + BETWEEN_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED,
+                    NULL);
     if (pid > 0)
         os_reap_silent((uint32_t)pid);
     os_restore_signals(&signals);

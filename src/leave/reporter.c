@@ -40,7 +40,8 @@ static int become_reporter(void *argument)
     sigset_t none;
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
-        os_restore_action(sig, &(struct os_action){0}); /* of this process only: they are not shared */
+        os_restore_action(sig,
+                          &(struct os_action){0}); /* of this process only: they are not shared */
     sigprocmask(SIG_SETMASK, &none, NULL);
     next.syscall(SYS_execve, s->path, s->argv, s->envp);
     s->failed = true;
@@ -114,8 +115,7 @@ static void wait_for_report(const struct start *s)
 {
     struct run_header *run = run_header();
     for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
-        if (atomic_load_explicit(&run->reported, memory_order_acquire) ||
-            os_process_gone(s->pid))
+        if (atomic_load_explicit(&run->reported, memory_order_acquire) || os_process_gone(s->pid))
             return;
         os_wait(&run->reported, 0, POLL_NS, true);
     }
@@ -158,8 +158,8 @@ static void __attribute__((constructor)) remember_stderr(void)
 static void print_line(const char *what, const char *which)
 {
     struct stat now;
-    if (os_sandboxed() || !stderr_known || os_stat_fd(2, &now) || now.st_dev != stderr_at_start.st_dev ||
-        now.st_ino != stderr_at_start.st_ino)
+    if (os_sandboxed() || !stderr_known || os_stat_fd(2, &now) ||
+        now.st_dev != stderr_at_start.st_dev || now.st_ino != stderr_at_start.st_ino)
         return;
     char line[1200];
     struct text t = text_begin(line, sizeof line);
@@ -196,7 +196,8 @@ void report_check_by_hand(const struct leaks_now *now)
     struct run_header *run = run_header();
     uint32_t seen = atomic_load(&run->checks_reported);
     for (uint64_t waited = 0; waited < REPORT_WAIT_NS; waited += POLL_NS) {
-        if (atomic_load_explicit(&now->record->reported, memory_order_acquire) || os_process_gone(s.pid))
+        if (atomic_load_explicit(&now->record->reported, memory_order_acquire) ||
+            os_process_gone(s.pid))
             return;
         os_wait(&run->checks_reported, seen, POLL_NS, true);
         seen = atomic_load(&run->checks_reported);

@@ -24,7 +24,8 @@
 
 #define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
 
-#define CLOSED_BYTES (16ull << 30) /* of inaccessible memory that is looked at: the kernel reports page by page */
+#define CLOSED_BYTES \
+    (16ull << 30) /* of inaccessible memory that is looked at: the kernel reports page by page */
 
 struct search {
     struct roots *all;
@@ -33,7 +34,8 @@ struct search {
     const struct stopped_world *w;
     struct range ours[ROOTS_OURS + 8];
     uint32_t ours_count;
-    bool all_are_stopped; /* no other thread runs, which may count on a fault where memory is closed */
+    bool
+        all_are_stopped; /* no other thread runs, which may count on a fault where memory is closed */
     uint64_t closed_left; /* bytes of closed memory whose pages may still be asked for */
     bool full;
 };
@@ -85,7 +87,8 @@ static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start
     if (start >= end || end - start > s->closed_left)
         return;
     s->closed_left -= end - start;
-    for (uintptr_t at = start; dirty_pages_next(&at, end, &piece_end) == DIRTY_RANGE; at = piece_end) {
+    for (uintptr_t at = start; dirty_pages_next(&at, end, &piece_end) == DIRTY_RANGE;
+         at = piece_end) {
         first = first ? first : at;
         last = piece_end;
     }
@@ -182,7 +185,8 @@ static void add_guarded(struct search *s, const struct mapping *m)
     if (t && (!known || t->control_block <= known)) {
         uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
-        bool is_main = t->tid == os_pid(); /* its stack is elsewhere: here it has its thread-local storage */
+        bool is_main =
+            t->tid == os_pid(); /* its stack is elsewhere: here it has its thread-local storage */
         add_without_ours(s, m, live_from(t, from, t->control_block), end,
                          is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
@@ -216,7 +220,8 @@ static void add_named(struct search *s, const struct mapping *m)
     for (uint32_t i = 0; i < s->given_count; i++) {
         uintptr_t start = s->given[i].start, end = start + s->given[i].bytes;
         if (is_named(s, i, m))
-            add(s, m, start > m->start ? start : m->start, end < m->end ? end : m->end, ROOT_GIVEN, 0);
+            add(s, m, start > m->start ? start : m->start, end < m->end ? end : m->end, ROOT_GIVEN,
+                0);
     }
 }
 
@@ -453,7 +458,8 @@ uint64_t root_words(const struct root_record *root,
 {
     struct reading r = {scan, about};
     bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE;
-    if (root->kind == ROOT_GIVEN && root->path[0]) /* or the kernel's, of which some pages are no memory */
+    if (root->kind == ROOT_GIVEN &&
+        root->path[0]) /* or the kernel's, of which some pages are no memory */
         return read_file(&r, root->start, root->end);
     if (is_file || root->end - root->start >= SPARSE_BYTES)
         return read_dirty(&r, root->start, root->end, is_file);

@@ -34,15 +34,17 @@
 #include <string.h>
 
 #define LOOK_NS 5000000ull
-#define CERTAIN_NS 10000000000ull /* since a thread was last heard of, for one that needs but a processor */
-#define WAIT_LIMIT_NS 500000000ull /* or to come back from libc, which keeps all signals out at times */
+#define CERTAIN_NS \
+    10000000000ull /* since a thread was last heard of, for one that needs but a processor */
+#define WAIT_LIMIT_NS \
+    500000000ull /* or to come back from libc, which keeps all signals out at times */
 #define UNRESPONSIVE_NS 20000000ull /* or waits in the kernel, and keeps ours out */
 
 static struct {
-    _Atomic uint32_t resume; /* futex of those that wait: round is over when it is another */
+    _Atomic uint32_t resume;   /* futex of those that wait: round is over when it is another */
     _Atomic uint32_t answered; /* futex of who waits for them */
-    _Atomic uint64_t until; /* os_clock_ns(); 0: for ever */
-    _Atomic uint32_t ends;  /* STOP_FOR_END; never reset.  Futex of threads that never go on */
+    _Atomic uint64_t until;    /* os_clock_ns(); 0: for ever */
+    _Atomic uint32_t ends;     /* STOP_FOR_END; never reset.  Futex of threads that never go on */
     struct os_action before;
     bool taken; /* the signal is ours */
     const struct stopped_thread *first, *end;
@@ -126,10 +128,10 @@ static int list_threads(struct stopped_world *w, const struct caller *caller)
     if (os_failed(w->thread))
         return -ENOMEM;
     w->thread[0] = (struct stopped_thread){.tid = f.own,
-                                     .number = self ? self->number : 0,
-                                     .answered = 1,
-                                     .control_block = (uintptr_t)__builtin_thread_pointer(),
-                                     .caller = *caller};
+                                           .number = self ? self->number : 0,
+                                           .answered = 1,
+                                           .control_block = (uintptr_t)__builtin_thread_pointer(),
+                                           .caller = *caller};
     w->count = 1;
     return os_each_thread(add_one, &f);
 }

@@ -25,7 +25,8 @@ void os_fail_call(uint64_t n)
 
 long os_call(long nr, long a, long b, long c, long d, long e, long f)
 {
-    if (unlikely(fail_at) && atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1 == fail_at)
+    if (unlikely(fail_at) &&
+        atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1 == fail_at)
         return -1; /* EPERM */
     bool timed = self && self->timed;
     uint64_t since = timed ? os_ticks() : 0;
@@ -211,13 +212,15 @@ bool os_is_this_process(int pidfd)
         return true;
     if (pidfd < 0)
         return false;
-    if (os_read_text(proc_path(path, sizeof path, "/proc/thread-self/fdinfo/", (uint64_t)pidfd), text, sizeof text) <= 0)
+    if (os_read_text(proc_path(path, sizeof path, "/proc/thread-self/fdinfo/", (uint64_t)pidfd),
+                     text, sizeof text) <= 0)
         return true;
     const char *s = text;
     while (*s && !text_starts(s, field))
         s++;
     s += *s ? sizeof field - 1 : 0;
-    return text_parse_decimal(&s, &tid) && tid && os_stat(proc_path(path, sizeof path, "/proc/self/task/", tid), &st) == 0;
+    return text_parse_decimal(&s, &tid) && tid &&
+           os_stat(proc_path(path, sizeof path, "/proc/self/task/", tid), &st) == 0;
 }
 
 bool os_process_gone(uint32_t pid)

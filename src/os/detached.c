@@ -62,7 +62,8 @@ int os_detach(const char *name, int keep, bool will_print, int signal)
     if (!will_print) /* and not into a file by its name */
         CALL1(SYS_chdir, "/");
     CALL2(SYS_prctl, PR_SET_NAME, name);
-    CALL4(SYS_prlimit64, 0, RLIMIT_CORE, &no_core, NULL); /* it would be one of the program's memory */
+    CALL4(SYS_prlimit64, 0, RLIMIT_CORE, &no_core,
+          NULL); /* it would be one of the program's memory */
     return (int)CALL4(SYS_signalfd4, -1, &mask, sizeof mask, O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -77,7 +78,8 @@ enum os_watch os_watch_program(int signals, unsigned ms)
     return p[0].revents ? OS_WATCH_PROGRAM_ENDED : OS_WATCH_SIGNALLED;
 }
 
-#define STAT_FLAGS 7    /* of the words behind the name: state, parent, group, session, terminal, its group, flags */
+#define STAT_FLAGS \
+    7 /* of the words behind the name: state, parent, group, session, terminal, its group, flags */
 #define FLAG_EXITING 4u /* the kernel's PF_EXITING */
 
 /*
@@ -110,7 +112,8 @@ static bool main_is_over(uint32_t pid)
 
 void os_keep_stderr_of(uint32_t pid)
 {
-    long differs = CALL6(SYS_kcmp, os_pid(), pid, KCMP_FILE, 2, 2, 0); /* -EBADF: one of them is closed */
+    long differs =
+        CALL6(SYS_kcmp, os_pid(), pid, KCMP_FILE, 2, 2, 0); /* -EBADF: one of them is closed */
     if (differs > 0 || (differs == -EBADF && !main_is_over(pid)))
         os_close(2);
 }

@@ -66,7 +66,8 @@ __attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
 __attribute__((used)) _Atomic uint64_t dispatch_missed;
 
 /* Places that make calls whose child has another stack, or ours: what a line of the two tables goes on at. */
-__attribute__((used)) _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS], dispatch_arming[DISPATCH_SLOTS];
+__attribute__((used)) _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS],
+    dispatch_arming[DISPATCH_SLOTS];
 
 /* In the child: with all registers but those of a system call as they are, and 128 bytes off the stack. */
 __asm__(".text\n"
@@ -97,51 +98,46 @@ __asm__(".text\n"
         ".size dispatch_begin, .-dispatch_begin\n");
 
 /* From struct dispatch_kept: its rip and rsp. */
-#define RESUME_LINES                                        \
-    "    movq (%rsp), %rcx\n"                        \
-    "    movq 8(%rsp), %rsp\n"                       \
-    "    .cfi_def_cfa rsp, 0\n"                      \
-    "    .cfi_register rip, rcx\n"                   \
-    "    jmp *%rcx\n"                                \
+#define RESUME_LINES               \
+    "    movq (%rsp), %rcx\n"      \
+    "    movq 8(%rsp), %rsp\n"     \
+    "    .cfi_def_cfa rsp, 0\n"    \
+    "    .cfi_register rip, rcx\n" \
+    "    jmp *%rcx\n"              \
     "    .cfi_endproc\n"
 
 /* DW_CFA_def_cfa_expression: breg7 (rsp) 8, deref.  DW_CFA_expression of 16 (rip): breg7 0. */
-#define KEPT_ON_STACK                                \
-    "    .cfi_startproc\n"                           \
-    "    .cfi_escape 0x0f, 3, 0x77, 8, 0x06\n"       \
+#define KEPT_ON_STACK                          \
+    "    .cfi_startproc\n"                     \
+    "    .cfi_escape 0x0f, 3, 0x77, 8, 0x06\n" \
     "    .cfi_escape 0x10, 16, 2, 0x77, 0\n"
 
 __asm__(".type dispatch_call, @function\n"
         ".hidden dispatch_call\n"
         ".globl dispatch_call\n"
-        "dispatch_call:\n" KEPT_ON_STACK
-        "    syscall\n" RESUME_LINES
+        "dispatch_call:\n" KEPT_ON_STACK "    syscall\n" RESUME_LINES
         ".size dispatch_call, .-dispatch_call\n"
 
         ".type dispatch_fork, @function\n"
         ".hidden dispatch_fork\n"
         ".globl dispatch_fork\n"
-        "dispatch_fork:\n" KEPT_ON_STACK
-        "    syscall\n"
+        "dispatch_fork:\n" KEPT_ON_STACK "    syscall\n"
         "    testq %rax, %rax\n"
         "    jnz 1f\n"
         "    leaq -128(%rsp), %rsp\n"
         "    call dispatch_begin\n"
-        "1:\n" RESUME_LINES
-        ".size dispatch_fork, .-dispatch_fork\n"
+        "1:\n" RESUME_LINES ".size dispatch_fork, .-dispatch_fork\n"
 
         /* With other arguments: they are put back from struct dispatch_kept. */
         ".type dispatch_change, @function\n"
         ".hidden dispatch_change\n"
         ".globl dispatch_change\n"
-        "dispatch_change:\n" KEPT_ON_STACK
-        "    syscall\n"
+        "dispatch_change:\n" KEPT_ON_STACK "    syscall\n"
         "    movq 16(%rsp), %rdi\n"
         "    movq 24(%rsp), %rsi\n"
         "    movq 40(%rsp), %r10\n"
         "    movq 48(%rsp), %r8\n"
-        "    movq 56(%rsp), %r9\n" RESUME_LINES
-        ".size dispatch_change, .-dispatch_change\n"
+        "    movq 56(%rsp), %r9\n" RESUME_LINES ".size dispatch_change, .-dispatch_change\n"
 
         ".balign 16\n"
         ".type dispatch_stackless_lines, @function\n"
@@ -182,7 +178,8 @@ static_assert(offsetof(struct dispatch_kept, argument) == 16, "as the lines abov
 
 static int switch_dispatch(long how, uint64_t start, uint64_t bytes)
 {
-    return (int)os_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, how, (long)start, (long)bytes, 0, 0);
+    return (int)os_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, how, (long)start, (long)bytes, 0,
+                        0);
 }
 
 int os_dispatch_arm(void)
@@ -203,7 +200,7 @@ uint64_t os_dispatch_missed(void)
 }
 
 static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER | SA_RESTART,
-                               .mask = 1ull << (OS_SIGNAL_CANCEL - 1)};
+                                .mask = 1ull << (OS_SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
 {
@@ -226,8 +223,9 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struc
 {
     ours.handler = (uintptr_t)handler;
     ours.restorer = (uintptr_t)os_signal_return;
-    int err = os_has(OS_USER_DISPATCH) ? (int)CALL4(SYS_rt_sigaction, SIGSYS, &ours, before, sizeof ours.mask)
-                                       : -ENOSYS;
+    int err = os_has(OS_USER_DISPATCH)
+                  ? (int)CALL4(SYS_rt_sigaction, SIGSYS, &ours, before, sizeof ours.mask)
+                  : -ENOSYS;
     if (err)
         return err;
     dispatch_start = start;
@@ -282,5 +280,6 @@ void os_dispatch_return(void *context, long result)
 
 void os_dispatch_repeat(void *context)
 {
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] -= 2; /* the length of syscall, and of int $0x80 */
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] -=
+        2; /* the length of syscall, and of int $0x80 */
 }

@@ -42,7 +42,8 @@ static struct dispatch_kept *keep_slot(void *context)
     const stack_t *other = &((ucontext_t *)context)->uc_stack;
     uintptr_t sp = os_dispatch_sp(context);
     if (is_inside(other, (uintptr_t)context) && !is_inside(other, sp))
-        return (struct dispatch_kept *)align_down(sp - DISPATCH_RED_ZONE - sizeof(struct dispatch_kept), 8);
+        return (struct dispatch_kept *)align_down(
+            sp - DISPATCH_RED_ZONE - sizeof(struct dispatch_kept), 8);
     return (struct dispatch_kept *)((uintptr_t)context + KERNELS_CONTEXT_BYTES);
 }
 
@@ -91,7 +92,8 @@ static bool resume_in_table(void *context, bool arms)
     uint32_t line = line_of(arms ? dispatch_arming : dispatch_stackless, (uintptr_t)r[REG_RIP]);
     if (line == DISPATCH_SLOTS)
         return false;
-    r[REG_RIP] = (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_stackless_lines[line]);
+    r[REG_RIP] =
+        (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_stackless_lines[line]);
     return true;
 }
 
@@ -109,7 +111,8 @@ bool os_dispatch_look(long at, void *out, size_t bytes)
 
 static bool pass_clone(void *context, uint64_t flags, bool has_stack)
 {
-    bool shares = flags & CLONE_VM, arms = !(flags & CLEAR_SIGHAND) && !(shares && flags & CLONE_VFORK);
+    bool shares = flags & CLONE_VM,
+         arms = !(flags & CLEAR_SIGHAND) && !(shares && flags & CLONE_VFORK);
     if (shares || has_stack)
         return resume_in_table(context, arms && !os_sandboxed());
     return resume_at(context, arms && !os_sandboxed() ? dispatch_fork : dispatch_call);
@@ -186,21 +189,32 @@ bool os_dispatch_pass(void *context)
     long number, a[6];
     os_dispatch_call(context, &number, a);
     switch (number) {
-    case SYS_fork: return pass_clone(context, 0, false);
-    case SYS_vfork: return pass_clone(context, CLONE_VM | CLONE_VFORK, false);
-    case SYS_clone: return pass_clone(context, (uint32_t)a[0], a[1] != 0);
-    case SYS_clone3: return pass_clone3(context, a[0]);
-    case SYS_rt_sigreturn: return pass_return(context);
+    case SYS_fork:
+        return pass_clone(context, 0, false);
+    case SYS_vfork:
+        return pass_clone(context, CLONE_VM | CLONE_VFORK, false);
+    case SYS_clone:
+        return pass_clone(context, (uint32_t)a[0], a[1] != 0);
+    case SYS_clone3:
+        return pass_clone3(context, a[0]);
+    case SYS_rt_sigreturn:
+        return pass_return(context);
     case SYS_rt_sigprocmask:
         return a[0] == SIG_UNBLOCK ? resume_at(context, dispatch_call)
                                    : pass_mask(context, 1, a[1]);
-    case SYS_rt_sigaction: return pass_action(context, a[1]);
-    case SYS_rt_sigsuspend: return pass_mask(context, 0, a[0]);
-    case SYS_ppoll: return pass_mask(context, 3, a[3]);
+    case SYS_rt_sigaction:
+        return pass_action(context, a[1]);
+    case SYS_rt_sigsuspend:
+        return pass_mask(context, 0, a[0]);
+    case SYS_ppoll:
+        return pass_mask(context, 3, a[3]);
     case SYS_epoll_pwait:
-    case SYS_epoll_pwait2: return pass_mask(context, 4, a[4]);
+    case SYS_epoll_pwait2:
+        return pass_mask(context, 4, a[4]);
     case SYS_pselect6:
-    case SYS_io_pgetevents: return pass_far_mask(context, 5, a[5]);
-    default: return resume_at(context, dispatch_call);
+    case SYS_io_pgetevents:
+        return pass_far_mask(context, 5, a[5]);
+    default:
+        return resume_at(context, dispatch_call);
     }
 }

@@ -176,7 +176,8 @@ bool os_all_mapped(uintptr_t at, size_t bytes)
     return os_sandboxed() || CALL3(SYS_msync, at, bytes, MS_ASYNC) != -ENOMEM;
 }
 
-#define STAT_BREAK 47 /* number of the field in /proc/self/stat; the first one behind the name is 3 */
+#define STAT_BREAK \
+    47 /* number of the field in /proc/self/stat; the first one behind the name is 3 */
 
 uintptr_t os_break_start(void)
 {
@@ -221,7 +222,8 @@ bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, 
     for (uint32_t done = 0; done < count;) {
         uint32_t n = count - done < 512 ? count - done : 512;
         uint64_t offset = (start / PAGE_BYTES + done) * sizeof word[0];
-        if (CALL4(SYS_pread64, p->fd, word, n * sizeof word[0], offset) != (long)(n * sizeof word[0]))
+        if (CALL4(SYS_pread64, p->fd, word, n * sizeof word[0], offset) !=
+            (long)(n * sizeof word[0]))
             return false;
         for (uint32_t i = 0; i < n; i++)
             populated[done + i] = (word[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;

@@ -53,7 +53,8 @@ void *os_reserve(void *hint, size_t bytes, bool fixed)
 
 void *os_replace(void *at, size_t bytes)
 {
-    return map(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return map(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+               0);
 }
 
 void *os_map(size_t bytes)

@@ -68,8 +68,8 @@ void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end);
 void os_note_own(const void *at, size_t bytes);
 /* Whole pages of it are the program's from now on.  false: they may stay ours (the table is full). */
 bool os_disown(uintptr_t start, uintptr_t end);
-int os_allow(void *at, size_t bytes);     /* read and write */
-int os_read_only(void *at, size_t bytes); /* read */
+int os_allow(void *at, size_t bytes);                   /* read and write */
+int os_read_only(void *at, size_t bytes);               /* read */
 int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
 /*
  * Makes file pages real, so that a full file system is an error here and not a signal in the
@@ -85,7 +85,7 @@ bool os_is_of_program(uintptr_t at);
  * `to` may not overlap.
  */
 size_t os_copy(void *to, const void *from, size_t bytes);
-int os_release(void *at, size_t bytes);      /* private memory: back to zero pages */
+int os_release(void *at, size_t bytes); /* private memory: back to zero pages */
 /* Is this function of libc's code just this system call, as it was built? */
 bool os_is_plain_call(const void *function, uint32_t number);
 int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
@@ -133,7 +133,7 @@ uint32_t os_ppid(void);
 uint32_t os_tid(void);
 uint32_t os_uid(void); /* effective */
 uint32_t os_gid(void);
-uint64_t os_clock_ns(void);     /* monotonic */
+uint64_t os_clock_ns(void); /* monotonic */
 uint64_t os_wall_clock_ns(void);
 void os_yield(void);
 /*
@@ -166,8 +166,8 @@ void os_barrier(void);
 bool os_process_gone(uint32_t pid); /* false when in doubt */
 /* Does a pidfd mean this process, or a thread of it?  true also when it cannot be asked. */
 bool os_is_this_process(int pidfd);
-bool os_child_ended(uint32_t pid);  /* the same of a child of ours, which may be a zombie */
-uint32_t os_pid_namespace(void);    /* 0 = not known */
+bool os_child_ended(uint32_t pid); /* the same of a child of ours, which may be a zombie */
+uint32_t os_pid_namespace(void);   /* 0 = not known */
 /* From now on pids are those of another namespace: nobody is known to be gone. */
 void os_pids_are_foreign(bool foreign);
 _Noreturn void os_exit_now(int status);
@@ -197,7 +197,7 @@ bool os_is_traced(void);
 bool os_is_locked(void); /* is memory of the process, as far as can be known? */
 /* What the process has used; false: it cannot be asked. */
 bool os_usage(struct rusage *usage);
-uint64_t os_cpu_clock_ns(void); /* of all its threads */
+uint64_t os_cpu_clock_ns(void);     /* of all its threads */
 uint64_t os_own_cpu_clock_ns(void); /* of the calling thread */
 /* The processor's clock.  Not in a sandbox, of which one kind forbids it: reading is a process's end then. */
 ALWAYS_INLINE uint64_t os_ticks(void)
@@ -214,13 +214,13 @@ ALWAYS_INLINE uint64_t os_ticks_after(void)
 struct mapping {
     uintptr_t start, end;
     bool readable;
-    bool writable;   /* and readable */
-    bool guard;      /* may not be touched at all */
-    int protection;  /* as mprotect has it */
+    bool writable;  /* and readable */
+    bool guard;     /* may not be touched at all */
+    int protection; /* as mprotect has it */
     bool shared;
     uint32_t major, minor; /* of the file system */
     uint64_t offset, inode;
-    char path[104];  /* or "[heap]" and the like; its end when it is longer */
+    char path[104]; /* or "[heap]" and the like; its end when it is longer */
 };
 
 /* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
@@ -277,7 +277,7 @@ void os_thread_name(char buffer[16]);
 
 int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
 bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
-bool os_same_pid_namespace(void); /* in its own pid namespace?  false when in doubt */
+bool os_same_pid_namespace(void);  /* in its own pid namespace?  false when in doubt */
 void os_reap_silent(uint32_t pid); /* waits for a child that sends no signal when it ends */
 void os_signal_process(uint32_t pid, int signal);
 /*
@@ -388,11 +388,14 @@ void os_repeat_call(
  * what it stands on (os_dispatch_pass).  `before`: what SIGSYS led to.  -errno: there is no such
  * thing here; nothing has changed.
  */
-int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before);
-int os_dispatch_arm(void);    /* the calling thread, too */
+int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes,
+                      struct os_action *before);
+int os_dispatch_arm(void); /* the calling thread, too */
 void os_dispatch_disarm(void);
-#define OS_SIGNAL_CANCEL 32 /* libc's; kept out: a handler that is left by it would leave its event half told */
-void os_dispatch_on_stack(void); /* from now on the handler runs on alternate stacks, where there are any */
+#define OS_SIGNAL_CANCEL \
+    32 /* libc's; kept out: a handler that is left by it would leave its event half told */
+void os_dispatch_on_stack(
+    void); /* from now on the handler runs on alternate stacks, where there are any */
 uint64_t os_dispatch_missed(void); /* threads that could not be armed when they began */
 /* Is it one of those, made as programs for x86-64 do, or (*foreign) in another manner? */
 bool os_is_dispatched(const void *info, bool *foreign);

@@ -77,7 +77,8 @@ bool os_perf_paranoid(int64_t *level)
 
 int os_pair(int ends[2])
 {
-    return (int)CALL4(SYS_socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET: no SIGPIPE */ | O_CLOEXEC, 0, ends);
+    return (int)CALL4(SYS_socketpair, 1 /* AF_UNIX */,
+                      5 /* SOCK_SEQPACKET: no SIGPIPE */ | O_CLOEXEC, 0, ends);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
@@ -118,7 +119,8 @@ int os_thread_wait_ns(uint32_t tid, uint64_t *ns)
 uint32_t os_processor_counters(void)
 {
     unsigned a, b, c, d;
-    if (__get_cpuid_count(0xa, 0, &a, &b, &c, &d) && (a & 0xff)) /* Intel: architectural monitoring */
+    if (__get_cpuid_count(0xa, 0, &a, &b, &c, &d) &&
+        (a & 0xff)) /* Intel: architectural monitoring */
         return a >> 8 & 0xff;
     if (__get_cpuid_count(0x80000022, 0, &a, &b, &c, &d) && (b & 0xf)) /* AMD: its extended form */
         return b & 0xf;

@@ -175,7 +175,8 @@ void area_room(uint64_t *bytes, uint64_t *used)
 {
     uint64_t each = current.area ? run_header()->area_bytes : 0;
     *bytes = current.area_count * each;
-    *used = each ? *bytes - each + current.used : 0; /* what those before have left is used by nobody */
+    *used =
+        each ? *bytes - each + current.used : 0; /* what those before have left is used by nobody */
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */

@@ -158,7 +158,8 @@ static void node_drop(struct client_block *n)
 static struct client_block_record *copy_take(void)
 {
     if (!all.copies || atomic_load_explicit(&all.copies->count, memory_order_relaxed) == COPIES) {
-        all.copies = segment_take(SEGMENT_CLIENT_BLOCKS, COPIES, sizeof(struct client_block_record), all.next_chunk++);
+        all.copies = segment_take(SEGMENT_CLIENT_BLOCKS, COPIES, sizeof(struct client_block_record),
+                                  all.next_chunk++);
         if (!all.copies)
             return NULL;
         segment_publish(all.copies);
@@ -194,7 +195,8 @@ static bool make_room(uint64_t start, uint64_t end, uint32_t write_epoch)
     return true;
 }
 
-static bool put(uint64_t start, uint64_t bytes, uint64_t life, const struct block_birth *birth, uint32_t write_epoch)
+static bool put(uint64_t start, uint64_t bytes, uint64_t life, const struct block_birth *birth,
+                uint32_t write_epoch)
 {
     struct client_block *n =
         make_room(start, start + (bytes ? bytes : 1), write_epoch) ? node_take() : NULL;
@@ -301,8 +303,8 @@ bool client_block_life(uint64_t start, uint64_t bytes, uint32_t write_epoch, uin
         ;
     uint64_t request = pool_request(&f, b, word);
     *life = stacks >> 32 << 8 | word_generation(word) | 1ull << 63;
-    return (word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED) && inside <= request &&
-           bytes <= request - inside;
+    return (word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_INHERITED) &&
+           inside <= request && bytes <= request - inside;
 }
 
 enum verdict client_block_find(uint64_t at, uint32_t write_epoch, struct client_block *out)
@@ -348,7 +350,8 @@ static void end_with_heaps(struct client_block *n)
     }
 }
 
-static void visit_below(struct client_block *n, void (*visit)(void *about, const struct client_block *n), void *about)
+static void visit_below(struct client_block *n,
+                        void (*visit)(void *about, const struct client_block *n), void *about)
 {
     for (; n; n = n->high) {
         visit_below(n->low, visit, about);

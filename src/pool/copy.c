@@ -240,7 +240,7 @@ static void copy_slab(struct unit *head, struct segment *old, uint32_t write_epo
     if (!are_trusted(inherited, atomic_load_explicit(&head->epoch, memory_order_relaxed)))
         block_distrust(segment_items(new), slots, RECORD_BYTES);
     segment_publish(new);
-    atomic_store_explicit(&head->owner, owner_of(kind, (uintptr_t)new), memory_order_release);
+    atomic_store_explicit(&head->owner, owner_of(kind, (uintptr_t) new), memory_order_release);
     fork_retire_segment(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
     image_count(&image()->slab_copies);
 }
@@ -256,7 +256,7 @@ static void copy_large(struct unit *head, struct large_record *old, bool inherit
         atomic_fetch_and_explicit(&new->block.word,
                                   ~((uint64_t)BLOCK_MARK_MASK << BLOCK_MARK_SHIFT),
                                   memory_order_relaxed);
-    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)new),
+    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t) new),
                           memory_order_release);
     if (!inherited)
         atomic_store_explicit(&old->superseded, 1, memory_order_release);
@@ -302,7 +302,8 @@ static void own(struct unit *head, uint32_t write_epoch)
             copy_large(head, owner_pointer(owner), inherited);
         else
             copy_slab(head, owner_pointer(owner), write_epoch, inherited);
-        atomic_store_explicit(&head->epoch, write_epoch, memory_order_release); /* pairs with pool_record_hot */
+        atomic_store_explicit(&head->epoch, write_epoch,
+                              memory_order_release); /* pairs with pool_record_hot */
     } else {
         restamp(head, owner, write_epoch);
     }

@@ -22,7 +22,7 @@
 
 #define CHUNK_BYTES (DEPOT_CHUNK_NODES * sizeof(struct depot_node))
 #define CHUNKS_MAX (INDEX_NUMBERS >> DEPOT_CHUNK_SHIFT) /* 255 MiB */
-#define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16) /* from there on stacks are short */
+#define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16)     /* from there on stacks are short */
 #define SHORT_FRAMES 8u
 #define SPARE_NODES 128u /* a new chunk is made when so few are left, for handlers cannot */
 #define INDEX_MIN 4096u
@@ -32,7 +32,7 @@ static struct {
     struct lock lock;
     struct index *_Atomic index;
     struct segment *_Atomic chunk[CHUNKS_MAX]; /* by chunk number */
-    _Atomic uint32_t next; /* place of the next node, counted over all chunks */
+    _Atomic uint32_t next;                     /* place of the next node, counted over all chunks */
     _Atomic uint32_t nodes;
 } depot = {.lock = LOCK_INIT(RANK_DEPOT)};
 
@@ -93,8 +93,8 @@ static void chunk_make(uint32_t number)
 {
     if (number >= CHUNKS_MAX || atomic_load(&depot.chunk[number]))
         return;
-    struct segment *s = segment_take(SEGMENT_DEPOT, DEPOT_CHUNK_NODES, sizeof(struct depot_node),
-                                     number);
+    struct segment *s =
+        segment_take(SEGMENT_DEPOT, DEPOT_CHUNK_NODES, sizeof(struct depot_node), number);
     if (!s)
         return;
     atomic_store(&s->count, DEPOT_CHUNK_NODES); /* nodes say themselves whether they are complete */
@@ -120,7 +120,8 @@ static void index_grow(void)
     }
     atomic_store_explicit(&depot.index, new, memory_order_release);
     atomic_fetch_add_explicit(&image()->depot_bytes,
-                              index_bytes(new) - (old ? index_bytes(old) : 0), memory_order_relaxed);
+                              index_bytes(new) - (old ? index_bytes(old) : 0),
+                              memory_order_relaxed);
     if (old)
         index_retire(old);
 }
@@ -317,7 +318,8 @@ void depot_after_fork(bool fresh)
     lock_reset(&depot.lock);
     for (uint32_t i = first; i < CHUNKS_MAX && atomic_load(&depot.chunk[i]); i++)
         atomic_store(&depot.chunk[i], NULL); /* the parent's spare one */
-    atomic_store(&depot.next, first * DEPOT_CHUNK_NODES); /* the rest of its chunk is the parent's */
+    atomic_store(&depot.next,
+                 first * DEPOT_CHUNK_NODES); /* the rest of its chunk is the parent's */
     if (!fresh)
         return;
     atomic_store(&depot.index, NULL);

@@ -24,10 +24,12 @@ static bool visit_large(struct unit *head, uint64_t owner, visit_fn *visit, void
 bool each_block(bool inherited, visit_fn *visit, void *about)
 {
     uint64_t bytes = atomic_load_explicit(&heap.bytes, memory_order_acquire);
-    for (struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end; u++) {
+    for (struct unit *u = heap.unit + 1, *end = heap.unit + (bytes >> RTC_UNIT_SHIFT); u < end;
+         u++) {
         uint64_t owner = atomic_load_explicit(&u->owner, memory_order_acquire);
         uint32_t kind = owner_kind(owner);
-        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || (!inherited && fork_is_inherited(u)))
+        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) ||
+            (!inherited && fork_is_inherited(u)))
             continue;
         if (!(is_slab(kind) ? visit_slab : visit_large)(u, owner, visit, about))
             return false;

@@ -30,17 +30,17 @@
 static struct {
     void (*child)(bool fresh);
     void (*begun)(void);
-    uint32_t pid;   /* ours */
-    uint32_t epoch; /* current; epoch_page has it unless a fork is under way */
-    struct lock forking; /* held from prepare to parent/child */
-    _Atomic uint32_t forker; /* tid of the thread that holds it */
-    _Atomic uint32_t torn;   /* enum lease_torn of the stop under way, or of the last one */
+    uint32_t pid;                  /* ours */
+    uint32_t epoch;                /* current; epoch_page has it unless a fork is under way */
+    struct lock forking;           /* held from prepare to parent/child */
+    _Atomic uint32_t forker;       /* tid of the thread that holds it */
+    _Atomic uint32_t torn;         /* enum lease_torn of the stop under way, or of the last one */
     struct lease *_Atomic pending; /* of the fork under way; in a new child: ours */
     bool seen;              /* in a new child: fork_child was called, so `pending` is its own */
     bool nested;            /* a handler forks while its thread is forking */
     struct thread *blocker; /* whose signals are blocked from prepare to parent/child */
     struct os_signals signals;
-    struct thread *survivor; /* in a new child: the thread that forked, if it was seen */
+    struct thread *survivor;   /* in a new child: the thread that forked, if it was seen */
     _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
 } forks = {.forking = LOCK_INIT(0), .torn = TORN_CLOSED};
 
@@ -274,7 +274,8 @@ void fork_pid(int32_t pid)
         atomic_store(&l->state, LEASE_FREE);
         return;
     }
-    atomic_store(&l->pid, (uint32_t)pid); /* what the child says of itself may be of its namespace */
+    atomic_store(&l->pid,
+                 (uint32_t)pid); /* what the child says of itself may be of its namespace */
     uint32_t forking = LEASE_FORKING;
     atomic_compare_exchange_strong(&l->state, &forking, LEASE_HELD);
     if (heap_in_file())

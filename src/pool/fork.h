@@ -38,8 +38,8 @@ void fork_child(void);
 void fork_pid(int32_t pid);
 /* A new child's first operation: becomes an image of its own. */
 void fork_begin_child(void);
-bool fork_is_child(void); /* the page was wiped: nothing of ours has run since a fork */
-bool fork_is_beginning(void); /* a handler interrupted fork_begin_child */
+bool fork_is_child(void);      /* the page was wiped: nothing of ours has run since a fork */
+bool fork_is_beginning(void);  /* a handler interrupted fork_begin_child */
 bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
 /*
  * Waits while a fork by another thread is under way.  false: it took too long, or the fork is our own: enter a

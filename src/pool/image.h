@@ -18,15 +18,16 @@ struct run_request {
     const char *env;      /* RTCHECK_RUN_FILE's value, or NULL: by hand */
     const char *pool_dir; /* option, may be empty */
     char *const *envp;
-    const char *options;  /* by hand: to be kept in the run header */
-    bool has_heap;        /* heap=file */
-    uint64_t heap_bytes;  /* of the heap in the file; sizes that cannot be used give a private heap */
+    const char *options; /* by hand: to be kept in the run header */
+    bool has_heap;       /* heap=file */
+    uint64_t
+        heap_bytes; /* of the heap in the file; sizes that cannot be used give a private heap */
 };
 
 /* Maps the run; from then on run_header() is not NULL.  -errno: the run goes unrecorded. */
 int run_start(const struct run_request *request);
 struct run_header *run_header(void);
-const char *run_path(void);        /* by hand: its name; "" with the launcher */
+const char *run_path(void); /* by hand: its name; "" with the launcher */
 /*
  * By hand, an exec is near (or failed: false): the file gets a name by which the image that comes
  * removes it.  Otherwise every exec would leave a file behind.
@@ -34,11 +35,11 @@ const char *run_path(void);        /* by hand: its name; "" with the launcher */
 void run_step_aside(bool aside);
 struct area_entry *run_areas(void);
 struct lease *run_leases(void);
-char *run_area(uint32_t index);    /* where it is mapped; NULL: beyond our window */
-uint32_t run_area_limit(void);     /* how many areas this process can reach */
-void *run_heap(void);              /* heap=file: the reserved mapping */
-bool run_contains(const void *p);  /* does it lie in the mapping of the file? */
-void run_ring(void);               /* the launcher's doorbell */
+char *run_area(uint32_t index);   /* where it is mapped; NULL: beyond our window */
+uint32_t run_area_limit(void);    /* how many areas this process can reach */
+void *run_heap(void);             /* heap=file: the reserved mapping */
+bool run_contains(const void *p); /* does it lie in the mapping of the file? */
+void run_ring(void);              /* the launcher's doorbell */
 
 struct image_request {
     enum image_how how;

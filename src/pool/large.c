@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-#define LARGE_CHUNK 63u           /* with the segment header: one page */
-#define QUARANTINED_MAX 64u       /* blocks in the FIFO */
+#define LARGE_CHUNK 63u                    /* with the segment header: one page */
+#define QUARANTINED_MAX 64u                /* blocks in the FIFO */
 #define QUARANTINED_BYTES_MAX (4ull << 20) /* resident bytes in it */
 #define RESIDENT_MAX (1ull << 20)
 #define LEAD_BYTES 64u /* a cache line: blocks begin at one, as those of slabs do */
@@ -41,7 +41,7 @@ static struct {
         struct unit *head;
         uint8_t pages; /* RELEASED: they were given back, and read as zero; TOLD to be gone */
     } quarantined[QUARANTINED_MAX];
-    uint32_t head, tail; /* FIFO: head leaves next */
+    uint32_t head, tail;        /* FIFO: head leaves next */
     uint64_t quarantined_bytes; /* resident */
     _Atomic uint32_t huge_blocks;
 } large = {.lock = LOCK_INIT(RANK_LARGE), .records_lock = LOCK_INIT(RANK_RECORDS)};
@@ -122,7 +122,8 @@ static void set_units(struct unit *head, uint64_t from, uint64_t to)
 
 static uint64_t lead_for(size_t align)
 {
-    uint64_t lead = align < UNIT_BYTES ? align : UNIT_BYTES; /* of more the units in front are given back */
+    uint64_t lead =
+        align < UNIT_BYTES ? align : UNIT_BYTES; /* of more the units in front are given back */
     uint64_t least = align_up(pool_knobs.redzone_bytes, LEAD_BYTES);
     return align_up(least, lead < LEAD_BYTES ? LEAD_BYTES : lead);
 }
@@ -340,7 +341,8 @@ bool large_resize(const struct found *f, uint64_t request)
 {
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed));
-    uint64_t have = note_of(f->head)->units, lead = note_of(f->head)->lead, want = units_for(request, lead);
+    uint64_t have = note_of(f->head)->units, lead = note_of(f->head)->lead,
+             want = units_for(request, lead);
     bool clean;
     if (want > have) {
         if (!units_take_at(f->head + have, want - have, &clean))
@@ -350,7 +352,8 @@ bool large_resize(const struct found *f, uint64_t request)
     huge_end(f->head, have);
     huge_begin(f->head, request);
     note_of(f->head)->units = (uint32_t)want;
-    redzone_put_large(f, (void *)large_start_of(f->head), request); /* before a sweep can look for it */
+    redzone_put_large(f, (void *)large_start_of(f->head),
+                      request); /* before a sweep can look for it */
     record_resize(r, request, want);
     if (want < have)
         units_give(f->head + want, have - want, true);

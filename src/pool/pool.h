@@ -48,7 +48,8 @@ struct pool_knobs {
     int malloc_fill;           /* 0..255, -1 = no */
     int free_fill;
     uint32_t redzone_bytes; /* behind each block at least, and before it */
-    uint32_t redzone_reach; /* of more slack so much is compared, and the last redzone_tail of a slot */
+    uint32_t
+        redzone_reach; /* of more slack so much is compared, and the last redzone_tail of a slot */
     uint32_t redzone_tail;
 };
 
@@ -82,7 +83,8 @@ enum unit_kind {
     /* 1 .. ALL_CLASSES: slab of class kind - 1; the head unit points to its segment */
     UNIT_LARGE = 0x100, /* the head unit points to its large_record */
     UNIT_FREE = 0x200,  /* run of free units: length at both ends */
-    UNIT_FOREIGN = 0x300, /* the program has mapped memory of its own there: each unit; never used again */
+    UNIT_FOREIGN =
+        0x300, /* the program has mapped memory of its own there: each unit; never used again */
 };
 
 struct unit {
@@ -141,9 +143,10 @@ extern HIDDEN bool fence_entries; /* no membarrier: every entry fences */
 struct found {
     enum verdict verdict;
     struct unit *head;
-    uint32_t kind;   /* of the head unit */
-    uint32_t slot;   /* slabs */
-    uint32_t offset; /* from the start of the slot or block, of one of 4 GiB its lower half; PTR_INSIDE only */
+    uint32_t kind; /* of the head unit */
+    uint32_t slot; /* slabs */
+    uint32_t
+        offset; /* from the start of the slot or block, of one of 4 GiB its lower half; PTR_INSIDE only */
 };
 
 /* What lies at p?  Any address is fine.  Signal-safe, takes no lock. */
@@ -223,16 +226,18 @@ void large_after_fork(bool trusted);
  * with those that are an ancestor's.  Recorded ones are not among them.  false: visit said so, of
  * the last one that it got.
  */
-bool each_block(bool inherited, bool (*visit)(void *about, const struct found *f, const struct block_record *b),
+bool each_block(bool inherited,
+                bool (*visit)(void *about, const struct found *f, const struct block_record *b),
                 void *about);
 
 /* ---- blocks that the program makes itself (client_blocks.c) --------------------------------------- */
 
 struct client_block {
     struct block_record block; /* its size field is 0 */
-    uint64_t not_start; /* all its bits the other way round: this memory is no root, and need not be left out */
+    uint64_t
+        not_start; /* all its bits the other way round: this memory is no root, and need not be left out */
     uint64_t bytes;
-    uint64_t life; /* of the heap's block that it lies in, 0: in none */
+    uint64_t life;  /* of the heap's block that it lies in, 0: in none */
     uint32_t image; /* that recorded it */
     uint32_t priority;
     uint32_t freed_at;
@@ -356,7 +361,8 @@ struct pending_release {
     uint64_t units;
     bool block; /* a freed block that waits in the quarantine of large ones; else a free run */
 };
-bool pending_take(struct pending_release *d); /* false: there is none; in a callback: none of its own */
+bool pending_take(
+    struct pending_release *d); /* false: there is none; in a callback: none of its own */
 void pending_put(const struct pending_release *d, bool released);
 /*
  * While it is watched: what of the heap became usable, or is used again that was told to be gone, and was not

@@ -25,11 +25,12 @@ struct unit_note {
         uint32_t units; /* large block: its length; the record's belongs to readers of the file */
     };
     uint32_t fresh; /* slab: this slot and those above it were never taken */
-    _Atomic uint32_t filled; /* slab: bytes from its start in which slots never given out are redzone */
+    _Atomic uint32_t
+        filled;         /* slab: bytes from its start in which slots never given out are redzone */
     bool reported_free; /* free, and told to be so: of each unit */
-    bool huge;      /* of each unit: it lies where huge pages are wanted; never cleared */
-    bool advised;   /* large block: huge pages are wanted inside */
-    uint32_t lead;  /* large block: bytes before it in its first unit */
+    bool huge;          /* of each unit: it lies where huge pages are wanted; never cleared */
+    bool advised;       /* large block: huge pages are wanted inside */
+    uint32_t lead;      /* large block: bytes before it in its first unit */
 };
 
 extern HIDDEN struct unit_note *unit_note;
@@ -101,7 +102,7 @@ uint64_t space_ready_bytes(void);
 struct hole {
     uint64_t first, end;
 };
-struct hole space_next_hole(void); /* UINT64_MAX: there is none */
+struct hole space_next_hole(void);                /* UINT64_MAX: there is none */
 bool space_is_hole(uint64_t first, uint64_t end); /* some of it? */
 void space_add_hole(uint64_t first, uint64_t end);
 /* The heap comes to end behind the next hole: it is one no more.  false: no memory for its table entries. */
@@ -120,8 +121,8 @@ ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
 
 ALWAYS_INLINE bool heap_is_watched(void)
 {
-    return atomic_load_explicit(&heap_watched, memory_order_relaxed) || heap_code_is_changed(&heap_code[0]) ||
-           heap_code_is_changed(&heap_code[1]);
+    return atomic_load_explicit(&heap_watched, memory_order_relaxed) ||
+           heap_code_is_changed(&heap_code[0]) || heap_code_is_changed(&heap_code[1]);
 }
 
 /* The calling thread is to tell of something. */
@@ -159,7 +160,7 @@ void area_publish(uint32_t bytes);
 /* So many of the bytes that were published are kept for findings: they are no sign of a program that grows. */
 void area_reserved(uint32_t bytes);
 void area_room(uint64_t *bytes, uint64_t *used); /* segment_room; the caller holds its lock */
-uint64_t threads_quarantined(void); /* quarantine_waiting, but for large blocks */
+uint64_t threads_quarantined(void);              /* quarantine_waiting, but for large blocks */
 uint64_t large_quarantined(void);
 /* It is empty, and anybody's. */
 void area_free(struct area_entry *e);
@@ -224,7 +225,6 @@ bool image_is_read(uint32_t number, unsigned depth);
 void leases_drop_unneeded(void);
 /* Process `pid` reads nobody's records any more. */
 void leases_exec(uint32_t pid);
-
 
 /* ---- copy.c: for fork.c, find.c -------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "pool_priv.h"
 
 #define ALL_BYTES_MAX (16ull << 20)
-#define NEAR 4u /* how many are left before it when one is brought near */
+#define NEAR 4u                   /* how many are left before it when one is brought near */
 #define THREADS_AT_FULL_SHARE 63u /* with the default budget all of them fit */
 
 struct pool_knobs pool_knobs = {.quarantine_bytes = 256u << 10,

@@ -53,7 +53,8 @@ bool quiesce_writers(void)
     if (!os_has(OS_QUIESCE))
         return true;
     atomic_store(&quiesce.stopped, 1);
-    atomic_store(&epoch_page->epoch, 0); /* a thread not in the list yet finds this, or we find it */
+    atomic_store(&epoch_page->epoch,
+                 0); /* a thread not in the list yet finds this, or we find it */
     struct thread *all = threads_first();
     if (!all || (all == self && !all->next))
         return true;

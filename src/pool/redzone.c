@@ -96,8 +96,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 static bool are_all(const char *p, uint64_t n, __m128i wanted)
 {
     uint64_t last = n - 16;
-    __m128i same =
-        same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
+    __m128i same = same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
     for (const char *end = p + n; end - p > 64; end -= 64)
         same = _mm_and_si128(same, same_at_four(end - 64, 0, 16, 32, 48, wanted));
     return _mm_movemask_epi8(same) == 0xffff;
@@ -447,7 +446,8 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
 /* ---- slots that were never given out ---------------------------------------------------------- */
 
 /* The nearest block to the left is the one whose end was passed, as far as can be known. */
-static bool blame_left(const struct found *f, const char *slot, struct span span, struct damage *out)
+static bool blame_left(const struct found *f, const char *slot, struct span span,
+                       struct damage *out)
 {
     uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
     for (struct found g = *f; g.slot-- > 1;) {
@@ -509,7 +509,8 @@ static void visit_never(const struct found *f, struct segment *s, const char *bl
     if (is_reserve(f->kind) || !never_damage(f, block, &d))
         return;
     atomic_thread_fence(memory_order_acquire); /* pairs with the release fence of slab_first_use */
-    if (!word_now(b) && owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)) == s)
+    if (!word_now(b) &&
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)) == s)
         visit(&d);
 }
 
@@ -547,7 +548,8 @@ static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, ui
 }
 
 /* What others may be doing to the block now is seen in its record: the same before and after. */
-static void visit_large(struct sweep *sweep, struct unit *head, void (*visit)(const struct damage *))
+static void visit_large(struct sweep *sweep, struct unit *head,
+                        void (*visit)(const struct damage *))
 {
     struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
     const struct block_record *b = pool_look(&f, 0);
@@ -556,8 +558,9 @@ static void visit_large(struct sweep *sweep, struct unit *head, void (*visit)(co
     if (!block_read(b, &first, &stacks) || !is_known(first))
         return;
     if (word_state(first) == BLOCK_FREED &&
-        (!large_is_filled(head) || !is_filled_by_now(sweep, (void *)large_start_of(head),
-                                                     pool_request(&f, b, first), word_thread(first))))
+        (!large_is_filled(head) ||
+         !is_filled_by_now(sweep, (void *)large_start_of(head), pool_request(&f, b, first),
+                           word_thread(first))))
         return;
     if (!block_read(b, &word, &stacks) || word != first)
         return;

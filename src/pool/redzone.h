@@ -81,8 +81,8 @@ ALWAYS_INLINE bool redzone_is_intact(const void *slot, uint32_t number, uint32_t
 
 struct damage {
     enum error_damage where;
-    const char *first; /* damaged byte */
-    uint64_t bytes;    /* from it to behind the last one */
+    const char *first;                /* damaged byte */
+    uint64_t bytes;                   /* from it to behind the last one */
     uint8_t found[ERROR_BYTES_FOUND]; /* what is there, before anything is repaired */
     /* the block that it is told of */
     const void *block;
@@ -136,9 +136,8 @@ ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t 
 ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
                                       uint64_t c, uint64_t d)
 {
-    return _mm_and_si128(
-        _mm_and_si128(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
-        _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
+    return _mm_and_si128(_mm_and_si128(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
+                         _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
 }
 
 /* A slot in quarantine: is all of it whole?  The first 64 bytes without a branch. */
@@ -151,8 +150,8 @@ ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64
     __m128i same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
                                    last < 48 ? last : 48);
     for (uint64_t end = slot_bytes; end > 64; end -= 64)
-        same = _mm_and_si128(same, freed_same_four(slot, wanted, end - 64, end - 48, end - 32,
-                                                   end - 16));
+        same = _mm_and_si128(same,
+                             freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
     return _mm_movemask_epi8(same) == 0xffff;
 }
 
@@ -162,8 +161,9 @@ ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64
  * inherited and never wrote records of is its parent's to sweep.  Takes no lock.
  */
 struct sweep {
-    uint32_t unit;       /* where to go on; 0: at the beginning */
-    uint64_t settled_by; /* till when it waits for threads that are filling a block; 0: for none yet */
+    uint32_t unit; /* where to go on; 0: at the beginning */
+    uint64_t
+        settled_by; /* till when it waits for threads that are filling a block; 0: for none yet */
 };
 
 /* One slab or large block; false: there is no further one. */

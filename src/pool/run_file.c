@@ -249,7 +249,8 @@ static const char *own_name(char room[256])
         if (*p == '/')
             base = p + 1;
     for (char *p = base; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f || (unsigned char)*p == 0xe2) /* U+2028, U+202E and the like */
+        if ((unsigned char)*p < ' ' || *p == 0x7f ||
+            (unsigned char)*p == 0xe2) /* U+2028, U+202E and the like */
             *p = '_';
     return base;
 }
@@ -279,7 +280,8 @@ void run_step_aside(bool aside)
 static int create_in(const char *dir, const char *exe)
 {
     if (!dir || dir[0] != '/')
-        return dir && dir[0] ? -EINVAL : -ENOENT; /* not relative: the program may change its folder */
+        return dir && dir[0] ? -EINVAL
+                             : -ENOENT; /* not relative: the program may change its folder */
     aside_name(run.aside, dir);
     os_unlink(run.aside);
     run.maker = os_pid();
@@ -336,8 +338,9 @@ static int format_with(int fd, const struct run_request *request, uint64_t heap_
 
 static int heap_size_error(const struct run_request *request)
 {
-    return request->heap_bytes < RTC_HEAP_BYTES_MIN ? -EINVAL
-           : request->heap_bytes > RTC_HEAP_BYTES_MAX ? -EFBIG : 0;
+    return request->heap_bytes < RTC_HEAP_BYTES_MIN   ? -EINVAL
+           : request->heap_bytes > RTC_HEAP_BYTES_MAX ? -EFBIG
+                                                      : 0;
 }
 
 /* heap=file: a heap for which the file cannot have room is private; the header has the reason. */
@@ -352,8 +355,9 @@ static int format(int fd, const struct run_request *request)
     }
     uint32_t reason = (uint32_t)-heap_err;
     int err = format_with(fd, request, 0);
-    if (!err && reason && os_write_at(fd, &reason, sizeof reason, offsetof(struct run_header, heap_error)) !=
-                              (long)sizeof reason)
+    if (!err && reason &&
+        os_write_at(fd, &reason, sizeof reason, offsetof(struct run_header, heap_error)) !=
+            (long)sizeof reason)
         err = -ENOSPC;
     return err;
 }
@@ -381,9 +385,12 @@ static int make_by_hand(const struct run_request *request)
 {
     static char exe_room[256];
     const char *exe = own_name(exe_room);
-    const char *dirs[] = {request->pool_dir, variable(request->envp, "RTCHECK_POOL_DIR"),
-                          variable(request->envp, "XDG_RUNTIME_DIR"), "/dev/shm",
-                          variable(request->envp, "TMPDIR"), "/tmp"};
+    const char *dirs[] = {request->pool_dir,
+                          variable(request->envp, "RTCHECK_POOL_DIR"),
+                          variable(request->envp, "XDG_RUNTIME_DIR"),
+                          "/dev/shm",
+                          variable(request->envp, "TMPDIR"),
+                          "/tmp"};
     int err = -ENOENT, wanted_err = 0; /* of the folder that the option or RTCHECK_POOL_DIR names */
     for (size_t i = 0; i < countof(dirs); i++) {
         int fd = create_in(dirs[i], exe);

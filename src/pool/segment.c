@@ -195,7 +195,8 @@ void segment_vacate(struct segment *s)
 {
     lock_take(&segments.lock);
     atomic_store_explicit(&s->state, SEGMENT_VACANT, memory_order_release);
-    if (segments.vacant_count < VACANT_MAX) /* else its bytes are lost: bounded by what was in use */
+    if (segments.vacant_count <
+        VACANT_MAX) /* else its bytes are lost: bounded by what was in use */
         segments.vacant[segments.vacant_count++] = s;
     lock_drop(&segments.lock);
 }

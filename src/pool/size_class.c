@@ -12,10 +12,10 @@
 #include "pool.h"
 
 #define SLOTS_IN(bytes, units) ((units)*UNIT_BYTES / (bytes))
-#define CLASS(bytes, units)                                                                       \
-    {                                                                                             \
-        ((1ull << 32) + (bytes) / 16 - 1) / ((bytes) / 16), (bytes), SLOTS_IN(bytes, units),       \
-            (units)                                                                                \
+#define CLASS(bytes, units)                                                                  \
+    {                                                                                        \
+        ((1ull << 32) + (bytes) / 16 - 1) / ((bytes) / 16), (bytes), SLOTS_IN(bytes, units), \
+            (units)                                                                          \
     }
 #define FOUR(a, b, c, d, units) CLASS(a, units), CLASS(b, units), CLASS(c, units), CLASS(d, units)
 
@@ -41,6 +41,6 @@ uint32_t class_of_aligned(size_t request, size_t align)
 {
     uint32_t class = class_of(request);
     while (class < SIZE_CLASSES && size_class[class].slot_bytes % align != 0)
-        class++;
+        class ++;
     return class;
 }

@@ -23,7 +23,7 @@
 
 struct central {
     struct lock lock;
-    uint32_t head; /* unit number of the first slab with free slots, 0 = none */
+    uint32_t head;          /* unit number of the first slab with free slots, 0 = none */
     struct thread *orphans; /* a fork's other threads: their bins are still to be taken over */
 };
 
@@ -396,8 +396,10 @@ static void *take_of_word(uint32_t k, uint32_t w)
     uint64_t *word = &bits_of(handler_slab[k])[w];
     uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     while (seen)
-        if (__atomic_compare_exchange_n(word, &seen, seen & (seen - 1), true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return slot_address(handler_slab[k], SIZE_CLASSES + k, w * 64 + (uint32_t)__builtin_ctzll(seen));
+        if (__atomic_compare_exchange_n(word, &seen, seen & (seen - 1), true, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return slot_address(handler_slab[k], SIZE_CLASSES + k,
+                                w * 64 + (uint32_t)__builtin_ctzll(seen));
     return NULL;
 }
 
@@ -425,15 +427,16 @@ void *slab_take_in_handler(size_t request, size_t align)
 
 void slab_note_unrecorded(const struct found *f)
 {
-    __atomic_fetch_or(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64],
-                      1ull << f->slot % 64, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64], 1ull << f->slot % 64,
+                      __ATOMIC_RELAXED);
 }
 
 bool slab_is_unrecorded(const struct found *f)
 {
     return is_reserve(f->kind) &&
-           __atomic_load_n(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64],
-                           __ATOMIC_RELAXED) >> f->slot % 64 & 1;
+           __atomic_load_n(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64], __ATOMIC_RELAXED) >>
+                   f->slot % 64 &
+               1;
 }
 
 bool slab_clear_unrecorded(const struct found *f)
@@ -441,7 +444,8 @@ bool slab_clear_unrecorded(const struct found *f)
     uint64_t bit = 1ull << f->slot % 64;
     return slab_is_unrecorded(f) &&
            __atomic_fetch_and(&bits_of(f->head)[UNRECORDED_WORD + f->slot / 64], ~bit,
-                              __ATOMIC_RELAXED) & bit;
+                              __ATOMIC_RELAXED) &
+               bit;
 }
 
 void slab_give_in_handler(uint32_t class, void *slot)

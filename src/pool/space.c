@@ -20,10 +20,10 @@
 
 #define HEAP_BYTES_MAX (1ull << 40)
 #define HEAP_BYTES_MIN (1ull << 26)
-#define HEAP_ALIGN (1ull << 21)     /* huge pages need it */
+#define HEAP_ALIGN (1ull << 21) /* huge pages need it */
 #define STEP_BYTES_MIN (1ull << 20)
 #define STEP_BYTES_MAX (32ull << 20)
-#define STEP_SHARE 32u /* of the heap: what is ready and not used still counts in a core dump */
+#define STEP_SHARE 32u     /* of the heap: what is ready and not used still counts in a core dump */
 #define PROGRESS_UNITS 64u /* copied between two signs of life */
 
 #define HOLES_MAX 32u /* above the heap's end; there are as many more as fit below it */
@@ -46,7 +46,8 @@ static struct {
 /* ---- start ----------------------------------------------------------------------------------- */
 
 enum { TABLES = 3 };
-static const uint64_t entry_bytes[TABLES] = {sizeof *heap.unit, sizeof *unit_note, sizeof *slab_bits};
+static const uint64_t entry_bytes[TABLES] = {sizeof *heap.unit, sizeof *unit_note,
+                                             sizeof *slab_bits};
 
 static uint64_t table_bytes(unsigned table, uint64_t units)
 {
@@ -286,7 +287,8 @@ static bool is_foreign(uint64_t unit)
 {
     if (unit >= atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT)
         return space_is_hole(unit, unit + 1);
-    return owner_kind(atomic_load_explicit(&heap.unit[unit].owner, memory_order_relaxed)) == UNIT_FOREIGN;
+    return owner_kind(atomic_load_explicit(&heap.unit[unit].owner, memory_order_relaxed)) ==
+           UNIT_FOREIGN;
 }
 
 /* The units that hold something; free runs and what the program has mapped over are left out, clean or dirty. */

@@ -46,8 +46,9 @@ struct thread_fact {
     bool ended;
 };
 
-struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at); /* takes no lock */
-bool threads_inside(uint32_t number); /* is that thread in a critical section? */
+struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end,
+                                    uintptr_t at); /* takes no lock */
+bool threads_inside(uint32_t number);              /* is that thread in a critical section? */
 /* All stand still: what their tables still say of blocks that they gave out is wiped. */
 void threads_wipe_stale(void);
 /* Is there no other thread, nor was there ever one that went on past its end? */

@@ -20,7 +20,7 @@
 static struct {
     struct segment *chunk[RECORDS_MAX / THREAD_CHUNK];
     uint32_t next_waiting[RECORDS_MAX]; /* place + 1 of the next record that waits, 0 = none */
-    uint32_t oldest, newest;     /* place + 1, 0 = none waits */
+    uint32_t oldest, newest;            /* place + 1, 0 = none waits */
     uint32_t waiting;
     uint32_t chunks;
     struct thread_record *sum; /* NULL: no record was used again yet */

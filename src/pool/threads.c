@@ -22,12 +22,12 @@ static struct {
     struct thread *spare; /* never used yet */
     uint32_t spare_count;
     _Atomic uint32_t alive, born; /* that there are, that there ever were */
-    uint32_t next_number; /* last given out */
+    uint32_t next_number;         /* last given out */
     struct thread is_fallback;
     _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
     struct thread_totals past;    /* of threads that are over, and of what was before a fork */
     struct thread_totals at_fork; /* of all */
-    bool next_has_inherited; /* the next record says what was inherited */
+    bool next_has_inherited;      /* the next record says what was inherited */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .fallback_lock = LOCK_INIT(RANK_FALLBACK)};
 
 _Atomic uint32_t threads_announced;
@@ -51,7 +51,8 @@ uint64_t threads_quarantined(void)
 {
     uint64_t sum = 0;
     for (struct thread *t = threads_first(); t; t = t->next)
-        sum += __atomic_load_n(&t->quarantine.bytes, __ATOMIC_RELAXED); /* of the owner's some recent moment */
+        sum += __atomic_load_n(&t->quarantine.bytes,
+                               __ATOMIC_RELAXED); /* of the owner's some recent moment */
     return sum;
 }
 
@@ -137,7 +138,7 @@ struct thread *threads_register(void)
         t->helper.use = NULL;
         record_take(t);
         t->tid = os_tid(); /* its counters are the new thread's from here on */
-        if (!listed) /* only now: who walks the list looks at records */
+        if (!listed)       /* only now: who walks the list looks at records */
             link(t);
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&threads.born, 1, memory_order_relaxed);
@@ -163,8 +164,8 @@ uint64_t threads_peak(int64_t in_use)
     _Atomic uint64_t *peak = &image()->peak_bytes;
     uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
     while (in_use > (int64_t)seen &&
-           !atomic_compare_exchange_weak_explicit(peak, &seen, (uint64_t)in_use, memory_order_relaxed,
-                                                  memory_order_relaxed))
+           !atomic_compare_exchange_weak_explicit(peak, &seen, (uint64_t)in_use,
+                                                  memory_order_relaxed, memory_order_relaxed))
         ;
     return in_use > (int64_t)seen ? (uint64_t)in_use : seen;
 }
@@ -321,7 +322,7 @@ static void wipe_stale(struct thread *t)
 
     struct quarantine *q = &t->quarantine;
     uint32_t deferred = atomic_load_explicit(&t->deferred.count, memory_order_relaxed);
-    for (uint32_t class = 0; class < SIZE_CLASSES; class++) {
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++) {
         struct cache_bin *bin = &t->bin[class];
         memset(bin->slot + bin->count, 0, sizeof bin->slot - bin->count * sizeof bin->slot[0]);
     }
@@ -402,7 +403,7 @@ struct thread *threads_fallback_take(void)
         lock_drop(&threads.lock);
         atomic_store_explicit(&t->record->gone, 1,
                               memory_order_relaxed); /* no thread, but what ended ones do yet */
-        t->tid = 1; /* never spare */
+        t->tid = 1;                                  /* never spare */
         link(t);
     }
     return t;
@@ -443,7 +444,8 @@ struct thread *threads_after_fork(struct thread *t)
         each->next = others;
         others = each;
     }
-    if (threads.is_fallback.is_fallback) /* mostly nobody has been there, and it would take 75 pages to write that */
+    if (threads.is_fallback
+            .is_fallback) /* mostly nobody has been there, and it would take 75 pages to write that */
         memset(&threads.is_fallback, 0,
                offsetof(struct thread, helper)); /* now: the list led through it */
     if (t)

@@ -27,12 +27,12 @@
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
 #define HUGE_FROM_UNITS (4 * HUGE_UNITS) /* a small heap would only grow by huge pages */
-#define CHUNK_SHARE 8u /* of all dense slabs */
+#define CHUNK_SHARE 8u                   /* of all dense slabs */
 
 static struct {
     struct lock lock;
     uint32_t list[2][RUN_LISTS]; /* [note.huge] */
-    uint64_t dense_units;         /* in use */
+    uint64_t dense_units;        /* in use */
     uint64_t dirty_bytes;
     _Atomic uint64_t units; /* written under the lock */
     uint64_t reported_free; /* units, of those */

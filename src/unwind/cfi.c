@@ -70,16 +70,27 @@ enum { PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_RELATIVE = 0x70, PE_INDIRECT = 0x8
 static uint64_t take_form(struct bytes *b, uint8_t form)
 {
     switch (form) {
-    case 0x00: return take(b, 8);
-    case 0x01: return uleb(b);
-    case 0x02: return take(b, 2);
-    case 0x03: return take(b, 4);
-    case 0x04: return take(b, 8);
-    case 0x09: return (uint64_t)sleb(b);
-    case 0x0a: return (uint64_t)take_signed(b, 2);
-    case 0x0b: return (uint64_t)take_signed(b, 4);
-    case 0x0c: return take(b, 8);
-    default: b->bad = true; return 0;
+    case 0x00:
+        return take(b, 8);
+    case 0x01:
+        return uleb(b);
+    case 0x02:
+        return take(b, 2);
+    case 0x03:
+        return take(b, 4);
+    case 0x04:
+        return take(b, 8);
+    case 0x09:
+        return (uint64_t)sleb(b);
+    case 0x0a:
+        return (uint64_t)take_signed(b, 2);
+    case 0x0b:
+        return (uint64_t)take_signed(b, 4);
+    case 0x0c:
+        return take(b, 8);
+    default:
+        b->bad = true;
+        return 0;
     }
 }
 
@@ -217,7 +228,8 @@ static const uint8_t *search(const uint8_t *table, uint64_t count, uintptr_t bas
         else
             high = middle;
     }
-    return low ? (const uint8_t *)(base + (uintptr_t)(intptr_t)pair_at(table, low - 1).entry) : NULL;
+    return low ? (const uint8_t *)(base + (uintptr_t)(intptr_t)pair_at(table, low - 1).entry)
+               : NULL;
 }
 
 static bool holds(const struct cfi *f, uintptr_t pc)
@@ -306,8 +318,8 @@ static uint8_t known_register(uint64_t reg)
 
 static void define_cfa(struct row *row, uint64_t reg, int64_t offset)
 {
-    row->cfa = (struct column){
-        .offset = offset, .kind = COLUMN_AT_REGISTER, .reg = known_register(reg)};
+    row->cfa =
+        (struct column){.offset = offset, .kind = COLUMN_AT_REGISTER, .reg = known_register(reg)};
 }
 
 static void restore(struct machine *m, uint64_t reg)
@@ -337,11 +349,20 @@ static bool advance(struct machine *m, uint8_t op, struct bytes *b)
 {
     uint64_t align = m->f->code_align;
     switch (op) {
-    case 0x01: m->at = take_pointer(b, m->f->encoding, 0); return true;
-    case 0x02: m->at += take(b, 1) * align; return true;
-    case 0x03: m->at += take(b, 2) * align; return true;
-    case 0x04: m->at += take(b, 4) * align; return true;
-    default: return false;
+    case 0x01:
+        m->at = take_pointer(b, m->f->encoding, 0);
+        return true;
+    case 0x02:
+        m->at += take(b, 1) * align;
+        return true;
+    case 0x03:
+        m->at += take(b, 2) * align;
+        return true;
+    case 0x04:
+        m->at += take(b, 4) * align;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -378,9 +399,13 @@ static bool about_cfa(struct machine *m, uint8_t op, struct bytes *b)
         return true;
     case 0x0d: /* def_known_register, def_cfa_offset, def_cfa_offset_sf */
     case 0x0e:
-    case 0x13: return change_cfa(row, op, b, align);
-    case 0x0f: row->cfa = take_expression(b, COLUMN_IS_EXPRESSION); return true;
-    default: return false;
+    case 0x13:
+        return change_cfa(row, op, b, align);
+    case 0x0f:
+        row->cfa = take_expression(b, COLUMN_IS_EXPRESSION);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -389,18 +414,41 @@ static bool about_register(struct machine *m, uint8_t op, struct bytes *b)
     uint64_t reg = uleb(b);
     int64_t align = m->f->data_align;
     switch (op) {
-    case 0x05: set(m->row, reg, COLUMN_AT_CFA, factored(uleb(b), align)); return true;
-    case 0x11: set(m->row, reg, COLUMN_AT_CFA, factored((uint64_t)sleb(b), align)); return true;
-    case 0x2f: set(m->row, reg, COLUMN_AT_CFA, factored(-uleb(b), align)); return true;
-    case 0x06: restore(m, reg); return true;
-    case 0x07: set(m->row, reg, COLUMN_UNDEFINED, 0); return true;
-    case 0x08: set(m->row, reg, COLUMN_SAME, 0); return true;
-    case 0x09: set(m->row, reg, COLUMN_IN_REGISTER, known_register(uleb(b))); return true;
-    case 0x14: set(m->row, reg, COLUMN_IS_CFA, factored(uleb(b), align)); return true;
-    case 0x15: set(m->row, reg, COLUMN_IS_CFA, factored((uint64_t)sleb(b), align)); return true;
-    case 0x10: set_expression(m->row, reg, COLUMN_AT_EXPRESSION, b); return true;
-    case 0x16: set_expression(m->row, reg, COLUMN_IS_EXPRESSION, b); return true;
-    default: return false;
+    case 0x05:
+        set(m->row, reg, COLUMN_AT_CFA, factored(uleb(b), align));
+        return true;
+    case 0x11:
+        set(m->row, reg, COLUMN_AT_CFA, factored((uint64_t)sleb(b), align));
+        return true;
+    case 0x2f:
+        set(m->row, reg, COLUMN_AT_CFA, factored(-uleb(b), align));
+        return true;
+    case 0x06:
+        restore(m, reg);
+        return true;
+    case 0x07:
+        set(m->row, reg, COLUMN_UNDEFINED, 0);
+        return true;
+    case 0x08:
+        set(m->row, reg, COLUMN_SAME, 0);
+        return true;
+    case 0x09:
+        set(m->row, reg, COLUMN_IN_REGISTER, known_register(uleb(b)));
+        return true;
+    case 0x14:
+        set(m->row, reg, COLUMN_IS_CFA, factored(uleb(b), align));
+        return true;
+    case 0x15:
+        set(m->row, reg, COLUMN_IS_CFA, factored((uint64_t)sleb(b), align));
+        return true;
+    case 0x10:
+        set_expression(m->row, reg, COLUMN_AT_EXPRESSION, b);
+        return true;
+    case 0x16:
+        set_expression(m->row, reg, COLUMN_IS_EXPRESSION, b);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -408,17 +456,30 @@ static bool execute(struct machine *m, uint8_t op, struct bytes *b)
 {
     uint8_t low = op & 0x3f;
     switch (op & 0xc0) {
-    case 0x40: m->at += low * m->f->code_align; return true;
-    case 0x80: set(m->row, low, COLUMN_AT_CFA, factored(uleb(b), m->f->data_align)); return true;
-    case 0xc0: restore(m, low); return true;
-    default: break;
+    case 0x40:
+        m->at += low * m->f->code_align;
+        return true;
+    case 0x80:
+        set(m->row, low, COLUMN_AT_CFA, factored(uleb(b), m->f->data_align));
+        return true;
+    case 0xc0:
+        restore(m, low);
+        return true;
+    default:
+        break;
     }
     switch (op) {
-    case 0x00: return true;
-    case 0x0a: return remember(m);
-    case 0x0b: return recall(m);
-    case 0x2e: uleb(b); return true; /* size of arguments: of no use here */
-    default: break;
+    case 0x00:
+        return true;
+    case 0x0a:
+        return remember(m);
+    case 0x0b:
+        return recall(m);
+    case 0x2e:
+        uleb(b);
+        return true; /* size of arguments: of no use here */
+    default:
+        break;
     }
     return advance(m, op, b) || about_cfa(m, op, b) || about_register(m, op, b);
 }

@@ -86,8 +86,8 @@ static uint64_t reg_value(struct evaluation *e, uint64_t reg)
 static void load(struct evaluation *e, unsigned bytes)
 {
     uint64_t at = pop(e), v = 0;
-    if (e->bad || bytes > 8 || at < e->regs->value[REG_RSP] - BELOW_SP_BYTES ||
-        at >= e->high || e->high - at < 8) {
+    if (e->bad || bytes > 8 || at < e->regs->value[REG_RSP] - BELOW_SP_BYTES || at >= e->high ||
+        e->high - at < 8) {
         e->bad = true;
         return;
     }
@@ -118,22 +118,39 @@ static uint64_t two(struct evaluation *e, uint8_t op)
     uint64_t b = pop(e), a = pop(e);
     int64_t x = (int64_t)a, y = (int64_t)b;
     switch (op) {
-    case 0x1a: return a & b;
-    case 0x1c: return a - b;
-    case 0x1e: return a * b;
-    case 0x21: return a | b;
-    case 0x22: return a + b;
-    case 0x24: return shift_by(a, b, true);
-    case 0x25: return shift_by(a, b, false);
-    case 0x26: return (uint64_t)(x >> (b > 63 ? 63 : b));
-    case 0x27: return a ^ b;
-    case 0x29: return x == y;
-    case 0x2a: return x >= y;
-    case 0x2b: return x > y;
-    case 0x2c: return x <= y;
-    case 0x2d: return x < y;
-    case 0x2e: return x != y;
-    default: e->bad = true; return 0; /* divisions among them: nobody's frame needs one */
+    case 0x1a:
+        return a & b;
+    case 0x1c:
+        return a - b;
+    case 0x1e:
+        return a * b;
+    case 0x21:
+        return a | b;
+    case 0x22:
+        return a + b;
+    case 0x24:
+        return shift_by(a, b, true);
+    case 0x25:
+        return shift_by(a, b, false);
+    case 0x26:
+        return (uint64_t)(x >> (b > 63 ? 63 : b));
+    case 0x27:
+        return a ^ b;
+    case 0x29:
+        return x == y;
+    case 0x2a:
+        return x >= y;
+    case 0x2b:
+        return x > y;
+    case 0x2c:
+        return x <= y;
+    case 0x2d:
+        return x < y;
+    case 0x2e:
+        return x != y;
+    default:
+        e->bad = true;
+        return 0; /* divisions among them: nobody's frame needs one */
     }
 }
 
@@ -177,20 +194,46 @@ static void execute(struct evaluation *e, uint8_t op)
     if (constant(e, op) || of_register(e, op))
         return;
     switch (op) {
-    case 0x06: load(e, 8); break;
-    case 0x94: load(e, (unsigned)operand(e, 1, false)); break;
-    case 0x12: push(e, pick(e, 0)); break;
-    case 0x13: pop(e); break;
-    case 0x14: push(e, pick(e, 1)); break;
-    case 0x15: push(e, pick(e, (unsigned)operand(e, 1, false))); break;
-    case 0x16: swap(e); break;
-    case 0x1f: push(e, 0 - pop(e)); break;
-    case 0x20: push(e, ~pop(e)); break;
-    case 0x23: push(e, pop(e) + leb(e, false)); break;
-    case 0x28: jump(e, pop(e) != 0); break;
-    case 0x2f: jump(e, true); break;
-    case 0x96: break;
-    default: push(e, two(e, op));
+    case 0x06:
+        load(e, 8);
+        break;
+    case 0x94:
+        load(e, (unsigned)operand(e, 1, false));
+        break;
+    case 0x12:
+        push(e, pick(e, 0));
+        break;
+    case 0x13:
+        pop(e);
+        break;
+    case 0x14:
+        push(e, pick(e, 1));
+        break;
+    case 0x15:
+        push(e, pick(e, (unsigned)operand(e, 1, false)));
+        break;
+    case 0x16:
+        swap(e);
+        break;
+    case 0x1f:
+        push(e, 0 - pop(e));
+        break;
+    case 0x20:
+        push(e, ~pop(e));
+        break;
+    case 0x23:
+        push(e, pop(e) + leb(e, false));
+        break;
+    case 0x28:
+        jump(e, pop(e) != 0);
+        break;
+    case 0x2f:
+        jump(e, true);
+        break;
+    case 0x96:
+        break;
+    default:
+        push(e, two(e, op));
     }
 }
 

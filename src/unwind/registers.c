@@ -17,8 +17,8 @@ struct frame {
 
 static bool is_readable(const struct frame *f, uintptr_t at)
 {
-    return at >= f->regs.value[REG_RSP] - BELOW_SP_BYTES && at < f->high && f->high - at >= sizeof at &&
-           at % sizeof at == 0;
+    return at >= f->regs.value[REG_RSP] - BELOW_SP_BYTES && at < f->high &&
+           f->high - at >= sizeof at && at % sizeof at == 0;
 }
 
 /* The caller's value of a register; false: it is not known. */
@@ -27,18 +27,25 @@ static bool column_value(const struct frame *f, const struct column *c, unsigned
 {
     uintptr_t at = cfa + (uintptr_t)c->offset;
     switch ((enum column_kind)c->kind) {
-    case COLUMN_SAME: *out = f->regs.value[reg]; return regs_know(&f->regs, reg);
-    case COLUMN_IS_CFA: *out = at; return true;
+    case COLUMN_SAME:
+        *out = f->regs.value[reg];
+        return regs_know(&f->regs, reg);
+    case COLUMN_IS_CFA:
+        *out = at;
+        return true;
     case COLUMN_IN_REGISTER:
         *out = regs_know(&f->regs, (unsigned)c->offset) ? f->regs.value[c->offset] : 0;
         return regs_know(&f->regs, (unsigned)c->offset);
-    case COLUMN_IS_EXPRESSION: return expression_value(c, &f->regs, cfa, f->high, out);
+    case COLUMN_IS_EXPRESSION:
+        return expression_value(c, &f->regs, cfa, f->high, out);
     case COLUMN_AT_EXPRESSION:
         if (!expression_value(c, &f->regs, cfa, f->high, &at))
             return false;
         break;
-    case COLUMN_AT_CFA: break;
-    default: return false;
+    case COLUMN_AT_CFA:
+        break;
+    default:
+        return false;
     }
     if (!is_readable(f, at))
         return false;
@@ -160,7 +167,8 @@ static void export_caller(const struct frame *f, struct caller *out)
     out->context = NULL;
 }
 
-static_assert(CALLER_REGISTERS == REG_COUNT && CALLER_SP == REG_RSP && CALLER_PC == REG_RA, "one list");
+static_assert(CALLER_REGISTERS == REG_COUNT && CALLER_SP == REG_RSP && CALLER_PC == REG_RA,
+              "one list");
 
 static bool is_in(const struct frame *f, uintptr_t start, uint64_t bytes)
 {
@@ -230,8 +238,8 @@ uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed 
     struct frame f = frame_of_other(from, high);
     struct rule spare;
     for (uint32_t count = 0; count < room;) {
-        out[count++] = (struct framed){word_of(f.key, rule_of(f.key, &spare, false)),
-                                       f.regs.value[REG_RSP]};
+        out[count++] =
+            (struct framed){word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]};
         if (step_with_registers(&f) != STEP_ON)
             return count;
     }

@@ -22,7 +22,7 @@
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
-#define LONG_PROGRAM 512     /* bytes of call frame information */
+#define LONG_PROGRAM 512 /* bytes of call frame information */
 static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
 
 static struct rule nothing[1] = {{.key = DROPPED}};
@@ -35,8 +35,8 @@ static struct {
     struct lock lock;
     struct index *_Atomic index;
     _Atomic uint32_t count;
-    _Atomic uint32_t room; /* rules that there is memory for */
-    uint32_t limit;        /* and address space */
+    _Atomic uint32_t room;    /* rules that there is memory for */
+    uint32_t limit;           /* and address space */
     _Atomic uint32_t outside; /* are there rules of code outside of all objects? */
     uint64_t index_bytes;
 } table = {.lock = LOCK_INIT(RANK_RULES), .count = 1};
@@ -88,9 +88,9 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
 }
 
 #ifdef RTC_MUTATE_RULE /* what the tests of stacks must notice: the same places wherever code lies */
-#define MUTATE(key, r) \
+#define MUTATE(key, r)                                                            \
     if ((r)->kind == RULE_SP && ((key)&0xfff) * 0x9e3779b97f4a7c15ull >> 60 == 0) \
-        (r)->offset += 8
+    (r)->offset += 8
 #else
 #define MUTATE(key, r) (void)0
 #endif
@@ -224,8 +224,8 @@ static void rules_grow(void)
     uint32_t room = atomic_load_explicit(&table.room, memory_order_relaxed);
     if (atomic_load_explicit(&table.count, memory_order_relaxed) + 16 < room)
         return;
-    uint64_t from = align_up((uint64_t)room * sizeof *rules, PAGE_BYTES),
-             to = from + GROW_BYTES, end = align_up((uint64_t)table.limit * sizeof *rules, PAGE_BYTES);
+    uint64_t from = align_up((uint64_t)room * sizeof *rules, PAGE_BYTES), to = from + GROW_BYTES,
+             end = align_up((uint64_t)table.limit * sizeof *rules, PAGE_BYTES);
     if (to <= end && os_allow((char *)rules + from, GROW_BYTES) == 0)
         atomic_store_explicit(&table.room, (uint32_t)(to / sizeof *rules), memory_order_release);
 }
@@ -421,7 +421,8 @@ static void drop(bool all, uint32_t number)
     for (uint32_t n = 1; n < count; n++)
         if (key_of(n) && (all || rules[n].module == number))
             atomic_fetch_or_explicit(&rules[n].key, DROPPED, memory_order_relaxed);
-    atomic_fetch_add_explicit(&rules_epoch, 1, memory_order_release); /* pairs with stack_cache_update */
+    atomic_fetch_add_explicit(&rules_epoch, 1,
+                              memory_order_release); /* pairs with stack_cache_update */
 }
 
 void unwind_forget(uint32_t number)

@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
-#define GAP_BYTES (128ull << 20)   /* at least that much below the main stack is nobody else's */
+#define GAP_BYTES (128ull << 20) /* at least that much below the main stack is nobody else's */
 
 struct stacks stacks;
 

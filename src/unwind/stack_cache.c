@@ -28,9 +28,9 @@
 enum progress {
     WALK_ON,
     REJOINED, /* the rest stands, or there is none */
-    RESTART, /* too deep, or too little of a stack that was cut: all of it must be walked */
+    RESTART,  /* too deep, or too little of a stack that was cut: all of it must be walked */
     MISMATCH, /* a stack that cannot be kept */
-    NO_RULE, /* not without making a rule, which this caller has no stack for */
+    NO_RULE,  /* not without making a rule, which this caller has no stack for */
 };
 
 /*
@@ -42,9 +42,10 @@ struct update {
     struct stack_cache *all;
     struct cached_stack *t; /* of them */
     struct cursor c;
-    struct rule *rule;             /* of the last frame */
-    const struct cached_frame *old; /* innermost of the last stack that may still stand, or the wall */
-    struct fresh_frame *fresh;     /* behind the last of the frames found inside of it */
+    struct rule *rule; /* of the last frame */
+    const struct cached_frame
+        *old;                  /* innermost of the last stack that may still stand, or the wall */
+    struct fresh_frame *fresh; /* behind the last of the frames found inside of it */
     const struct fresh_frame *most; /* how far that may go */
     bool make;                      /* rules that are missing */
     uint32_t end;
@@ -126,8 +127,8 @@ ALWAYS_INLINE uint64_t slot_differs(const struct cached_frame *f)
 
 ALWAYS_INLINE bool four_match(const struct cached_frame *f)
 {
-    return likely(!(slot_differs(f) | slot_differs(f + 1) | slot_differs(f + 2) |
-                    slot_differs(f + 3)));
+    return likely(
+        !(slot_differs(f) | slot_differs(f + 1) | slot_differs(f + 2) | slot_differs(f + 3)));
 }
 
 /* One after the other: an address is right when the words inside of it were. */
@@ -190,7 +191,7 @@ ALWAYS_INLINE void move_check(const struct update *u, struct cached_check *check
 }
 
 #ifdef RTC_MUTATE_STOP /* what the tests of stacks must notice */
-#define OUTERMOST(t, f) ((f) - (t)->frame > 5 ? (f) - 4 : (t)->frame + 1)
+#define OUTERMOST(t, f) ((f) - (t)->frame > 5 ? (f)-4 : (t)->frame + 1)
 #else
 #define OUTERMOST(t, f) ((t)->frame + 1)
 #endif
@@ -268,7 +269,8 @@ static COLD void add_checks(struct cached_stack *t, uint32_t i, const struct fre
         if (slot) /* else this frame could not be left: its rbp, below, says so */
             t->check[t->checks++] = (struct cached_check){slot, *slot, (uint16_t)i, 0};
     }
-    if (f->rule->kind == RULE_CHAIN && i == 1) { /* it may be what this word is that ends the stack */
+    if (f->rule->kind == RULE_CHAIN &&
+        i == 1) { /* it may be what this word is that ends the stack */
         const uintptr_t *slot = chain_slot(*f->bp, f->sp, high, known);
         if (slot)
             t->check[t->checks++] = (struct cached_check){slot, *slot, (uint16_t)i, 0};
@@ -382,7 +384,8 @@ static COLD bool try_restart(struct stack_cache *all, struct cached_stack *t,
     return false;
 }
 
-ALWAYS_INLINE void replace(struct cached_frame *f, struct cached_frame_more *m, struct rule *r, uint64_t key)
+ALWAYS_INLINE void replace(struct cached_frame *f, struct cached_frame_more *m, struct rule *r,
+                           uint64_t key)
 {
     f->pc = 0; /* until it is whole: this thread may leave us by siglongjmp */
     atomic_signal_fence(memory_order_seq_cst);

@@ -58,7 +58,7 @@ struct cached_stack *stack_cache_update(struct stack_cache *all, const struct en
 
 struct walk {
     uint32_t count;
-    uint32_t end;                /* enum stack_end */
+    uint32_t end;                    /* enum stack_end */
     uint64_t word[RTC_STACK_FRAMES]; /* innermost first, as the depot has them */
 #ifdef RTC_ORACLE
     uintptr_t sp[RTC_STACK_FRAMES];
@@ -78,7 +78,7 @@ void unwind_walk(const struct entry *at, bool may_grow,
 
 struct caller {
     uint64_t value[CALLER_REGISTERS];
-    uint32_t known;   /* mask */
+    uint32_t known;      /* mask */
     const void *context; /* not at a call, but interrupted by a signal: its ucontext; else NULL */
 };
 
@@ -102,13 +102,14 @@ struct framed {
 };
 
 /* The frames of a thread that stands still, innermost first, on a stack that ends at `high`. */
-uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out, uint32_t room);
+uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed *out,
+                       uint32_t room);
 
 /* ---- callee.c: functions that left no frame --------------------------------------------------- */
 
 enum reached {
     REACHED_UNKNOWN,
-    REACHED_DIRECTLY,  /* the frame's function called ours, or one that does more than to jump to ours */
+    REACHED_DIRECTLY, /* the frame's function called ours, or one that does more than to jump to ours */
     REACHED_BY_THUNK,  /* a function that does nothing but jump to ours lies between them */
     REACHED_VIRTUALLY, /* a virtual function of the block lies between them, which is not known */
 };

@@ -191,11 +191,11 @@ struct cursor {
 
 enum step {
     STEP_ON,
-    STEP_END,     /* the outermost frame */
-    STEP_NO_INFO, /* code without call frame information, and no frame pointer to go on by */
+    STEP_END,       /* the outermost frame */
+    STEP_NO_INFO,   /* code without call frame information, and no frame pointer to go on by */
     STEP_OFF_STACK, /* the next frame would not be on this stack */
-    STEP_SIGNAL,  /* on, but into a stack of its own */
-    STEP_COMPLEX, /* not without all registers */
+    STEP_SIGNAL,    /* on, but into a stack of its own */
+    STEP_COMPLEX,   /* not without all registers */
 };
 
 static inline struct cursor cursor_at(const struct entry *at)

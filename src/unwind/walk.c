@@ -19,7 +19,8 @@ static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 static bool exits_helper(const struct cursor *c, uintptr_t cfa)
 {
     return self && self->helper.use && cfa == self->helper.use->sp + SWITCH_CFA_BYTES &&
-           c->sp - (uintptr_t)self->helper.room <= sizeof self->helper.room; /* at its top in helper_switch */
+           c->sp - (uintptr_t)self->helper.room <=
+               sizeof self->helper.room; /* at its top in helper_switch */
 }
 
 static enum step step_by_frame_pointer(struct cursor *c, const struct rule *r)
@@ -71,13 +72,20 @@ static enum step step_by_signal(struct cursor *c)
 static enum step step_by_kind(struct cursor *c, const struct rule *r)
 {
     switch ((enum rule_kind)r->kind) {
-    case RULE_BP: return step_by_frame_pointer(c, r);
-    case RULE_CHAIN: return step_by_chain(c, r);
-    case RULE_DRAP: return step_by_drap(c, r);
-    case RULE_SIGNAL: return step_by_signal(c);
-    case RULE_END: return STEP_END;
-    case RULE_NONE: return STEP_NO_INFO;
-    default: return STEP_COMPLEX;
+    case RULE_BP:
+        return step_by_frame_pointer(c, r);
+    case RULE_CHAIN:
+        return step_by_chain(c, r);
+    case RULE_DRAP:
+        return step_by_drap(c, r);
+    case RULE_SIGNAL:
+        return step_by_signal(c);
+    case RULE_END:
+        return STEP_END;
+    case RULE_NONE:
+        return STEP_NO_INFO;
+    default:
+        return STEP_COMPLEX;
     }
 }
 
