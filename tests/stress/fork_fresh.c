@@ -66,21 +66,44 @@ static void *allocate(void *arg)
     return NULL;
 }
 
-static void let_others_go_first(int yes)
+static void descend(unsigned depth, uintptr_t seed);
+
+struct late {
+    unsigned depth;
+    uintptr_t seed;
+    pid_t pid;
+};
+
+static pid_t fork_deeper(unsigned depth, uintptr_t seed)
 {
-    struct sched_param none = {0};
-    must(sched_setscheduler(0, yes ? SCHED_IDLE : SCHED_OTHER, &none) == 0, "sched_setscheduler");
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid == 0) {
+        descend(depth - 1, (seed * 2862933555777941757u + 3037000493u) >> 7);
+        exit(0);
+    }
+    return pid;
 }
 
-static pid_t fork_late(int late)
+/* In a thread of its own, for an ordinary user cannot leave SCHED_IDLE; its child does not inherit it. */
+static void *fork_late(void *arg)
 {
-    if (late)
-        let_others_go_first(1);
-    pid_t pid = fork();
-    if (late)
-        let_others_go_first(0);
-    must(pid >= 0, "fork");
-    return pid;
+    struct late *late = arg;
+    struct sched_param none = {0};
+    must(sched_setscheduler(0, SCHED_IDLE | SCHED_RESET_ON_FORK, &none) == 0, "sched_setscheduler");
+    late->pid = fork_deeper(late->depth, late->seed);
+    return NULL;
+}
+
+static pid_t fork_child(unsigned depth, uintptr_t seed)
+{
+    struct late late = {depth, seed, -1};
+    pthread_t id;
+    if (seed % LATE_EVERY != 0)
+        return fork_deeper(depth, seed);
+    must(pthread_create(&id, NULL, fork_late, &late) == 0, "pthread_create");
+    must(pthread_join(id, NULL) == 0, "pthread_join");
+    return late.pid;
 }
 
 static void descend(unsigned depth, uintptr_t seed)
@@ -97,11 +120,7 @@ static void descend(unsigned depth, uintptr_t seed)
     while (nicely && started < 1 + seed % THREADS)
         sched_yield();
     if (depth)
-        pid = fork_late(seed % LATE_EVERY == 0);
-    if (pid == 0) {
-        descend(depth - 1, (seed * 2862933555777941757u + 3037000493u) >> 7);
-        exit(0);
-    }
+        pid = fork_child(depth, seed);
     stop = 1;
     must(pid < 0 || (waitpid(pid, &status, 0) == pid && status == 0), "a child failed");
     for (unsigned i = 0; i < THREADS; i++)
