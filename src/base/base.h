@@ -107,7 +107,8 @@ struct cost_watch {
     uint8_t others;    /* how many of them there were */
     uint64_t nested_since, phase_since;
     uint64_t since;                 /* when the work that goes on began */
-    int64_t ticks[COST_WORK_COUNT]; /* may be a little below 0: the clock has no such fine steps */
+    int64_t ticks[COST_WORK_COUNT]; /* may be 0 or below: the clock has no such fine steps */
+    uint32_t met;                   /* what has been done of it, a bit for each work */
     uint64_t kernel_ticks;          /* of them */
     uint64_t reason_ns;             /* that it has reason to take longer than others */
     struct cost_usage before;

@@ -252,6 +252,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
         return COST_COUNTED;
     }
     memset(w->ticks, 0, sizeof w->ticks);
+    w->met = 0;
     w->kernel_ticks = 0;
     w->reason_ns = bytes < LONG_BYTES ? bytes : 0;
     w->is_nested = false;
@@ -296,7 +297,7 @@ static void note(struct cost_record *r, const struct thread *t, uint64_t all)
     struct cost_done *to = w->pieces ? r->work : r->whole;
     uint64_t weight = 2 * t->cost_weight; /* every other row is of this kind */
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
-        if (w->ticks[i]) {
+        if (w->met >> i & 1) {
             count(&to[i].timed, 1);
             count(&to[i].operations, weight);
             count(&to[i].ticks,
@@ -344,6 +345,7 @@ void cost_end(enum cost_call call)
         struct cost_watch *w = &t->cost;
         w->ticks[w->work] += (int64_t)(os_ticks_after() - w->since -
                                        (w->pieces ? cost_clock_ticks : costs.fence_ticks));
+        w->met |= 1u << w->work;
         t->timed = false;
     }
     struct cost_record *r = record_now();

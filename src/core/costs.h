@@ -46,6 +46,7 @@ ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
         return;
     uint64_t now = os_ticks();
     w->ticks[w->work] += (int64_t)(now - w->since - cost_clock_ticks);
+    w->met |= 1u << w->work;
     w->work = work;
     w->since = now;
 }

@@ -88,6 +88,9 @@ static void stand_for_all(void)
     MUST(is_about(operations(COST_FREE), 200000));
     MUST(is_about(operations(COST_QUARANTINE), 200000));
     MUST(is_about(operations(COST_UNWIND), 400000));
+    /* Each has a stack, also where taking it took no tick more than looking at the clock. */
+    MUST(record()->work[COST_UNWIND].timed ==
+         record()->work[COST_ALLOCATE].timed + record()->work[COST_FREE].timed);
     for (uint32_t i = 0; i < COST_TIMES; i++)
         sum += record()->alloc_times[i];
     MUST(sum == operations(COST_ALLOCATE));
