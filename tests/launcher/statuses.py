@@ -194,7 +194,7 @@ def by_script(stage):
     static = stage.program('launcher/static')
     inner = make_file(stage, b'#! %s  one\n' % static.encode())
     outer = make_file(stage, b'#!%s\n' % inner.encode())
-    refused(stage, inner, 'interpreter %s: it is statically linked' % static)
+    refused(stage, inner, 'interpreter %s: it is statically linked' % static[:100])  # as much as is said of it
     refused(stage, outer, 'statically linked')
     good = make_file(stage, b'#!/bin/sh\nexit 3\n')
     expect(run(stage, good), 3, 'in control')
