@@ -1,16 +1,16 @@
 /*
- * client_view.c - blocks that the program makes itself, and memory that it hides, as the marking sees them.
+ * client_view.c - client blocks and hidden regions, as the marking phase sees them.
  *
- * Blocks of the heap in which they lay may have gone, and mappings, too, without a word: what is not there
- * any more is left out.  Outside of the heap that is known from the roots, which are all that is mapped and
- * can be read.
+ * The heap block or mapping that contains a client block may have been freed without notice. Client
+ * blocks whose memory is gone are left out. Outside of the heap, the roots show this: they list all
+ * readable mappings.
  */
 #include "finish_priv.h"
 
 struct making {
     struct reach_heap *view;
     const struct roots *roots;
-    uint32_t root; /* the first that ends behind the last block: both are in order */
+    uint32_t root; /* the first root that ends after the last block's start: both are sorted */
 };
 
 uint64_t client_view_bytes(void)

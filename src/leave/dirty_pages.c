@@ -1,8 +1,8 @@
 /*
- * dirty_pages.c - of memory that may be large and hardly used, the pages that hold anything.
+ * dirty_pages.c - the written pages of memory that may be large and sparse.
  *
- * The kernel tells for each page whether it is there, or has been swapped out.  One that is neither was
- * never written: there is no pointer in it, and reading it would make it real.
+ * /proc/self/pagemap reports for each page whether it is resident or swapped out. A page that is
+ * neither was never written: it contains no pointer, and reading it would allocate it.
  */
 #include "finish_priv.h"
 
@@ -10,9 +10,9 @@
 
 static struct { /* one check at a time */
     struct pages pages;
-    bool tried, open; /* the file of pages */
-    uintptr_t from;   /* of what is known now */
-    uint32_t count;   /* pages */
+    bool tried, open; /* the pagemap file */
+    uintptr_t from;   /* start of the range in `populated` */
+    uint32_t count;   /* number of pages */
     uint8_t populated[PAGES_AT_A_TIME];
 } dirty_pages;
 
@@ -22,7 +22,10 @@ void dirty_pages_begin(void)
     dirty_pages.tried = dirty_pages.open = false;
 }
 
-/* At the first page, when /proc/self/maps is open: that is needed more, and there may be one descriptor only. */
+/*
+ * Opened at the first page, after /proc/self/maps: only one descriptor may be available, and maps
+ * needs it.
+ */
 static bool is_open(void)
 {
     if (!dirty_pages.tried)
@@ -37,7 +40,7 @@ void dirty_pages_end(void)
         os_pages_close(&dirty_pages.pages);
 }
 
-/* Is it known of the page at `at`?  If it is not, it is asked for, and for what follows up to `end`. */
+/* Is the state of the page at `at` known? If not, read it, and that of the pages up to `end`. */
 static bool query_pages(uintptr_t at, uintptr_t end)
 {
     uintptr_t page = align_down(at, PAGE_BYTES);

@@ -1,5 +1,8 @@
 /*
- * finish.c - the end of an image: it ends, is killed, or another program takes its place.
+ * finish.c - the end of an image: exit, a fatal signal, or exec.
+ *
+ * Lock: leaks_begin/leaks_done serialize leak checks. An exec keeps that lock (`holder`) until it
+ * succeeds or fails.
  */
 #include "finish_priv.h"
 
@@ -7,9 +10,9 @@
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
-#define END_BYTES 64u /* of libc's exit and quick_exit, which only call on */
+#define END_BYTES 64u /* size of libc's exit and quick_exit, which only call another function */
 
-/* The function by which the program ended; its caller, and what is further out, is all that is left. */
+/* The function by which the program ended. Only frames further out are live. */
 static struct range end_function(enum image_end how)
 {
     struct object o;
@@ -21,16 +24,16 @@ static struct range end_function(enum image_end how)
 }
 
 #define NO_IMAGE UINT32_MAX
-static _Atomic uint32_t checked_early = NO_IMAGE; /* this image has had its check at the end */
+static _Atomic uint32_t checked_early = NO_IMAGE; /* the image whose check at the end was made */
 
 static bool is_checked(void)
 {
     return atomic_load(&checked_early) == image()->image;
 }
 
-/* A thread of this image ends it: it has the last word, and has had it. */
+/* The image that a thread is ending, and the image whose end is complete. */
 static _Atomic uint32_t finishing = NO_IMAGE, finished = NO_IMAGE;
-static _Atomic uint32_t finisher; /* its tid */
+static _Atomic uint32_t finisher; /* tid of the thread that ends it */
 
 static bool is_finishing(void)
 {
@@ -49,11 +52,14 @@ static void finish_over(void)
     os_wake(&finished, false);
 }
 
-/* The thread whose turn goes on behind its check: it calls exec; and from where on its stack. */
+/*
+ * The thread that holds the check lock while it calls exec, and the address of its exec_call on its
+ * stack.
+ */
 static _Atomic uint32_t holder;
 static uintptr_t calls_at;
 
-/* Is this in a handler that has interrupted an exec? */
+/* Does a handler run here that has interrupted this thread's exec? */
 static bool is_holder(void)
 {
     uint32_t tid = atomic_load(&holder);
@@ -61,8 +67,8 @@ static bool is_holder(void)
 }
 
 /*
- * The turn of a thread that calls exec.  If another thread ends the program this one is stopped here, and not
- * on its way to the kernel: the signal would find the next program.
+ * Take the check lock for an exec. If another thread ends the program, wait here and not on the way
+ * to the kernel: the stop signal would reach the next program.
  */
 static bool exec_begin(struct os_signals *signals)
 {
@@ -84,7 +90,7 @@ static void exec_keep_stopped(void)
     atomic_fetch_add(&nonlocal_exit_watchers, 1);
 }
 
-/* The caller of the function that ends the program, else ours. */
+/* The caller of the function that ends the program, else of this frame. */
 static bool find_caller(enum image_end how, struct caller *caller)
 {
     struct range f = end_function(how);
@@ -108,7 +114,7 @@ bool finish_check_early(void)
         fork_begin_child();
     leaks_keep_registers(&caller, kept);
     bool allowed = is_checked() || lsan_allows_end();
-    bool is_ours = leaks_begin(&signals); /* no handler may leave it half done */
+    bool is_ours = leaks_begin(&signals); /* a handler must not leave by longjmp in the middle */
     if (is_ours && allowed && !is_checked())
         any_lost = leaks_check(&caller, extra_roots, false);
     if (is_ours)
@@ -125,14 +131,14 @@ const struct range nothing[EXTRA_ROOTS];
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /*
- * No other thread runs from here on: natively none would see the moment in which the program ends, and ours
- * takes longer.  By hand the reporter is looked for before, as that asks the loader.
+ * Stop all other threads: natively none would run after the program's end, and our end takes
+ * longer. The reporter must be found before this, because that calls the loader.
  */
 static bool end_begin(const struct caller *caller, struct os_signals *signals)
 {
     mapped_finish();
     dispatched_write();
-    bool is_ours = leaks_begin(signals); /* else a handler has interrupted a check of this thread */
+    bool is_ours = leaks_begin(signals); /* false: in a handler that interrupted a check */
     if (is_ours)
         leaks_stop_for_end(caller);
     errors_sweep();
@@ -159,7 +165,7 @@ void finish_killed(const void *context)
     run_ring();
 }
 
-/* Handlers of the program; not of one that ends by _exit, which is for handlers, too. */
+/* Run the program's notification handlers. Not after _exit, which runs no handlers. */
 static void notify(bool scanned)
 {
     if (notify_is_wanted(NOTIFY_SCAN_DONE) || notify_is_wanted(NOTIFY_REPORT))
@@ -175,7 +181,7 @@ int finish_image(enum image_end how, int status)
     struct os_signals signals;
     struct caller caller = {0};
     if (fork_is_child())
-        return status; /* did nothing with memory since the fork: there is no image to end */
+        return status; /* it has not used memory since the fork: there is no image to end */
     finish_begin();
     if (is_holder())
         finish_exec_failed();
@@ -204,12 +210,13 @@ int finish_image(enum image_end how, int status)
 /* ---- exec ------------------------------------------------------------------------------------ */
 
 /*
- * The other threads stand still until exec has ended them, but for those that wait in a system call:
- * if exec fails, they have noticed nothing.  A thread that looks for leaks would send this thread a
- * signal, which the next program would find.  For a second at most: a handler of this thread may wait
- * for one of them.
+ * The other threads stay stopped until exec ends them, except those that wait in a system call: if
+ * exec fails, they have not noticed. A concurrent leak check would send this thread a signal, which
+ * the next program would receive. The stop lasts at most one second (STOPPED_MAX_NS): a handler of
+ * this thread may wait for a stopped thread.
  *
- * By hand the next image makes a file of its own, and removes this one unless it has something to tell.
+ * In a run without a launcher the next image makes its own run file, and removes this one unless it
+ * holds findings.
  */
 bool finish_before_exec(const struct exec_call *call)
 {
@@ -238,7 +245,7 @@ bool finish_before_exec(const struct exec_call *call)
     if (!may_proceed)
         return false;
     image_end(END_EXEC, 0);
-    post_mortem_end(); /* it would keep this memory */
+    post_mortem_end(); /* the scanner would keep this memory alive */
     if (!rt.options.keep && !any_lost)
         run_step_aside(true);
     return true;
@@ -248,7 +255,7 @@ void finish_exec_failed(void)
 {
     struct os_signals signals;
     uint32_t me = os_tid();
-    bool begun = leaks_begin(&signals); /* else it is its turn since the check */
+    bool begun = leaks_begin(&signals); /* false: held since finish_before_exec */
     if (!is_checked())
         leaks_forget();
     image_reopen();

@@ -1,5 +1,5 @@
 /*
- * finish_priv.h - what the files of leave know of each other and nobody else does.
+ * finish_priv.h - interfaces between the files of leave; no other room includes this header.
  */
 #ifndef FINISH_PRIV_H
 #define FINISH_PRIV_H
@@ -10,7 +10,7 @@ struct range {
     uintptr_t start, end;
 };
 
-/* Memory for the time of a check: no root.  false: there is none. */
+/* Memory for the duration of a leak check; it is not a root. Return false if mmap fails. */
 static inline bool range_take(struct range *r, uint64_t bytes)
 {
     void *p = os_map(align_up(bytes, PAGE_BYTES));
@@ -26,21 +26,20 @@ static inline void range_give_back(const struct range *r)
         os_unmap((void *)r->start, r->end - r->start);
 }
 
-/* ---- stop_the_world.c: the other threads -------------------------------------------------------------- */
+/* ---- stop_the_world.c: stopping the other threads ------------------------------------------ */
 
 /* Another thread of this process, stopped or not. */
 struct stopped_thread {
     uint32_t tid;
-    uint32_t number;           /* as in block words, 0 = it never called us */
-    _Atomic uint32_t answered; /* it waits in our handler: all below is known */
-    bool over;                 /* listed still, but it will never run again */
-    bool waits;                /* in a system call, and was sent no signal: STOP_RUNNING */
-    uint64_t cpu_ns;           /* of a thread that waits: its CPU time then */
-    uint64_t argument[OS_CALL_ARGUMENTS]; /* and of its call */
+    uint32_t number;           /* as in block words; 0: the thread never called the allocator */
+    _Atomic uint32_t answered; /* 1: it waits in our handler, and the fields below are valid */
+    bool over;                 /* still listed by the kernel, but it will never run again */
+    bool waits;                /* in a system call and not signalled: STOP_RUNNING */
+    uint64_t cpu_ns;           /* if waits: its CPU time at that moment */
+    uint64_t argument[OS_CALL_ARGUMENTS]; /* if waits: arguments of its system call */
     uintptr_t control_block;
-    struct caller caller; /* not heard: at most its stack pointer */
-    uint32_t
-        live; /* registers that may hold a value in use: a mask of DWARF's numbers, and LIVE_VECTORS */
+    struct caller caller; /* if not answered: at most its stack pointer */
+    uint32_t live;        /* mask of live registers: DWARF numbers, LIVE_VECTORS */
 };
 
 #define LIVE_VECTORS (1u << CALLER_PC)
@@ -51,63 +50,65 @@ ALWAYS_INLINE bool is_answered(const struct stopped_thread *t)
 }
 
 struct stopped_world {
-    struct stopped_thread *thread; /* the calling one is the first */
+    struct stopped_thread *thread; /* [0] is the calling thread */
     uint32_t count;
-    uint32_t not_stopped;  /* threads whose registers are not known */
-    uint32_t unresponsive; /* of those unheard: they keep the signal out */
-    uint32_t waiting;      /* of those unheard: they wait in a system call */
-    uint64_t bytes;        /* of the list */
+    uint32_t not_stopped;  /* threads whose registers are unknown */
+    uint32_t unresponsive; /* of these: threads that block the signal */
+    uint32_t waiting;      /* of these: threads that wait in a system call */
+    uint64_t bytes;        /* size of the list */
 };
 
 /*
- * Stops the other threads by a signal, until world_resume.  Bounded: a thread that blocks the signal,
- * or does not run for too long, stays unheard.  -errno: there is no memory for it, or the threads
- * cannot be listed.  `caller`: what counts of the calling thread.
+ * Stop the other threads by a signal, until world_resume. The wait is bounded: a thread that blocks
+ * the signal, or does not run for too long, counts as not stopped. Return -errno if the list cannot
+ * be allocated or the threads cannot be listed. `caller`: the live registers of the calling thread.
  *
- * STOP_RUNNING leaves a thread alone that waits in a system call which a signal would end with EINTR.
- * STOP_FOR_END stops all threads, and the program never sees an EINTR of it either: a call that cannot
- * be repeated never returns.
+ * STOP_RUNNING does not signal a thread that waits in a system call which a signal would end with
+ * EINTR. STOP_FOR_END stops all threads. The program never sees an EINTR of it: a call that cannot
+ * be restarted never returns.
  */
 enum stop { STOP_RUNNING, STOP_FOR_END };
 int world_stop(struct stopped_world *w, const struct caller *caller, enum stop how);
 /*
- * Stops those threads that were waiting and have run since.  true: there were some, and what was read
- * in between may be of different moments.
+ * Stop the threads that were waiting and have run since. Return true if there were any: the memory
+ * read so far may then be inconsistent.
  */
 bool world_stop_runnable(struct stopped_world *w);
 void world_resume(struct stopped_world *w);
-/* From now on they wait for so long at most. */
+/* From now on, stopped threads wait at most this long. */
 void world_resume_after(uint64_t ns);
-/* The same when the process is gone, and nobody knows where its threads were. */
+/* The same for a process that is gone: registers and stack pointers of its threads are unknown. */
 int world_of_killed(struct stopped_world *w);
 
-/* ---- live.c: what a stopped thread may still use ---------------------------------------------- */
+/* ---- live.c: live registers and live stack of a stopped thread ----------------------------- */
 
-#define BELOW_SP_BYTES 128u /* the red zone: the ABI lets a leaf function use it */
+#define BELOW_SP_BYTES 128u /* the red zone: the ABI allows leaf functions to use it */
 
-/* Determines what each stopped thread may still use; one in a wrapper of libc's counts as at the call of that. */
+/*
+ * Set `live` of each stopped thread. A thread in a libc syscall wrapper is treated as at the
+ * wrapper's call.
+ */
 void live_determine(struct stopped_world *w);
 
-/* The vector registers that the kernel has saved for a signal handler. */
+/* Vector registers in the signal frame, as saved by the kernel. */
 struct saved_vectors {
     const uint64_t *word;
     uint32_t pieces;
     struct {
-        uint32_t start,
-            end; /* words that were saved; between pieces lies what the stack held before */
+        uint32_t start, end; /* words; the stack between pieces is stale */
     } piece[32];
 };
-/* `context`: the handler's ucontext.  false: it has none. */
+/* `context`: the handler's ucontext. Return false if it has no saved vector state. */
 bool live_vectors(const void *context, struct saved_vectors *out);
-/* The lowest address in use of the stack that its stack pointer is in. */
+/* The lowest live address of the stack that contains the thread's stack pointer. */
 uintptr_t live_stack(const struct stopped_thread *t);
 
-/* ---- more of the threads ---------------------------------------------------------------------- */
+/* ---- thread control blocks ----------------------------------------------------------------- */
 
 #define CONTROL_BYTES \
-    4096u /* of what libc keeps of a thread, from its control block up: counts always */
+    4096u /* libc's data of a thread, from its control block upwards: always live */
 
-/* ---- keys.c: slots of deleted keys ------------------------------------------------------------ */
+/* ---- keys.c: slots of deleted pthread keys ------------------------------------------------- */
 
 struct muted {
     void **at;
@@ -120,15 +121,16 @@ struct muted_words {
 };
 
 /*
- * Sets to 0 what the threads have in slots of deleted keys, until keys_unmute.  `all`: none of them runs any more;
- * else those that are heard.  In between all stand still, and nothing returns to the program.
+ * Set stale values in slots of deleted keys to 0, until keys_unmute. `all`: no thread runs any
+ * more, so treat all threads; else only those that answered. Until keys_unmute the threads stay
+ * stopped, and no code of the program runs.
  */
 void keys_mute(const struct stopped_world *w, bool all, struct muted_words *out);
 void keys_unmute(struct muted_words *words);
 
-/* ---- roots.c: the memory that pointers are looked for in ------------------------------------- */
+/* ---- roots.c: the memory that is scanned for pointers -------------------------------------- */
 
-/* A piece of a block or of a private mapping that the program has made unreadable. */
+/* A part of a block or of a private mapping that the program has made inaccessible (PROT_NONE). */
 struct closed {
     uintptr_t start, end;
     int protection;
@@ -139,93 +141,98 @@ struct closed {
 struct roots {
     struct root_record *root;
     uint32_t count, room;
-    uint64_t bytes; /* of the list */
+    uint64_t bytes; /* size of the list */
     struct closed closed[CLOSED_MAX];
     uint32_t closed_count;
 };
 
 /*
- * What is mapped, writable and the program's, without the dead parts of stacks, and what it has named,
- * by address, the latter first; `ours`: more that is to be left out, at most ROOTS_OURS.  Between dirty_pages_begin and
- * dirty_pages_end.  -errno: there is no memory, or nobody may ask.
+ * List the roots by address: the program's writable mappings without the dead parts of stacks, and
+ * the regions that it has registered. Where both overlap, the registered region comes first.
+ * `ours`: further ranges to leave out, at most ROOTS_OURS. Call between dirty_pages_begin and
+ * dirty_pages_end. Return -ENOMEM, or -errno if /proc/self/maps cannot be read.
  */
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct stopped_world *w, const struct range *ours,
                uint32_t count);
 void roots_drop(struct roots *all);
-/* One more: words of a thread's stack. */
+/* Append one root: words of a thread's stack. */
 void roots_add_words(struct roots *all, const struct range *words, uint32_t thread);
-/* While all threads stand still, memory may be read that the program has closed. */
+/* While all threads are stopped: make inaccessible memory readable, and restore its protection. */
 void roots_open_closed(const struct roots *all);
 void roots_close_again(const struct roots *all);
-/* Gives all that a root holds to `scan`; bytes that were not looked at. */
+/* Pass all words of a root to `scan`. Return the number of bytes that were skipped. */
 uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
 
-/* ---- dirty_pages.c: pages that hold anything ----------------------------------------------------- */
+/* ---- dirty_pages.c: pages that have been written ------------------------------------------- */
 
-/* Around a search. */
+/* Call before and after a scan. */
 void dirty_pages_begin(void);
 void dirty_pages_end(void);
 
 enum dirty_pages {
     DIRTY_RANGE,   /* from *at to *piece_end */
-    DIRTY_NONE,    /* no more before `end` */
-    DIRTY_UNKNOWN, /* from *at on */
+    DIRTY_NONE,    /* no dirty page before `end` */
+    DIRTY_UNKNOWN, /* the state of pages from *at on is not known */
 };
-/* The next piece of [*at, end) whose pages were touched; *at becomes its start. */
+/* Find the next run of dirty pages in [*at, end); set *at to its start. */
 enum dirty_pages dirty_pages_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
 
-/* ---- witness.c: what a witness lies in ------------------------------------------------------- */
+/* ---- witness.c: where the witness of a group lies ------------------------------------------ */
 
-/* Fills in whose it is, and the frame around it, of a group whose witness is in this root. */
+/* Record the owning thread, and the frame, of a group's witness that lies in this root. */
 void witness_describe(const struct stopped_world *w, const struct root_record *root,
                       struct leak_group *g);
 
-/* ---- heap_view.c: the heap, as the marking sees it ------------------------------------------- */
+/* ---- heap_view.c: the heap as the marking phase sees it ------------------------------------ */
 
-/* Fills in `view`, whose lists lie in memory that is taken for them.  false: there is none. */
+/* Fill in `view` and allocate its lists. Return false if that memory is not available. */
 bool heap_view_make(struct reach_heap *view, struct range *lists);
-/* Has this image a block that is not its parent's?  Many a child only makes ready for an exec. */
+/* Has this image a block of its own? Many a forked child only prepares an exec. */
 bool heap_view_has_own_blocks(void);
 
-/* ---- client_view.c: what lies elsewhere ------------------------------------------------------- */
+/* ---- client_view.c: client blocks and hidden regions --------------------------------------- */
 
-/* Room that it needs behind the view's slabs. */
+/* Bytes needed after the view's slabs. */
 uint64_t client_view_bytes(void);
-/* Blocks that the program has recorded, and memory that it hides.  `roots`: all that is mapped. */
+/* Add client blocks and regions that the program hides. `roots`: all mappings. */
 void client_view_add(struct reach_heap *view, const struct roots *roots);
 
-/* ---- leaks.c: the check ---------------------------------------------------------------------- */
+/* ---- leaks.c: the leak check --------------------------------------------------------------- */
 
 /*
- * Finds out which blocks the program can still get at, and writes that down in place of what was written
- * before.  `caller` NULL: the process is gone, and we outlived it.  `held`: words on the calling thread's
- * stack that count, though `caller` is further out.  `holds`: the other threads stand still until
- * leaks_resume.  true: some are lost.  Not in a section.
+ * Find the blocks that are no longer reachable, and replace the results of the previous check.
+ * `caller` NULL: the process is gone, and the post-mortem scanner calls this. `extra_roots`: words
+ * that are live although `caller` is further out on the stack. `stays_stopped`: the other threads
+ * stay stopped until leaks_resume. Return true if blocks are lost. Do not call in a section.
  */
 #define EXTRA_ROOTS 2u
 bool leaks_check(const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS],
                  bool stays_stopped);
-/* What was written down is void: the program goes on.  Not in a section. */
+/* Discard the results: the program continues. Do not call in a section. */
 void leaks_forget(void);
 extern HIDDEN const struct range nothing[EXTRA_ROOTS];
 
 /*
- * Who looks for leaks takes turns with others of this process.  Waits; false: it is this thread's turn
- * already, which a handler has interrupted, or which goes on behind its check.  `blocked`: this thread's
- * signals, from then on and in any case; but not while it waits, for others stop it then by one.
+ * Leak checks of a process are serialized. Wait until no other thread checks. Return false if this
+ * thread checks already: a handler has interrupted its check, or the period up to leaks_done.
+ * `blocked`: receives the signal mask; on return all signals are blocked, also on false. They are
+ * not blocked during the wait, because another checker must be able to stop this thread by a
+ * signal.
  */
 bool leaks_begin(struct os_signals *blocked);
 void leaks_done(void);
-/* After a check that holds: the others go on; its turn does, too. */
+/*
+ * After a check with stays_stopped: resume the other threads. The lock of leaks_begin stays held.
+ */
 void leaks_resume(void);
 /*
- * In one's turn, when the program ends: the other threads stop, and stay stopped.  Until then: what asks
- * the loader, or waits for a lock that one of them may hold, goes before.  Code of others that is to
- * run behind it (libc's flush, handlers of the program) may need such a lock, too: leaks_stop_no_longer
- * before it, and they go on if that code takes long.
+ * Between leaks_begin and leaks_done, when the program ends: stop the other threads until the end.
+ * Calls into the loader, and waits for locks that another thread may hold, must come before this.
+ * Code of others that runs later (libc's flush, the program's handlers) may need such a lock, too.
+ * Call leaks_stop_no_longer before it: the threads resume if that code takes too long.
  */
 void leaks_stop_for_end(const struct caller *caller);
 void leaks_stop_no_longer(void);
@@ -234,97 +241,123 @@ struct leaks_sum {
     uint64_t blocks, bytes, new_blocks, new_bytes;
 };
 
-/* Segments that a check has filled. */
+/* Segments filled by a check. */
 struct leak_records {
     struct range list;
     uint32_t count;
-    uint32_t image; /* whose they are: a forked child finds its parent's list */
+    uint32_t image; /* the owning image: a forked child inherits its parent's list */
 };
 
-/* A check in mid-run: `tell` and `flags` (LEAK_CHECK_*) are given, the rest is what it says. */
+/*
+ * A check in mid-run: is_reported and flags (LEAK_CHECK_*) are inputs, the other fields are
+ * results.
+ */
 struct leaks_now {
-    bool is_reported; /* it is written down, to be told */
+    bool is_reported; /* the results are written to the run file, for a report */
     uint32_t flags;
-    uint32_t number;      /* of the image's */
+    uint32_t number;      /* sequence number in the image */
     uint32_t not_stopped; /* threads that were not stopped */
-    uint32_t waiting;     /* of them: in a system call */
+    uint32_t waiting;     /* of these: threads in a system call */
     enum leak_check result;
     struct leaks_sum sum[REACH_COUNT];
-    struct leak_check_record *record; /* NULL: it is not written down */
+    struct leak_check_record *record; /* NULL: not written to the run file */
     struct leak_records leak_records;
 };
 
-/* What only registers of this caller hold, in memory: the thread goes on. */
+/* Memory for the caller's register values: its thread continues, so they are roots. */
 #define KEPT_COUNT CALLER_PC
 void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
 void leaks_check_now(const struct caller *caller, struct leaks_now *now);
-/* Of the check at the end, which was made: that something is to be said of it now. */
+/* Put a record of the check at the end, so that it can be reported now. */
 void leaks_put_end(struct leaks_now *now);
-/* What was written down has been told: it is void. */
+/* The results have been reported: make their segments vacant. */
 void leaks_reported(struct leaks_now *now);
 
-/* All that one check has in hand. */
+/* State of one check. */
 struct check {
     struct stopped_world world;
     struct roots roots;
     struct reach_heap heap;
-    struct range lists, scratch; /* taken for it */
+    struct range lists, scratch; /* allocated for the check */
     struct reach_scan *scan;
     uint64_t looked_at, skipped;
-    uint32_t root;      /* that is being read */
-    bool lost;          /* are there blocks that nobody can get at? */
-    bool stays_stopped; /* the world stands still when it is over */
+    uint32_t root;      /* number of the root being read */
+    bool lost;          /* some blocks are unreachable */
+    bool stays_stopped; /* the threads stay stopped after the check */
     struct leaks_sum sum[REACH_COUNT];
-    struct leaks_now *now;   /* NULL: it is the one at the end */
-    struct leak_records *to; /* what it fills */
+    struct leaks_now *now;   /* NULL: the check at the end */
+    struct leak_records *to; /* the segments that it fills */
 };
 
-/* ---- leak_records.c: what was found, in the run file ---------------------------------------------- */
+/* ---- leak_records.c: results in the run file ----------------------------------------------- */
 
-/* Roots and groups; c->lost is known then.  LEAKS_FOUND; LEAKS_CUT: the file has no room for all findings. */
+/*
+ * Write groups and roots, and set c->lost. Return LEAKS_FOUND, or LEAKS_CUT if the file has no room
+ * for all findings.
+ */
 enum leak_check leak_records_put(struct check *c);
-/* Of a check in mid-run: what there is to say, for who tells it. */
+/* Write the record of a check in mid-run, for the reporter. */
 void leak_records_put_check(struct check *c, uint64_t ns);
 void leak_records_vacate(struct leak_records *w);
-/* What the last check at the end has filled, and: nobody has looked yet. */
+/*
+ * The segments of the last check at the end; leak_records_void discards them and resets the image's
+ * state.
+ */
 extern HIDDEN struct leak_records leak_records_at_end;
 void leak_records_void(void);
 
-/* ---- on_demand.c, post_mortem.c ----------------------------------------------------------------------- */
+/* ---- on_demand.c, post_mortem.c ------------------------------------------------------------ */
 
-/* Looks, and has it told if that is asked for.  false: it may not, or not here. */
+/*
+ * Check, and request a report if now->is_reported. Return false if no check is possible or allowed.
+ */
 bool leaks_on_demand(struct leaks_now *now);
-/* Is any of what the check at the end has found lost, and hidden by nobody?  true also where nobody says. */
+/*
+ * Has the check at the end found a leak that no rule suppresses? Return true also if no reporter
+ * answers.
+ */
 bool leaks_any_unsuppressed(void);
-/* Tells the program of the search that was just made, if it wants to hear. */
+/* Notify the program's handlers of the last scan, if any are registered. */
 void leaks_notify(bool at_end);
 
-/* The image says goodbye itself. */
+/* The image ends in an orderly way: dismiss the post-mortem scanner. */
 void post_mortem_end(void);
 
 /* ---- reporter.c ------------------------------------------------------------------------------ */
 
-/* By hand: has the reporter print, if it is for this image to do so.  look: finds it, earlier. */
-int report_by_hand(void); /* the status that findings have the program end with; 0: its own */
+/*
+ * Runs without a launcher: start the reporter if this image reports for the run. reporter_find
+ * locates it beforehand.
+ */
+int report_by_hand(void); /* exit status requested by the reporter; 0: keep the program's */
 void reporter_find(void);
-/* By hand: has the reporter tell a check of this image, and waits for it as long as at the end. */
+/*
+ * Runs without a launcher: have the reporter print a check of this image, and wait as long as at
+ * the end.
+ */
 void report_check_by_hand(const struct leaks_now *now);
 
 /* ---- lsan.c ---------------------------------------------------------------------------------- */
 
 /*
- * Has the program turned leak checks off?  Calls the program's function, when a check is about to be made:
- * while its threads run, in no section, not in a handler of ours - there can_turn_off is the answer.
+ * Has the program turned leak checks off? Calls the program's function just before a check: while
+ * its threads run, in no section, and not in a handler of ours. In handlers use lsan_can_turn_off.
  */
 bool lsan_is_turned_off(void);
 bool lsan_can_turn_off(void);
-/* The same of the check at the end, noted in the image's header: false: the leaks of this image are not asked for. */
+/*
+ * The same for the check at the end, noted in the image's header. false: do not report leaks of
+ * this image.
+ */
 bool lsan_allows_end(void);
 bool lsan_note_end(bool allowed);
 
 /* ---- finish.c -------------------------------------------------------------------------------- */
 
-/* The check at the end is made now, and not again; true: some are lost.  false also when it was made. */
+/*
+ * Make the check at the end now, once. Return true if blocks are lost; false also if it was made
+ * before.
+ */
 bool finish_check_early(void);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * heap_view.c - the heap, as the marking sees it: slab by slab, as its records have it.
+ * heap_view.c - the heap as the marking phase sees it: one entry for each slab, made from unit
+ * owners.
  */
 #include "finish_priv.h"
 
-/* ---- its description ------------------------------------------------------------------------- */
+/* ---- description of slabs ------------------------------------------------------------------ */
 
 static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
 {
@@ -67,7 +68,7 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
     return true;
 }
 
-/* ---- is there anything to look for? ---------------------------------------------------------- */
+/* ---- has this image blocks of its own? ----------------------------------------------------- */
 
 static bool is_not_own(void *about, const struct found *f, const struct block_record *b)
 {

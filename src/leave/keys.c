@@ -1,18 +1,19 @@
 /*
- * keys.c - words in the slots of deleted keys (pthread_key_delete) hold nothing.
+ * keys.c - ignore stale words in the slots of deleted keys (pthread_key_delete).
  *
  *   thread's control block: specific[] --+--> 32 slots {seq, data}, in the control block
- *                                        +--> 32 more, in a block of the heap, ...    __pthread_keys[]: {seq, ...}
+ *                                        +--> 32 more, in a block of the heap, ...
+ *   __pthread_keys[]: {seq, ...}
  *
- * libc does not clear the slots of a key that is deleted: each slot has the sequence number of the key that it was set
- * for, and holds a value only while that is the number in __pthread_keys.  pthread_getspecific clears an outdated slot
- * when it meets one, so nobody can read such a word any more.  Where all this lies is described in libc itself for
- * debuggers (_thread_db_*, read by libthread_db), and read here in the same way; of a libc without these symbols, or
- * one that describes something else, slots count as all other words.
+ * libc does not clear the slots of a deleted key. Each slot has the sequence number of the key that
+ * it was set for. Its value is valid only while __pthread_keys has the same number.
+ * pthread_getspecific clears a stale slot, so the program cannot read such a word. libc describes
+ * these structures for debuggers (_thread_db_*, read by libthread_db), and this file reads the same
+ * symbols. If they are missing or do not match, slots are scanned like other words.
  *
- * The slots lie in roots and in blocks of the heap.  So outdated words are set to 0 for the time of the search, while
- * all threads stand still, and put back: nothing else has to know of them.  Slots of a thread that did not stop are
- * left alone; its words count.
+ * The slots lie in roots and in heap blocks. Stale words are set to 0 during the scan, while all
+ * threads are stopped, and restored afterwards: no other code needs to skip them. Slots of a thread
+ * that did not stop are left unchanged, and its words are scanned.
  */
 #include "finish_priv.h"
 
@@ -31,7 +32,7 @@ struct key {
     void *destructor;
 };
 
-/* As libc describes a field: so many elements of so many bits, at this offset. */
+/* libc's description of a field: `count` elements of `bits` bits at `offset`. */
 struct field {
     uint32_t bits, count, offset;
 };
@@ -67,7 +68,7 @@ static bool is_as_described(const struct object *o)
            is_field(o, "_thread_db___pthread_keys", KEYS_MAX * sizeof(struct key) * 8, 0);
 }
 
-/* Once: symbols are looked up by hash, in tables that stay. */
+/* Runs once: symbols are found by hash, in tables that stay mapped. */
 static bool probe_libc(void)
 {
     struct object o;
@@ -89,10 +90,10 @@ static bool probe_libc(void)
     return libc.known = true;
 }
 
-/* ---- outdated slots -------------------------------------------------------------------------- */
+/* ---- stale slots --------------------------------------------------------------------------- */
 
 struct muting {
-    struct muted *muted; /* NULL: they are counted */
+    struct muted *muted; /* NULL: only count them */
     uint64_t count, room;
 };
 
@@ -109,7 +110,7 @@ static void look_at_slots(struct muting *m, struct slot *slot, const struct key 
     }
 }
 
-/* Does a block of the heap begin there that is large enough? */
+/* Does a heap block start at p that has room for these slots? */
 static bool is_block(const void *p)
 {
     struct found f = pool_find(p);
@@ -122,7 +123,7 @@ static void look_at_thread(struct muting *m, uintptr_t control_block)
     uintptr_t first = (uintptr_t)specific[0];
     if (first < control_block ||
         first - control_block > libc.control_bytes - SLOTS_OF_A_BLOCK * sizeof(struct slot))
-        return; /* it is not as described */
+        return; /* it does not match the description */
     for (uint32_t i = 0; i < KEYS_MAX / SLOTS_OF_A_BLOCK; i++)
         if (i == 0 || (specific[i] && is_block(specific[i])))
             look_at_slots(m, specific[i], libc.key + i * SLOTS_OF_A_BLOCK);

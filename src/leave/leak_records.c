@@ -1,13 +1,13 @@
 /*
- * leak_records.c - what a check has found, in the run file: roots, groups of blocks, and of a check in mid-run a
- * record.  Segments can be made vacant again, so which they are is remembered.
+ * leak_records.c - results of a leak check in the run file: roots, groups of blocks, and a record
+ * of each check on demand. The list of segments is kept, so that they can be made vacant again.
  */
 #include "finish_priv.h"
 
 #include <string.h>
 
-#define ITEMS_PER_BATCH 128u /* in a segment */
-#define ITEMS_LEAST 8u       /* where the file has little room */
+#define ITEMS_PER_BATCH 128u /* items of a segment */
+#define ITEMS_LEAST 8u       /* if the file has little room */
 
 struct leak_records leak_records_at_end;
 
@@ -48,12 +48,12 @@ static struct segment *take_segment(struct check *c, enum segment_kind kind, uin
     return s;
 }
 
-/* Items of one kind, from the first to the last. */
+/* Segments that hold the items of one kind. */
 struct row {
     enum segment_kind kind;
     uint32_t item_bytes;
     uint64_t chunks;
-    struct segment *s; /* that is being filled */
+    struct segment *s; /* being filled */
 };
 
 static bool append(struct check *c, struct row *row, const void *item)
@@ -79,7 +79,7 @@ static bool is_lost(const struct leak_group *g)
     return reach == REACH_LOST || reach == REACH_CYCLE;
 }
 
-/* Groups whose reach is in this set (bit n = enum reach). */
+/* Write the groups whose reach is in this set (bit n = enum reach). */
 static bool put_groups(struct check *c, struct row *row, uint32_t set)
 {
     uint32_t count;
@@ -99,9 +99,9 @@ static bool put_groups(struct check *c, struct row *row, uint32_t set)
 }
 
 /*
- * The most important first, as there may not be room for all: leaks, then the places that the pointers to
- * the other groups lie in, then blocks in use, which are no findings.  A group without its root is one
- * whose pointer's place is not known.
+ * Write the most important records first, as there may not be room for all. The order is: leaks,
+ * the roots that contain the pointers to other groups, then reachable blocks, which are no
+ * findings. If the root of a group is missing, the location of its pointer is unknown.
  */
 enum leak_check leak_records_put(struct check *c)
 {
@@ -113,7 +113,7 @@ enum leak_check leak_records_put(struct check *c)
     uint32_t count;
     bool fits = true;
     reach_groups(c->scan, &count);
-    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* a record's */
+    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* +1: its record */
     if (!range_take(&c->to->list, segments * sizeof(struct segment *)))
         return LEAKS_NO_MEMORY;
     if (!put_groups(c, &leaks, lost) || !put_groups(c, &leaks, ~(reachable | lost)))

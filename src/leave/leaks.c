@@ -1,13 +1,17 @@
 /*
- * leaks.c - which blocks the program can still get at, found out at its end, or when it asks.
+ * leaks.c - the leak check: which blocks are still reachable, at the end of the program or on
+ * demand.
  *
- *    writers stop (as for a fork) -> the other threads stop (stop_the_world.c; at the end: before all else) -> what is mapped (roots.c) ->
- *    marking (heap_view.c, shadow/reach.c) -> into the run file (leak_records.c) -> all go on
+ *    stop writers (as for a fork)
+ *    -> stop the other threads (stop_the_world.c; at the end of the program: as the first step)
+ *    -> list the roots (roots.c) -> mark (heap_view.c, shadow/reach.c)
+ *    -> write the results to the run file (leak_records.c) -> resume all
  *
- * Nobody waits for ever, and what could not be found out is written down as such.
+ * Every wait is bounded. If a check fails, the reason is recorded.
  *
- * In mid-run the thread that asks goes on, too: what only its registers hold is in use.  One thread checks
- * at a time; what it has written goes into segments of their own, which are vacant when it was told.
+ * In a check on demand the calling thread continues, so blocks held only by its registers are
+ * reachable. leaks_begin/leaks_done serialize checks. Each check has its own segments, which become
+ * vacant once they are reported.
  */
 #include "finish_priv.h"
 
@@ -17,24 +21,23 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define XSTATE_VECTORS 0xe6u      /* of SSE, AVX and AVX-512, with its masks */
-#define WRITERS_NS 500000000ull   /* that is waited for them to stop */
-#define CERTAIN_NS 10000000000ull /* and for those that need but a processor */
-#define WAITED_NS 1000000ull      /* a try of that length has waited for somebody */
+#define XSTATE_VECTORS 0xe6u      /* components: SSE, AVX, AVX-512 and its masks */
+#define WRITERS_NS 500000000ull   /* limit of the wait for writers to stop */
+#define CERTAIN_NS 10000000000ull /* the same if a writer only lacks a processor */
+#define WAITED_NS 1000000ull      /* a try that took this long has waited for a thread */
 #define FLUSH_NS \
-    50000000ull /* that exit's flush, or a handler of the program, takes at the end without them */
+    50000000ull /* limit for exit's flush or a program's handler; then the threads resume */
 #define STOPPED_MAX_NS \
-    1000000000ull /* that an exec may take; a handler of its thread may wait for somebody who stands still */
-#define HUGE_BYTES (8u << 20)     /* of scratch, from which on it is worth it */
-#define LOOKS 3u                  /* at memory, at most, while threads that waited run in between */
-#define SEARCH_STACK_BYTES 16384u /* that the search goes down, and more */
+    1000000000ull /* limit for an exec: a handler of its thread may wait for a stopped thread */
+#define HUGE_BYTES (8u << 20)     /* scratch memory from this size on uses huge pages */
+#define LOOKS 3u                  /* scans at most, if waiting threads run in between */
+#define SEARCH_STACK_BYTES 16384u /* more than the depth of the scan's stack */
 
 /* ---- one at a time --------------------------------------------------------------------------- */
 
 static struct {
-    _Atomic uint64_t
-        checker; /* pid << 32 | tid of the thread that checks; of another pid: a parent's */
-    _Atomic uint32_t over; /* futex: changes when it has done so */
+    _Atomic uint64_t checker; /* pid << 32 | tid; another pid: inherited from the parent */
+    _Atomic uint32_t over;    /* futex: changes at each leaks_done */
 } check_turn;
 
 bool leaks_begin(struct os_signals *blocked)
@@ -46,9 +49,9 @@ bool leaks_begin(struct os_signals *blocked)
         if (atomic_compare_exchange_strong(&check_turn.checker, &holder, me))
             return true;
         if (holder == me)
-            return false; /* a handler of the thread that checks */
+            return false; /* a handler of the checking thread */
         os_restore_signals(blocked);
-        if (holder >> 32 == me >> 32) { /* else the next try takes it over */
+        if (holder >> 32 == me >> 32) { /* else of the parent: next try replaces it */
             os_wait(&check_turn.over, seen, 0, false);
             holder = 0;
         }
@@ -62,10 +65,13 @@ void leaks_done(void)
     os_wake(&check_turn.over, false);
 }
 
-/* The world that stays stopped behind a check, or is stopped before it: of the thread whose turn it is. */
+/*
+ * Threads that stay stopped after a check, or were stopped before it. Owned by the holder of
+ * leaks_begin.
+ */
 static struct {
     struct stopped_world world;
-    uint32_t pid; /* a forked child finds its parent's; 0: none is stopped */
+    uint32_t pid; /* differs in a forked child; 0: none is stopped */
 } stopped;
 
 static bool is_stopped(void)
@@ -89,7 +95,7 @@ void leaks_resume(void)
 
 /* ---- marking --------------------------------------------------------------------------------- */
 
-/* A virtual table is read-only data of the program or a library. */
+/* A virtual table lies in a module of the program, suitably aligned. */
 static bool is_table(void *about, uint64_t word)
 {
     struct object o;
@@ -104,7 +110,7 @@ static void scan_words(void *about, const uint64_t *words, uint64_t count, uint6
     reach_root(c->scan, words, count, at, c->root);
 }
 
-/* A coroutine's stack may be a block: the thread that runs on it needs it, whoever else does. */
+/* A coroutine's stack may be a heap block: the thread that runs on it keeps it reachable. */
 static void scan_stack_block(struct check *c, const struct stopped_thread *t)
 {
     struct found f = pool_find((void *)(uintptr_t)t->caller.value[CALLER_SP]);
@@ -128,7 +134,7 @@ static void scan_registers(struct check *c, const struct stopped_thread *t,
             scan(c->scan, saved.word[i], WITNESS_VECTOR + i, t->number);
 }
 
-/* Of the threads that would have continued: what these point to is in use. */
+/* These threads would have continued, so blocks in their registers are reachable. */
 static void scan_registers_of_others(struct check *c)
 {
     for (uint32_t i = 1; i < c->world.count; i++)
@@ -136,7 +142,10 @@ static void scan_registers_of_others(struct check *c)
             scan_registers(c, &c->world.thread[i], reach_live_register);
 }
 
-/* Of a large block only what was touched is read; what is in a file may have been, by somebody else. */
+/*
+ * Read only dirty pages of large blocks. With heap=file read all: another process may have written
+ * them.
+ */
 static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
 {
     uintptr_t from = *at, to = end;
@@ -176,7 +185,7 @@ static bool mark(struct check *c)
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-/* What a forked child has not allocated itself is its parent's to lose: heap_view_has_own_blocks. */
+/* Blocks that a forked child has inherited are reported by its parent: heap_view_has_own_blocks. */
 static bool has_allocated(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -199,7 +208,7 @@ static void add_up(struct check *c)
     }
 }
 
-/* Of a check that nobody is to tell only the sums are kept. */
+/* If no report is requested, keep only the sums. */
 static enum leak_check keep_result(struct check *c)
 {
     add_up(c);
@@ -208,7 +217,7 @@ static enum leak_check keep_result(struct check *c)
     return c->now && !c->now->is_reported ? LEAKS_FOUND : leak_records_put(c);
 }
 
-/* What could not be had, or asked. */
+/* Why a check could not be made. */
 static enum leak_check refused(int err)
 {
     return err == -ENOMEM ? LEAKS_NO_MEMORY : os_sandboxed() ? LEAKS_SANDBOX : LEAKS_NO_PROC;
@@ -224,7 +233,7 @@ static int stop_world(struct check *c, const struct caller *caller)
     return 0;
 }
 
-/* What registers hold of threads that wait: arguments of their calls. */
+/* Registers of waiting threads: only the arguments of their system calls are known. */
 static void add_arguments(struct check *c)
 {
     for (uint32_t i = 0; i < c->world.count; i++) {
@@ -236,7 +245,7 @@ static void add_arguments(struct check *c)
     }
 }
 
-/* With memory as the marking is to see it. */
+/* Mark from the roots, with inaccessible memory readable and stale key slots muted. */
 static bool mark_roots(struct check *c, const struct range extra_roots[EXTRA_ROOTS], bool is_gone)
 {
     struct muted_words muted;
@@ -287,7 +296,10 @@ static void drop(struct check *c)
     c->looked_at = c->skipped = 0;
 }
 
-/* A thread that was left waiting may have run meanwhile, and moved pointers behind the search. */
+/*
+ * A waiting thread may have run during the scan, and moved a pointer to memory that was scanned
+ * before.
+ */
 static enum leak_check look(struct check *c, const struct caller *caller,
                             const struct range extra_roots[EXTRA_ROOTS])
 {
@@ -303,7 +315,10 @@ static enum leak_check look(struct check *c, const struct caller *caller,
     return result == LEAKS_FOUND ? keep_result(c) : result;
 }
 
-/* With a thread that did not stop, what is lost may be in its registers: on_demand.c says so, too. */
+/*
+ * If a thread did not stop, its registers may hold lost blocks: on_demand.c makes the same
+ * distinction.
+ */
 static void note_scan(const struct check *c)
 {
     bool sure = !c->world.not_stopped;
@@ -321,7 +336,7 @@ static uint16_t at_most_16_bits(uint32_t n)
     return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
 }
 
-/* Into the image's header: the check at the end. */
+/* Write the result of the check at the end to the image's header. */
 static void write_end(const struct check *c, enum leak_check result, uint64_t ns)
 {
     struct image_header *h = image();
@@ -364,7 +379,9 @@ static void check_stopped(struct check *c, const struct caller *caller,
     drop(c);
 }
 
-/* One that needs but a processor: on a loaded machine, or with a low priority, that may take long. */
+/*
+ * Is a thread in a section runnable? On a loaded machine, or with a low priority, it may take long.
+ */
 static bool someone_inside_runs(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -373,7 +390,7 @@ static bool someone_inside_runs(void)
     return false;
 }
 
-/* A thread that has lost its processor in the midst of something gets it back. */
+/* A thread that was preempted in a section gets time to leave it. */
 static bool stop_writers(void)
 {
     uint64_t begin = os_clock_ns(), before = begin, now;
@@ -381,14 +398,14 @@ static bool stop_writers(void)
         now = os_clock_ns();
         if (now - before < WAITED_NS || now - begin > CERTAIN_NS ||
             (now - begin > WRITERS_NS && !someone_inside_runs()))
-            return false; /* it does not depend on time, or takes too long */
+            return false; /* waiting does not help, or takes too long */
     }
     return true;
 }
 
 /*
- * Not in the midst of a section of theirs: what it holds would be held for ever.  If they cannot be
- * stopped the check reports why.
+ * Do not stop a thread in a section: it would hold its locks for ever. If the writers cannot be
+ * stopped, the check itself records the reason.
  */
 void leaks_stop_for_end(const struct caller *caller)
 {
@@ -406,7 +423,7 @@ void leaks_stop_no_longer(void)
         world_resume_after(FLUSH_NS);
 }
 
-/* false: somebody would not let us. */
+/* Return false if other threads or an interrupted section prevent the check. */
 static bool check_all(struct check *c, const struct caller *caller,
                       const struct range extra_roots[EXTRA_ROOTS])
 {
@@ -424,9 +441,9 @@ static bool check_all(struct check *c, const struct caller *caller,
 }
 
 /*
- * Of all vector registers there are, the processor knows a first state: what is said to be in none
- * of an xsave area is put into that.  (libc copies with those that AVX-512 has, too, and those of
- * SSE alone would be too few.)
+ * Reset all vector registers that the processor has: XRSTOR puts each component that is absent from
+ * the xsave header into its initial state. (libc also copies with AVX-512 registers, so resetting
+ * SSE is not enough.)
  */
 static void wipe_vectors(void)
 {
@@ -446,9 +463,9 @@ static void wipe_vectors(void)
 }
 
 /*
- * What the search has left on this thread's stack, and in vector registers, which copies and the loader put
- * there, are pointers to blocks, also lost ones.  They would count for a witness, to whom all of a stack is
- * in use, and for the end that a handler makes here.
+ * The scan leaves pointers to blocks, also to lost ones, on this thread's stack and in vector
+ * registers (by memcpy and the loader). The post-mortem scanner treats the whole stack as live, and
+ * a handler may end the program here. Both would find those stale words.
  */
 static __attribute__((noinline)) void wipe_tracks(void)
 {
@@ -483,7 +500,7 @@ void leaks_forget(void)
     section_end(&s);
 }
 
-/* ---- in mid-run ------------------------------------------------------------------------------ */
+/* ---- on demand ----------------------------------------------------------------------------- */
 
 void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT])
 {
@@ -508,7 +525,7 @@ void leaks_put_end(struct leaks_now *now)
     struct check c = {.now = now, .to = &now->leak_records};
     struct section s;
     now->number =
-        atomic_load(&image()->leak_checks) + 1; /* the next one's: it is none of those in mid-run */
+        atomic_load(&image()->leak_checks) + 1; /* the next number: no check on demand has it */
     now->leak_records.image = image()->image;
     if (!section_begin(&s))
         return;

@@ -1,19 +1,21 @@
 /*
- * live.c - which registers of a stopped thread, and which part of its stack, hold values that it may still use.
+ * live.c - live registers and live stack of a stopped thread.
  *
  *   outer frames | the innermost frame | red zone | frame of the stopping signal | our handler
  *                                      ^ sp       ^ sp - 128
  *
- * Stale words are the reason for leaks that a scan misses.  A function's frame is allocated over those of
- * functions that have returned; the words that it has not overwritten cannot be told from its own.  Below the
- * stack pointer, and in registers that a call may change, they can:
+ * Stale words hide leaks (false negatives). A frame reuses memory of functions that have returned:
+ * its unwritten words cannot be distinguished from its own. Below the stack pointer, and in
+ * caller-saved registers, stale words can be recognised:
  *
- *   - Only a function that calls no other may keep values in the red zone.
- *   - A thread in a system call that a function of libc has made is behind calls: the ABI lets such a function
- *     change every register but six, and libc's wrappers have no use for a red zone.  Of the other registers the
- *     kernel may still read the arguments of the call.  The frame of such a wrapper is left out, too.
+ *   - Only a leaf function may keep values in the red zone.
+ *   - A thread in a system call made by a libc function is at a call boundary. The ABI allows such
+ *     a function to change all but six registers, and libc's wrappers do not use a red zone. Of the
+ *     other registers the kernel may still read the arguments of the call. The frame of such a
+ *     wrapper is not scanned either.
  *
- * Code that makes system calls itself may be inlined in a leaf function: all its registers and its red zone count.
+ * Code that makes system calls without libc may be inlined in a leaf function: all its registers
+ * and its red zone count.
  */
 #include "finish_priv.h"
 
@@ -23,15 +25,18 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#define CALL_BYTES 2u /* of the instruction "syscall" */
+#define CALL_BYTES 2u /* size of the instruction "syscall" */
 
 #define R(n) (1u << (n))
 #define PRESERVED \
-    (R(3) | R(6) | R(12) | R(13) | R(14) | R(15))       /* by a call: rbx, rbp, r12 to r15 */
-#define OUTER (PRESERVED | R(CALLER_SP) | R(CALLER_PC)) /* what the unwinder knows of a caller */
-#define WRAPPER_BYTES 64u                               /* of a wrapper's frame, at most */
+    (R(3) | R(6) | R(12) | R(13) | R(14) | R(15))       /* callee-saved: rbx, rbp, r12 to r15 */
+#define OUTER (PRESERVED | R(CALLER_SP) | R(CALLER_PC)) /* registers that the unwinder recovers */
+#define WRAPPER_BYTES 64u                               /* maximum frame size of a wrapper */
 
-/* Does it stand at a system call in libc's code, or right behind one that was interrupted?  *call: there. */
+/*
+ * Is its pc at a system call in libc's code, or after one that was interrupted? *call: address of
+ * the pc or the instruction.
+ */
 static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
 {
     struct object code, libc;
@@ -46,7 +51,10 @@ static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
     return false;
 }
 
-/* Is it one of those that only a wrapper makes?  *arguments: so many the kernel reads, 6 where that is not known. */
+/*
+ * Is it a system call that only a wrapper makes? *arguments: how many the kernel reads, 6 if
+ * unknown.
+ */
 static bool is_blocking(const uint8_t *call, uint32_t *arguments)
 {
     static const struct {
@@ -88,8 +96,9 @@ static bool is_blocking(const uint8_t *call, uint32_t *arguments)
 }
 
 /*
- * Behind a wrapper's call the thread stands as if at the call of the wrapper, whose small frame holds nothing else
- * than the registers that it has saved.  Larger frames are those of functions that do more than this one call.
+ * Unwind out of a libc wrapper: the thread counts as at the call of the wrapper. A wrapper's small
+ * frame holds only saved registers. A larger frame belongs to a function that does more than one
+ * system call.
  */
 static void skip_wrapper(struct stopped_thread *t)
 {
@@ -108,7 +117,7 @@ static void determine(struct stopped_thread *t)
     const uint8_t *call;
     uint32_t arguments;
     if (t->live)
-        return; /* memory is searched once more */
+        return; /* a repeated scan */
     t->live = t->caller.known & (LIVE_VECTORS - 1);
     if (!t->caller.context)
         return; /* at a call */
@@ -142,11 +151,11 @@ uintptr_t live_stack(const struct stopped_thread *t)
 
 /* ---- vector registers ------------------------------------------------------------------------ */
 
-#define XSAVE_LEAF 0xdu /* of cpuid: where each component of the saved state lies */
-#define FROM_X87 32u    /* bytes; x87 and SSE registers lie side by side */
+#define XSAVE_LEAF 0xdu /* of cpuid: offset of each component of the saved state */
+#define FROM_X87 32u    /* bytes; x87 and SSE registers are adjacent */
 #define SSE_END 416u
-#define SOFTWARE_BYTES 464u /* where the kernel describes what follows the legacy area */
-#define HEADER_BYTES 512u   /* where the mask of saved components is */
+#define SOFTWARE_BYTES 464u /* offset of the kernel's description of the extended area */
+#define HEADER_BYTES 512u   /* offset of the mask of saved components */
 #define COMPONENT_AVX 2u
 
 static void add_piece(struct saved_vectors *s, uint32_t from, uint32_t bytes)
@@ -155,7 +164,9 @@ static void add_piece(struct saved_vectors *s, uint32_t from, uint32_t bytes)
     s->piece[s->pieces++].end = (from + bytes) / sizeof *s->word;
 }
 
-/* Those of the processor beyond SSE.  Where they lie is asked once: the answer may take a virtual machine long. */
+/*
+ * Vector registers beyond SSE. cpuid runs once for each component: it is slow in a virtual machine.
+ */
 static void add_extended(struct saved_vectors *s, uint64_t saved, uint32_t area_bytes)
 {
     static struct {

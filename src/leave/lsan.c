@@ -1,30 +1,30 @@
 /*
- * lsan.c - checks by the names of <sanitizer/lsan_interface.h>, and what a program built for that
- * checker says about itself.
+ * lsan.c - checks by the interface of <sanitizer/lsan_interface.h>, and a program's own LSan
+ * settings.
  *
- * A program may define three functions that the checker calls.  They are found where the program shows
- * them to libraries - defined in one, or linked with -rdynamic - as they are in a program that was built
- * without a sanitizer.  __lsan_is_turned_off is called at each check: the program may turn checks on and
- * off as it runs.  Where a signal ends a program with that function, it cannot be called, and leaks are
- * not looked for.  Options that have a meaning here are taken; of the others the report says
- * that they are not known.  Suppressions are the reporter's to read.  Where a sanitizer's runtime
- * is in the process all of this is its business.
+ * A program may define three functions that LeakSanitizer calls. They are found if the program
+ * exports them: if they are defined in a library, or if the program is linked with -rdynamic.
+ * __lsan_is_turned_off is called at each check, so the program may turn checks on and off as it
+ * runs. A signal handler cannot call it: if a signal ends a program that defines it, leaks are not
+ * searched. Supported options are applied; the report lists the others as unknown. The reporter
+ * reads the suppressions. If a sanitizer's runtime is in the process, all calls are passed to that
+ * runtime.
  *
- * __lsan_do_leak_check ends a program that has lost something, unless all of it is suppressed: who
- * reads the rules is asked for that, and where nobody answers it ends.
+ * __lsan_do_leak_check ends a program that has leaks, unless the reporter answers that all are
+ * suppressed. Without an answer it ends the program.
  */
 #include "finish_priv.h"
 
 #include <string.h>
 
-#define EXIT_STATUS 23 /* with leaks, as that checker has it */
+#define EXIT_STATUS 23 /* LeakSanitizer's default exit status with leaks */
 #define TEXTS 16u
 
 extern int __lsan_is_turned_off(void) __attribute__((weak));
 extern const char *__lsan_default_options(void) __attribute__((weak));
 extern const char *__lsan_default_suppressions(void) __attribute__((weak));
 
-static int exit_status = EXIT_STATUS; /* 0: with leaks it goes on */
+static int exit_status = EXIT_STATUS; /* 0: continue in spite of leaks */
 
 /* ---- the program's own options --------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ static bool is_between(char c)
     return c == ':' || c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next key=value of a text, which may stand in quotes; false: there is none. */
+/* Parse the next key=value of a text, whose value may be quoted. Return false at the end. */
 static bool next_setting(const char **text, struct setting *s)
 {
     const char *at = *text;
@@ -79,7 +79,7 @@ static bool read_status(const struct setting *s)
     return true;
 }
 
-/* Takes a setting; false: it means nothing here. */
+/* Apply a setting. Return false if it is not supported. */
 static bool take_setting(const struct setting *s)
 {
     if (is_word(s->key, s->key_length, "detect_leaks"))
@@ -91,7 +91,7 @@ static bool take_setting(const struct setting *s)
     return true;
 }
 
-/* Into the run file. */
+/* Write a text to the run file. */
 static void note_text(enum text_kind kind, uint32_t piece, const char *at, size_t length)
 {
     static struct segment *texts;
@@ -116,7 +116,7 @@ static void note_text(enum text_kind kind, uint32_t piece, const char *at, size_
 
 /* ---- and its suppressions -------------------------------------------------------------------- */
 
-/* In pieces; the last one is not full, so that a reader knows whether it has them all. */
+/* Write the text in pieces. The last piece is not full, so a reader can detect a truncated list. */
 static void note_suppressions(const char *text)
 {
     size_t left = text_length(text);
@@ -149,9 +149,9 @@ void finish_start(void)
         image()->checks &= ~(CHECK_LEAKS | CHECK_POST_MORTEM);
 }
 
-/* ---- turned off ------------------------------------------------------------------------------ */
+/* ---- checks turned off by the program ------------------------------------------------------ */
 
-/* A program that can turn checks off has to be called for it, which no handler of a signal may do. */
+/* A program that can turn checks off must be called for it, which no signal handler may do. */
 bool lsan_can_turn_off(void)
 {
     return __lsan_is_turned_off && !next.lsan_do_leak_check;
@@ -167,7 +167,7 @@ bool lsan_allows_end(void)
     return lsan_note_end(!lsan_is_turned_off());
 }
 
-/* A failed exec may have noted otherwise. */
+/* Sets the flags again if a check before a failed exec has cleared them. */
 bool lsan_note_end(bool allowed)
 {
     uint32_t checks = CHECK_LEAKS | (rt.options.witness ? CHECK_POST_MORTEM : 0);

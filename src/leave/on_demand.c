@@ -1,11 +1,11 @@
 /*
- * on_demand.c - leaks looked for in mid-run, because the program asks.
+ * on_demand.c - leak checks on demand, requested by the program in mid-run.
  *
- *    stop the others, look (leaks.c) -> all go on -> what was found is told -> a new mark begins
+ *   stop the others, scan (leaks.c) -> resume all -> report the results -> set a new mark
  *
- * The report is out before the call returns: the launcher's, who is rung, or by hand that of a reporter,
- * as at the end.  The program waits for it while its other threads run; bounded, and not at all for a
- * check that is to be told to nobody but its caller.
+ * The report is printed before the call returns: by the launcher, which is woken, or in a run
+ * without a launcher by a reporter process, as at the end. The calling thread waits for the report
+ * while other threads run. The wait is bounded. With RTC_QUIET there is no report and no wait.
  */
 #include "finish_priv.h"
 #include "rtcheck/check.h"
@@ -15,7 +15,7 @@
 #define REPORT_WAIT_NS 10000000000ull
 #define LOOK_NS 50000000ull
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ----------------------------------------------------------------------------- */
 
 static void wait_for_launcher(const struct leaks_now *now)
 {
@@ -30,7 +30,10 @@ static void wait_for_launcher(const struct leaks_now *now)
     }
 }
 
-/* Has it told by who knows the rules; leak_check_record.told. */
+/*
+ * Request a report by the process that reads the suppression rules. Return
+ * leak_check_record.reported.
+ */
 static uint32_t request_report(const struct leaks_now *now)
 {
     if (!now->record)
@@ -73,7 +76,7 @@ bool leaks_any_unsuppressed(void)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* The program's frame that has called us. */
+/* Find the innermost frame of the program. */
 static bool find_caller(struct caller *out)
 {
     struct object own_code;
@@ -81,7 +84,10 @@ static bool find_caller(struct caller *out)
            unwind_caller_of(own_code.start, own_code.end - own_code.start, out);
 }
 
-/* Whoever looks now may note something else in between: then that is told. */
+/*
+ * Another thread may make a check before this notification: then the handlers receive that one's
+ * sums.
+ */
 void leaks_notify(bool at_end)
 {
     struct notification h = {.event = NOTIFY_SCAN_DONE};
@@ -89,7 +95,10 @@ void leaks_notify(bool at_end)
         notify_program(&h);
 }
 
-/* No handler may leave it: the others would stand, or wait for their turn, for ever. */
+/*
+ * Signals are blocked: a handler that leaves by longjmp would leave the other threads stopped for
+ * ever.
+ */
 static bool check_serialized(const struct caller *caller, struct leaks_now *now)
 {
     struct os_signals signals;
@@ -159,7 +168,7 @@ EXPORT long __rtc_check_leaks(unsigned how, struct rtc_leaks *out, size_t room)
         return RTC_NOT_CHECKED;
     if (!leak_check_was_made(now.result))
         return refusal(now.result);
-    bool sure = !now.not_stopped; /* else a register of theirs may hold what is lost */
+    bool sure = !now.not_stopped; /* else a register of a thread that did not stop may hold them */
     all.definite = sum_of(&now, sure ? REACH_LOST : REACH_COUNT, REACH_CYCLE);
     all.indirect = sum_of(&now, sure ? REACH_LOST_INDIRECT : REACH_COUNT, REACH_LOST_INDIRECT);
     all.possible = sum_of(&now, REACH_INTERIOR, sure ? REACH_INDIRECT : REACH_LOST_INDIRECT);

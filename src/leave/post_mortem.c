@@ -1,22 +1,24 @@
 /*
- * post_mortem.c - somebody who is there when the program is gone (--witness).
+ * post_mortem.c - post-mortem scanner (--witness): a process that finds the leaks of a killed
+ * program.
  *
- * A program that is killed by SIGKILL, crashes where no handler of ours can run, or ends by a system call
- * of its own has no last moment in which to look for leaks.  So a process of ours lives in the same memory,
- * which therefore is still there when the program is not.  It sleeps until then, unless the image says
- * goodbye itself, and finds out what was lost: nobody runs any more, registers are not known, and of each
- * stack all counts.  So what nobody can be seen to point to is a possible leak.
+ * A program may end by SIGKILL, by a crash in which no handler of ours can run, or by a direct
+ * system call. Then it cannot run a leak check. The scanner is a process that shares the program's
+ * memory (CLONE_VM), so the memory outlives the program. The scanner sleeps until the program ends.
+ * If the image has ended in an orderly way, the scanner is dismissed. Else it makes the leak check:
+ * no thread runs any more, registers are unknown, and all of each stack is scanned. Therefore
+ * blocks without a reference are only possible leaks.
  *
- *    program --clone--> between --clone--> witness     both share the memory and nothing else
+ *    program --clone--> between --clone--> scanner     both share the memory and nothing else
  *       |   waits for it  |ends              |         an orphan from the beginning: no wait of the
  *       |                                    |         program's finds it
- *       |--- a signal that the witness has blocked: it is dismissed
- *       |--- gone: its process descriptor says so
+ *       |--- a signal that the scanner has blocked: dismissed
+ *       |--- gone: its process descriptor (pidfd) is readable
  *
- * It is an orphan, so there is none where orphans are the program's own or another's of the run, or where it
- * would be the first process of a namespace.  The memory of a program that
- * went on by an exec of its own must not stay: from time to time it asks whether that is so.  Its thread
- * has local storage of its own, as that of the thread that made it may go before it does.
+ * The scanner is an orphan. It is not started where the program or another process of the run
+ * adopts orphans, nor where it would be the first process of a PID namespace. It must not keep the
+ * memory of a program that has called exec by a direct system call: it polls for that. Its thread
+ * has its own thread-local storage, because the thread that started it may end first.
  */
 #include "finish_priv.h"
 
@@ -27,40 +29,40 @@
 #define STACK_BYTES 131072u
 #define BETWEEN_BYTES 8192u
 #define DISMISSAL SIGUSR1
-#define LOOK_MS 100u /* whether it is the program's memory still: less and less often */
+#define LOOK_MS 100u /* first interval of polling for a raw exec; doubled each time */
 #define LOOK_MS_MAX 5000u
 #define EXIT_CHECKS 100u
 #define EXIT_CHECK_NS 1000000u
-/* What libc keeps of a thread above its control block, and below the variables of ours. */
+/* libc's data of a thread above its control block, and libraries' variables below ours. */
 #define ABOVE_BYTES 8192u
 #define BELOW_BYTES 262144u
 
 static struct {
-    _Atomic uint32_t pid; /* the kernel sets it to 0 when the witness ends */
+    _Atomic uint32_t pid; /* the kernel sets it to 0 when the scanner ends */
     _Atomic uint32_t dismissed;
-    uint32_t image;   /* whose it is: a forked child finds its parent's */
+    uint32_t image;   /* the owning image: a forked child inherits its parent's value */
     uint32_t program; /* pid */
-    int signals;      /* descriptor of those that the witness has been sent */
+    int signals;      /* descriptor of the signals sent to the scanner */
     uintptr_t control_block;
 } watch;
 
 static _Alignas(64) char stack[STACK_BYTES], stack_between[BETWEEN_BYTES];
 
-/* ---- in the witness -------------------------------------------------------------------------- */
+/* ---- in the scanner ------------------------------------------------------------------------ */
 
-/* What has to be known of a program that ended without a word. */
+/* Make the checks that the program did not make itself. */
 static void scan_post_mortem(void)
 {
-    os_exit_sandbox(); /* that was the program's */
+    os_exit_sandbox(); /* a sandbox applied to the program only */
     rt.options.on_error = ON_ERROR_CONTINUE;
     if (pool_post_mortem())
-        errors_sweep(); /* else what is half written would be told as damage */
+        errors_sweep(); /* else half-written blocks would be reported as damage */
     image_flag(IMAGE_POST_MORTEM);
     if (lsan_note_end(!lsan_can_turn_off()))
         leaks_check(NULL, nothing, false);
 }
 
-/* Until the program is gone; false: we are not needed. */
+/* Wait until the program is gone. Return false if no check is needed. */
 static bool is_needed(int signals)
 {
     unsigned ms = LOOK_MS;
@@ -74,7 +76,7 @@ static bool is_needed(int signals)
             return os_watch_program(signals, 0) ==
                        OS_WATCH_PROGRAM_ENDED && /* it may have ended just now */
                    !atomic_load(&watch.dismissed);
-        os_keep_stderr_of(watch.program); /* who reads it waits for its end */
+        os_keep_stderr_of(watch.program); /* a reader of that pipe waits for end of file */
     }
     return false;
 }
@@ -83,7 +85,7 @@ static int scanner_main(void *unused)
 {
     (void)unused;
     self = NULL;
-    self_state = SELF_GONE; /* not a thread of the program's */
+    self_state = SELF_GONE; /* not a thread of the program */
     bool needed = is_needed(watch.signals);
     if (needed)
         scan_post_mortem();
@@ -94,11 +96,10 @@ static int scanner_main(void *unused)
     os_exit_now(0);
 }
 
-/* ---- in between ------------------------------------------------------------------------------ */
+/* ---- the intermediate process -------------------------------------------------------------- */
 
 /*
- * It stands apart before the program goes on: no lock, pipe or file of the program's is open in the
- * witness.
+ * Detach before the program continues: the scanner holds no lock, pipe or file of the program open.
  */
 static int between(void *unused)
 {
@@ -113,15 +114,15 @@ static int between(void *unused)
         clone(scanner_main, stack + STACK_BYTES,
               CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
               NULL, &watch.pid, (void *)watch.control_block, &watch.pid);
-    uint32_t expected = 0; /* else it was quick, and has said all */
+    uint32_t expected = 0; /* not 0: the scanner has ended already, and has set SCANNER_DONE */
     if (pid > 0)
         atomic_compare_exchange_strong(&image()->scanner, &expected, (uint32_t)pid);
     os_exit_now(0);
 }
 
-/* ---- in the program -------------------------------------------------------------------------- */
+/* ---- in the program ------------------------------------------------------------------------ */
 
-/* Room for the thread-local variables that the witness may touch: ours, and errno. */
+/* Allocate the thread-local variables that the scanner uses: ours, and errno. */
 static bool make_storage(void)
 {
     uintptr_t own = (uintptr_t)__builtin_thread_pointer();
@@ -132,7 +133,7 @@ static bool make_storage(void)
     if (os_failed(at))
         return false;
     uintptr_t *block = (uintptr_t *)(watch.control_block = (uintptr_t)at + below);
-    block[0] = block[2] = watch.control_block; /* as the ABI, and libc, find it */
+    block[0] = block[2] = watch.control_block; /* self pointers, required by the ABI and libc */
     return true;
 }
 
@@ -143,7 +144,7 @@ static bool can_have_one(void)
            os_same_pid_namespace();
 }
 
-/* The one before it is on its way out: it uses the same stack. */
+/* Wait until the previous scanner has ended: it uses the same stack. */
 static bool is_alone(void)
 {
     for (unsigned i = 0; i < EXIT_CHECKS && atomic_load(&watch.pid); i++)
@@ -165,7 +166,7 @@ void post_mortem_start(void)
     watch.program = os_pid();
     atomic_store(&watch.dismissed, 0);
     atomic_store(&image()->scanner, 0);
-    int saved = errno; /* who forks, or whose exec has failed, may have one */
+    int saved = errno; /* its caller is fork, or an exec that has failed */
     struct os_signals signals;
     os_block_signals(&signals);
     int pid = clone(between, stack_between + BETWEEN_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED,

@@ -1,10 +1,10 @@
 /*
- * reporter.c - by hand the reporter, at the end and in mid-run.
+ * reporter.c - start the reporter in a run without a launcher, at the end and on demand.
  *
- * It is a program of its own, `rtcheck report --end FILE`, found beside our library.  It is started so
- * that the program cannot notice: cloned in our memory with all signals blocked, from a child that itself
- * ends at once, so that it is nobody's SIGCHLD and no waitpid finds it; without our LD_PRELOAD.  We wait
- * for its word in the run header, bounded.
+ * The reporter is a separate program, `rtcheck report --end FILE`, found relative to our library.
+ * The program cannot notice its start. It is cloned in our memory with all signals blocked, without
+ * our LD_PRELOAD. Its parent is a child that ends at once, so the reporter causes no SIGCHLD and no
+ * waitpid finds it. The wait for its result in the run header is bounded.
  */
 #include "finish_priv.h"
 
@@ -23,11 +23,11 @@
 #define STACK_BYTES 65536ul
 
 struct start {
-    char path[1024]; /* of the reporter */
+    char path[1024]; /* path of the reporter */
     char *argv[6];
     char **envp;
     char *second_stack;
-    uint32_t pid; /* of the reporter, once it is there */
+    uint32_t pid; /* pid of the reporter, set when it has started */
     bool failed;
 };
 
@@ -40,15 +40,14 @@ static int become_reporter(void *argument)
     sigset_t none;
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
-        os_restore_action(sig,
-                          &(struct os_action){0}); /* of this process only: they are not shared */
+        os_restore_action(sig, &(struct os_action){0}); /* actions are not shared with the parent */
     sigprocmask(SIG_SETMASK, &none, NULL);
     next.syscall(SYS_execve, s->path, s->argv, s->envp);
     s->failed = true;
     os_exit_now(127);
 }
 
-/* Starts the reporter and ends, so that the reporter is an orphan from the beginning. */
+/* Start the reporter and end, so that the reporter is an orphan from the beginning. */
 static int between(void *argument)
 {
     struct start *s = argument;
@@ -57,7 +56,7 @@ static int between(void *argument)
     os_exit_now(0);
 }
 
-/* The program may have set environ to anything: what cannot be read is empty. */
+/* The program may have set environ to any value: treat an unreadable one as empty. */
 static char **readable_environment(void)
 {
     static char *none[] = {NULL};
@@ -94,7 +93,7 @@ static bool find_reporter(char *out, size_t room)
     return os_stat(out, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* environ without LD_PRELOAD, in *bytes of our own memory. */
+/* environ without LD_PRELOAD, in newly mapped memory of *bytes bytes. */
 static char **reporters_environment(size_t *bytes)
 {
     char **given = readable_environment();
@@ -137,14 +136,14 @@ static bool start_reporter(struct start *s)
     if (pid > 0)
         waitpid(pid, NULL, __WCLONE);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid > 0) { /* both are in memory of their own by now */
+    if (pid > 0) { /* both processes have left this memory */
         os_unmap(stacks, 2 * STACK_BYTES);
         os_unmap(s->envp, bytes);
     }
     return pid > 0 && !s->failed;
 }
 
-/* ---- by hand --------------------------------------------------------------------------------- */
+/* ---- runs without a launcher --------------------------------------------------------------- */
 
 static struct stat stderr_at_start;
 static bool stderr_known;
@@ -154,7 +153,10 @@ static void __attribute__((constructor)) remember_stderr(void)
     stderr_known = os_stat_fd(2, &stderr_at_start) == 0;
 }
 
-/* The lines that we ever write ourselves: only to what was stderr when the program started. */
+/*
+ * The only lines that the runtime prints. They are written only to the stderr of the program's
+ * start.
+ */
 static void print_line(const char *what, const char *which)
 {
     struct stat now;
@@ -170,7 +172,7 @@ static void print_line(const char *what, const char *which)
     os_write(2, line, (size_t)(text_end(&t) - line));
 }
 
-/* The first image speaks for the run; a child only when the first is gone. */
+/* The first image reports for the run; a child does so only if the first process is gone. */
 static bool is_run_reporter(void)
 {
     uint32_t first = atomic_load(&run_areas()[1].pid);
@@ -208,8 +210,9 @@ static struct start reporter;
 static bool reporter_known, reporter_searched;
 
 /*
- * Asks the loader, whose lock another thread may hold: not while the others are stopped, and not in a
- * process that outlives a program which may have ended in the midst of it.
+ * Find the reporter. This takes the loader's lock, which another thread may hold. Do not call while
+ * the threads are stopped, nor in the post-mortem scanner: the program may have ended while it held
+ * that lock.
  */
 void reporter_find(void)
 {
@@ -219,7 +222,7 @@ void reporter_find(void)
     reporter_known = find_reporter(reporter.path, sizeof reporter.path);
 }
 
-/* Without a report it is not known that there are no problems.  0: the program's own status. */
+/* Exit status if there is no report, and so no known result. 0: the program's own status. */
 static int status_unknown(void)
 {
     return rt.options.error_exitcode > 0 ? rt.options.error_exitcode : 0;
@@ -246,7 +249,7 @@ int report_by_hand(void)
         return status_unknown();
     }
     if (!atomic_load_explicit(&run_header()->reported, memory_order_acquire))
-        return status_unknown(); /* it ended without an answer */
+        return status_unknown(); /* it ended without a result */
     return (int)(atomic_load(&run_header()->status_requested) & 0xff);
 }
 

@@ -1,54 +1,56 @@
 /*
- * roots.c - where a pointer counts: the program's writable memory.
+ * roots.c - the roots of the leak check: the program's writable memory.
  *
- * All that is mapped and can be written, or could be once, is a root - data of program and libraries,
- * stacks with the thread-local storage above them, memory of other allocators - except
+ * All mappings that are writable, or could have been, are roots: data of the program and its
+ * libraries, stacks with the thread-local storage above them, and memory of other allocators. The
+ * exceptions are:
  *
- *   - the heap, whose blocks count only if something leads to them, and what is ours;
- *   - devices, where reading may do something;
- *   - what belongs to valgrind, if that runs the program: it gives memory back while it runs our search;
- *   - what is dead of a stack: below what live.c counts as in use, or all of it when its thread is over.
- *     libc keeps the stacks of threads that ended, full of pointers that mean nothing.
+ *   - the heap, whose blocks are scanned only if a pointer leads to them, and rtcheck's own memory;
+ *   - devices, where reading may have side effects;
+ *   - memory of valgrind, if it runs the program: it unmaps memory during our scan;
+ *   - dead parts of stacks: below the live part (live.c), or all of a stack whose thread has ended.
+ *     libc keeps stacks of ended threads, and they are full of stale pointers.
  *
- * What the program itself has named counts wherever it lies and can be read, also in one of its blocks.
- * Memory that the program has made inaccessible, in blocks as in private mappings, counts as it was: the program may
- * make it accessible again.  It is made readable for the time of the search.
+ * Regions that the program has registered are roots wherever they are readable, also inside heap
+ * blocks. Memory that the program has made inaccessible (PROT_NONE), in blocks and in private
+ * mappings, is scanned too: the program may make it accessible again. It is made readable for the
+ * duration of the scan.
  *
- * A stack that libc made lies right above a guard, and ends with its thread's control block; of any
- * other memory that a stack pointer lies in, nobody knows where the stack begins, and all of it counts.
+ * A stack that libc has made lies directly above a guard page, and ends with its thread's control
+ * block. In other memory that contains a stack pointer, the start of the stack is unknown, so all
+ * of it is scanned.
  */
 #include "finish_priv.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define SPARSE_BYTES (1u << 20) /* of memory as large as this only what was touched is read */
+#define SPARSE_BYTES (1u << 20) /* in roots of at least this size only dirty pages are read */
 
 #define CLOSED_BYTES \
-    (16ull << 30) /* of inaccessible memory that is looked at: the kernel reports page by page */
+    (16ull << 30) /* limit of scanned inaccessible memory: the kernel reports page by page */
 
 struct search {
     struct roots *all;
-    const struct root_region *given; /* by the program */
+    const struct root_region *given; /* registered by the program */
     uint32_t given_count;
     const struct stopped_world *w;
     struct range ours[ROOTS_OURS + 8];
     uint32_t ours_count;
-    bool
-        all_are_stopped; /* no other thread runs, which may count on a fault where memory is closed */
-    uint64_t closed_left; /* bytes of closed memory whose pages may still be asked for */
+    bool all_are_stopped; /* no other thread runs that may rely on a fault in inaccessible memory */
+    uint64_t closed_left; /* bytes of inaccessible memory that may still be examined */
     bool full;
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Private memory that the program has made inaccessible; most of it was never touched: guards, reservations. */
+/* Private memory with PROT_NONE. Most such memory was never written: guards and reservations. */
 static bool is_closed(const struct mapping *m)
 {
     return !m->protection && !m->shared && !m->path[0];
 }
 
-/* For the time of the search.  false: there are too many. */
+/* Make the range readable during the scan. Return false if there are too many such ranges. */
 static bool will_open(struct roots *all, uintptr_t start, uintptr_t end, int protection)
 {
     if (all->closed_count == CLOSED_MAX)
@@ -65,7 +67,7 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
     if (start >= end)
         return;
     if (is_closed(m) && (all->count == all->room || !will_open(all, start, end, m->protection)))
-        return; /* closed memory is left out first */
+        return; /* inaccessible memory is the first to be left out */
     if (all->count == all->room) {
         s->full = true;
         return;
@@ -80,7 +82,7 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
     }
 }
 
-/* From the first page that was touched to the last. */
+/* Add the range from the first dirty page to the last. */
 static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end)
 {
     uintptr_t first = 0, last = 0, piece_end;
@@ -95,7 +97,7 @@ static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start
     add(s, m, first, last, ROOT_MAPPED, 0);
 }
 
-/* Without what we have reserved, which the kernel may have joined with the program's. */
+/* Leave out our own reservations: the kernel may have merged them with the program's mapping. */
 static void add_closed(struct search *s, const struct mapping *m)
 {
     uintptr_t own, own_end;
@@ -105,7 +107,7 @@ static void add_closed(struct search *s, const struct mapping *m)
     }
 }
 
-/* Parts of the heap that the program has mapped over are its own. */
+/* In the heap's address range, add only the parts that the program has mapped over. */
 static void add_in_heap(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
                         enum root_kind kind, uint32_t thread)
 {
@@ -116,7 +118,7 @@ static void add_in_heap(struct search *s, const struct mapping *m, uintptr_t sta
     }
 }
 
-/* What is not ours of a piece of a mapping. */
+/* Add the parts of a mapping that are not ours. */
 static void add_without_ours(struct search *s, const struct mapping *m, uintptr_t start,
                              uintptr_t end, enum root_kind kind, uint32_t thread)
 {
@@ -135,7 +137,7 @@ static void add_without_ours(struct search *s, const struct mapping *m, uintptr_
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* The living thread whose control block is the lowest in [start, end); NULL: none has it there. */
+/* The living thread with the lowest control block in [start, end), or NULL. */
 static const struct stopped_thread *lowest(const struct stopped_world *w, uintptr_t start,
                                            uintptr_t end)
 {
@@ -149,7 +151,10 @@ static const struct stopped_thread *lowest(const struct stopped_world *w, uintpt
     return best;
 }
 
-/* The same of threads that are known from their first call; *ended: that is over, and none came after. */
+/*
+ * The same among all recorded threads. *ended: that thread has ended, and no later thread has its
+ * control block.
+ */
 static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
 {
     uintptr_t best = 0;
@@ -163,19 +168,19 @@ static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
     return best;
 }
 
-/* The lowest address that a thread may still use of the stack that begins at `start`. */
+/* The lowest live address of the stack that begins at `start`. */
 static uintptr_t live_from(const struct stopped_thread *t, uintptr_t start, uintptr_t end)
 {
     uintptr_t sp = t->caller.value[CALLER_SP];
     if (sp < start || sp >= end)
-        return start; /* its stack pointer is elsewhere or not known: all of it */
+        return start; /* its stack pointer is elsewhere or unknown: scan all of it */
     uintptr_t from = live_stack(t);
     return from < start ? start : (uintptr_t)align_down(from, sizeof from);
 }
 
 /*
- * A mapping behind a guard: stacks, one behind the other where the kernel has joined them - but only
- * the first is known to begin where the mapping does.
+ * Add a mapping above a guard. The kernel may have merged several stacks in it: only the first is
+ * known to begin where the mapping begins.
  */
 static void add_guarded(struct search *s, const struct mapping *m)
 {
@@ -186,7 +191,7 @@ static void add_guarded(struct search *s, const struct mapping *m)
         uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
         bool is_main =
-            t->tid == os_pid(); /* its stack is elsewhere: here it has its thread-local storage */
+            t->tid == os_pid(); /* its stack is elsewhere: this is its thread-local storage */
         add_without_ours(s, m, live_from(t, from, t->control_block), end,
                          is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
@@ -207,7 +212,7 @@ static void add_main_stack(struct search *s, const struct mapping *m)
     add_without_ours(s, m, from, m->end, ROOT_STACK, number);
 }
 
-/* ---- regions that the program has named ------------------------------------------------------ */
+/* ---- regions registered by the program ----------------------------------------------------- */
 
 static bool is_named(const struct search *s, uint32_t region, const struct mapping *m)
 {
@@ -225,7 +230,7 @@ static void add_named(struct search *s, const struct mapping *m)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all mappings -------------------------------------------------------------------------- */
 
 static bool is_device(const struct mapping *m)
 {
@@ -233,7 +238,7 @@ static bool is_device(const struct mapping *m)
            !text_starts(m->path, "/dev/zero");
 }
 
-/* What the program has written once and protected since is nobody's file. */
+/* Read-only private memory without a file: the program may have written it before mprotect. */
 static bool may_hold_pointers(const struct mapping *m)
 {
     return (m->writable && !is_device(m)) || (m->readable && !m->shared && !m->path[0]);
@@ -245,7 +250,7 @@ static void exclude(struct search *s, uintptr_t start, uintptr_t end)
         s->ours[s->ours_count++] = (struct range){start, end};
 }
 
-/* Our library's data, but for the blocks that lie in it: the program got those before we could do better. */
+/* Exclude our library's data, except the blocks in it that were allocated during start-up. */
 static void exclude_library(struct search *s)
 {
     struct object o;
@@ -257,7 +262,7 @@ static void exclude_library(struct search *s)
     exclude(s, blocks_end, o.end);
 }
 
-/* Of our heap, and the program may not read it. */
+/* Open parts of our heap that the program has made inaccessible. */
 static void note_closed(struct search *s, const struct mapping *m)
 {
     struct roots *all = s->all;
@@ -272,7 +277,9 @@ static void note_closed(struct search *s, const struct mapping *m)
     }
 }
 
-/* The kernel may have joined the program's memory with valgrind's, which lies before or behind it. */
+/*
+ * The kernel may have merged the program's memory with valgrind's, which lies before or after it.
+ */
 static bool clip_to_program(struct mapping *m)
 {
     bool first = os_is_of_program(m->start), last = os_is_of_program(m->end - 1);
@@ -336,7 +343,7 @@ static uint32_t most_roots(const struct search *s)
 
 static bool all_are_stopped(const struct stopped_world *w)
 {
-    bool is_alive = is_answered(&w->thread[0]); /* else the process is gone, and its threads are */
+    bool is_alive = is_answered(&w->thread[0]); /* else all threads have ended */
     for (uint32_t i = 1; is_alive && i < w->count; i++)
         if (!is_answered(&w->thread[i]) && !w->thread[i].over)
             return false;
@@ -352,7 +359,7 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
     s.given = annotations_roots(&s.given_count);
     *all = (struct roots){.room = most_roots(&s)};
     if (!all->room)
-        return -EPERM; /* it cannot be asked */
+        return -EPERM; /* the mappings cannot be read */
     all->bytes = align_up(all->room * sizeof *all->root, PAGE_BYTES);
     all->root = os_map(all->bytes);
     if (os_failed(all->root))
@@ -369,7 +376,7 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
         os_mappings_close(&maps);
     }
     if (!err && !all->count)
-        err = -EPERM; /* nothing is mapped: whoever says so does not know */
+        err = -EPERM; /* an empty list of mappings cannot be true */
     return err ? err : s.full ? -ENOMEM : 0;
 }
 
@@ -399,7 +406,7 @@ void roots_close_again(const struct roots *all)
                    all->closed[i].protection);
 }
 
-/* ---- what they hold -------------------------------------------------------------------------- */
+/* ---- reading roots ------------------------------------------------------------------------- */
 
 struct reading {
     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at);
@@ -414,8 +421,8 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
 }
 
 /*
- * Of pages that were never touched nothing is read.  A file may have been cut short: what is
- * unknown of it, neither.
+ * Skip pages that were never written. A file may have been truncated: skip its pages of unknown
+ * state, too.
  */
 static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
 {
@@ -431,7 +438,10 @@ static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t e
     }
 }
 
-/* Of a file that the program has named all is read, wherever it was written: in pieces, as far as it goes. */
+/*
+ * Read a registered region in a file completely: other processes may have written it. Copy in
+ * pieces, up to its end.
+ */
 static uint64_t read_file(const struct reading *r, uintptr_t start, uintptr_t end)
 {
     static uint64_t piece[65536 / sizeof(uint64_t)]; /* one check at a time */
@@ -459,7 +469,7 @@ uint64_t root_words(const struct root_record *root,
     struct reading r = {scan, about};
     bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE;
     if (root->kind == ROOT_GIVEN &&
-        root->path[0]) /* or the kernel's, of which some pages are no memory */
+        root->path[0]) /* or a mapping of the kernel with pages that are no memory */
         return read_file(&r, root->start, root->end);
     if (is_file || root->end - root->start >= SPARSE_BYTES)
         return read_dirty(&r, root->start, root->end, is_file);

@@ -1,31 +1,32 @@
 /*
- * stop_the_world.c - stop the world: the other threads stand still while memory is looked at.
+ * stop_the_world.c - stop the other threads of the process while its memory is scanned.
  *
- * Each is sent a signal, and waits in its handler until it may go on; all its registers are in the
- * signal's frame then, in memory like everything else that it holds.  The signal is one that libc
- * keeps for itself (it makes all threads change their user ids by it), so no program has a handler for
- * it and none of libc's functions keeps it out; one that libc has sent, by chance now, is handed on to
- * libc's handler.
+ * Each thread receives a signal and waits in its handler. Then its registers are in the signal
+ * frame, in memory. The signal is the one that libc reserves for setuid in all threads (SIGSETXID).
+ * So no program has a handler for it, and no function of libc blocks it. If libc sends that signal
+ * at the same time, our handler passes it to libc's handler.
  *
- * A handler ends poll, sleep and some other calls with EINTR, whatever its flags are.  The program must
- * not see that:
+ * A handler ends poll, sleep and some other calls with EINTR, regardless of SA_RESTART. The program
+ * must not see that:
  *
- *   - While the program goes on (STOP_RUNNING), a thread that sleeps in a system call is sent no
- *     signal, unless the kernel repeats that call unnoticed (a futex without a time limit) or the
- *     thread waits for a word of ours.  /proc has its stack pointer and the call's arguments; of its
- *     other registers nothing is known.  If its CPU time has grown when memory was read, it has run,
- *     and the search is made once more.
- *   - A thread may enter such a call between that look and the signal.  The handler finds -EINTR in
- *     rax, and has the call repeated: it had begun a moment before.  Not possible where the number of
- *     the call is not loaded right before it (the program's own syscall(), --events=all): that call
- *     returns EINTR.  And if the EINTR is that of a handler of the program which has returned at the
- *     very same moment, the program's call is repeated, as if its signal had come just before it.
- *   - At the end of the program (STOP_FOR_END) all threads are stopped, and stay so.  Only if libc's exit,
- *     which flushes streams after us, takes long - it may need a lock that one of them holds - they go
- *     on, and a call that cannot be repeated does not return.
+ *   - STOP_RUNNING: a thread that sleeps in a system call is not signalled, with two exceptions.
+ *     The kernel restarts the call transparently (a futex without a timeout), or the thread waits
+ *     on a futex of ours. /proc has its stack pointer and the call's arguments; its other registers
+ *     are unknown. If its CPU time has grown after the scan, the thread has run, and the scan is
+ *     repeated.
+ *   - A thread may enter such a call between that test and the signal. The handler finds -EINTR in
+ *     rax, and restarts the call, which had begun a moment before. This needs the number of the
+ *     call loaded directly before the syscall instruction. It fails for the program's own syscall()
+ *     and with --events=all: that call returns EINTR. If a handler of the program has returned at
+ *     the same moment, the EINTR is its own: the call is restarted, as if the program's signal had
+ *     come just before it.
+ *   - STOP_FOR_END: all threads are stopped until the end. libc's exit flushes streams later, and
+ *     may need a lock that a stopped thread holds. If that takes long, the threads resume, and a
+ *     call that cannot be restarted never returns.
  *
- * A thread that cannot be reached - it blocks the signal by a system call of the program's own, is being
- * born, or had no processor for very long - is unheard: /proc has its stack pointer if it sleeps.
+ * A thread may be unreachable: it blocks the signal by a direct system call, has just been created,
+ * or was not scheduled for very long. It counts as not stopped; if it sleeps, /proc has its stack
+ * pointer.
  */
 #include "finish_priv.h"
 
@@ -35,22 +36,22 @@
 
 #define LOOK_NS 5000000ull
 #define CERTAIN_NS \
-    10000000000ull /* since a thread was last heard of, for one that needs but a processor */
+    10000000000ull /* since the last answer, for a runnable thread that lacks a processor */
 #define WAIT_LIMIT_NS \
-    500000000ull /* or to come back from libc, which keeps all signals out at times */
-#define UNRESPONSIVE_NS 20000000ull /* or waits in the kernel, and keeps ours out */
+    500000000ull /* for a thread in libc code that blocks all signals for a while */
+#define UNRESPONSIVE_NS 20000000ull /* for a thread that sleeps with the signal blocked */
 
 static struct {
-    _Atomic uint32_t resume;   /* futex of those that wait: round is over when it is another */
-    _Atomic uint32_t answered; /* futex of who waits for them */
-    _Atomic uint64_t until;    /* os_clock_ns(); 0: for ever */
-    _Atomic uint32_t ends;     /* STOP_FOR_END; never reset.  Futex of threads that never go on */
+    _Atomic uint32_t resume;   /* futex of stopped threads; a change ends the round */
+    _Atomic uint32_t answered; /* futex of the thread that stops them */
+    _Atomic uint64_t until;    /* deadline, os_clock_ns(); 0: none */
+    _Atomic uint32_t ends;     /* STOP_FOR_END. Futex of threads that never resume */
     struct os_action before;
-    bool taken; /* the signal is ours */
+    bool taken; /* our handler is installed */
     const struct stopped_thread *first, *end;
 } stop;
 
-/* Until the round is over, or for as long as it may take. */
+/* Wait until the round is over, or until the deadline. */
 static void wait_stopped(uint32_t round)
 {
     while (atomic_load(&stop.resume) == round) {
@@ -61,7 +62,7 @@ static void wait_stopped(uint32_t round)
     }
 }
 
-/* The program is to see nothing of the signal. */
+/* Hide the signal from the program. */
 static void return_to_program(void *context)
 {
     enum os_interrupted call = os_interrupted_call(context);
@@ -91,7 +92,7 @@ static void on_signal(int signal, void *information, void *context)
     return_to_program(context);
 }
 
-/* ---- who there is ---------------------------------------------------------------------------- */
+/* ---- listing the threads ------------------------------------------------------------------- */
 
 static void count_one(uint32_t tid, void *about)
 {
@@ -116,7 +117,7 @@ static void add_one(uint32_t tid, void *about)
     t->control_block = known ? known->control_block : 0;
 }
 
-/* A thread can begin between the two looks: there is room for some. */
+/* A thread may start between the two listings: reserve room for 16 more. */
 static int list_threads(struct stopped_world *w, const struct caller *caller)
 {
     struct filling f = {w, 16, os_tid()};
@@ -147,7 +148,7 @@ static uint32_t unanswered(const struct stopped_world *w)
     return n;
 }
 
-/* How long it is worth it to wait for those that are unheard. */
+/* How long to wait for the threads that have not answered. */
 static uint64_t wait_limit_ns(struct stopped_world *w)
 {
     uint64_t ns = 0;
@@ -181,7 +182,7 @@ static void wait_for_answers(struct stopped_world *w)
     }
 }
 
-/* What there is to be known of those that were not heard. */
+/* Count the threads that did not stop, and read their stack pointers. */
 static void sum_not_stopped(struct stopped_world *w)
 {
     struct os_waiting at;
@@ -199,7 +200,7 @@ static void sum_not_stopped(struct stopped_world *w)
     }
 }
 
-/* fork_wait and others of ours have a time limit, and repeat their wait themselves. */
+/* fork_wait and our other waits have a timeout, and retry themselves. */
 static bool is_our_word(uintptr_t word)
 {
     struct object own_code;
@@ -208,7 +209,7 @@ static bool is_our_word(uintptr_t word)
 }
 
 /*
- * Does it sleep in a call that a signal would end?  Its CPU time is read first: if it is still the same
+ * Does it sleep in a call that a signal would end? Its CPU time is read first: if it is unchanged
  * later, the thread has not run since.
  */
 static bool is_left_alone(struct stopped_thread *t)
@@ -278,7 +279,7 @@ int world_of_killed(struct stopped_world *w)
     for (struct thread *t = threads_first(); t; t = t->next)
         count += t->tid != 0;
     *w = (struct stopped_world){.bytes = align_up(count * sizeof *w->thread, PAGE_BYTES)};
-    w->thread = os_map(w->bytes); /* the first is nobody */
+    w->thread = os_map(w->bytes); /* [0] stays empty: there is no calling thread */
     if (os_failed(w->thread))
         return -ENOMEM;
     for (struct thread *t = threads_first(); t && w->count + 1 < count; t = t->next)
@@ -295,10 +296,13 @@ void world_resume_after(uint64_t ns)
     os_wake(&stop.resume, false);
 }
 
-/* A signal that is still on its way finds our handler, or libc's default for it would end us all. */
+/*
+ * Keep our handler while a signal may still be pending: SIGSETXID's default action would end the
+ * process.
+ */
 void world_resume(struct stopped_world *w)
 {
-    bool all_answered = w->not_stopped == w->waiting; /* else one may look at the list just now */
+    bool all_answered = w->not_stopped == w->waiting; /* else a handler may still read the list */
     if (stop.taken && all_answered) {
         os_restore_action(OS_SIGNAL_SETXID, &stop.before);
         stop.taken = false;

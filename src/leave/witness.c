@@ -1,10 +1,11 @@
 /*
- * witness.c - what a witness lies in: a frame of some thread's stack, or its thread-local storage.
+ * witness.c - describe the location of a witness: a stack frame, or a thread's static thread-local
+ * storage.
  *
- * A thread may stand on a stack that is nobody's - an alternate one, a coroutine's - and still have
- * frames on its own.  libc puts a thread's static thread-local storage right below its control block,
- * the thread pointer's value: those of threads above their outermost frames, the main thread's where
- * the loader found room.
+ * A thread may run on a stack of unknown owner (an alternate stack, a coroutine's) and still have
+ * frames on its own stack. libc puts a thread's static thread-local storage directly below its
+ * control block, to which the thread pointer points. For most threads both lie above the outermost
+ * frame. For the main thread, the loader has chosen the address.
  */
 #include "finish_priv.h"
 
@@ -15,7 +16,7 @@ static bool is_in(const struct root_record *root, uint64_t address)
     return address >= root->start && address < root->end;
 }
 
-/* false: none of the thread's frames is around the place. */
+/* Return false if no frame of the thread contains the address. */
 static bool describe_frame(const struct stopped_thread *t, const struct root_record *root,
                            struct leak_group *g)
 {
