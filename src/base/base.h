@@ -1,9 +1,9 @@
 /*
- * base.h - the floor under every room of the runtime: attributes, the per-thread struct, locks,
- * text without stdio.
+ * base.h - the lowest layer of the runtime: attributes, the per-thread struct, futex locks with
+ * ranks, and text formatting without stdio.
  *
- * Two globals exist in the runtime: `self`, the calling thread's struct, and `rt` (core.h), which
- * is sealed after start-up.  Everything else belongs to one room and is static there.
+ * The runtime has two global variables: `self`, the calling thread's struct, and `rt` (core.h),
+ * which is read-only after start-up.  All other state is static in one folder.
  */
 #ifndef BASE_H
 #define BASE_H
@@ -19,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN \
-    __attribute__((visibility("hidden"))) /* of variables: else each use loads the address first */
+    __attribute__((visibility("hidden"))) /* for variables: without it each access needs the GOT */
 #define COLD __attribute__((cold, noinline))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -31,42 +31,49 @@
 struct object {
     uintptr_t start, end;
     uintptr_t bias;
-    const uint8_t *index; /* its .eh_frame_hdr, NULL = none */
+    const uint8_t *index; /* its .eh_frame_hdr; NULL: none */
     const char *path;     /* "" = the program */
-    const void *handle;   /* the loader's: what it frees when it has unloaded the object */
+    /* The loader's link map handle: the loader frees it after it has unloaded the object. */
+    const void *handle;
 };
 
 /* ---- the per-thread struct ------------------------------------------------------------------- */
 
 #define SIZE_CLASSES 44u
-#define CACHE_SLOTS 32u        /* blocks a thread keeps at hand per size class */
-#define QUARANTINE_SLOTS 2048u /* a power of two; the byte budget usually bites first */
+#define CACHE_SLOTS 32u        /* free blocks a thread caches per size class */
+#define QUARANTINE_SLOTS 2048u /* a power of two; the byte budget usually is the limit */
 #define DEFERRED_SLOTS 62u
 
-/* Free slots of one size class; their records say NEVER or FREE. */
+/* Free slots of one size class; the state in their records is NEVER or FREE. */
 struct cache_bin {
     uint32_t count;
     uint32_t limit;
     void *slot[CACHE_SLOTS];
 };
 
-/* FIFO of freed blocks; their records say FREED.  Only the owner touches it. */
+/*
+ * FIFO of freed blocks (use-after-free quarantine); the state in their records is FREED.  Only the
+ * owning thread accesses it.
+ */
 struct quarantine {
     uint64_t bytes;
-    uint32_t head; /* next to leave */
-    uint32_t tail; /* next to enter */
+    uint32_t head; /* next block to evict */
+    uint32_t tail; /* next free entry */
     void *slot[QUARANTINE_SLOTS];
 };
 
-/* Frees that came while this thread was inside us (a signal handler's): done at the next exit. */
+/*
+ * Frees requested by a signal handler that interrupted this thread's critical section.  They are
+ * performed at the end of the section.
+ */
 struct deferred {
     _Atomic uint32_t count;
-    uint32_t stack[DEFERRED_SLOTS]; /* of the handler's call */
+    uint32_t stack[DEFERRED_SLOTS]; /* of the handler's call to free */
     uint32_t op[DEFERRED_SLOTS];
     void *block[DEFERRED_SLOTS];
 };
 
-/* What a program may ask to be told of as it happens (core/notify.c). */
+/* Events a program can register a callback for (core/notify.c). */
 enum notify_event {
     NOTIFY_ALLOC_ERROR,
     NOTIFY_BAD_FREE,
@@ -85,48 +92,50 @@ struct notify_bad_free {
     uint32_t stack;
 };
 
-/* Of a thread: what is to be told behind its section. */
+/* A thread's pending notifications, delivered after its critical section ends. */
 struct notify_pending {
-    uint32_t events; /* bit n: HEARD_n */
+    uint32_t events; /* bit n: event n of enum notify_event */
     struct notify_bad_free bad_free;
 };
 
-/* What a thread has used. */
+/* Resources that a thread has used. */
 struct cost_usage {
     uint64_t faults, switches;
 };
 
-/* An operation that is being timed (core/costs.c). */
+/* The operation that is being timed (core/costs.c). */
 struct cost_watch {
-    uint32_t step;     /* in the row of operations that are: 0: none is under way */
-    uint8_t operation; /* enum cost_work */
-    uint8_t work;      /* the same: what goes on of it */
-    bool pieces;       /* it is looked at piece by piece */
-    bool is_nested;    /* another operation goes on in the midst of it, and is none of it: */
-    uint8_t outside;   /* or the program's own code, called by it, so deep */
-    uint8_t others;    /* how many of them there were */
+    uint32_t step;     /* position in the row of timed operations; 0: no operation is being timed */
+    uint8_t operation; /* enum cost_work: the whole operation */
+    uint8_t work;      /* enum cost_work: its current phase */
+    bool pieces;       /* its phases are timed separately */
+    bool is_nested;    /* interrupted by an unrelated operation; its time is excluded */
+    /* Nesting depth of calls into the program's own code; their time is excluded. */
+    uint8_t outside;
+    uint8_t others; /* unrelated operations so far */
     uint64_t nested_since, phase_since;
-    uint64_t since;                 /* when the work that goes on began */
-    int64_t ticks[COST_WORK_COUNT]; /* may be 0 or below: the clock has no such fine steps */
-    uint32_t met;                   /* what has been done of it, a bit for each work */
-    uint64_t kernel_ticks;          /* of them */
-    uint64_t reason_ns;             /* that it has reason to take longer than others */
+    uint64_t since;                 /* start of the current phase */
+    int64_t ticks[COST_WORK_COUNT]; /* may be 0 or below: clock overhead is subtracted */
+    uint32_t met;                   /* phases done so far: bit n is phase n of enum cost_work */
+    uint64_t kernel_ticks;          /* part of the ticks, in system calls */
+    /* Extra time allowed before the sample is discarded as an outlier. */
+    uint64_t reason_ns;
     struct cost_usage before;
 };
 
 #define HELPER_STACK_BYTES 65536u
 
-/* Of a thread that has left the program's stack for its helper stack; lies on the former. */
+/* State of a thread that has switched to its helper stack.  It lies on the program's stack. */
 struct helper_use {
-    uintptr_t sp;  /* to which it will come back */
-    uint64_t mask; /* of signals that were blocked */
-    bool blocks;   /* more are, now */
+    uintptr_t sp;  /* program's stack pointer, restored on return */
+    uint64_t mask; /* signal mask before the switch */
+    bool blocks;   /* signals are blocked now */
 };
 
-/* Rare work is done here, with signals blocked (os/helper_stack.c). */
+/* Stack for rare work, used with signals blocked (os/helper_stack.c). */
 struct helper_stack {
     alignas(16) char room[HELPER_STACK_BYTES];
-    struct helper_use *use; /* NULL: it is free */
+    struct helper_use *use; /* NULL: not in use */
 };
 
 #define LOCKS_HELD_MAX 8u
@@ -134,61 +143,66 @@ struct lock;
 
 struct thread {
     /*
-     * 0 outside; inside a critical section the stack pointer of its entry; an odd word: outside, and
-     * in a callback that must not allocate (crit_is_inside).  Written by the owner
-     * with plain stores; pairs with the membarrier of a fork that waits for quiet.
+     * The critical section's state.  0: outside.  Even: inside, the stack pointer at entry.  Odd:
+     * outside, but in a callback that must not allocate (crit_is_inside).  The owner writes it with
+     * plain stores; these pair with the membarrier of a fork that waits for quiescence.
      */
     _Atomic uintptr_t crit;
     struct thread_record *record; /* its counters, in the run file */
     uint32_t record_index;        /* thread_records.c */
-    bool keep_record;             /* an error or the program refers to it: it is not used again */
-    int32_t cost_left;            /* operations until one is timed; below 0: this one is to be */
-    uint32_t cost_weight;         /* for how many that stands; 0: the thread is new */
-    bool timed;                   /* an operation is being timed */
-    bool stacks_plain;            /* stacks are taken, and nobody times that */
+    /* An error or the program refers to the record: do not reuse it. */
+    bool keep_record;
+    int32_t cost_left; /* operations until the next timed one; below 0: time this one */
+    /* Number of operations that a timed one represents; 0: new thread. */
+    uint32_t cost_weight;
+    bool timed;        /* an operation is being timed */
+    bool stacks_plain; /* stacks are captured without timing them */
     uint32_t cost_seed;
-    uint32_t number; /* as in block words */
+    uint32_t number; /* the thread number stored in block words */
     uint32_t tid;
-    int64_t balance; /* bytes allocated less bytes freed since it last told the image, */
-    int64_t high;    /* and the most that this was */
-    uint32_t locks;  /* how many it holds */
+    /* Bytes allocated minus bytes freed since the last update of the image's total. */
+    int64_t balance;
+    int64_t high;   /* maximum of `balance` since then */
+    uint32_t locks; /* number of locks held */
     struct lock *held[LOCKS_HELD_MAX];
-    uint32_t lease_plus_1; /* of the fork this thread is making */
+    uint32_t lease_plus_1; /* lease of the fork that this thread is making */
     uint32_t lease_epoch;
-    bool is_fallback;    /* the struct shared by threads past their end: locked by the user */
-    uint8_t after;       /* AFTER_*: what is to be done behind the section */
-    uint8_t birth_flags; /* of blocks that it allocates now: BLOCK_FLAG_ROOT while `ignoring` */
-    uint32_t ignoring;   /* depth of calls that ask for it */
-    /* of calls that change what is mapped, made by this thread: written by it alone (mapped.c) */
+    /* The fallback thread: shared by threads past their TSD destructors, under a lock. */
+    bool is_fallback;
+    uint8_t after;       /* AFTER_*: work to do after the section */
+    uint8_t birth_flags; /* flags of new blocks: BLOCK_FLAG_ROOT while `ignoring` is not 0 */
+    uint32_t ignoring;   /* nesting depth of calls that exempt new blocks from leak reports */
+    /* Calls that change mappings, counted by the thread that makes them (mapped.c). */
     _Atomic uint64_t maps_begun;
-    _Atomic uintptr_t
-        maps_inside; /* where the outermost was made that has not ended; 0: none; odd: MAPS_SHARED */
-    _Atomic uint64_t read_epoch; /* that it looks at tables since, + 1; 0: it does not (srcu.c) */
-    int *error;                  /* its errno */
-    struct thread *next;         /* list of all, or of the free ones */
-    uintptr_t callback;          /* what crit is in that callback: an odd word */
+    /* Call site of the outermost mapping call in progress; 0: none; odd: see MAPS_SHARED. */
+    _Atomic uintptr_t maps_inside;
+    /* SRCU: epoch at the start of the read section, + 1; 0: not reading (srcu.c). */
+    _Atomic uint64_t read_epoch;
+    int *error;          /* address of its errno */
+    struct thread *next; /* list of all threads, or of the free structs */
+    uintptr_t callback;  /* value of crit during that callback (odd) */
     struct notify_pending pending_notifications;
     struct cost_watch cost;
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
     struct stack_cache stack_cache;
-    struct helper_stack
-        helper; /* below it lie hints: what overflows it overwrites nothing that counts */
+    /* An overflow of the helper stack overwrites the end of stack_cache, which holds only hints. */
+    struct helper_stack helper;
 };
 
-/* maps_inside of the struct of threads past their end: not where, but how many there are. */
+/* maps_inside of the fallback thread: a count of calls in progress instead of a call site. */
 #define MAPS_SHARED 1u
 #define MAPS_SHARED_ONE 2u
 
-#define AFTER_FALLBACK 1u /* the limbo struct is to be given back: always, it is shared */
-#define AFTER_ERROR 2u    /* an error was found: --on-error */
-#define AFTER_SIGNAL 4u   /* a signal that ends the program has come: fatal.c */
-#define AFTER_NOTICE 8u   /* the program wants to hear what the heap gives back, or got: notice.c */
+#define AFTER_FALLBACK 1u /* unlock the fallback thread: always set there */
+#define AFTER_ERROR 2u    /* an error was found: apply --on-error */
+#define AFTER_SIGNAL 4u   /* a fatal signal is pending: fatal.c */
+#define AFTER_NOTICE 8u   /* report address ranges that the heap mapped or unmapped: notice.c */
 
-#define AFTER_NOTIFY 16u /* the program is to be told of something: notify.c */
+#define AFTER_NOTIFY 16u /* deliver pending notifications: notify.c */
 #define AFTER_CALLBACK \
-    32u /* always, in a callback that must not allocate: crit becomes odd again */
+    32u /* set throughout a callback that must not allocate: makes crit odd again */
 
 ALWAYS_INLINE bool crit_is_inside(uintptr_t crit)
 {
@@ -201,7 +215,7 @@ ALWAYS_INLINE bool thread_is_inside(const struct thread *t)
         atomic_load_explicit(&t->crit, memory_order_acquire)); /* pairs with section_end */
 }
 
-/* Events that somebody wants to be told of: bit n is HEARD_n. */
+/* Events that have at least one registered callback: bit n is event n of enum notify_event. */
 extern HIDDEN _Atomic uint32_t notify_wanted;
 
 ALWAYS_INLINE bool notify_is_wanted(enum notify_event event)
@@ -209,11 +223,14 @@ ALWAYS_INLINE bool notify_is_wanted(enum notify_event event)
     return unlikely(atomic_load_explicit(&notify_wanted, memory_order_relaxed) >> event & 1);
 }
 
-/* It happened in a section of this thread (NULL: not known): it is told behind it. */
+/*
+ * Record an event that happened in a critical section of `t` (NULL: unknown thread).  It is
+ * delivered after the section.
+ */
 ALWAYS_INLINE bool notify_defer(struct thread *t, enum notify_event event)
 {
     if (!notify_is_wanted(event) || !t ||
-        t->is_fallback) /* its user is past its end: no place for callbacks */
+        t->is_fallback) /* such threads are past their end: no callbacks */
         return false;
     t->pending_notifications.events |= 1u << event;
     t->after |= AFTER_NOTIFY;
@@ -221,8 +238,8 @@ ALWAYS_INLINE bool notify_defer(struct thread *t, enum notify_event event)
 }
 
 /*
- * Of a counter that one thread alone writes: one instruction, for a handler may come in between and
- * count, too.  (Nobody else's processor is kept from anything: it is not atomic for others.)
+ * Increment a counter that only one thread writes.  It is one instruction, so a signal handler of
+ * that thread may count, too.  There is no lock prefix: it is not atomic for other processors.
  */
 ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
 {
@@ -237,38 +254,38 @@ extern HIDDEN __thread uint32_t self_state;
 /* ---- locks ----------------------------------------------------------------------------------- */
 
 /*
- * A futex mutex.  Locks are taken in the order of their rank, lowest first, never two of one rank;
- * taken only inside a critical section (so that a fork that found quiet finds no lock held), and
- * never held across a call into libc, the loader or user code.
+ * A futex mutex.  Locks are taken in the order of their rank, lowest first, and never two of one
+ * rank.  They are taken only inside a critical section: after a fork has reached quiescence no lock
+ * is held.  A lock is never held across a call into libc, the loader or user code.
  */
 enum lock_rank {
-    RANK_FALLBACK = 1,      /* the struct of threads past their end */
+    RANK_FALLBACK = 1,      /* the fallback thread */
     RANK_THREADS = 2,       /* list of thread structs */
     RANK_CENTRAL = 3,       /* one size class */
     RANK_LARGE = 4,         /* quarantine of large blocks */
-    RANK_CLIENT_BLOCKS = 4, /* blocks that the program makes itself */
+    RANK_CLIENT_BLOCKS = 4, /* client blocks (custom allocators) */
     RANK_UNITS = 5,         /* runs of units, growth of the heap */
     RANK_COPY = 6,          /* copying a slab's records after a fork */
-    RANK_PENDING = 6,       /* memory that somebody has to be told of */
+    RANK_PENDING = 6,       /* pending reports of mapped and unmapped ranges */
     RANK_RETIRE = 7,        /* superseded records */
     RANK_RECORDS = 8,       /* free records of large blocks */
-    RANK_RULES = 9,         /* growth of the table of rules */
+    RANK_RULES = 9,         /* growth of the table of unwind rules */
     RANK_DEPOT = 9,         /* growth of the depot */
     RANK_MODULES = 9,       /* list of modules */
     RANK_ERRORS = 9,        /* list of errors */
-    RANK_ANNOTATIONS = 9,   /* root regions that the program has named */
-    RANK_MAPS = 9,          /* what is mapped */
+    RANK_ANNOTATIONS = 9,   /* root regions registered by the program */
+    RANK_MAPS = 9,          /* table of mappings */
     RANK_META = 10,         /* areas and segments */
-    RANK_ENVIRONMENT = 11,  /* what shells find in it */
+    RANK_ENVIRONMENT = 11,  /* environment entries set for child shells */
 };
 
 struct lock {
-    _Atomic uint32_t word; /* 0: free; whose it is, and | LOCK_CONTENDED */
+    _Atomic uint32_t word; /* 0: free; else lock_owner_word, perhaps with LOCK_CONTENDED */
     uint32_t rank;
 };
 
 #define LOCK_CONTENDED 1u
-#define LOCK_UNKNOWN_OWNER (1u << 31) /* whose is not known: that thread has no struct */
+#define LOCK_UNKNOWN_OWNER (1u << 31) /* held by a thread without a struct */
 
 ALWAYS_INLINE uint32_t lock_owner_word(const struct thread *t)
 {
@@ -281,29 +298,35 @@ ALWAYS_INLINE uint32_t lock_owner_word(const struct thread *t)
     }
 
 /*
- * Calls wait(about), which may sleep, with the stack and the signal mask that the program's
- * handlers may run with; NULL before start-up.
+ * Calls wait(about), which may sleep, on the program's stack and with the program's signal mask, as
+ * the program's handlers require.  NULL before start-up.
  */
 extern HIDDEN bool (*lock_wait_hook)(bool (*wait)(void *), void *about);
 
 void lock_take(struct lock *l);
-bool lock_try(struct lock *l); /* false: somebody has it */
+bool lock_try(struct lock *l); /* false: it is held */
 /*
- * false: nobody has dropped it for `ns` (below a second): a handler of the program's may keep its
- * holder from that.
+ * Like lock_take, but false if the lock was not released for `ns` (less than a second).  A handler
+ * of the program may prevent its holder from releasing it.
  */
 bool lock_take_within(struct lock *l, uint32_t ns);
 void lock_drop(struct lock *l);
-void lock_wake(struct lock *l); /* who waits for it, in the kernel */
-/* In a forked child: the holder does not exist there, or is this thread, which does not hold it any more. */
+void lock_wake(struct lock *l); /* wakes one waiter in the kernel */
+/*
+ * In a forked child: mark the lock free.  Its holder does not exist in the child, or is this
+ * thread, which no longer needs the lock.
+ */
 void lock_reset(struct lock *l);
-/* Drops what this thread holds, and wakes whom it was to: its section was left by siglongjmp, somewhere. */
+/*
+ * Drop the locks this thread holds and wake waiters, after siglongjmp has left a critical section
+ * at an unknown instruction.
+ */
 void locks_abandon(void);
-bool lock_is_mine(const struct lock *l); /* of a thread that has a struct */
+bool lock_is_mine(const struct lock *l); /* for a thread that has a struct */
 
 /*
- * The same two in line, for the only lock that a thread holds.  false: it is not free, or not the
- * only one, and lock_take is to be asked.
+ * Inline lock_take and lock_drop for a thread that holds no other lock.  false: the lock is not
+ * free, or another lock is held; call lock_take instead.
  */
 ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
 {
@@ -313,10 +336,10 @@ ALWAYS_INLINE bool lock_take_if_free(struct lock *l)
         return false;
     t->held[0] = l;
     t->locks = 1;
-    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: first it is noted */
+    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: record it before taking it */
     if (likely(atomic_compare_exchange_strong_explicit(&l->word, &free, t->tid << 1,
                                                        memory_order_acquire, memory_order_relaxed)))
-        return true; /* pairs with the exchange in lock_drop_only, and that in lock_drop */
+        return true; /* pairs with the release in lock_drop_only and lock_drop */
     t->locks = 0;
     return false;
 }
@@ -332,16 +355,16 @@ ALWAYS_INLINE void lock_drop_only(struct lock *l)
         atomic_exchange_explicit(&l->word, 0, memory_order_release) & LOCK_CONTENDED;
     if (unlikely(is_contended))
         lock_wake(l);
-    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: then it is forgotten */
+    atomic_signal_fence(memory_order_seq_cst); /* as in lock.c: remove it after dropping it */
     t->locks = 0;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* A bounded line; overflow cuts, never fails. */
+/* A bounded line.  Text that does not fit is cut off; no function fails. */
 struct text {
     char *at;
-    char *end; /* one before the last byte: room for the NUL */
+    char *end; /* one before the last byte: leaves room for the NUL */
 };
 
 struct text text_begin(char *buffer, size_t room);
@@ -349,9 +372,9 @@ void text_put(struct text *t, const char *s);
 void text_put_n(struct text *t, const char *s, size_t n);
 void text_decimal(struct text *t, uint64_t n);
 void text_hex(struct text *t, uint64_t n);
-char *text_end(struct text *t); /* puts the NUL, returns where */
+char *text_end(struct text *t); /* writes the NUL, returns its address */
 
-/* Parses digits at *s and moves *s behind them; false: there is none, or it does not fit. */
+/* Parse digits at *s and move *s past them.  false: no digits, or overflow. */
 bool text_parse_decimal(const char **s, uint64_t *out);
 bool text_parse_hex(const char **s, uint64_t *out);
 size_t text_length(const char *s);

@@ -1,12 +1,12 @@
 /*
- * lock.c - a futex mutex that knows its holder.  Contended takers spin briefly (critical sections are
- * a few hundred instructions), then sleep.
+ * lock.c - a futex mutex that records its holder.  A contended taker spins briefly (critical
+ * sections are a few hundred instructions), then sleeps.
  *
- * A thread that is led out of its section by siglongjmp holds nothing behind it, whichever
- * instruction was the last: it notes a lock before it takes it and forgets it when it has dropped
- * it and woken who waits, and of those that it has noted drops those that say that they are its.
- * Of the others it may have been about to wake somebody, or have been woken itself: so it wakes
- * the next one.
+ * siglongjmp may leave a critical section after any instruction; locks_abandon must then release
+ * the thread's locks.  So a thread records a lock before it takes the lock.  It removes the record
+ * after it has dropped the lock and woken a waiter.  locks_abandon drops those recorded locks that
+ * this thread owns.  For the other recorded locks it wakes one waiter: the thread may have been
+ * about to wake a waiter, or may itself have been woken.
  */
 #include "base.h"
 
@@ -17,7 +17,7 @@
 
 #define SPINS 64
 
-/* Locks are taken in rank order; a debug build stops where that is broken. */
+/* Locks are taken in rank order; a debug build traps on a violation. */
 static void assert_rank(const struct thread *t, const struct lock *l)
 {
 #ifndef NDEBUG
@@ -29,7 +29,7 @@ static void assert_rank(const struct thread *t, const struct lock *l)
 #endif
 }
 
-/* base lies under os, so the one system call a lock needs is issued here. */
+/* base is below os, so the only system call of a lock is issued here. */
 static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
 {
     long nr = SYS_futex;
@@ -107,7 +107,9 @@ static bool sleep(void *about)
 
 bool (*lock_wait_hook)(bool (*wait)(void *), void *about);
 
-/* Once more, or sleeps until that is worth it; false: it slept as long as it may. */
+/*
+ * Return at once if the lock is free, else mark it contended and sleep.  false: the wait timed out.
+ */
 static COLD bool try_later(struct lock *l, const struct timespec *most)
 {
     uint32_t seen = atomic_load_explicit(&l->word, memory_order_relaxed);
@@ -119,7 +121,9 @@ static COLD bool try_later(struct lock *l, const struct timespec *most)
     return lock_wait_hook ? lock_wait_hook(sleep, &s) : sleep(&s);
 }
 
-/* most: NULL, or how long one wait may be; false: it was as long, and somebody has it still. */
+/*
+ * `most`: time limit of one wait, or NULL.  false: the wait timed out, and the lock is still held.
+ */
 ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
 {
     uint32_t name = lock_owner_word(self);
@@ -131,7 +135,8 @@ ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
         if (try(l, name))
             return true;
     }
-    while (!try(l, name | LOCK_CONTENDED)) /* others may wait, too: at worst one wake too many */
+    /* Assume that others wait, too: costs at most one needless wake. */
+    while (!try(l, name | LOCK_CONTENDED))
         if (!try_later(l, most)) {
             forget(l);
             return false;

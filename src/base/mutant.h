@@ -1,27 +1,33 @@
 /*
- * mutant.h - runtimes that lack one check, built to prove that the tests would notice
+ * mutant.h - mutation testing: runtimes that lack one check, to prove that the tests detect it
  * (tests/crimes, counters).
  *
- * cmake -DRTC_MUTANT=NO_DUF makes one; MUTANT(NO_DUF) is true in it, and false everywhere else.
+ * cmake -DRTC_MUTANT=NO_DUF builds one.  MUTANT(NO_DUF) is true in that build and false in all
+ * others.
  */
 #ifndef MUTANT_H
 #define MUTANT_H
 
 #ifdef RTC_MUTANT
 enum mutant {
-    MUTANT_NO_DUF = 1, /* free of a free block */
-    MUTANT_NO_MAF,     /* free inside a block */
-    MUTANT_NO_BAF,     /* free of no block */
-    MUTANT_NO_FAMILY,  /* does the free fit the allocation? */
-    MUTANT_NO_SIZE,    /* does the size that is told fit? */
-    MUTANT_NO_AFTER,   /* bytes behind blocks */
+    MUTANT_NO_DUF = 1, /* double free */
+    MUTANT_NO_MAF,     /* free of a pointer inside a block */
+    MUTANT_NO_BAF,     /* free of an address outside all blocks */
+    MUTANT_NO_FAMILY,  /* mismatch of allocation and free functions */
+    MUTANT_NO_SIZE,    /* mismatch of the size passed to a sized free */
+    MUTANT_NO_AFTER,   /* bytes past the end of blocks */
     MUTANT_NO_BEFORE,  /* the byte before a block */
     MUTANT_NO_FILL,    /* bytes of freed blocks */
-    MUTANT_NO_SWEEP,   /* the look at all blocks at the end */
-    MUTANT_NO_OOM,     /* no memory */
-    MUTANT_NO_REGION,  /* what an address is that is no block's */
-    MUTANT_NO_DOUBT, /* in a forked child: did its parent trust what it inherited? (tests/stress) */
-    MUTANT_NO_RECHECK, /* of a moment of all counters: was anybody counting meanwhile? (tests/counters) */
+    MUTANT_NO_SWEEP,   /* the sweep of all blocks at exit */
+    MUTANT_NO_OOM,     /* out of memory */
+    MUTANT_NO_REGION,  /* kind of an address outside all blocks */
+    /*
+     * In a forked child: were the inherited records already untrusted in its parent?
+     * (tests/stress).
+     */
+    MUTANT_NO_DOUBT,
+    /* In a snapshot of all counters: did a thread count meanwhile? (tests/counters). */
+    MUTANT_NO_RECHECK,
 };
 #define MUTANT_NAMED_(name) MUTANT_##name
 #define MUTANT_NAMED(name) MUTANT_NAMED_(name)

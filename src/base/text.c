@@ -1,5 +1,5 @@
 /*
- * text.c - lines and numbers without stdio, locale or memory of their own.
+ * text.c - lines and numbers without stdio, locale or dynamic memory.
  */
 #include "base.h"
 

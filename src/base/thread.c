@@ -1,7 +1,7 @@
 /*
- * thread.c - the two words of thread-local storage, and what is asked of all threads.  Initial-exec
- * (by build flag): its access is a load relative to the thread pointer and can never enter the
- * loader.
+ * thread.c - the two thread-local variables, and the mask of events that have callbacks.  The TLS
+ * model is initial-exec (by build flag): an access is a load relative to the thread pointer and
+ * never enters the loader.
  */
 #include "base.h"
 

@@ -1,5 +1,5 @@
 /*
- * call.c - the one place where the runtime enters the kernel, and the wrappers without judgement.
+ * call.c - the function that enters the kernel, and thin wrappers of system calls.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Test switch: the n-th call of start-up fails (RTCHECK_TEST_FAIL); 0 = none does. */
+/* Test switch RTCHECK_TEST_FAIL: the n-th system call of start-up fails; 0: none. */
 static uint64_t fail_at;
 static _Atomic uint64_t calls;
 
@@ -43,7 +43,10 @@ long os_call(long nr, long a, long b, long c, long d, long e, long f)
     return result;
 }
 
-/* Calls that cannot fail: a filter may answer for the kernel once, but there is no doing without them. */
+/*
+ * Calls that cannot fail natively.  A seccomp filter may return an error once; the result is
+ * needed, so try again.
+ */
 static uint32_t number_of(long nr)
 {
     long number;
@@ -156,7 +159,7 @@ void os_wake(_Atomic uint32_t *word, bool shared)
     CALL3(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
-/* 0 free, 1 held, 2 held and waited for. */
+/* States of the word: 0 free, 1 held, 2 held and contended. */
 void os_lock(_Atomic uint32_t *word)
 {
     uint32_t free = 0;
@@ -190,7 +193,7 @@ uint32_t os_pid_namespace(void)
     return text_starts(link, prefix) && text_parse_decimal(&digits, &inode) ? (uint32_t)inode : 0;
 }
 
-#define PIDFD_SELF_THREAD (-10000) /* Linux 6.14's */
+#define PIDFD_SELF_THREAD (-10000) /* since Linux 6.14 */
 #define PIDFD_SELF_PROCESS (-10001)
 
 static const char *proc_path(char *buffer, size_t room, const char *folder, uint64_t number)
@@ -204,7 +207,7 @@ static const char *proc_path(char *buffer, size_t room, const char *folder, uint
 
 bool os_is_this_process(int pidfd)
 {
-    static const char field[] = "\nPid:\t"; /* the same number as /proc has, whose ever that is */
+    static const char field[] = "\nPid:\t"; /* a number in the pid namespace of this /proc mount */
     char path[64], text[512];
     struct stat st;
     uint64_t tid = 0;
@@ -232,7 +235,7 @@ bool os_process_gone(uint32_t pid)
 
 bool os_child_ended(uint32_t pid)
 {
-    siginfo_t info = {.si_pid = 0}; /* stays 0 while it runs */
+    siginfo_t info = {.si_pid = 0}; /* stays 0 while the child runs */
     if (os_sandboxed())
         return false;
     long err = CALL6(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL, 0);
@@ -255,7 +258,10 @@ int os_open_at(int folder, const char *path, int flags)
     return (int)CALL4(SYS_openat, folder, path, flags | O_CLOEXEC, 0);
 }
 
-/* Opened: access(2) goes by the real ids, and faccessat2 is newer than the kernels that we run on. */
+/*
+ * Opens the file: access(2) checks the real ids, and faccessat2 is newer than the oldest supported
+ * kernel.
+ */
 bool os_can_read(const char *path)
 {
     int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
@@ -366,7 +372,7 @@ void os_signal_self(int signal)
         CALL3(SYS_tgkill, os_pid(), os_tid(), signal);
 }
 
-/* The first character of a number in the process's status, behind blanks; 0: it cannot be had. */
+/* The first digit of a field in /proc/self/status, after blanks; 0: not readable. */
 static char status_digit(const char *field)
 {
     char status[2048 + 1];

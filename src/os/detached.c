@@ -1,8 +1,9 @@
 /*
- * detached.c - a process of ours beside the program, in its memory and nowhere else.
+ * detached.c - a helper process that shares only the program's memory.
  *
- * It is to be noticed by nobody: no descriptor of the program's stays open for it, no signal for the
- * program's group or terminal reaches it, no folder is kept busy - but for what printing takes, if it is to.
+ * The program must not notice it.  It keeps no descriptor of the program open and no folder busy.
+ * It receives no signal sent to the program's process group or terminal.  Exception: a process that
+ * will print keeps stderr and the working directory.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -48,7 +49,7 @@ void os_signal_process(uint32_t pid, int signal)
     CALL2(SYS_kill, pid, signal);
 }
 
-/* Descriptor 0 is the one to keep, 2 the program's stderr or nothing, 1 the one that is returned. */
+/* Descriptor 0: `keep`; 1: the signalfd that is returned; 2: the program's stderr, or closed. */
 int os_detach(const char *name, int keep, bool will_print, int signal)
 {
     static const struct rlimit no_core;
@@ -59,18 +60,18 @@ int os_detach(const char *name, int keep, bool will_print, int signal)
         return -ENOSYS;
     os_close(1);
     CALL0(SYS_setsid);
-    if (!will_print) /* and not into a file by its name */
+    if (!will_print) /* else a relative log file name must stay valid */
         CALL1(SYS_chdir, "/");
     CALL2(SYS_prctl, PR_SET_NAME, name);
     CALL4(SYS_prlimit64, 0, RLIMIT_CORE, &no_core,
-          NULL); /* it would be one of the program's memory */
+          NULL); /* a core dump would contain the program's memory */
     return (int)CALL4(SYS_signalfd4, -1, &mask, sizeof mask, O_CLOEXEC | O_NONBLOCK);
 }
 
 enum os_watch os_watch_program(int signals, unsigned ms)
 {
     struct pollfd p[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-    char signal_info[128]; /* a signalfd_siginfo */
+    char signal_info[128]; /* large enough for a struct signalfd_siginfo */
     if (CALL3(SYS_poll, p, 2, ms) <= 0)
         return OS_WATCH_TIMEOUT;
     if (p[1].revents)
@@ -79,12 +80,13 @@ enum os_watch os_watch_program(int signals, unsigned ms)
 }
 
 #define STAT_FLAGS \
-    7 /* of the words behind the name: state, parent, group, session, terminal, its group, flags */
-#define FLAG_EXITING 4u /* the kernel's PF_EXITING */
+    7 /* position after the name: state, parent, group, session, terminal, its group, flags */
+#define FLAG_EXITING 4u /* PF_EXITING of the kernel */
 
 /*
- * "pid (name) state number ..": of a main thread that is over the kernel knows no memory, nor of
- * one that is on its way - which may take long, for it closes all files behind that.
+ * /proc/PID/stat is "pid (name) state number ..".  The kernel reports no memory for a main thread
+ * that has ended or is exiting.  Exiting may take long: the kernel closes all files after it has
+ * detached the memory.
  */
 static bool main_is_over(uint32_t pid)
 {
@@ -113,12 +115,12 @@ static bool main_is_over(uint32_t pid)
 void os_keep_stderr_of(uint32_t pid)
 {
     long differs =
-        CALL6(SYS_kcmp, os_pid(), pid, KCMP_FILE, 2, 2, 0); /* -EBADF: one of them is closed */
+        CALL6(SYS_kcmp, os_pid(), pid, KCMP_FILE, 2, 2, 0); /* -EBADF: one of the two is closed */
     if (differs > 0 || (differs == -EBADF && !main_is_over(pid)))
         os_close(2);
 }
 
-/* Where the kernel does not tell nothing is known against it. */
+/* If the kernel cannot compare, assume that the process still has that memory. */
 bool os_has_memory_of(uint32_t pid)
 {
     return CALL6(SYS_kcmp, os_pid(), pid, KCMP_VM, 0, 0, 0) <= 0 || main_is_over(pid);

@@ -1,37 +1,38 @@
 /*
- * dispatch.c - every system call of a thread becomes a signal: Linux's syscall user dispatch.
+ * dispatch.c - syscall user dispatch: every system call of a thread becomes a SIGSYS.
  *
- * The kernel lets calls pass whose instruction lies in one range of addresses, and that is our
- * library's code.  Every other call it undoes, and sends SIGSYS.  The handler does not make the
- * call in the program's place: as a handler it would make it with another mask, on another stack,
- * and what the kernel gives back at its end is lost.  It lets the thread go on at one of a few
- * lines of ours, which make the call where the kernel lets it pass and go on behind the program's
- * own instruction:
+ * The kernel executes system calls only if their instruction lies in one range of addresses: the
+ * code of this library.  It rejects every other call and sends SIGSYS.  The handler cannot make the
+ * call itself: it has another signal mask and another stack, and sigreturn would undo what the
+ * kernel restores at the end of the call.  So it redirects the thread to a trampoline in this
+ * library.  The trampoline makes the call and then jumps to the instruction after the program's
+ * own:
  *
- *      program             handler                 ours
- *      mov $0, %eax        rip = dispatch_call     syscall         <- the program's registers, stack, mask
- *      syscall             rsp = where rip and     mov (%rsp), %rcx   (rcx and r11 are the kernel's to spoil)
- *      ...  <----------    rsp are kept            mov 8(%rsp), %rsp; jmp *%rcx
+ *      program             handler                 trampoline
+ *      mov $0, %eax        rip = dispatch_call     syscall    <- program's registers, stack, mask
+ *      syscall             rsp = address of the    mov (%rsp), %rcx   (rcx, r11 are clobbered)
+ *      ...  <----------    saved rip and rsp       mov 8(%rsp), %rsp; jmp *%rcx
  *
- * They are kept below the program's red zone.  What lies there is the frame of our own signal,
- * which the kernel reads when the handler returns: registers and, next to the red zone, those of
- * vectors.  Of it siginfo alone is not read, so that is where they are kept; on the program's stack
- * itself when the frame is on an alternate one.
+ * rip and rsp are saved below the program's red zone.  There lies the signal frame of SIGSYS, which
+ * the kernel reads when the handler returns: registers and, next to the red zone, vector registers.
+ * Only siginfo is not read, so rip and rsp overwrite siginfo.  If the frame is on an alternate
+ * stack, they are saved on the program's stack instead.
  *
- * So calls that wait, are interrupted and begun anew, that change the mask or the stacks of signals, or that
- * never return are the kernel's business as ever.  What differs is where rip is kept for
+ * So the kernel treats calls as without dispatch: calls that wait, that are interrupted and
+ * restarted, that change the signal mask or signal stacks, or that never return.  Only the place
+ * where rip is saved differs for
  *
- *      clone with a stack, vfork    the child is on another stack, or spoils ours: in a table, of places that call
- *      fork                         as above, in both; the child arms itself before it goes on
- *      rt_sigreturn                 rsp has to be what it is: nowhere, it goes on elsewhere
+ *      clone with a stack, vfork    the child uses another stack, or clobbers the parent's:
+ *                                   saved in a table of call sites
+ *      fork                         as above, in both processes; the child arms itself before it continues
+ *      rt_sigreturn                 rsp must keep its value: not saved, because it continues elsewhere
  *
- * A thread or process that begins has no dispatch, nor has one after an exec.  Who shares its
- * parent's memory for the time until an exec (vfork, posix_spawn) stays so; all others arm
- * themselves.
+ * A new thread or process is not armed, nor is one after an exec.  A child that shares its parent's
+ * memory until it calls exec (vfork, posix_spawn) stays unarmed; all others arm themselves.
  *
- * No selector is used (a byte by which a thread may switch this off for a moment, prctl(2)): it
- * would be one more thing to be right after siglongjmp, vfork and in threads without thread-local
- * storage of their own.
+ * No selector byte is used, by which a thread can switch dispatch off for a moment (prctl(2)).  It
+ * would have to be right after siglongjmp, after vfork and in threads without thread-local storage
+ * of their own.
  */
 #include "os.h"
 #include "os_dispatch.h"
@@ -59,17 +60,23 @@ struct siginfo_of_call {
     uint32_t arch;
 };
 
-/* ---- the calls themselves -------------------------------------------------------------------- */
+/* ---- trampolines ----------------------------------------------------------------------------- */
 
-/* What a child arms itself with. */
+/* Arguments with which a child arms itself. */
 __attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
 __attribute__((used)) _Atomic uint64_t dispatch_missed;
 
-/* Places that make calls whose child has another stack, or ours: what a line of the two tables goes on at. */
+/*
+ * Call sites of calls with a child on another stack or on ours: jump targets of the two tables of
+ * trampolines.
+ */
 __attribute__((used)) _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS],
     dispatch_arming[DISPATCH_SLOTS];
 
-/* In the child: with all registers but those of a system call as they are, and 128 bytes off the stack. */
+/*
+ * Arm the child.  Preserves all registers except those a system call clobbers.  Pops the 128 bytes
+ * by which its caller has skipped the red zone.
+ */
 __asm__(".text\n"
         ".type dispatch_begin, @function\n"
         "dispatch_begin:\n"
@@ -93,11 +100,11 @@ __asm__(".text\n"
         "    popq %rdx\n"
         "    popq %rsi\n"
         "    popq %rdi\n"
-        "    xorl %eax, %eax\n" /* as the child finds it */
+        "    xorl %eax, %eax\n" /* result of the call in the child */
         "    ret $128\n"
         ".size dispatch_begin, .-dispatch_begin\n");
 
-/* From struct dispatch_kept: its rip and rsp. */
+/* Restore rip and rsp from struct dispatch_kept. */
 #define RESUME_LINES               \
     "    movq (%rsp), %rcx\n"      \
     "    movq 8(%rsp), %rsp\n"     \
@@ -128,7 +135,7 @@ __asm__(".type dispatch_call, @function\n"
         "    call dispatch_begin\n"
         "1:\n" RESUME_LINES ".size dispatch_fork, .-dispatch_fork\n"
 
-        /* With other arguments: they are put back from struct dispatch_kept. */
+        /* For changed arguments: restores the originals from struct dispatch_kept. */
         ".type dispatch_change, @function\n"
         ".hidden dispatch_change\n"
         ".globl dispatch_change\n"
@@ -208,7 +215,7 @@ void os_dispatch_on_stack(void)
     os_restore_action(SIGSYS, &ours);
 }
 
-/* Handlers that were there before us. */
+/* Remove SIGSYS from the masks of handlers that were installed before ours. */
 static void unblock_all(void)
 {
     struct os_action action;
@@ -281,5 +288,5 @@ void os_dispatch_return(void *context, long result)
 void os_dispatch_repeat(void *context)
 {
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] -=
-        2; /* the length of syscall, and of int $0x80 */
+        2; /* length of the syscall instruction, and of int $0x80 */
 }

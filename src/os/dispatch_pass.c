@@ -1,9 +1,11 @@
 /*
- * dispatch_pass.c - how each dispatched call is made: where a thread goes on, and how its child does.
+ * dispatch_pass.c - the treatment of each dispatched system call: where its thread resumes, and
+ * where its child does.
  *
- * Nobody may block SIGSYS in an armed thread: the kernel ends a process that cannot be told of a
- * dispatched call.  So it is taken out of every mask on its way to the kernel.  The program's own
- * memory stays as it is; it finds out when it asks what is blocked.
+ * SIGSYS must never be blocked in an armed thread: the kernel kills a process to which it cannot
+ * deliver the SIGSYS of a dispatched call.  So SIGSYS is removed from every mask that the program
+ * passes to the kernel.  The program's own memory is not changed, but a query of its mask shows the
+ * difference.
  */
 #include "os_dispatch.h"
 #include "os_priv.h"
@@ -22,21 +24,25 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-/* ---- going on -------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------- */
 
 static greg_t *registers(void *context)
 {
     return ((ucontext_t *)context)->uc_mcontext.gregs;
 }
 
-#define KERNELS_CONTEXT_BYTES 304u /* of struct ucontext, in which sigset_t has 8 bytes */
+/* Size of the kernel's struct ucontext, in which sigset_t has 8 bytes. */
+#define KERNELS_CONTEXT_BYTES 304u
 
 static bool is_inside(const stack_t *stack, uintptr_t at)
 {
     return at - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* siginfo lies behind the context; or below the red zone of a stack that the frame is not on. */
+/*
+ * Where to save: over the siginfo after the context.  If the frame is on another stack than the
+ * program's: below the program's red zone.
+ */
 static struct dispatch_kept *keep_slot(void *context)
 {
     const stack_t *other = &((ucontext_t *)context)->uc_stack;
@@ -75,7 +81,7 @@ void os_dispatch_pass_changed(void *context, unsigned argument, const void *data
     registers(context)[where[argument]] = (greg_t)(uintptr_t)kept->data;
 }
 
-/* The line of this place; DISPATCH_SLOTS: there are too many. */
+/* The trampoline of this call site; DISPATCH_SLOTS: the table is full. */
 static uint32_t line_of(_Atomic uintptr_t slot[DISPATCH_SLOTS], uintptr_t rip)
 {
     for (uint32_t i = 0; i < DISPATCH_SLOTS; i++) {
@@ -133,12 +139,12 @@ void os_dispatch_unblock(void *context)
 {
     uint64_t mask;
     void *at = &((ucontext_t *)context)->uc_sigmask;
-    memcpy(&mask, at, sizeof mask); /* the kernel's part of it */
+    memcpy(&mask, at, sizeof mask); /* 8 bytes, as in the kernel */
     mask &= ~SIGSYS_BIT;
     memcpy(at, &mask, sizeof mask);
 }
 
-/* Its mask lies at the stack pointer: a handler of the program's may have changed it. */
+/* The restored mask lies at the stack pointer; a handler of the program may have changed it. */
 static bool pass_return(void *context)
 {
     greg_t *r = registers(context);
@@ -157,7 +163,7 @@ static bool pass_mask(void *context, unsigned argument, long at)
     return true;
 }
 
-/* pselect6, io_pgetevents: a mask and its size stand elsewhere. */
+/* pselect6, io_pgetevents: the argument points to a pointer to the mask and its size. */
 static bool pass_far_mask(void *context, unsigned argument, long at)
 {
     struct far_mask {
@@ -182,7 +188,7 @@ static bool pass_action(void *context, long at)
     return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all calls ------------------------------------------------------------------------------- */
 
 bool os_dispatch_pass(void *context)
 {

@@ -2,9 +2,9 @@
  * helper_stack.c - a second stack of each thread, for rare work that needs more than a small stack
  * has.
  *
- * Signal handlers run on alternate stacks of a few KiB, and coroutines on less.  malloc and free
- * must fit in there, so what they seldom do (parse call frame information, make a slab, describe
- * an error) runs on the helper stack, which is part of the thread's struct:
+ * Signal handlers run on alternate stacks of a few KiB, coroutines on even smaller ones.  malloc
+ * and free must fit on them.  So their rare work (parse call frame information, make a slab,
+ * describe an error) runs on the helper stack, which is part of the thread's struct:
  *
  *      program's stack                   helper stack
  *      free                              note_there
@@ -13,19 +13,19 @@
  *      helper_switch ------------------> helper_switch -----.
  *      lock_wait: the program's mask <----------------------'
  *
- * Signals are blocked on the helper stack.  A handler of the program needs as much stack as it
- * likes, may leave by siglongjmp, and garbage collectors scan from its stack pointer to the end of
- * the thread's stack: it must find the thread on the stack that the program gave it.  So no
- * handler, no callback and no frame of a section is ever on this stack, and a thread that is
- * stopped by a signal is not either.  Signals that an instruction raises stay unblocked: the
- * kernel ends a process that blocks them.
+ * Signals are blocked on the helper stack.  A handler of the program must find its thread on the
+ * stack that the program gave it: it needs stack space, may leave by siglongjmp, and garbage
+ * collectors scan from its stack pointer to the end of the thread's stack.  So no handler, no
+ * callback and no frame of a critical section is ever on the helper stack.  Nor is a thread that a
+ * signal has stopped. Synchronous signals (faults) stay unblocked: the kernel kills a process that
+ * blocks them.
  *
- * With signals blocked a thread must not wait for another one's progress: that one may hold the
- * lock in a handler which waits for a handler of ours.  So a lock that is not free is waited for
- * on the program's stack, with the program's mask.
+ * A thread with blocked signals must not wait for another thread's progress: the other may hold the
+ * lock in a handler that waits for a handler of this thread.  So waiting for a contended lock
+ * happens on the program's stack, with the program's mask.
  *
- * In a sandbox signals cannot be blocked; there, and for threads without a struct (before their
- * first call, and past their end), the work is done on the stack of the caller.
+ * The work is done on the caller's stack in a sandbox, where signals cannot be blocked, and for
+ * threads without a struct (before their first call, and past their end).
  */
 #include "os.h"
 #include "os_priv.h"
@@ -34,8 +34,8 @@
 #include <sys/syscall.h>
 
 /*
- * helper_switch(f, about, top, &sp): calls f(about) with the stack pointer at `top`; *sp is the
- * stack pointer that it will come back to.  It keeps a frame pointer, so unwinders find the caller
+ * helper_switch(f, about, top, &sp) calls f(about) with the stack pointer at `top`.  It stores in
+ * *sp the stack pointer to which it returns.  It has a frame pointer, so unwinders find the caller
  * on the other stack.
  */
 void helper_switch(void (*f)(void *), void *about, uintptr_t top, uintptr_t *sp);
@@ -90,9 +90,9 @@ static bool is_on(const struct helper_stack *h)
 }
 
 /*
- * In use: by this call's caller, or by what the handler of a fault has interrupted, or one that
- * came while a lock was waited for.  Where `use` is written no handler can come but that of a
- * fault, which leaves it as it was.
+ * h->use is set if the helper stack is in use: by a caller of this call, by code that the handler
+ * of a fault has interrupted, or by code that a handler has interrupted while it waited for a lock.
+ * Only the handler of a fault can interrupt the writes of h->use, and it restores the old value.
  */
 COLD void helper_call(void (*f)(void *), void *about)
 {
@@ -118,7 +118,9 @@ uintptr_t helper_program_sp(void)
     return helper_is_here() ? self->helper.use->sp : (uintptr_t)__builtin_frame_address(0);
 }
 
-/* The jump may keep the mask of the handler that makes it, which has what we blocked in it. */
+/*
+ * siglongjmp may restore the mask of the handler that jumps; it contains the signals blocked here.
+ */
 void helper_abandon(bool intact)
 {
     struct helper_use *use = self ? self->helper.use : NULL;

@@ -1,4 +1,6 @@
-/* index.c - the memory of an index: see index.h. */
+/*
+ * index.c - memory of an index; see index.h.
+ */
 #include "index.h"
 
 #include "os.h"

@@ -1,10 +1,12 @@
 /*
- * index.h - numbers found by hash: open addressing, lock-free to read and to add to.
+ * index.h - a lock-free hash table from hashes to numbers: open addressing, linear probing, lookup
+ * and insertion without a lock.
  *
- * What a number means, and whether it is the one looked for, is its owner's business; beside each
- * stand 8 bits of its hash, so that owners seldom have to look at one that it is not.  An index
- * doubles under its owner's lock.  The old one's pages are given back at once: whoever still looks
- * into it finds nothing there, sees that the owner has another one by now, and looks again.
+ * The owner of an index defines the meaning of its numbers and compares keys.  Each slot holds 8
+ * bits of the hash beside the number, so most mismatches are rejected without a look at the key.
+ * An index is doubled under its owner's lock.  The pages of the old one are released at once.  A
+ * concurrent reader of the old index then finds empty slots.  It compares the owner's pointer with
+ * the index it searched and, if they differ, searches again.
  */
 #ifndef INDEX_H
 #define INDEX_H
@@ -16,9 +18,9 @@ struct index {
     _Atomic uint32_t slot[];
 };
 
-#define INDEX_NUMBERS (1u << 24) /* they are below */
+#define INDEX_NUMBERS (1u << 24) /* numbers are less than this */
 
-/* All empty, made for 7/8 of `slots` (a power of two) numbers; NULL: no memory. */
+/* Make an empty index for 7/8 of `slots` (a power of two) numbers.  NULL: no memory. */
 struct index *index_make(uint32_t slots);
 void index_retire(struct index *old);
 uint64_t index_bytes(const struct index *x);
@@ -33,7 +35,7 @@ ALWAYS_INLINE uint32_t index_next(const struct index *x, uint32_t at)
     return (at + 1) & x->mask;
 }
 
-/* What stands there; 0 = nothing, and nothing further on. */
+/* The content of slot `at`; 0: empty, which ends the probe sequence. */
 ALWAYS_INLINE uint32_t index_at(const struct index *x, uint32_t at)
 {
     return atomic_load_explicit(&x->slot[at], memory_order_acquire); /* pairs with index_put */
@@ -44,20 +46,20 @@ ALWAYS_INLINE uint32_t index_number(uint32_t slot)
     return slot % INDEX_NUMBERS;
 }
 
-/* false: its number's hash is another. */
+/* false: the hash of the slot's number differs. */
 ALWAYS_INLINE bool index_may_be(uint32_t slot, uint64_t hash)
 {
     return (slot ^ (uint32_t)hash) < INDEX_NUMBERS;
 }
 
-/* false: another thread was faster. */
+/* false: another thread has filled the slot first. */
 ALWAYS_INLINE bool index_put(struct index *x, uint32_t at, uint64_t hash, uint32_t number)
 {
     uint32_t expected = 0, slot = number | ((uint32_t)hash & ~(INDEX_NUMBERS - 1));
     return atomic_compare_exchange_strong(&x->slot[at], &expected, slot);
 }
 
-/* Numbers that may be put into it, all in all: looking for one that is not there ends at a gap. */
+/* Most numbers the index may hold: one slot stays empty, so that every unsuccessful search ends. */
 ALWAYS_INLINE uint32_t index_limit(const struct index *x)
 {
     return x->mask;

@@ -1,9 +1,9 @@
 /*
- * maps.c - what the kernel says is mapped, and which pages of it hold something.
+ * maps.c - mappings as reported by the kernel, and which of their pages are populated.
  *
- * /proc/self/maps is read in pieces and only as far as needed; long lines are cut.  Opening it is no
- * call for a sandbox, so there, and without /proc, the answer is that nobody knows.  Each thread asks for
- * itself: of a main thread that is over the kernel says that nothing is mapped.
+ * /proc/thread-self/maps is read in pieces and only as far as needed; long lines are cut off.
+ * Opening a file is not allowed in a sandbox, so there, and without /proc, the result is "unknown".
+ * Each thread reads its own file: the kernel reports no mappings for a main thread that has ended.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* The next line, NUL-terminated, cut at `room`; false: there is none. */
+/* Read the next line, NUL-terminated and cut off at `room`.  false: end of the file. */
 static bool next_line(struct mappings *r, char *line, uint32_t room)
 {
     for (uint32_t n = 0;;) {
@@ -44,7 +44,7 @@ static const char *skip_blanks(const char *s)
     return s;
 }
 
-/* "start-end rwxp offset device inode   path" */
+/* Line format: "start-end rwxp offset device inode   path". */
 static bool parse(const char *line, struct mapping *m)
 {
     uint64_t start, end, major, minor;
@@ -129,7 +129,7 @@ static bool ends_with(const char *s, size_t bytes, const char *end)
     return bytes >= n && memcmp(s + bytes - n, end, n) == 0;
 }
 
-/* The kernel's name for one mapping: unlike a line of maps it is neither escaped nor cut. */
+/* The path from /proc/self/map_files: unlike in maps it is neither escaped nor cut off. */
 static size_t read_map_file(const struct mapping *m, char *path, size_t room)
 {
     char link[64];
@@ -146,13 +146,13 @@ static size_t read_map_file(const struct mapping *m, char *path, size_t room)
 static size_t copy_path(const struct mapping *m, char *path, size_t room)
 {
     size_t n = text_length(m->path);
-    if (n >= sizeof m->path - 1 || n >= room) /* only its end may be known */
+    if (n >= sizeof m->path - 1 || n >= room) /* the path may have been cut off */
         return 0;
     memcpy(path, m->path, n);
     return n;
 }
 
-#define DELETED " (deleted)" /* the kernel appends it where the directory entry is gone */
+#define DELETED " (deleted)" /* appended by the kernel if the directory entry was removed */
 
 size_t os_mapped_file(uintptr_t at, char *path, size_t room)
 {
@@ -170,14 +170,14 @@ size_t os_mapped_file(uintptr_t at, char *path, size_t room)
     return n;
 }
 
-/* Of memory that is not mapped it speaks first, and does nothing else that one could notice. */
+/* msync(MS_ASYNC) fails with ENOMEM if a page is not mapped, and has no other visible effect. */
 bool os_all_mapped(uintptr_t at, size_t bytes)
 {
     return os_sandboxed() || CALL3(SYS_msync, at, bytes, MS_ASYNC) != -ENOMEM;
 }
 
 #define STAT_BREAK \
-    47 /* number of the field in /proc/self/stat; the first one behind the name is 3 */
+    47 /* number of the field in /proc/self/stat; the first field after the name has number 3 */
 
 uintptr_t os_break_start(void)
 {
@@ -188,7 +188,7 @@ uintptr_t os_break_start(void)
         os_close(fd);
     line[n > 0 ? n : 0] = '\0';
     const char *s = line;
-    for (const char *c = line; *c; c++) /* the name may hold anything */
+    for (const char *c = line; *c; c++) /* the name may contain any character */
         if (*c == ')')
             s = c + 1;
     for (int field = 2; *s && field < STAT_BREAK; s++)

@@ -1,9 +1,9 @@
 /*
  * memory.c - mappings.
  *
- * Reservations are PROT_NONE and grow by mprotect: mlockall and core dumps then leave the unused
- * part alone.  Pages of the run file are made real before anybody touches them, because a full
- * file system answers a touch with SIGBUS and a MADV_POPULATE_WRITE with an error.
+ * Reservations are PROT_NONE and become usable by mprotect, so mlockall and core dumps skip the
+ * unused part.  Pages of the run file are allocated before their first access: if the file system
+ * is full, an access raises SIGBUS, but MADV_POPULATE_WRITE fails with an error.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -33,7 +33,8 @@ bool os_failed(const void *p)
 static void *map(void *hint, size_t bytes, int prot, int flags, int fd, uint64_t offset)
 {
     void *p = (void *)CALL6(SYS_mmap, hint, bytes, prot, flags, fd, offset);
-    if (!(flags & MAP_FIXED) && !os_failed(p)) /* else it lies where another one of ours does */
+    /* A fixed mapping replaces one that is already recorded. */
+    if (!(flags & MAP_FIXED) && !os_failed(p))
         os_note_own(p, bytes);
     return p;
 }
@@ -44,7 +45,7 @@ void *os_reserve(void *hint, size_t bytes, bool fixed)
     if (fixed)
         flags |= os_has(OS_NOREPLACE) ? MAP_FIXED_NOREPLACE : 0;
     void *p = map(hint, bytes, PROT_NONE, flags, -1, 0);
-    if (fixed && !os_failed(p) && p != hint) { /* a kernel that does not know NOREPLACE */
+    if (fixed && !os_failed(p) && p != hint) { /* the kernel ignores MAP_FIXED_NOREPLACE */
         os_unmap(p, bytes);
         return (void *)-(intptr_t)EEXIST;
     }
@@ -70,7 +71,7 @@ void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset)
 
 int os_unmap(void *at, size_t bytes)
 {
-    os_forget_own(at); /* before it can be somebody else's */
+    os_forget_own(at); /* first, because another mapping may reuse the address */
     return (int)CALL2(SYS_munmap, at, bytes);
 }
 
@@ -95,9 +96,9 @@ static int advise(void *at, size_t bytes, int advice)
 }
 
 /*
- * Without MADV_POPULATE_WRITE: let the kernel write into each page.  It answers EFAULT where a
- * touch of our own would be SIGBUS.  The first word of each page is put back to what it was
- * (zero: such pages are new).
+ * Fallback for MADV_POPULATE_WRITE: a system call writes into each page.  It fails with EFAULT
+ * where an access of our own would raise SIGBUS.  The pages are new, so zeroing the written words
+ * restores them.
  */
 static int populate_by_kernel_writes(char *at, size_t bytes)
 {
@@ -124,9 +125,9 @@ int os_populate(void *at, size_t bytes)
 }
 
 /*
- * FUTEX_WAIT reads the word before it does anything else, and returns EFAULT if it cannot.  The value is compared with
- * one that a word hardly ever has; where it has, the wait ends at once.  The call is one that a sandbox for an
- * allocator allows.
+ * FUTEX_WAIT first reads the word and fails with EFAULT if it is not readable.  The expected value
+ * is improbable; if the word has it, the wait times out at once.  A sandbox for an allocator allows
+ * this call.
  */
 bool os_is_readable(uintptr_t at)
 {
@@ -135,7 +136,7 @@ bool os_is_readable(uintptr_t at)
                  &no_time) != -EFAULT;
 }
 
-/* valgrind answers this operation itself, and denies that its own memory can be read. */
+/* valgrind implements this futex operation itself, and reports its own memory as unreadable. */
 bool os_is_of_program(uintptr_t at)
 {
     static const struct timespec no_time = {0, 0};
@@ -162,7 +163,7 @@ int os_release(void *at, size_t bytes)
     return advise(at, bytes, MADV_DONTNEED);
 }
 
-/* [endbr64] mov $number, %eax; syscall */
+/* Expected code: [endbr64] mov $number, %eax; syscall. */
 bool os_is_plain_call(const void *function, uint32_t number)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa}, enter[] = {0x0f, 0x05};
@@ -188,7 +189,7 @@ void os_huge(void *at, size_t bytes)
 void os_no_huge(void *at, size_t bytes)
 {
     if (os_has(OS_HUGEPAGE))
-        advise(at, bytes, MADV_NOHUGEPAGE); /* EINVAL: the kernel has none */
+        advise(at, bytes, MADV_NOHUGEPAGE); /* EINVAL: the kernel has no huge pages */
 }
 
 void os_dont_dump(void *at, size_t bytes)

@@ -1,14 +1,14 @@
 /*
- * os.h - ALL that the runtime asks of Linux.
+ * os.h - ALL system calls and kernel interfaces that the runtime uses.
  *
- * Raw system calls: no errno, no cancellation, no libc state.  Functions return -errno.  All are
- * signal- and thread-safe.
+ * The functions issue raw system calls: no errno, no cancellation, no libc state.  They return
+ * -errno.  All are thread-safe and async-signal-safe.
  *
- * Two lists.  After start-up, and for ever, only these are issued, so that a program may enter a
- * system call filter made for itself and an ordinary allocator:
- *     mmap munmap mprotect madvise futex gettid getpid clock_gettime sched_yield exit_group
- * The others are used at start-up, or later only while the program has entered no sandbox
- * (os_sandboxed); what is then left undone is said by the launcher.
+ * After start-up only these system calls are issued without a condition.  So a program may enter a
+ * seccomp filter made for itself and an ordinary allocator: |    mmap munmap mprotect madvise futex
+ * gettid getpid clock_gettime sched_yield exit_group All others are issued at start-up, or later
+ * only while the program has entered no sandbox (os_sandboxed).  The launcher reports the work that
+ * is skipped in a sandbox.
  */
 #ifndef OS_H
 #define OS_H
@@ -27,76 +27,86 @@ enum os_feature {
     OS_FEATURE_COUNT
 };
 
-/* Reads the test switches from the environment; call before anything else of os. */
+/* Read the test switches from the environment.  Call it before all other functions of os. */
 void os_start(char *const *envp);
 
 bool os_has(enum os_feature f);
-/* Notes that the machine lacks f. */
+/* Record that the machine lacks f. */
 void os_mark_missing(enum os_feature f);
 uint64_t os_missing_features(void); /* mask, for the image header */
 
-/* The program has entered a system call filter, or may have. */
+/* Record that the program has entered a system call filter, or may have. */
 void os_enter_sandbox(void);
 bool os_sandboxed(void);
-/* Of a process that is not in it: the program's was, and is gone. */
+/* For a process outside the sandbox that inherited the flag from a program which has ended. */
 void os_exit_sandbox(void);
 
-/* valgrind runs the program, by a tool that leaves malloc to us. */
+/* Does valgrind run the program, with a tool that does not replace malloc? */
 bool os_by_valgrind(void);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-bool os_failed(const void *p); /* is what os_reserve and os_map returned an error? */
+bool os_failed(const void *p); /* did os_reserve or os_map return an error? */
 
-/* Address space without memory behind it; `hint` may be NULL.  fixed = exactly there or fail. */
+/*
+ * Reserve address space without memory.  `hint` may be NULL.  `fixed`: exactly at `hint`, or fail.
+ */
 void *os_reserve(void *hint, size_t bytes, bool fixed);
-/* A reservation in place of a mapping of ours. */
+/* Replace a mapping of the runtime by a reservation. */
 void *os_replace(void *at, size_t bytes);
-/* Zeroed private memory, ready for use. */
+/* Map zeroed private memory, readable and writable. */
 void *os_map(size_t bytes);
 /*
- * Reserves [offset, offset + bytes) of a file as shared memory, inaccessible as yet; `at`: in place
- * of a reservation of ours, or NULL.
+ * Reserve [offset, offset + bytes) of a file as shared memory, without access rights.  `at`: a
+ * reservation of the runtime to replace, or NULL.
  */
 void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
-int os_unmap(void *at, size_t bytes); /* all of what one call gave */
+int os_unmap(void *at, size_t bytes); /* all of a mapping made by one call */
 /*
- * What of the address space is ours: all of the above, as long as it is mapped, and what is noted.  The
- * first such part that ends above `at`, from there on; UINTPTR_MAX twice: there is none.
+ * Enumerate the runtime's own address ranges: all mappings made above that still exist, and those
+ * passed to os_note_own.  Returns the part above `at` of the first range that ends above `at`;
+ * UINTPTR_MAX twice: no more ranges.
  */
 void os_next_own(uintptr_t at, uintptr_t *start, uintptr_t *end);
 void os_note_own(const void *at, size_t bytes);
-/* Whole pages of it are the program's from now on.  false: they may stay ours (the table is full). */
+/*
+ * Give the whole pages of a range to the program.  false: the table is full, and the range may stay
+ * recorded as the runtime's.
+ */
 bool os_disown(uintptr_t start, uintptr_t end);
 int os_allow(void *at, size_t bytes);                   /* read and write */
 int os_read_only(void *at, size_t bytes);               /* read */
-int os_protect(void *at, size_t bytes, int protection); /* as mprotect has it */
+int os_protect(void *at, size_t bytes, int protection); /* `protection` as for mprotect */
 /*
- * Makes file pages real, so that a full file system is an error here and not a signal in the
- * program.  The range must be writable.
+ * Allocate the pages of a file mapping, so that a full file system is an error here instead of a
+ * SIGBUS in the program.  The range must be writable.
  */
 int os_populate(void *at, size_t bytes);
-/* Is the page around an address readable?  Also for addresses that no page can have. */
+/* Is the page of an address readable?  Also valid for non-canonical addresses. */
 bool os_is_readable(uintptr_t at);
-/* Is it the program's, or ours?  valgrind's own memory is mapped in the process, too. */
+/*
+ * Does the address belong to the program or the runtime, and not to valgrind, which shares the
+ * process?
+ */
 bool os_is_of_program(uintptr_t at);
 /*
- * Copies memory of the program that may not be readable; returns how many bytes, fewer at the first page that is not.
- * `to` may not overlap.
+ * Copy memory of the program that may be unreadable.  Returns the number of bytes copied: it stops
+ * at the first unreadable page.  The buffers must not overlap.
  */
 size_t os_copy(void *to, const void *from, size_t bytes);
-int os_release(void *at, size_t bytes); /* private memory: back to zero pages */
-/* Is this function of libc's code just this system call, as it was built? */
+int os_release(void *at, size_t bytes); /* private memory: back to zero pages (MADV_DONTNEED) */
+/* Is this function in libc's code an unpatched stub of the system call `number`? */
 bool os_is_plain_call(const void *function, uint32_t number);
-int os_release_file(void *at, size_t bytes); /* shared memory: punches the hole */
-/* The kernel may, or must not, back private memory with huge pages. */
+/* Shared memory: punches a hole in the file (MADV_REMOVE). */
+int os_release_file(void *at, size_t bytes);
+/* Permit or forbid transparent huge pages for private memory. */
 void os_huge(void *at, size_t bytes);
 void os_no_huge(void *at, size_t bytes);
 void os_dont_dump(void *at, size_t bytes);
 int os_wipe_on_fork(void *at, size_t bytes);
 /*
- * The page that the kernel wipes at a fork, made by the first who asks for that of this `place`.  Where it
- * cannot be wiped, `instead`: zeros of the caller's own.
+ * The page at *page_at that the kernel clears at a fork (MADV_WIPEONFORK); the first caller makes
+ * it.  Without kernel support: `instead`, zeroed memory that the caller clears.
  */
 void *os_make_wiped_page(_Atomic(void *) *page_at, void *instead);
 
@@ -106,22 +116,23 @@ ALWAYS_INLINE void *os_wiped_page(_Atomic(void *) *page_at, void *instead)
     return likely(page) ? page : os_make_wiped_page(page_at, instead);
 }
 
-/* ---- a stack of our own (helper_stack.c) ----------------------------------------------------- */
+/* ---- the helper stack (helper_stack.c) ------------------------------------------------------- */
 
 /*
- * Calls f(about) on this thread's helper stack, with signals blocked; on the caller's where there
- * is none to be had.  f must not call the program, nor enter or leave a critical section.
+ * Call f(about) on this thread's helper stack, with signals blocked, or on the caller's stack if no
+ * helper stack is available.  f must not call the program, nor enter or leave a critical section.
  */
 void helper_call(void (*f)(void *), void *about);
 /*
- * Does this thread run on its helper stack?  Of the program that can be a handler of a fault only.
+ * Does this thread run on its helper stack?  Program code runs there only as the handler of a
+ * synchronous fault.
  */
 bool helper_is_here(void);
 /* The stack pointer of this thread on the program's stack. */
 uintptr_t helper_program_sp(void);
 /*
- * What was going on there was left by siglongjmp; `intact`: just now, so the frames that led there
- * are intact, and signals that they have blocked are not any more.
+ * Release the helper stack after siglongjmp has left it.  `intact`: the jump happens now, so the
+ * frames below are still readable; signals that they have blocked are unblocked.
  */
 void helper_abandon(bool intact);
 void helper_start(void);
@@ -137,8 +148,8 @@ uint64_t os_clock_ns(void); /* monotonic */
 uint64_t os_wall_clock_ns(void);
 void os_yield(void);
 /*
- * Keeps handlers out for a while: start-up steps that one could leave by siglongjmp half done.
- * In a sandbox it may be forbidden and is left out.
+ * Block signals during start-up steps that a handler could leave half done by siglongjmp.  Does
+ * nothing in a sandbox, where the call may be forbidden.
  */
 struct os_signals {
     uint64_t before;
@@ -146,29 +157,32 @@ struct os_signals {
 };
 void os_block_signals(struct os_signals *s);
 void os_restore_signals(const struct os_signals *s);
-void os_block_more(uint64_t mask); /* these, until a handler returns */
-/* The calling thread's alternate signal stack; false: it has none, or it cannot be asked. */
+void os_block_more(uint64_t mask); /* add to the mask; sigreturn restores it */
+/* The calling thread's alternate signal stack.  false: none, or unknown in a sandbox. */
 bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
-/* Are we on the alternate signal stack?  In a sandbox it cannot be asked: yes. */
+/* Does the thread run on its alternate signal stack?  In a sandbox it is unknown: true. */
 bool os_on_alternate_stack(void);
-/* Sleeps while *word == value, at most ns (0 = for ever); shared = across processes. */
+/* Sleep while *word == value, at most ns (0: no limit).  `shared`: across processes. */
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared);
 void os_wake(_Atomic uint32_t *word, bool shared);
 /*
- * A mutex of one word, 0 at first: where base's locks are not for, as what it guards is told by no
- * section.
+ * A mutex of one word, initially 0.  It is for data outside critical sections, where base's locks
+ * must not be used.
  */
 void os_lock(_Atomic uint32_t *word);
 void os_unlock(_Atomic uint32_t *word);
-/* A full barrier in every thread of this process; false: not available, fence on each entry. */
+/*
+ * A full memory barrier in every thread of this process.  false: not available; put a fence into
+ * each entry of a critical section instead.
+ */
 bool os_barrier_ready(void);
 void os_barrier(void);
-bool os_process_gone(uint32_t pid); /* false when in doubt */
-/* Does a pidfd mean this process, or a thread of it?  true also when it cannot be asked. */
+bool os_process_gone(uint32_t pid); /* false if unknown */
+/* Does a pidfd refer to this process, or a thread of it?  true if unknown. */
 bool os_is_this_process(int pidfd);
-bool os_child_ended(uint32_t pid); /* the same of a child of ours, which may be a zombie */
-uint32_t os_pid_namespace(void);   /* 0 = not known */
-/* From now on pids are those of another namespace: nobody is known to be gone. */
+bool os_child_ended(uint32_t pid); /* like os_process_gone, for a child, which may be a zombie */
+uint32_t os_pid_namespace(void);   /* 0: unknown */
+/* From now on pids belong to another namespace: os_process_gone returns false. */
 void os_pids_are_foreign(bool foreign);
 _Noreturn void os_exit_now(int status);
 
@@ -177,7 +191,7 @@ _Noreturn void os_exit_now(int status);
 int os_open(const char *path, int flags, unsigned mode);
 int os_open_at(int folder, const char *path, int flags);
 int os_close(int fd);
-bool os_can_read(const char *path); /* may this process open it, by its effective ids? */
+bool os_can_read(const char *path); /* may this process open it, with its effective ids? */
 int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
 int os_truncate(int fd, uint64_t bytes);
@@ -188,23 +202,29 @@ long os_read_at(int fd, void *buffer, size_t bytes, uint64_t at);
 long os_write(int fd, const void *buffer, size_t bytes);
 long os_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset);
 long os_read_link(const char *path, char *buffer, size_t bytes);
-uint64_t os_limit(int resource); /* soft limit; UINT64_MAX = none */
-uint64_t os_data_bytes(void);    /* writable private memory of this process; 0 = not known */
-/* Stops, or ends by SIGTRAP or SIGSTOP, this process; nothing in a sandbox. */
+uint64_t os_limit(int resource); /* soft limit; UINT64_MAX: none */
+uint64_t os_data_bytes(void);    /* writable private memory of this process; 0: unknown */
+/* Send a signal to this thread, such as SIGTRAP or SIGSTOP.  Does nothing in a sandbox. */
 void os_signal_self(int signal);
-/* Is somebody debugging this process?  In a sandbox: no. */
+/* Is a debugger attached to this process?  In a sandbox: false. */
 bool os_is_traced(void);
-bool os_is_locked(void); /* is memory of the process, as far as can be known? */
-/* What the process has used; false: it cannot be asked. */
+bool os_is_locked(void); /* does the process have locked memory (mlock)? true if unknown */
+/* Resources used by the process; false: unknown. */
 bool os_usage(struct rusage *usage);
-uint64_t os_cpu_clock_ns(void);     /* of all its threads */
-uint64_t os_own_cpu_clock_ns(void); /* of the calling thread */
-/* The processor's clock.  Not in a sandbox, of which one kind forbids it: reading is a process's end then. */
+uint64_t os_cpu_clock_ns(void);     /* CPU time of all threads */
+uint64_t os_own_cpu_clock_ns(void); /* CPU time of the calling thread */
+/*
+ * The time-stamp counter.  Do not read it in a sandbox: seccomp strict mode disables it, and
+ * reading it then kills the process.
+ */
 ALWAYS_INLINE uint64_t os_ticks(void)
 {
     return __builtin_ia32_rdtsc();
 }
-/* The same when all that was begun before is done: else what waits for memory looks as if it came later. */
+/*
+ * The time-stamp counter after all earlier instructions have completed.  Without the fence a
+ * pending load would count as part of the next interval.
+ */
 ALWAYS_INLINE uint64_t os_ticks_after(void)
 {
     __builtin_ia32_lfence();
@@ -215,34 +235,34 @@ struct mapping {
     uintptr_t start, end;
     bool readable;
     bool writable;  /* and readable */
-    bool guard;     /* may not be touched at all */
-    int protection; /* as mprotect has it */
+    bool guard;     /* PROT_NONE */
+    int protection; /* as for mprotect */
     bool shared;
     uint32_t major, minor; /* of the file system */
     uint64_t offset, inode;
-    char path[104]; /* or "[heap]" and the like; its end when it is longer */
+    char path[104]; /* or "[heap]" and the like; if longer, only its end */
 };
 
-/* The mapping around an address.  1; 0: nothing is mapped there; -errno: it cannot be asked. */
+/* The mapping that contains an address.  1: found; 0: nothing is mapped there; -errno: unknown. */
 int os_mapping_of(uintptr_t at, struct mapping *m);
 
 /*
- * The absolute path of the file that is mapped at an address, also where it was unlinked since;
- * `room` bytes with the NUL.  Its length; 0: none is, it does not fit, or it cannot be asked.
+ * The absolute path of the file mapped at an address, also if it was unlinked since.  `room`
+ * includes the NUL.  Returns its length; 0: no file, path too long, or unknown.
  */
 size_t os_mapped_file(uintptr_t at, char *path, size_t room);
 
-/* Is something mapped at each page there?  true also when it cannot be asked. */
+/* Is every page of the range mapped?  true if unknown. */
 bool os_all_mapped(uintptr_t at, size_t bytes);
 
-/* The lowest that the break may be; 0: it cannot be asked. */
+/* The start of the heap area of brk; 0: unknown. */
 uintptr_t os_break_start(void);
-/* Bytes of a shared memory segment, whole pages; 0: it cannot be asked. */
+/* Size of a System V shared memory segment, in whole pages; 0: unknown. */
 uint64_t os_shared_segment_bytes(int id);
 
 /*
- * All of them, by address.  Not in a sandbox; what is mapped meanwhile may be missing.  Small, for
- * it lies on the stack, perhaps a handler's of 8 KiB.
+ * Enumerate all mappings in order of address.  Not in a sandbox.  Mappings made meanwhile may be
+ * missing.  The struct is small because it lies on a stack of perhaps 8 KiB.
  */
 struct mappings {
     int fd;
@@ -250,13 +270,13 @@ struct mappings {
     char piece[1024];
 };
 
-int os_mappings_open(struct mappings *all); /* -errno: they cannot be asked for */
+int os_mappings_open(struct mappings *all); /* -errno: not available */
 bool os_mappings_next(struct mappings *all, struct mapping *m);
 void os_mappings_close(struct mappings *all);
 
 /*
- * Which pages of [start, start + count pages) hold something, in memory or swapped out: page n's byte
- * of `held` becomes 1 or 0.  false: it cannot be asked.
+ * Find which pages of [start, start + count pages) are populated, in memory or swapped out:
+ * populated[n] becomes 1 or 0.  false: unknown.
  */
 struct pages {
     int fd;
@@ -266,164 +286,184 @@ bool os_pages_open(struct pages *p);
 bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *populated);
 void os_pages_close(struct pages *p);
 /*
- * Copies memory of this process that may be taken away, or have no file behind it any more: how many
- * bytes; <= 0: none could be.  Not in a sandbox.
+ * Copy memory of this process that may be unmapped meanwhile, or past the end of its file.  Returns
+ * the number of bytes; <= 0: none.  Not in a sandbox.
  */
 long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 
-/* ---- a process beside the program (detached.c; start-up, and its own life) ---------------------- */
+/*
+ * ---- a detached helper process (detached.c; at start-up, and in that process) -------------------
+ */
 
-int os_process_fd(uint32_t pid); /* can be read from when the process is gone; -errno */
-bool os_is_reaper(void); /* do orphans become children of this process?  true when in doubt */
-bool os_same_pid_namespace(void);  /* in its own pid namespace?  false when in doubt */
-void os_reap_silent(uint32_t pid); /* waits for a child that sends no signal when it ends */
+int os_process_fd(uint32_t pid);   /* a pidfd: readable after the process has ended; -errno */
+bool os_is_reaper(void);           /* are orphans reparented to this process? true if unknown */
+bool os_same_pid_namespace(void);  /* are new children in this pid namespace? false if unknown */
+void os_reap_silent(uint32_t pid); /* wait for a child that sends no signal at its end */
 void os_signal_process(uint32_t pid, int signal);
 /*
- * In that process: leaves the session, the folder and all descriptors but `keep`, gets a name; `will_print`:
- * folder and stderr stay.  A descriptor to be told of `signal` by, or -errno.
+ * In the helper process: leave the session and the working directory, close all descriptors but
+ * `keep`, and set the process name.  `will_print`: keep the working directory and stderr.  Returns
+ * a signalfd for `signal`, or -errno.
  */
 int os_detach(const char *name, int keep, bool will_print, int signal);
-void os_keep_stderr_of(uint32_t pid); /* closes it unless it is still that process's */
-/* Then: waits for what happens first.  `signals`: that descriptor. */
+/* Closes fd 2 unless that process has the same file as its fd 2. */
+void os_keep_stderr_of(uint32_t pid);
+/* Wait for the first event.  `signals`: the descriptor returned by os_detach. */
 enum os_watch { OS_WATCH_TIMEOUT, OS_WATCH_PROGRAM_ENDED, OS_WATCH_SIGNALLED };
 enum os_watch os_watch_program(int signals, unsigned ms);
-bool os_has_memory_of(uint32_t pid); /* false: it went on in a memory of its own, by exec */
+bool os_has_memory_of(uint32_t pid); /* false: it has called exec */
 
-/* ---- counters (perf.c; when the program asks for some, and is in no sandbox) ----------------- */
+/* ---- performance counters (perf.c; only at the program's request, and outside a sandbox) ----- */
 
 struct perf_event_attr;
 
-/* A descriptor, closed on exec; -errno.  pid 0: the calling thread; `cpu`, `group` -1: any, none. */
+/*
+ * Open an event with close-on-exec; -errno.  pid 0: the calling thread; `cpu`, `group` -1: any,
+ * none.
+ */
 int os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group);
 int os_perf_control(int fd, unsigned long request, const void *argument); /* ioctl; 0 or -errno */
-/* Overflows are to send `signal` to that thread. */
+/* Send `signal` to that thread at each overflow. */
 int os_perf_notify(int fd, uint32_t tid, int signal);
-/* What tells this counter from any other file that may have its number later; -errno: it is none. */
+/*
+ * The event's id, which distinguishes it from a later file with the same descriptor number; -errno:
+ * not an event.
+ */
 int os_perf_id(int fd, uint64_t *id);
 long os_perf_read(int fd, uint64_t *words, size_t bytes);
 void os_perf_close(int fd);
-bool os_perf_paranoid(int64_t *level); /* false: it cannot be asked */
-/* The beginning of a file, NUL-terminated: how many bytes; -errno: it cannot be read. */
+bool os_perf_paranoid(int64_t *level); /* false: unknown */
+/* Read the beginning of a file, NUL-terminated.  Returns the number of bytes, or -errno. */
 long os_read_text(const char *path, char *buffer, size_t room);
-/* Two ends, closed on exec; who writes when the other one is gone gets an error, and no signal. */
+/*
+ * A socket pair with close-on-exec.  A write after the other end was closed fails without SIGPIPE.
+ */
 int os_pair(int ends[2]);
-/* CPU time of a thread of this process; resources that the calling thread has used. */
+/* CPU time of a thread of this process; resource usage of the calling thread. */
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
 bool os_thread_usage(struct rusage *usage);
-/* How long a thread has waited for a processor; -errno: it cannot be read. */
+/* The time a thread has waited for a processor; -errno: not readable. */
 int os_thread_wait_ns(uint32_t tid, uint64_t *ns);
-/* Counters of the processor that any event may use, as it says itself; 0: nobody knows. */
+/* Number of general-purpose counters of the processor, as reported by cpuid; 0: unknown. */
 uint32_t os_processor_counters(void);
-/* Its name; false: it cannot be asked. */
+/* The processor's model name; false: unknown. */
 bool os_processor_name(char *buffer, size_t room);
 
-/* ---- threads and signals (the very end) ------------------------------------------------------ */
+/* ---- threads and signals (at the very end) --------------------------------------------------- */
 
-/* Calls visit with each name in a folder but those that begin with a dot; -errno: it cannot be read. */
+/* Call visit with each name in a folder that does not begin with a dot.  -errno: not readable. */
 int os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
-/* Calls visit with the tid of each thread of this process; -errno: they cannot be asked for. */
+/* Call visit with the tid of each thread of this process.  -errno: not readable. */
 int os_each_thread(void (*visit)(uint32_t tid, void *about), void *about);
-uint32_t os_threads(void); /* how many there are; 0: it cannot be asked */
+uint32_t os_threads(void); /* number of threads; 0: unknown */
 #define OS_CALL_ARGUMENTS 6u
 
 /* A thread that sleeps in the kernel. */
 struct os_waiting {
-    bool in_call; /* in a system call, whose number and arguments are set; else in a page fault */
+    bool in_call; /* in a system call: number and argument are set; false: in a page fault */
     uint64_t number, argument[OS_CALL_ARGUMENTS];
-    uintptr_t futex;  /* the word that it waits on; 0: another call */
-    bool is_repeated; /* the kernel repeats the call after a handler with SA_RESTART, unnoticed */
+    uintptr_t futex; /* the futex word it waits for; 0: another call */
+    /* The kernel restarts the call transparently after a handler with SA_RESTART. */
+    bool is_repeated;
     uintptr_t sp;
 };
-/* false: the thread runs or is gone, or the kernel does not report it. */
+/* false: the thread runs or has ended, or the kernel does not report its state. */
 bool os_thread_waits(uint32_t tid, struct os_waiting *w);
-bool os_thread_blocks(uint32_t tid, int signal); /* does the thread have `signal` in its mask? */
-uintptr_t os_thread_list(uint32_t tid); /* where its list of robust mutexes is; 0: nobody knows */
+bool os_thread_blocks(uint32_t tid, int signal); /* is `signal` in the thread's mask? */
+uintptr_t os_thread_list(uint32_t tid);          /* address of its robust mutex list; 0: unknown */
 enum os_thread_state {
-    OS_THREAD_WAITS, /* in the kernel; or nobody may ask */
-    OS_THREAD_RUNS,  /* or would, if there were a processor for it */
-    OS_THREAD_OVER,  /* main's stays listed until all are */
+    OS_THREAD_WAITS, /* in the kernel; or unknown */
+    OS_THREAD_RUNS,  /* or is runnable */
+    OS_THREAD_OVER,  /* the main thread stays listed until all threads have ended */
 };
 enum os_thread_state os_thread_state(uint32_t tid);
 
 typedef void (*os_handler)(int signal, void *info, void *context); /* info: a siginfo_t */
 
-void os_signal_return(void); /* where handlers that the runtime has set return to; never called */
+/* Restorer of handlers set by the runtime (rt_sigreturn); never called. */
+void os_signal_return(void);
 
-/* Sets an action behind libc's back; what it was comes back by os_restore_action. */
+/* A kernel signal action, set without libc's knowledge; restored by os_restore_action. */
 struct os_action {
-    uint64_t handler, flags, restorer, mask; /* as the kernel has them */
+    uint64_t handler, flags, restorer, mask; /* as in the kernel's struct sigaction */
 };
 
-#define OS_SIGNAL_SETXID 33 /* libc's own: its functions never block it */
+#define OS_SIGNAL_SETXID 33 /* reserved by libc, which never blocks it */
 
 int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before);
 void os_restore_action(int signal, const struct os_action *before);
 int os_action_of(int signal, struct os_action *now);
-os_handler os_handler_of(const struct os_action *action); /* NULL: default, or ignored */
+os_handler os_handler_of(const struct os_action *action); /* NULL: default or ignored */
 bool os_is_default(const struct os_action *action);
-/* Sends a signal to one thread; `value` arrives in its siginfo, with SI_QUEUE. */
+/* Queue a signal for one thread; siginfo has SI_QUEUE and `value`. */
 int os_signal_thread(uint32_t tid, int signal, void *value);
 /*
- * In a handler: has the signal, or one just before it, made a system call fail with EINTR?  The kernel
- * does not keep the call's number: the call can be repeated if the instruction that loads the number
- * stands right before the system call, and if a call of that number has done nothing when it fails
- * so.  A time limit relative to the call's begin then counts from the repetition.
+ * In a handler: has this signal, or one just before it, made a system call fail with EINTR?  The
+ * kernel does not save the call's number.  So a call is repeatable only if two conditions hold.
+ * The instruction that loads the number must precede the syscall instruction directly.  And a call
+ * of that number must have no effect if it fails with EINTR.  A relative time limit starts again
+ * with the repetition.
  */
 enum os_interrupted {
     OS_NO_CALL,
     OS_CALL_REPEATABLE,
-    OS_CALL_ENDED, /* it will return EINTR */
+    OS_CALL_ENDED, /* the call will return EINTR */
 };
 enum os_interrupted os_interrupted_call(const void *context);
 void os_repeat_call(
-    void *context); /* of a REPEATABLE one: the handler's return makes the call again */
+    void *context); /* for OS_CALL_REPEATABLE: the return of the handler restarts the call */
 
-/* ---- every system call of a thread (dispatch.c) ---------------------------------------------- */
+/* ---- syscall user dispatch (dispatch.c) ------------------------------------------------------ */
 
 /*
- * From now on each system call that the calling thread makes by an instruction outside of [start, start +
- * bytes) becomes a SIGSYS, whose handler gets it undone; so do those of its children that share
- * what it stands on (os_dispatch_pass).  `before`: what SIGSYS led to.  -errno: there is no such
- * thing here; nothing has changed.
+ * Arm syscall user dispatch.  From now on each system call instruction of the calling thread
+ * outside of [start, start + bytes) raises SIGSYS instead of entering the kernel.  Children are
+ * armed as described at os_dispatch_pass.  `before`: the previous action of SIGSYS.  -errno: not
+ * supported; nothing has changed.
  */
 int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes,
                       struct os_action *before);
-int os_dispatch_arm(void); /* the calling thread, too */
+int os_dispatch_arm(void); /* arm the calling thread, too */
 void os_dispatch_disarm(void);
 #define OS_SIGNAL_CANCEL \
-    32 /* libc's; kept out: a handler that is left by it would leave its event half told */
+    32 /* libc's, for cancellation; masked, because it would leave an event incomplete */
 void os_dispatch_on_stack(
-    void); /* from now on the handler runs on alternate stacks, where there are any */
-uint64_t os_dispatch_missed(void); /* threads that could not be armed when they began */
-/* Is it one of those, made as programs for x86-64 do, or (*foreign) in another manner? */
+    void); /* from now on the SIGSYS handler runs on the thread's alternate stack, if it has one */
+uint64_t os_dispatch_missed(void); /* threads that could not be armed at their start */
+/* Was the SIGSYS raised by user dispatch?  *foreign: the call does not use the x86-64 ABI. */
 bool os_is_dispatched(const void *info, bool *foreign);
 
 /*
- * In the handler: the call is made behind it, where it would have been, as far as the kernel and the program
- * can tell: on its stack, with its signal mask.  false: it is one that cannot be made so.
+ * In the handler: resume the thread so that it makes the call itself, on its own stack and with its
+ * own signal mask.  Kernel and program see no difference.  false: the call cannot be made so.
  */
 bool os_dispatch_pass(void *context);
-/* The same, without anything kept on the stack. */
+/* Like os_dispatch_pass, but saves nothing on the stack. */
 bool os_dispatch_pass_stackless(void *context);
 /*
- * The same with that argument (0..5) for the time of the call only; `bytes` of `data` lie where it
- * points to.
+ * Like os_dispatch_pass, but with another value of that argument (0..5) during the call: a pointer
+ * to a copy of the `bytes` of `data`.
  */
 #define OS_DISPATCH_DATA 32u
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes);
-/* It has been made: its result. */
+/* Skip the call: `result` becomes its result. */
 void os_dispatch_return(void *context, long result);
-/* It is made once more, by a thread that is not armed any more. */
+/* Make the thread execute the call instruction again, after it was disarmed. */
 void os_dispatch_repeat(void *context);
-/* What the program points to; false: the kernel is to say what is wrong with it. */
+/*
+ * Read an argument in the program's memory.  false: unreadable; pass the call on, so that the
+ * kernel reports the error.
+ */
 bool os_dispatch_look(long at, void *out, size_t bytes);
 void os_dispatch_call(const void *context, long *number, long argument[6]);
-void os_dispatch_unblock(void *context); /* SIGSYS, where a handler returns to */
+/* Remove SIGSYS from the mask that the handler's return restores. */
+void os_dispatch_unblock(void *context);
 uintptr_t os_dispatch_sp(const void *context);
-struct entry os_dispatch_entry(const void *context); /* as if it had called a function */
-/* A call that the program has made, for it. */
+/* As if the program had called a function at the call instruction. */
+struct entry os_dispatch_entry(const void *context);
+/* Issue a system call on behalf of the program. */
 long os_pass(long number, long a, long b, long c, long d, long e, long f);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * os_dispatch.h - what the two files of dispatch share: the lines at which a thread goes on (dispatch.c), and
- * what each call needs (dispatch_pass.c).
+ * os_dispatch.h - shared by dispatch.c and dispatch_pass.c: the trampolines at which a thread
+ * resumes (dispatch.c), and the treatment of each system call (dispatch_pass.c).
  */
 #ifndef OS_DISPATCH_H
 #define OS_DISPATCH_H
@@ -8,12 +8,13 @@
 #include "os.h"
 
 #define DISPATCH_SLOTS 64u
-#define DISPATCH_RED_ZONE 128u /* below its stack pointer a function may have what is its own */
+/* System V ABI: bytes below the stack pointer that a function may use. */
+#define DISPATCH_RED_ZONE 128u
 
-/* On the program's stack, below its red zone. */
+/* State saved on the program's stack, below its red zone, or in the signal frame. */
 struct dispatch_kept {
     uint64_t rip, rsp;
-    uint64_t argument[6]; /* as the program gave them */
+    uint64_t argument[6]; /* the program's original arguments */
     uint8_t data[OS_DISPATCH_DATA];
 };
 

@@ -1,5 +1,5 @@
 /*
- * os_priv.h - inside os: the raw call and its arities.
+ * os_priv.h - internal to os: the raw system call and macros for its arities.
  */
 #ifndef OS_PRIV_H
 #define OS_PRIV_H
@@ -8,7 +8,10 @@
 
 long os_call(long nr, long a, long b, long c, long d, long e, long f);
 void os_fail_call(uint64_t n);
-/* But SIGSYS: what libc may do for us under events=all is a SIGSYS, and who keeps that out is ended. */
+/*
+ * All signals except SIGSYS.  Under events=all a system call of libc in our code raises SIGSYS, and
+ * the kernel kills a process that blocks it.
+ */
 #define OS_ALL_SIGNALS (~(1ull << 30))
 
 void os_forget_own(const void *at);

@@ -1,8 +1,8 @@
 /*
- * own.c - which parts of the address space are the runtime's, and none of the program's doing.
+ * own.c - the address ranges that belong to the runtime, not to the program.
  *
- * A table without order: entries are few, and asked for by nobody in a hurry.  One that finds no room
- * is not known; readers then take it for the program's.
+ * An unordered table with lock-free access: entries are few, and lookups are not time-critical.  A
+ * range that finds no free entry is not recorded; readers then attribute it to the program.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -12,12 +12,12 @@
 static struct {
     struct {
         _Atomic uintptr_t start; /* 0: free */
-        _Atomic uintptr_t end;   /* 0: not yet said */
+        _Atomic uintptr_t end;   /* 0: not set yet */
     } area[OWN_MAX];
-    _Atomic uint32_t high; /* all used ones are below */
+    _Atomic uint32_t high; /* all used entries are below this index */
 } own;
 
-/* false: the table is full. */
+/* Record a range.  false: the table is full. */
 static bool note(const void *at, size_t bytes)
 {
     for (uint32_t i = 0; i < OWN_MAX; i++) {
@@ -48,7 +48,10 @@ void os_forget_own(const void *at)
         }
 }
 
-/* Appends the upper part of an entry before the entry is cut: readers never miss memory that stays ours. */
+/*
+ * Remove [start, end) from an entry.  The part above `end` is recorded before the entry is cut, so
+ * readers never miss memory that stays the runtime's.
+ */
 static bool cut(uint32_t i, uintptr_t start, uintptr_t end)
 {
     uintptr_t s = atomic_load(&own.area[i].start), e = atomic_load(&own.area[i].end);

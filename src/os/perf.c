@@ -1,5 +1,5 @@
 /*
- * perf.c - performance counters, and the clocks that stand in for some of them.
+ * perf.c - performance counters, and the clocks that replace some of them.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -73,7 +73,7 @@ bool os_perf_paranoid(int64_t *level)
     return true;
 }
 
-/* ---- a word to another process --------------------------------------------------------------- */
+/* ---- messages to another process ------------------------------------------------------------- */
 
 int os_pair(int ends[2])
 {
@@ -86,7 +86,7 @@ int os_pair(int ends[2])
 bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns)
 {
     struct timespec ts;
-    int clock = (int)(~tid << 3) | 6; /* as pthread_getcpuclockid makes them */
+    int clock = (int)(~tid << 3) | 6; /* encoded as in pthread_getcpuclockid */
     if (CALL2(SYS_clock_gettime, clock, &ts) < 0)
         return false;
     *ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
@@ -108,7 +108,7 @@ int os_thread_wait_ns(uint32_t tid, uint64_t *ns)
     text_put(&t, "/schedstat");
     text_end(&t);
     long got = os_read_text(path, line, sizeof line);
-    const char *s = line; /* ran waited times */
+    const char *s = line; /* format: time on cpu, time waiting, timeslices */
     if (got < 0)
         return (int)got;
     return text_parse_decimal(&s, &ran) && *s++ == ' ' && text_parse_decimal(&s, ns) ? 0 : -EINVAL;
@@ -122,9 +122,10 @@ uint32_t os_processor_counters(void)
     if (__get_cpuid_count(0xa, 0, &a, &b, &c, &d) &&
         (a & 0xff)) /* Intel: architectural monitoring */
         return a >> 8 & 0xff;
-    if (__get_cpuid_count(0x80000022, 0, &a, &b, &c, &d) && (b & 0xf)) /* AMD: its extended form */
+    if (__get_cpuid_count(0x80000022, 0, &a, &b, &c, &d) && (b & 0xf)) /* AMD: PerfMonV2 */
         return b & 0xf;
-    if (__get_cpuid(0x80000001, &a, &b, &c, &d)) /* AMD before: bit 23 tells six, else four */
+    /* AMD before: bit 23 (PerfCtrExtCore): six counters. */
+    if (__get_cpuid(0x80000001, &a, &b, &c, &d))
         return c >> 23 & 1 ? 6 : 0;
     return 0;
 }

@@ -1,17 +1,17 @@
 /*
- * probe.c - what this machine lacks, found out once, and the test switches that pretend it.
+ * probe.c - detects once which features this machine lacks; test switches simulate missing ones.
  *
  * | feature     | since        | without it                                                    |
- * | populate    | Linux 5.14   | the kernel is made to write into each new page of the run file |
- * | wipeonfork  | Linux 4.14   | only forks through libc are noticed                            |
- * | membarrier  | Linux 4.14   | a full fence at every entry                                    |
- * | find_object | glibc 2.35   | modules are those seen at start-up                             |
- * | noreplace   | Linux 4.17   | the address asked for is compared with the one given           |
- * | hugepage    | kernel config | small pages                                                   |
- * | dontdump    | Linux 3.4    | core dumps hold our metadata                                   |
- * | user_dispatch | Linux 5.11 | events=all, which alone asks for it, is not available         |
- * | run_file    | -            | records are private: the program runs, nothing can be reported |
- * | quiesce     | -            | (tests only) a fork does not wait for other threads            |
+ * | populate    | Linux 5.14   | a system call writes into each new page of the run file       |
+ * | wipeonfork  | Linux 4.14   | only forks through libc are noticed                           |
+ * | membarrier  | Linux 4.14   | a full fence at every entry of a critical section             |
+ * | find_object | glibc 2.35   | only modules loaded at start-up are recognised                |
+ * | noreplace   | Linux 4.17   | the returned address is compared with the requested one       |
+ * | hugepage    | kernel config | small pages                                                  |
+ * | dontdump    | Linux 3.4    | core dumps contain the runtime's metadata                     |
+ * | user_dispatch | Linux 5.11 | events=all, its only user, is not available                   |
+ * | run_file    | -            | records are private: the program runs without a report        |
+ * | quiesce     | -            | (tests only) a fork does not wait for other threads           |
  */
 #include "os.h"
 #include "os_priv.h"
@@ -68,8 +68,8 @@ bool os_by_valgrind(void)
 }
 
 /*
- * The request by which a program asks valgrind whether it runs the program (valgrind.h, RUNNING_ON_VALGRIND).
- * To the processor the four rotations and the exchange are no operation.
+ * valgrind's client request RUNNING_ON_VALGRIND (valgrind.h).  Natively the four rotations and the
+ * exchange have no effect.
  */
 static bool is_run_by_valgrind(void)
 {
@@ -126,7 +126,10 @@ bool os_barrier_ready(void)
 
 void os_barrier(void)
 {
-    /* In a sandbox the call may be forbidden: entries fence by themselves from then on. */
+    /*
+     * The call may be forbidden in a sandbox; entries of critical sections then have their own
+     * fence.
+     */
     if (os_has(OS_MEMBARRIER) && !os_sandboxed())
         CALL3(SYS_membarrier, MEMBARRIER_EXPEDITED, 0, 0);
 }

@@ -1,8 +1,8 @@
 /*
- * signal.c - the threads of this process as the kernel has them, and how one is interrupted.
+ * signal.c - the threads of this process as reported by the kernel, and how to interrupt one.
  *
- * Actions are set behind libc's back: it refuses to set those of the signals it keeps for itself, and
- * would tell the program's sigaction of ours.
+ * Signal actions are set by raw system calls.  libc refuses actions of the signals it reserves, and
+ * its sigaction would report our actions to the program.
  */
 #include "os.h"
 #include "os_priv.h"
@@ -66,10 +66,11 @@ uint32_t os_threads(void)
 {
     struct stat st;
     bool known = !os_sandboxed() && os_stat("/proc/self/task", &st) == 0 && st.st_nlink > 2;
-    return known ? (uint32_t)st.st_nlink - 2 : 0; /* a link for each, its own and its folder's */
+    /* One link per thread, plus "." and the entry in the parent. */
+    return known ? (uint32_t)st.st_nlink - 2 : 0;
 }
 
-/* Reads /proc/self/task/TID/`name`; how many bytes, NUL-terminated. */
+/* Read /proc/self/task/TID/`name`, NUL-terminated.  Returns the number of bytes. */
 static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t room)
 {
     char path[64];
@@ -86,7 +87,10 @@ static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t 
     return got;
 }
 
-/* A wait without a time limit: that of mutexes, condition variables, semaphores and joins. */
+/*
+ * Detect futex waits: mutexes, condition variables, semaphores and joins.  Those without a time
+ * limit are restarted by the kernel.
+ */
 static void note_futex(struct os_waiting *w)
 {
     unsigned operation = w->argument[1] & FUTEX_CMD_MASK;
@@ -97,13 +101,16 @@ static void note_futex(struct os_waiting *w)
     w->is_repeated = is_futex && !w->argument[3];
 }
 
-/* "number argument*6 sp pc"; "-1 sp pc": it waits outside of a call; or "running" */
+/*
+ * Line formats: "number argument*6 sp pc"; "-1 sp pc" if blocked outside of a system call;
+ * "running".
+ */
 bool os_thread_waits(uint32_t tid, struct os_waiting *w)
 {
     char line[256];
     read_of_thread(tid, "/syscall", line, sizeof line);
     const char *s = line + (line[0] == '-');
-    uint64_t word[7]; /* arguments, if there are any, and the stack pointer */
+    uint64_t word[7]; /* the arguments, if in a call, and the stack pointer */
     w->in_call = line[0] != '-';
     unsigned words = w->in_call ? OS_CALL_ARGUMENTS + 1 : 1;
     if (!text_parse_decimal(&s, &w->number))
@@ -139,7 +146,7 @@ uintptr_t os_thread_list(uint32_t tid)
     return !os_sandboxed() && CALL3(SYS_get_robust_list, tid, &head, &bytes) == 0 ? head : 0;
 }
 
-/* "tid (name) state ..."; a name may have anything in it. */
+/* Line format: "tid (name) state ..."; the name may contain any character. */
 enum os_thread_state os_thread_state(uint32_t tid)
 {
     char line[128];
@@ -156,7 +163,7 @@ enum os_thread_state os_thread_state(uint32_t tid)
 
 #define SA_RESTORER 0x04000000
 
-/* What a handler returns to: unwinders know it by these very bytes. */
+/* Return address of handlers: unwinders recognise it by exactly these bytes. */
 __asm__(".text\n"
         ".type os_signal_return, @function\n"
         ".globl os_signal_return\n"
@@ -167,8 +174,9 @@ __asm__(".text\n"
         ".size os_signal_return, .-os_signal_return\n");
 
 /*
- * Of a handler with SA_ONSTACK valgrind assumes that its frame lies on an alternate stack.  Where the thread has
- * none, it does not extend the main thread's stack for the frame, and ends the program by SIGSEGV instead.
+ * valgrind assumes that the frame of a handler with SA_ONSTACK lies on an alternate stack.  If the
+ * thread has none, valgrind does not extend the main thread's stack for the frame, and the program
+ * dies by SIGSEGV.
  */
 static unsigned usable(int flags)
 {
@@ -216,13 +224,13 @@ int os_signal_thread(uint32_t tid, int signal, void *value)
 
 /* ---- calls that a signal has interrupted ----------------------------------------------------- */
 
-#define MOV_EAX 0xb8 /* with a REX prefix before it, another register */
+#define MOV_EAX 0xb8 /* with a REX prefix: another register */
 #define IS_REX(byte) (((byte)&0xf0) == 0x40)
 #define CALL_BYTES 7 /* mov $number, %eax; syscall */
 
 /*
- * Calls that fail with EINTR although the handler has SA_RESTART (signal(7)), and that have done
- * nothing then.  Sockets with a time limit are among the last line's.
+ * Calls that fail with EINTR despite SA_RESTART (signal(7)), and have no effect then.  The socket
+ * calls at the end do so if the socket has a time limit.
  */
 static const uint16_t interruptible[] = {
     SYS_poll,         SYS_ppoll,         SYS_select,
@@ -248,13 +256,13 @@ static bool is_interruptible(uint32_t number)
 enum os_interrupted os_interrupted_call(const void *context)
 {
     const ucontext_t *u = context;
-    uint8_t code[CALL_BYTES + 1]; /* and one byte before it */
+    uint8_t code[CALL_BYTES + 1]; /* and the byte before it */
     uint32_t number;
     if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
         return OS_NO_CALL;
     if (os_read_memory((uintptr_t)u->uc_mcontext.gregs[REG_RIP] - sizeof code, code, sizeof code) !=
         sizeof code)
-        return OS_CALL_ENDED; /* it cannot be known */
+        return OS_CALL_ENDED; /* unknown */
     if (code[CALL_BYTES - 1] != 0x0f || code[CALL_BYTES] != 0x05)
         return OS_NO_CALL;
     memcpy(&number, code + 2, sizeof number);
