@@ -1,11 +1,12 @@
 /*
- * patterns.c - which of many patterns a text meets.
+ * patterns.c - find which of many wildcard patterns match a text, with an index of n-grams.
  *
- * Ten thousand rules and ten thousand stacks are a hundred million pairs of a rule and a stack, but
- * only some ten thousand different patterns and texts.  A pattern without wildcards is found by its
- * hash.  Of the others each has a piece that stands in every text it meets; of the pieces' runs of up
- * to GRAM bytes the one that fewest patterns have leads to it.  So a text is compared with the patterns
- * that one of its own runs leads to, once, and what it meets is kept with it.
+ * Ten thousand rules and ten thousand stacks make a hundred million pairs, but only some ten
+ * thousand distinct patterns and texts. A pattern without wildcards is found by its hash. Every
+ * other pattern has literal pieces that occur in each text it matches. Each is filed under one
+ * n-gram of its pieces (up to GRAM bytes): the n-gram that the fewest patterns contain. A text is
+ * compared once with the patterns filed under its own n-grams, and the result is cached with the
+ * text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct pattern {
     UT_hash_handle hh;
     uint32_t number;
     uint32_t uses;
-    uint32_t tried_with; /* the text that it was last compared with */
+    uint32_t tried_with; /* the last text it was compared with */
     bool is_literal;
     char *text;
 };
@@ -29,11 +30,11 @@ struct list {
     uint32_t count;
 };
 
-/* A run of bytes, with its length. */
+/* An n-gram: a run of bytes with its length. */
 struct gram {
     UT_hash_handle hh;
     uint64_t key;
-    uint32_t seen; /* in how many patterns, or oftener */
+    uint32_t seen; /* the number of its occurrences in patterns */
     struct list patterns;
 };
 
@@ -51,8 +52,8 @@ struct patterns {
     struct text *texts, **text;
     uint32_t text_count;
     struct gram *grams;
-    struct list loose; /* without a run of their own */
-    unsigned lengths;  /* of runs in use: bit n */
+    struct list loose; /* patterns without an n-gram */
+    unsigned lengths;  /* lengths of n-grams in use: bit n */
     bool is_sealed;
     uint64_t compared;
 };
@@ -234,7 +235,10 @@ static struct gram *gram_get(struct patterns *all, uint64_t key)
     return gram;
 }
 
-/* The length of the runs that a pattern is looked up by: up to its longest piece; 0: it has none. */
+/*
+ * The length of the n-grams of a pattern: at most GRAM and its longest literal piece. 0: it has
+ * none.
+ */
 static unsigned gram_length(const char *pattern)
 {
     unsigned longest = 0, now = 0;
@@ -246,7 +250,7 @@ static unsigned gram_length(const char *pattern)
     return longest < GRAM ? longest : GRAM;
 }
 
-/* The next run of `bytes` bytes at or behind `at`; NULL: no more. */
+/* The next n-gram of `bytes` bytes at or after `at`. NULL: no more. */
 static const char *gram_next(const char *at, unsigned bytes)
 {
     unsigned now = 0;
@@ -292,7 +296,7 @@ static void patterns_seal(struct patterns *all)
             pattern_list_add(all, all->pattern[i]);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static void try_all(struct patterns *all, struct text *t, const struct list *list)
 {

@@ -1,13 +1,16 @@
 /*
- * print_cost.c - what the run cost, and what of it is ours.
+ * print_cost.c - the costs of the run, and the runtime's share of them.
  *
- * What nobody counted is "n/a" with the reason, never zero.  Of a program that was killed the system
- * tells when it is waited for: of it and of all that it had waited for, together.  So that nothing
- * is counted twice, this is said only where no other process has told its own.
+ * A cost that was not counted is printed as "n/a" with the reason, never as zero. For a killed
+ * program wait4 reports the costs of the program and of all children that it had waited for, as one
+ * sum. To count nothing twice, this sum is used only if no other process recorded its own costs.
  */
 #include "page_priv.h"
 
-/* The counters go on through an exec: of a process its last image says all. */
+/*
+ * The counters survive an exec, so the last image of a process holds the counts of the whole
+ * process.
+ */
 static bool is_last_of_process(const struct image *image)
 {
     return !image->has_exec_successor;

@@ -1,5 +1,5 @@
 /*
- * print_counters.c - what --counters has counted: each number with its source, or why there is none.
+ * print_counters.c - the results of --counters: each number with its source, or why it is missing.
  */
 #include <stdlib.h>
 #include <string.h>

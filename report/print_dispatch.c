@@ -1,9 +1,9 @@
 /*
- * print_dispatch.c - events=all: how many calls came that way, and what each cost; or why there is
- * no such thing.
+ * print_dispatch.c - events=all: the number of dispatched system calls and the cost of each, or why
+ * dispatch is not available.
  *
- * The cost is what one call took longer when the process began, measured there and then: an
- * estimate for calls of other kinds and at other times, so it says where it is from.
+ * The cost is the overhead of one call, measured when the process starts. It is an estimate for
+ * other calls and later times, so the report names its source.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,9 +11,9 @@
 
 #include "page_priv.h"
 
-#define COLUMN 16 /* as the other sections have it */
+#define COLUMN 16 /* as in the other sections */
 
-/* Each process measured for itself: the sum is of products. */
+/* Each process has its own cost per call, so the sum adds products. */
 struct dispatch_totals dispatch_totals(const struct report *r)
 {
     struct dispatch_totals t = {0};

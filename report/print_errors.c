@@ -1,16 +1,17 @@
 /*
- * print_errors.c - errors in the text report: a sentence and facts, then its stacks.
+ * print_errors.c - errors in the text report: a sentence and facts, then the stacks.
  *
- * Time orders them: the first is often the cause of the others.  Where the text is to stay short as
- * many as fit are told in full, the next in one line each, the rest by their number.
+ * Errors are printed in order of time, as the first often causes the others. If the text must stay
+ * short, the errors that fit are printed in full, the next ones on one line each. The remaining
+ * errors are only counted.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "page_priv.h"
 
-#define FRAMES_LEAST 2u /* shown of each stack, when there is little room */
-#define SHORT_FRAMES 2u /* and where all of it is one line */
+#define FRAMES_LEAST 2u /* minimum shown per stack if there is little room */
+#define SHORT_FRAMES 2u /* shown if an error takes one line */
 
 bool error_is_shown(const struct error *e)
 {
@@ -27,7 +28,7 @@ bool error_is_problem(const struct error *e)
     return error_class(e->kind) == FINDING_PROBLEM;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- one error ------------------------------------------------------------------------------- */
 
 static void id_line_put(struct report *r, const struct error *e, const struct page *page)
 {
@@ -42,7 +43,7 @@ static void id_line_put(struct report *r, const struct error *e, const struct pa
     free(sentence);
 }
 
-/* Where, who and how often. */
+/* Print the address, the thread, the count and the processes of an error. */
 static void facts_put(const struct report *r, const struct error *e, const struct page *page)
 {
     char *thread = format_thread(r, e->image, &e->thread);
@@ -119,7 +120,10 @@ static char *error_text(struct report *r, const struct error *e, struct page pag
     return xalloc(text);
 }
 
-/* In `most` lines; NULL: it does not fit.  With fewer frames, if it must. */
+/*
+ * Format an error in at most `most` lines, with fewer frames if `must` is set. NULL: it does not
+ * fit.
+ */
 static char *error_text_in(struct report *r, const struct error *e, struct page page, uint32_t most,
                            bool must)
 {
@@ -139,7 +143,10 @@ static char *error_text_in(struct report *r, const struct error *e, struct page 
 void error_print_short(struct report *r, const struct error *e, const struct page *page)
 {
     struct error_rows rows = error_rows(e);
-    /* Of damage the last row, where its block was allocated: when it was found is chance. */
+    /*
+     * For damage use the last row, which has the stack of the allocation: when damage is detected
+     * is arbitrary.
+     */
     const struct error_row *row = &rows.at[e->damage && rows.count ? rows.count - 1 : 0];
     struct page own = *page;
 
@@ -177,12 +184,15 @@ static uint32_t shown_list(const struct report *r, uint32_t *list)
     return count;
 }
 
-/* Returns how many were told; *left lines are left. */
+/*
+ * Print errors in full while they fit. Returns their number; *left is updated to the lines that
+ * remain.
+ */
 static uint32_t full_print(struct report *r, const uint32_t *list, uint32_t count,
                            const struct page *page, uint32_t *left)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t others = i + 1 < count; /* a line of theirs at least */
+        uint32_t others = i + 1 < count; /* each remaining error needs at least one line */
         char *text = *left > others
                          ? error_text_in(r, &r->errors[list[i]], *page, *left - others, i == 0)
                          : NULL;

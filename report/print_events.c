@@ -1,18 +1,18 @@
 /*
- * print_events.c - what came of calls that map and unmap, process by process: sums, and each range with
- * whose it is.
+ * print_events.c - results of calls that map and unmap memory, for each process: sums, and each
+ * range with the stack that mapped it.
  *
- * Of a process that was killed it is what its map had then, of one that runs what it has now; such a map may
- * be read in the midst of a change, which is said.
+ * For a killed process the map is that of its end, for a running one the current map. Such a map
+ * may be read while it changes; the report then contains a note.
  */
 #include <string.h>
 #include <sys/mman.h>
 
 #include "page_priv.h"
 
-#define EVENT_FRAMES 3u /* shown of each stack */
+#define EVENT_FRAMES 3u /* shown per stack */
 
-/* As /proc/PID/maps has them. */
+/* Print a range in the format of /proc/PID/maps. */
 static void range_put(const struct map_region *m, FILE *out)
 {
     fprintf(out, "  %012llx-%012llx %c%c%c%c %10s  ", (unsigned long long)m->start,

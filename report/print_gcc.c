@@ -1,5 +1,6 @@
 /*
- * print_gcc.c - the report as compilers complain, for editors that go from line to line:
+ * print_gcc.c - the report in the format of compiler diagnostics, for editors that jump from line
+ * to line:
  *
  *     src/copy.c:33: warning: 26 bytes in 1 block leaked (mel-0295797a) [mel]
  *     src/copy.c:106: note: called by: lose
@@ -49,7 +50,7 @@ static void head_put(struct report *r, const struct finding *f, const struct pri
     free(where.path);
 }
 
-/* A line for each function of a stack that has one. */
+/* Print one line for each function of a stack whose source line is known. */
 static void notes_put(const struct report *r, const struct error_row *row,
                       const struct print_options *how, FILE *out)
 {

@@ -1,22 +1,26 @@
 /*
- * print_github.c - the report for GitHub's runner: a command for each finding, which it shows beside the
- * line that it is about, and a page in Markdown for the job.
+ * print_github.c - the report for GitHub's runner: one workflow command per finding, which GitHub
+ * shows beside the source line, and a page in Markdown for the job.
  *
  *     ::error file=src/copy.c,line=33,title=memory leak (mel-0295797a)::found a block of 26 bytes
  *
- * It shows ten of a kind and no more: where there are more, the tenth says how many.
+ * GitHub shows only ten commands of a level. If there are more, the tenth has the number of the
+ * rest.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats_priv.h"
 
-#define SHOWN 10u /* of each level */
+#define SHOWN 10u /* per level */
 
 static const char *const levels[] = {
     [LEVEL_PROBLEM] = "error", [LEVEL_WARNING] = "warning", [LEVEL_NOTE] = "notice"};
 
-/* What has a meaning of its own is written %XX: in properties also colons and commas. */
+/*
+ * Write `text`; characters with a special meaning become %XX. In properties these include colons
+ * and commas.
+ */
 static void escaped_put(FILE *out, const char *text, const char *special)
 {
     while (*text) {
@@ -26,7 +30,7 @@ static void escaped_put(FILE *out, const char *text, const char *special)
         else if (bytes == 1 && (!byte_is_plain((unsigned char)*text) || strchr(special, *text)))
             fprintf(out, "%%%02X", (unsigned char)*text);
         else if (!is_printable(text, bytes))
-            fprintf(out, "\\u%04x", utf8_code(text, bytes)); /* the runner decodes line ends only */
+            fprintf(out, "\\u%04x", utf8_code(text, bytes)); /* the runner decodes only line ends */
         else
             fwrite(text, 1, bytes, out);
         text += bytes ? bytes : 1;
@@ -38,7 +42,7 @@ static void value_put(FILE *out, const char *text)
     escaped_put(out, text, "%:,");
 }
 
-/* Its stacks, a line for each function. */
+/* Print the stacks of a finding, one line per function. */
 static void stacks_put(const struct report *r, const struct finding *f,
                        const struct print_options *how, FILE *out)
 {
@@ -119,7 +123,7 @@ void github_print(struct report *r, FILE *out, const struct print_options *how)
 
 /* ---- the job's page -------------------------------------------------------------------------- */
 
-/* As it is: no character of it means anything in Markdown. */
+/* Write `text` literally: escape all characters that have a meaning in Markdown. */
 static void plain_put(FILE *out, const char *text)
 {
     while (*text) {

@@ -1,9 +1,10 @@
 /*
- * print_gitlab.c - the report as GitLab's code quality takes it: an array of findings, each at a line.
+ * print_gitlab.c - the report as GitLab's code quality report: an array of findings, each with a
+ * line.
  *
- * GitLab tells findings of two runs apart by their fingerprint alone and drops one whose fingerprint
- * it has had: so it is made of our id, which differs within a report and has no line in it, and of
- * the program's name.
+ * GitLab compares findings of two runs only by their fingerprint and drops duplicates. So the
+ * fingerprint is made of our id and the program's name. The id is unique within a report and does
+ * not depend on line numbers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-    return (hash ^ 0xff) * 0x100000001b3ull; /* no byte of any text */
+    return (hash ^ 0xff) * 0x100000001b3ull; /* separator: this byte occurs in no text */
 }
 
 static void fingerprint_put(struct json *j, const struct finding *f, const char *program)

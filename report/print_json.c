@@ -1,8 +1,8 @@
 /*
  * print_json.c - the report as JSON: rtcheck-report/1, report.schema.json, json.md.
  *
- * Written as it is walked, into a file beside the wanted one that is renamed at the end: whoever
- * looks finds a whole report or none.
+ * The report is written to a temporary file beside `path` and renamed at the end, so a reader finds
+ * either a whole report or none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static uint64_t last_end(const struct report *r)
     return last;
 }
 
-/* Is what the report says all that there was to say? */
+/* Is the report free of gaps: nothing incomplete, refused, unchecked or still running? */
 static bool is_complete(const struct report *r)
 {
     if (report_is_incomplete(r, true) || totals_elsewhere(r).processes > 0)
@@ -158,7 +158,7 @@ static void print_checks(struct json *j, const struct image *image)
     close_array(j);
 }
 
-/* Those that this rtcheck has names for; the mask has them all. */
+/* Print names only for features known to this version; the mask has all of them. */
 static void print_lost_features(struct json *j, uint64_t mask)
 {
     put_hex(j, "lost_features", mask);
@@ -258,7 +258,7 @@ static void print_summary(struct json *j, const struct report *r)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Ids are places in the report's tables; only what a record refers to is printed. */
+/* Ids are indices into the report's tables. Only entries that a record refers to are printed. */
 struct wanted {
     bool *sites;
     bool *frames;
@@ -422,7 +422,7 @@ static void print_sites(struct json *j, const struct report *r, const struct wan
     close_array(j);
 }
 
-/* Names for all that is printed, and ids for the errors. */
+/* Symbolize all stacks of errors, and assign the errors' ids. */
 static void errors_symbolize(struct report *r)
 {
     errors_name(r, r->error_count);
@@ -433,7 +433,7 @@ static void errors_symbolize(struct report *r)
     }
 }
 
-/* The same for leaks, kind by kind as they lie. */
+/* The same for leaks, kind by kind in table order. */
 static void leaks_symbolize(struct report *r)
 {
     leaks_name_all(r);
@@ -454,7 +454,7 @@ void json_print(struct report *r, FILE *out, const struct print_options *how)
     uint32_t count;
     struct record *records = records_make(r, UINT32_MAX, &count);
 
-    (void)how; /* it leaves nothing out */
+    (void)how; /* JSON omits nothing */
     errors_symbolize(r);
     leaks_symbolize(r);
     wanted_fill(r, records, count, &w);

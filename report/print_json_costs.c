@@ -1,5 +1,5 @@
 /*
- * print_json_costs.c - costs in the JSON report, and what of them is the runtime's own.
+ * print_json_costs.c - costs in the JSON report, with the runtime's own share.
  */
 #include "json_priv.h"
 
@@ -50,8 +50,9 @@ static void works_object(struct json *j, const struct own_cost *sum, const struc
         put_known(j, "cycles", is_known && cycles_per_ns > 0, whole(work->ns * cycles_per_ns));
         if (i < COST_OPERATION_COUNT)
             put_known(j, "faults", work->timed > 0, own_cost_faults(sum, all, 1u << i));
+        /* files of older versions have none */
         else if (i == COST_SCAN || i == COST_START)
-            put_known(j, "faults", work->faults > 0, work->faults); /* older files have none */
+            put_known(j, "faults", work->faults > 0, work->faults);
         put_text(j, "source", i == COST_SCAN || i == COST_START ? COST_BY_CPU_CLOCK : COST_SAMPLED);
         if (work->timed > 0) {
             put_number(j, "timed", work->timed);
@@ -72,7 +73,7 @@ static void cycles_fields(struct json *j, const struct own_cost *sum, double per
         put_real(j, "cycles_per_ns", per_ns);
 }
 
-/* Of what has none beside it. */
+/* Sources of the numbers that have no source beside them. */
 static void sources_object(struct json *j)
 {
     open_object(j, "sources");
@@ -96,7 +97,7 @@ static void blocks_object(struct json *j, const struct own_cost *sum)
     close_object(j);
 }
 
-/* "share": {..}, or null and why. */
+/* "share": {..}, or null and the reason. */
 static void own_cost_object(struct json *j, const struct report *r, const struct cost_sum *all)
 {
     const struct own_cost *sum = &r->own_cost;

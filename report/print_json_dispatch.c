@@ -1,5 +1,5 @@
 /*
- * print_json_dispatch.c - events=all in the JSON report.
+ * print_json_dispatch.c - events=all (system call dispatch) in the JSON report.
  */
 #include "json_priv.h"
 

@@ -6,7 +6,7 @@
 #include "json_priv.h"
 #include "variables.h"
 
-/* ---- words that programs read ---------------------------------------------------------------- */
+/* ---- names in JSON --------------------------------------------------------------------------- */
 
 static const char *class_name(const struct error *e)
 {
@@ -48,7 +48,7 @@ void json_thread(struct json *j, const char *name, const struct report *r, uint3
     close_object(j);
 }
 
-/* The block that the address is the start of, inside of or near. */
+/* The block that contains the address, or a block near it. */
 static void near_object(struct json *j, const struct report *r, const struct error *e)
 {
     if (e->block == 0)
@@ -69,7 +69,7 @@ static void near_object(struct json *j, const struct report *r, const struct err
     close_object(j);
 }
 
-/* What lies there, as far as its file knows. */
+/* The variable at the address, as far as the module's debugging information describes it. */
 static void variable_object(struct json *j, const struct variable *v)
 {
     open_object(j, "variable");
@@ -206,7 +206,7 @@ static uint64_t lost_of(const struct report *r, enum free_verdict_counter which)
     return sum;
 }
 
-/* The counters also have what found no place. */
+/* Raise *count to `least`: the counters also include errors for which there was no room. */
 static void at_least(uint64_t *count, uint64_t least)
 {
     if (*count < least)

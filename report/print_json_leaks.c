@@ -1,12 +1,12 @@
 /*
- * print_json_leaks.c - leaks in the JSON report, and what it took to find them.
+ * print_json_leaks.c - leaks in the JSON report, with the cost of the leak check.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "json_priv.h"
 
-/* ---- who points there ------------------------------------------------------------------------ */
+/* ---- referrers ------------------------------------------------------------------------------- */
 
 static const char *witness_type(const struct leak *leak)
 {

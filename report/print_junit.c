@@ -1,9 +1,9 @@
 /*
  * print_junit.c - the report as a JUnit file, which most build servers show as a list of tests.
  *
- * A process that something was found in is a suite, and a finding a test that failed - skipped, if it
- * is no problem.  The first suite is the program's and begins with a test that tells whether it was
- * checked at all: else a checker that was not there would look like a program without mistakes.
+ * A process with findings is a suite. A finding is a failed test, or a skipped one if it is no
+ * problem. The first suite is the program's. Its first test fails if the program was not checked;
+ * otherwise a missing checker would look like a program without errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "formats_priv.h"
 
-/* A report on its way. */
+/* State of the report that is being written. */
 struct junit {
     struct report *r;
     const struct print_options *how;
@@ -19,7 +19,10 @@ struct junit {
     FILE *out;
 };
 
-/* XML has no controls but tab and line ends, nor U+FFFE and U+FFFF, not even escaped. */
+/*
+ * XML has no control characters but tab and line ends, and neither U+FFFE nor U+FFFF, not even
+ * escaped.
+ */
 static bool is_xml(uint32_t code)
 {
     return code >= 0x20 ? code != 0xfffe && code != 0xffff
@@ -27,8 +30,8 @@ static bool is_xml(uint32_t code)
 }
 
 /*
- * What XML can have of a text, escaped; `plain`: what may stand as it is, all the same.  A line end in an
- * attribute is read as a space unless it is escaped.
+ * Write `text` escaped; characters that XML cannot represent become U+FFFD. Control characters in
+ * `plain` are written unescaped. In an attribute an unescaped line end would be read as a space.
  */
 static void xml_put(FILE *out, const char *text, const char *plain)
 {
@@ -140,7 +143,7 @@ static void times_put(const struct junit *u, const struct image *image)
     fprintf(u->out, " time=\"%.3f\" timestamp=\"%s\"", (double)ns / 1e9, text);
 }
 
-/* Was the program checked, and is all that was found here? */
+/* Was the program checked, and is the list of findings complete? */
 static bool is_active(const struct report *r, const struct image *main)
 {
     return is_in_control(r, main) && !report_is_incomplete(r, true);

@@ -1,20 +1,20 @@
 /*
  * print_leaks.c - leaks in the text report: a table for each kind, or a paragraph for each leak.
  *
- * Actual leaks come before possible ones, the largest first; what leaks behind another is told with
- * it.  Where the text is to stay short each kind gets its share of the lines, and what does not fit
- * is counted.
+ * Definite leaks come before possible ones, the largest first. Indirectly lost blocks are printed
+ * with the leak that they are reachable from. If the text must stay short, each kind gets its share
+ * of the lines, and leaks that do not fit are counted.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "page_priv.h"
 
-#define TABLE_FRAMES 4u /* shown of each stack, where it is one line of a table */
-#define HEAD_LINES 2u   /* of a table */
+#define TABLE_FRAMES 4u /* shown per stack on one line of a table */
+#define HEAD_LINES 2u   /* heading lines of a table */
 #define KINDS 5u
 
-/* The leaks of one kind that is told of. */
+/* The leaks of one kind that is printed. */
 struct part {
     uint32_t kind;
     struct leak_row *rows;
@@ -83,7 +83,7 @@ static void id_put(const struct leak_row *row, int columns, const struct page *p
     set_colour(page, COLOUR_NONE);
 }
 
-/* Ids are equally long but for .2, .3 behind some. */
+/* Ids have the same length except for suffixes like .2 and .3. */
 static int id_columns(const struct part *part, uint32_t shown)
 {
     size_t most = 0;
@@ -108,7 +108,7 @@ static void columns_print(const struct part *part, int columns, const struct pag
     fputs(mapped ? "Mapped at\n" : "Allocation Call Stack\n", page->out);
 }
 
-/* Of several that are told as one no frames beyond those that they have in common. */
+/* The frames to show. For a row of several leaks these are only the frames that the leaks share. */
 static uint32_t frames_in_row(const struct leak_row *row, const struct page *page)
 {
     uint32_t most = page->how->frames ? page->how->frames : TABLE_FRAMES;
@@ -230,14 +230,18 @@ static uint32_t wanted(const struct part *part)
     return part->count + HEAD_LINES;
 }
 
-/* Of the lines that are left: all but what those behind it want, up to their share. */
+/*
+ * The lines for the first of `parts` parts: `left` minus the lines that the later parts need, up to
+ * an equal share each.
+ */
 static uint32_t lines_for(const struct part *part, uint32_t parts, uint32_t left)
 {
     uint32_t share = left / parts, least = HEAD_LINES + 1;
 
     for (uint32_t i = 1; i < parts; i++)
         left -= wanted(&part[i]) < share ? wanted(&part[i]) : share;
-    left = left > least ? left : least; /* a line of it can tell of the rest */
+    /* the headings and one line, which can count the other leaks */
+    left = left > least ? left : least;
     return wanted(part) < left ? wanted(part) : left;
 }
 
@@ -316,7 +320,7 @@ void leaks_sums_put(const struct report *r, const struct page *page)
     }
 }
 
-/* Not a word of "no leaks" where those of a process are missing. */
+/* Is the leak check of some process missing or cut? Then "no leaks" would be wrong. */
 static bool some_leaks_are_missing(const struct report *r)
 {
     for (const struct image *image = r->images; image; image = image->hh.next)
@@ -333,7 +337,7 @@ static bool has_leaks(const struct report *r)
            0;
 }
 
-/* Processes whose leak check was wanted, and that were killed before it. */
+/* The number of processes that were killed before their requested leak check. */
 static uint64_t killed_unchecked(const struct report *r)
 {
     uint64_t count = 0;

@@ -1,18 +1,18 @@
 /*
- * print_lsan.c - the report in the words of the sanitizers for leaks and addresses, for programs that
- * read those: CTest in its LeakSanitizer mode, consoles of editors.
+ * print_lsan.c - the report in the format of LeakSanitizer and AddressSanitizer, for programs that
+ * parse it: CTest in its LeakSanitizer mode, consoles of editors.
  *
- * CTest counts lines with "Direct leak of" and "Indirect leak of"; a leak that is a problem is one of
- * these, also a possible one, which the sanitizer would not have found.  What was asked for and is no
- * problem is told in words that are not counted.  The last line of a run without problems says that
- * there was a check: its log is not empty.
+ * CTest counts lines with "Direct leak of" and "Indirect leak of". Each leak that is a problem gets
+ * such a line, also a possible leak, which LeakSanitizer would not report. Other requested leaks
+ * are printed with phrases that CTest does not count. The last line of a run without problems
+ * states that the program was checked, so the log is not empty.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats_priv.h"
 
-/* A report on its way. */
+/* State of the report that is being written. */
 struct sanitizer {
     struct report *r;
     const struct print_options *how;
@@ -43,7 +43,7 @@ static void where_put(const struct sanitizer *s, const struct frame *frame,
     }
 }
 
-/* A line for each function that is there; how many there are. */
+/* Print a line for each function of a frame, with inlined ones. Returns their number. */
 static uint32_t frame_put(const struct sanitizer *s, const struct frame *frame, uint32_t number)
 {
     struct source_line lines[FRAME_LINES_MAX];
@@ -75,7 +75,7 @@ static void stack_put(const struct sanitizer *s, uint32_t index)
     fputc('\n', s->out);
 }
 
-/* What we call it, and say of it. */
+/* Print our id and sentence of a finding. */
 static void sentence_put(const struct sanitizer *s, const struct finding *f)
 {
     char *sentence = finding_sentence(s->r, f, s->how->deterministic);
@@ -93,7 +93,7 @@ static void head_put(const struct sanitizer *s, uint32_t image, const char *tool
             shown_pid(s->r, image, s->how), tool);
 }
 
-/* The innermost place with a line: where somebody would look first. */
+/* Print the innermost frame with a source line, which a developer looks at first. */
 static void summary_put(const struct sanitizer *s, const struct finding *f, const char *what)
 {
     struct source_line line;
@@ -256,7 +256,7 @@ static void leaks_put(const struct sanitizer *s, const struct findings *all, uin
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* What hangs on a leak is always listed there. */
+/* Indirect leaks are always listed together with definite ones. */
 static uint32_t kinds_listed(const struct print_options *how)
 {
     return how->leak_kinds | (how->leak_kinds & LEAK_DEFINITE ? LEAK_INDIRECT : 0);

@@ -1,10 +1,10 @@
 /*
- * print_maps.c - --mappings: what calls have mapped and unmapped, what was found behind their back,
- * and how much there was at each mark.
+ * print_maps.c - --mappings: what calls have mapped and unmapped, changes that the runtime did not
+ * see, and the sizes at each mark.
  */
 #include "page_priv.h"
 
-#define COLUMN 16 /* as the other sections have it */
+#define COLUMN 16 /* as in the other sections */
 
 static bool is_counted(const struct image *image)
 {

@@ -1,5 +1,5 @@
 /*
- * print_measured.c - what the run cost with the runtime and without, as --measure has found out.
+ * print_measured.c - the results of --measure: costs of the run with the runtime and without it.
  */
 #include "json_priv.h"
 

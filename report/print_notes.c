@@ -1,5 +1,5 @@
 /*
- * print_notes.c - one line for each thing that limits what the numbers of a report mean.
+ * print_notes.c - notes: one line for each limit on the meaning of the report's numbers.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static void note_add(struct notes *notes, bool against, const char *format, ...)
     notes->at[notes->count++] = note;
 }
 
-/* Processes with something in common: how many, and the first one's name. */
+/* Processes with a common property: their number and the first of them. */
 struct process_set {
     uint64_t count;
     const struct image *first;
@@ -104,7 +104,9 @@ static void note_flags(const struct report *r, struct notes *notes)
     }
 }
 
-/* Which records had no room, and what that means for who reads the report. */
+/*
+ * Kinds of records that had no room, and the parts of the report that are incomplete because of it.
+ */
 static const struct lost_kind {
     uint32_t kinds; /* bit n = SEGMENT_* */
     const char *lost;
@@ -131,7 +133,7 @@ static void note_no_room(const struct report *r, struct notes *notes)
 
     for (const struct image *image = r->images; image; image = image->hh.next)
         if (image->flags &
-            IMAGE_METADATA_PRIVATE) /* of before minor version 7 which they are is not known */
+            IMAGE_METADATA_PRIVATE) /* files before minor version 7 have no list of kinds */
             kinds |= image->private_kinds ? image->private_kinds : 1u << SEGMENT_SLAB;
     for (size_t i = 0; i < countof(lost_kinds); i++) {
         if (!(kinds & lost_kinds[i].kinds))
@@ -167,7 +169,7 @@ static void note_unchecked(const struct report *r, struct notes *notes)
                  process_set_text(&other, notes->deterministic).text);
 }
 
-/* A file of an earlier version counts wrong frees, and that is all. */
+/* A file of an earlier version has only counts of wrong frees. */
 static void note_not_scanned(const struct report *r, struct notes *notes)
 {
     struct process_set f = {0}, unfilled = {0};
@@ -224,7 +226,7 @@ static void note_unrecorded_errors(const struct report *r, struct notes *notes)
                  count_text(r->strange_errors, "error is of a kind", "errors are of kinds").text);
 }
 
-/* Frees that were libc's to make, and others that could not be judged. */
+/* Frees of libc's own blocks, which were passed on, and frees that could not be judged. */
 static void note_foreign(const struct report *r, struct notes *notes)
 {
     uint64_t foreign = 0, libcs = 0;
@@ -242,7 +244,10 @@ static void note_foreign(const struct report *r, struct notes *notes)
                  count_text(foreign - libcs, "free was", "frees were").text);
 }
 
-/* By name as far as the run's table goes; `count`: as the images counted them. */
+/*
+ * Unchecked programs by name, as far as the run's table reaches; `count`: the number that the
+ * images counted.
+ */
 static void note_unchecked_programs(const struct report *r, uint64_t count, struct notes *notes)
 {
     struct unchecked_programs all = unchecked_programs(r);
@@ -276,7 +281,7 @@ static void note_children(const struct report *r, const struct image *main, stru
     note_unchecked_programs(r, unchecked, notes);
 }
 
-/* Others than the program itself, whose fate the verdict tells. */
+/* Processes other than the program itself, whose end the verdict reports. */
 static void note_ends(const struct report *r, const struct image *main, struct notes *notes)
 {
     struct process_set killed = {0}, running = {0};
@@ -298,7 +303,7 @@ static void note_ends(const struct report *r, const struct image *main, struct n
                  process_set_text(&running, notes->deterministic).text);
 }
 
-/* A use of freed memory often shows in nothing but this. */
+/* A use-after-free often has no other symptom. */
 static void note_crashes(const struct report *r, struct notes *notes)
 {
     struct process_set f = {0};
@@ -349,7 +354,7 @@ static void note_file(const struct report *r, struct notes *notes)
                  r->view.owner);
 }
 
-/* "populate, noreplace"; a bit of a later version by its number. */
+/* "populate, noreplace". A bit that this version does not know is printed as its number. */
 static char *feature_list(uint64_t mask)
 {
     char *list = NULL;
@@ -376,7 +381,7 @@ enum feature {
 #undef FEATURE
 };
 
-/* Nothing replaces it: a section of its own says so (print_dispatch.c). */
+/* Has no replacement: reported in a section of its own (print_dispatch.c). */
 #define NOT_REPLACED (1ull << FEATURE_USER_DISPATCH)
 
 static void note_machine(const struct report *r, struct notes *notes)
@@ -398,7 +403,10 @@ static void note_machine(const struct report *r, struct notes *notes)
     free(list);
 }
 
-/* One line for each reason.  In files that do not say it, only others tell whether it was asked at all. */
+/*
+ * Print one line for each reason. In a file that does not record the request for a leak check, the
+ * images that were checked show whether one was requested.
+ */
 static void note_leaks_unknown(const struct report *r, const struct image *main,
                                struct notes *notes)
 {
@@ -417,7 +425,7 @@ static void note_leaks_unknown(const struct report *r, const struct image *main,
     }
 }
 
-/* Threads that did not stop for the check, and why: they keep its signal out, or had no time to run. */
+/* Threads that did not stop for the check: they block its signal, or were not scheduled in time. */
 static void note_not_stopped(const struct report *r, struct notes *notes)
 {
     uint64_t unheard = 0, deaf = 0, waiting = 0;
@@ -483,7 +491,7 @@ static void note_leaks(const struct report *r, struct notes *notes)
                 .text);
 }
 
-/* The program's own options and suppressions, for another checker. */
+/* Options and suppressions that the program has for other checkers. */
 static void note_settings(const struct report *r, struct notes *notes)
 {
     for (uint32_t i = 0; i < r->own_count; i++)
@@ -495,7 +503,7 @@ static void note_settings(const struct report *r, struct notes *notes)
                      program_name(image), image->unknown_settings[i]);
 }
 
-/* What the launcher finds out is in the file only when it has seen the end of the run. */
+/* The launcher writes its results into the file only after it has seen the end of the run. */
 static void note_launcher(const struct report *r, struct notes *notes)
 {
     const char *measure = run_setting(r->view.run, "measure");
@@ -557,7 +565,7 @@ bool notes_against(const struct notes *notes)
 void notes_print(const struct notes *notes, uint32_t shown, FILE *out)
 {
     if (notes->count > shown)
-        shown--; /* its line tells of the others */
+        shown--; /* the last line counts the others */
     for (uint32_t i = 0; i < notes->count && i < shown; i++) {
         fputs("  note: ", out);
         text_put(out, notes->at[i].text);

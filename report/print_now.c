@@ -1,9 +1,10 @@
 /*
- * print_now.c - rows of variables, one for each process at each look: as a table, or an object a line.
+ * print_now.c - current values of running processes (`rtcheck stat`): one row per process and
+ * sample, as a table or as JSON lines.
  *
- * A process that has ended has one more row, with its last values, that says how it ended.  The time of a row
- * is that of its values: what was taken out of the file since (absorb.c) was seen at the look
- * before, when it ran: how such a one has ended nobody can say any more.
+ * A process that has ended has one more row, with its last values and how it ended. The time of a
+ * row is that of its values. Values of an image that absorb.c has removed from the file come from
+ * the previous sample, when the image was running. It is then unknown how the image ended.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,15 +13,15 @@
 #include "json_priv.h"
 #include "now_priv.h"
 
-/* What there is to know of the image's rows before this one. */
+/* State of an image's rows before the current one. */
 struct rows {
-    struct now last; /* .known: there was one */
-    bool is_over;    /* its last was put */
+    struct now last; /* .known: there was a row */
+    bool is_over;    /* the last row was printed */
 };
 
 /* ---- rates ----------------------------------------------------------------------------------- */
 
-/* Calls a second since the row before, or the beginning. */
+/* Calls per second since the previous row, or since the start of the image. */
 struct rates {
     uint64_t allocs, frees;
 };
@@ -54,7 +55,7 @@ static void size_column(FILE *out, bool is_known, uint64_t bytes)
     fprintf(out, " %10s", is_known ? size_text(bytes).text : "n/a");
 }
 
-/* A "~" in front: not of one moment. */
+/* A leading "~" marks a number that is not a consistent snapshot. */
 static void blocks_column(FILE *out, const struct now *now)
 {
     char text[32];
@@ -136,7 +137,7 @@ static void object_put(const struct image *image, const struct now *now, const c
 {
     struct rates rates = rates_of(image, now);
     struct json j = {
-        .out = out, .depth = 3, .is_first = true}; /* as deep as all stands in one line */
+        .out = out, .depth = 3, .is_first = true}; /* at this depth all is written on one line */
 
     open_object(&j, NULL);
     put_time(&j, "time", now->time_ns);
@@ -154,23 +155,23 @@ static void object_put(const struct image *image, const struct now *now, const c
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /*
- * Is it this process, or does it come from it?  Of what made it the image may be gone, by exec or
- * taken out of the file: its number is known all the same.
+ * Is it process `pid` or a descendant of it? The parent's image may be gone, by exec or because it
+ * was removed from the file. Its number is still known.
  */
 static bool comes_from(const struct report *r, const struct image *image, uint32_t pid)
 {
     while (image && image->pid != pid && image->ppid != pid)
-        image = image_likely_parent(r, image); /* a lower number each time */
+        image = image_likely_parent(r, image); /* image numbers decrease, so the loop ends */
     return image != NULL;
 }
 
-/* false: it goes on. */
+/* Has the process ended or replaced this image? false: it runs. */
 static bool has_ended(const struct report *r, const struct image *image)
 {
     return image_has_exec_successor(image) || !image_seems_alive(r, image);
 }
 
-/* Of its last row. */
+/* The event of the last row. */
 static const char *end_event(const struct report *r, const struct image *image,
                              const struct now *now)
 {
@@ -179,18 +180,19 @@ static const char *end_event(const struct report *r, const struct image *image,
     return now->is_end_known ? end_name(r, image) : "gone";
 }
 
-/* Is this its last row? */
+/* Print the row of an image. Returns whether it is the last one. */
 static bool image_put(struct report *r, struct image *image, bool ended,
                       const struct stat_options *how, FILE *out)
 {
     struct now now;
     bool known = now_read(r, image, &now), is_end_known = now.is_end_known;
 
-    if (!known && image->rows->last.known) /* taken out since: the last that was seen */
+    /* the image was removed: use the values of the previous sample */
+    if (!known && image->rows->last.known)
         now = image->rows->last;
     now.is_end_known = is_end_known;
-    if (now.peak_bytes <
-        image->rows->last.peak_bytes) /* what a thread told late was in use before */
+    /* a value reported late by a thread was already part of the peak */
+    if (now.peak_bytes < image->rows->last.peak_bytes)
         now.peak_bytes = image->rows->last.peak_bytes;
     ended |= known && now.has_left;
     image->rows->is_over = ended;
@@ -209,14 +211,14 @@ struct stat_sum report_stat(struct report *r, const struct stat_options *how, FI
 {
     struct stat_sum sum = {0};
 
-    sum.is_cut =
-        images_refresh(r) == -ESTALE; /* otherwise damaged: what was there before goes on */
+    /* other errors mean damage: continue with what was read before */
+    sum.is_cut = images_refresh(r) == -ESTALE;
     if (sum.is_cut)
         return sum;
     for (struct image *image = r->images; image; image = image->hh.next) {
         if (!image->rows && how->pid != 0 && !comes_from(r, image, how->pid))
             continue;
-        if (!image->rows) /* who has it has been found: those between may go */
+        if (!image->rows) /* its ancestors may disappear from now on */
             image->rows = xalloc(calloc(1, sizeof *image->rows));
         if (image->rows->is_over)
             continue;

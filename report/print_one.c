@@ -1,5 +1,5 @@
 /*
- * print_one.c - everything that is known of one error, leak or record: `rtcheck show ID`.
+ * print_one.c - `rtcheck show ID`: all known details of one error, leak or record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -203,14 +203,14 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
         stack_put(r, made_label(leak), leak->site, page);
 }
 
-/* Ids go by the order of a kind: all of it are named. */
+/* Ids depend on the order within a kind, so all leaks of a kind are named. */
 static bool leak_find(struct report *r, const char *id, struct page *page)
 {
     for (uint32_t from = 0, end; from < r->leak_count; from = end) {
         uint32_t kind = leak_kind(r->leaks[from].class);
         for (end = from + 1; end < r->leak_count && leak_kind(r->leaks[end].class) == kind;)
             end++;
-        if (kind == LEAK_REACHABLE) /* those are records */
+        if (kind == LEAK_REACHABLE) /* these are shown as records */
             continue;
         leaks_name(r, from, end);
         for (uint32_t i = from; i < end; i++) {
@@ -223,7 +223,7 @@ static bool leak_find(struct report *r, const char *id, struct page *page)
     return false;
 }
 
-/* Of those in use from this place one can be told who holds it. */
+/* Print the referrer of one of the blocks in use from this site. */
 static void reachable_put(struct report *r, uint32_t site, const struct page *page)
 {
     for (uint32_t i = 0; i < r->leak_count; i++)

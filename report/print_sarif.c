@@ -1,10 +1,10 @@
 /*
- * print_sarif.c - the report as SARIF 2.1.0, the form in which GitHub's code scanning and others take
- * what analysers find.
+ * print_sarif.c - the report as SARIF 2.1.0, the format that GitHub's code scanning and other tools
+ * take from static and dynamic analysers.
  *
- * A kind of finding is a rule; a finding is a result at the line where somebody would look first.
- * Its stacks are code flows, outermost function first: the steps that led there.  Our id, which has
- * no line in it, is what tells two runs' results to be the same.
+ * A kind of finding is a rule. A finding is a result at the line that a developer looks at first.
+ * Its stacks are code flows, outermost function first. Results of two runs are matched by our id,
+ * which does not depend on line numbers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define RTC_VERSION "unknown"
 #endif
 
-/* A report on its way. */
+/* State of the report that is being written. */
 struct sarif {
     struct json j;
     struct report *r;
@@ -37,7 +37,7 @@ static void message_put(struct json *j, const char *name, const char *text)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* What a URI may not hold is written %XX. */
+/* Write a path as a URI; characters that a URI may not contain become %XX. */
 static void uri_put(struct json *j, const char *path)
 {
     static const char plain[] =
@@ -134,7 +134,7 @@ static void flow_put(struct sarif *s, const struct error_row *row)
     close_object(&s->j);
 }
 
-/* Rows without a frame have no steps. */
+/* Rows without frames have no steps. */
 static void flows_put(struct sarif *s, const struct error_rows *rows)
 {
     open_array(&s->j, "codeFlows");
@@ -144,7 +144,7 @@ static void flows_put(struct sarif *s, const struct error_rows *rows)
     close_array(&s->j);
 }
 
-/* Where its other stacks lead to: "first freed", "allocated". */
+/* The sites of the other stacks: "first freed", "allocated". */
 static void related_put(struct sarif *s, const struct finding *f, const struct error_rows *rows)
 {
     open_array(&s->j, "relatedLocations");
@@ -246,7 +246,7 @@ static void tool_put(struct json *j)
     close_object(j);
 }
 
-/* Was the program checked, and what limits what was found? */
+/* Was the program checked, and which limits apply to the findings? */
 static void invocation_put(struct sarif *s, const struct image *main)
 {
     struct notes notes = notes_make(s->r, main, s->how);

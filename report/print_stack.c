@@ -1,22 +1,22 @@
 /*
- * print_stack.c - places and stacks in words: one function a line, or all of them in one.
+ * print_stack.c - sites and stacks as text: one function per line, or all on one line.
  *
- * A frame is as many functions as were inlined there; each has its line, innermost first.  What
- * comes from the headers of compiler and system is nobody's mistake: the line to look at is further out.
+ * A frame may stand for several inlined functions; each has its own line, innermost first. Headers
+ * of the compiler and the system are not where the error is: the relevant line is further out.
  */
 #include <string.h>
 
 #include "page_priv.h"
 
 #define RUN_LEAST \
-    3u /* frames of one library, or functions of headers, that are worth a line together */
+    3u /* shortest run that is collapsed: frames of one library, or functions of headers */
 
 static const struct module *module_of(const struct report *r, const struct frame *frame)
 {
     return frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
 }
 
-/* Functions of a frame, each with what is to be said of it. */
+/* The functions of a frame, with their module. */
 struct lines {
     const struct frame *frame;
     const struct module *module;
@@ -25,7 +25,10 @@ struct lines {
     struct source_line at[FRAME_LINES_MAX];
 };
 
-/* What a handler returns to, mostly without a name: behind it is what was interrupted. */
+/*
+ * Is it the signal trampoline, to which a handler returns? The next frame was interrupted by the
+ * signal.
+ */
 static bool is_signal(const struct report *r, const struct site *site, uint32_t at)
 {
     return at + 1 < site->count && r->frames[site->frames[at + 1]].exact;
@@ -49,7 +52,9 @@ static void nowhere_put(const struct frame *frame, const struct page *page)
         fprintf(page->out, "0x%llx in no known module", (unsigned long long)frame->offset);
 }
 
-/* "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)", "libc.so.6+0x3c  (signal)" */
+/*
+ * "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)", "libc.so.6+0x3c  (signal)"
+ */
 static void function_put(const struct lines *l, uint32_t i, const struct page *page)
 {
     const struct source_line *line = &l->at[i];
@@ -73,7 +78,7 @@ static void function_put(const struct lines *l, uint32_t i, const struct page *p
     fputs(inlined ? "  (inlined)" : l->is_signal ? "  (signal)" : "", out);
 }
 
-/* Nothing left out: "release+0x1a  src/e.c:5  /opt/prog+0x1189". */
+/* Print without omissions: "release+0x1a  src/e.c:5  /opt/prog+0x1189". */
 static void whole_put(const struct lines *l, uint32_t i, const struct page *page)
 {
     const struct source_line *line = &l->at[i];
@@ -118,7 +123,7 @@ bool line_is_of_header(const struct source_line *line)
     return line->file && strncmp(line->file, headers, sizeof headers - 1) == 0;
 }
 
-/* How many there are from line `i` of the frame at `at` on, one within the other. */
+/* The number of consecutive header functions, starting at line `i` of the frame at `at`. */
 static uint32_t headers_at(const struct report *r, const struct site *site, uint32_t at, uint32_t i,
                            uint32_t end)
 {
@@ -144,7 +149,7 @@ static uint32_t line_count(const struct report *r, const struct site *site, uint
 
 /* ---- all in one line ------------------------------------------------------------------------- */
 
-/* From the first function on that is of no header, if there is one. */
+/* Start at the first function that is not from a header, if there is one. */
 void site_put(const struct report *r, uint32_t index, uint32_t most, const struct page *page)
 {
     chain_put(r, index, most, "  <- ", page);
@@ -175,7 +180,10 @@ void chain_put(const struct report *r, uint32_t index, uint32_t most, const char
 
 /* ---- line by line ---------------------------------------------------------------------------- */
 
-/* How many frames from `at` on are of one library that has no lines, 0 if too few. */
+/*
+ * The number of consecutive frames, starting at `at`, of one library without line information. 0:
+ * too few.
+ */
 static uint32_t run_length(const struct report *r, const struct site *site, uint32_t at,
                            uint32_t end, const struct page *page)
 {
@@ -189,15 +197,15 @@ static uint32_t run_length(const struct report *r, const struct site *site, uint
     return n >= RUN_LEAST ? n : 0;
 }
 
-/* A stack on its way. */
+/* State of a stack that is being printed. */
 struct stack {
     const struct report *r;
     const struct site *site;
     const struct page *page;
-    const char *label; /* before its first line */
-    uint32_t end;      /* of the frames that are shown at all */
+    const char *label; /* printed before the first line */
+    uint32_t end;      /* of the frames to show */
     uint32_t lines;
-    uint32_t skip; /* functions that have been told of together */
+    uint32_t skip; /* functions already covered by a collapsed line */
 };
 
 static void begin_line(struct stack *s)
@@ -211,7 +219,10 @@ static void number_put(const struct stack *s)
         fprintf(s->page->out, "[%u]%s ", s->lines, s->lines < 10 ? " " : "");
 }
 
-/* The function at line `i` of a frame.  Of several in headers the outermost is what the program called. */
+/*
+ * Print the function at line `i` of a frame. If at least RUN_LEAST header functions follow each
+ * other, only the outermost is printed: it is the one that the program called.
+ */
 static void function_print(struct stack *s, uint32_t at, const struct lines *l, uint32_t i)
 {
     uint32_t run;
@@ -232,7 +243,7 @@ static void function_print(struct stack *s, uint32_t at, const struct lines *l, 
     fputc('\n', s->page->out);
 }
 
-/* How often the frame at `at` stands there in a row: recursion. */
+/* How often the frame at `at` repeats in a row: recursion. */
 static uint32_t same_length(const struct stack *s, uint32_t at)
 {
     uint32_t n = 1;
@@ -242,7 +253,7 @@ static uint32_t same_length(const struct stack *s, uint32_t at)
     return n >= RUN_LEAST && !s->page->whole ? n : 1;
 }
 
-/* The frame at `at`, or a run of them: how many it was. */
+/* Print the frame at `at`, or a run of frames. Returns their number. */
 static uint32_t frame_print(struct stack *s, uint32_t at)
 {
     uint32_t run = run_length(s->r, s->site, at, s->end, s->page);
@@ -258,7 +269,7 @@ static uint32_t frame_print(struct stack *s, uint32_t at)
     }
     for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++)
         function_print(s, at, &l, i);
-    if (s->skip > 0) /* what comes next has been told of in another way */
+    if (s->skip > 0) /* the next frames are covered by a collapsed line */
         return 1;
     if (same > 1 && s->lines < s->page->frames) {
         begin_line(s);

@@ -1,9 +1,10 @@
 /*
- * print_text.c - the report in words: what stands where.
+ * print_text.c - layout of the text report.
  *
- * The first line says whether there are problems, the last whether that can be trusted; between them
- * the errors, what is in use, what it cost, and one line for each thing that limits what the numbers
- * mean.  Without being asked for more it stays within LINES; the errors get what the rest leaves.
+ * The first line has the number of problems, the last line whether the run was checked completely.
+ * Between them are the errors, the blocks in use, the costs, and one note for each limit on the
+ * meaning of the numbers. The default report has about LINES lines; errors get the lines that the
+ * other parts leave.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 #include "formats_priv.h"
 
 #define LINES 40u
-#define LINES_OF_USE 4u /* in a short report; a table that was asked for comes on top */
+#define LINES_OF_USE 4u /* in a short report; a requested table comes on top */
 #define LINES_OF_LEAKS 14u
-#define LINES_OF_RULES 4u /* of suppressions: rules that tell of themselves may be more */
-#define LINES_LEAST 12u   /* of errors */
+#define LINES_OF_RULES 4u /* for suppressions; rules that need attention may take more */
+#define LINES_LEAST 12u   /* for errors, at least */
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
 
@@ -33,7 +34,7 @@ void set_colour(const struct page *page, enum colour set_colour)
 
 /* ---- the first line -------------------------------------------------------------------------- */
 
-/* Is there a record of each wrong free, or were they only counted? */
+/* Does each wrong free have a record, or were wrong frees only counted? */
 static bool has_records(const struct image *image)
 {
     return image->checks & CHECK_MADE || image->error_sites > 0;
@@ -66,7 +67,7 @@ bool report_shows_errors(const struct report *r)
     return false;
 }
 
-/* Places of each kind; of files that know no places, how often. */
+/* Count the sites of each kind; for files without records of sites, the errors. */
 static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT])
 {
     for (uint32_t i = 0; i < r->error_count; i++)
@@ -109,7 +110,7 @@ static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before
     }
 }
 
-/* What "no problems" may be said of. */
+/* The sentence for a run without problems, depending on what was checked. */
 static const char *found_nothing(const struct report *r)
 {
     bool checked = false, looked = false;
@@ -123,13 +124,16 @@ static const char *found_nothing(const struct report *r)
                      : "nothing was checked";
 }
 
-/* Leaks that are no problems, or not shown, are not missed. */
+/* Leaks that are no problems, or not shown, do not make a report incomplete. */
 static bool leaks_count(const struct print_options *how)
 {
     return how->leaks != PRINT_LEAKS_NOTHING && how->problem_kinds != 0;
 }
 
-/* A program that was not checked has none, and the headline contains that already. */
+/*
+ * Are findings missing? A program that was not checked has none, and the headline already states
+ * that.
+ */
 static bool lacks_findings(const struct report *r, const struct print_options *how)
 {
     return is_in_control(r, image_main(r)) && report_is_incomplete(r, leaks_count(how));
@@ -160,7 +164,7 @@ static void headline_print(const struct report *r, uint64_t problems, const stru
             count_text(t.processes, "process", "processes").text);
 }
 
-/* What was run: only beside problems. */
+/* Print the command line that was run. Only printed if there are problems. */
 static void program_print(const struct image *main, const struct page *page)
 {
     const char *arg = NULL;
@@ -314,7 +318,7 @@ static uint32_t lines_for_leaks(const struct page *page)
     return whole ? UINT32_MAX : LINES_OF_LEAKS;
 }
 
-/* `leaks` and `suppressed` lines are others'. */
+/* `leaks` and `suppressed` are the lines that these parts take. */
 static uint32_t lines_for_errors(const struct page *page, const struct notes *notes, uint32_t leaks,
                                  uint32_t suppressed)
 {
@@ -363,7 +367,7 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
         notes_print(&outcome.notes,
                     how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
         verdict_print(r, &outcome, &page);
-    } else if (!how->deterministic) { /* what was asked for by an option of its own */
+    } else if (!how->deterministic) { /* requested by options of their own */
         measured_print(&r->measured, &page);
         counters_print(r, &page);
     }

@@ -1,5 +1,5 @@
 /*
- * print_use.c - blocks in use, by the place that allocated them.
+ * print_use.c - blocks in use, by the site that allocated them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define TOP_RECORDS 3u
 #define TOP_FRAMES 3u
 
-/* The largest, one line each; columns as wide as the widest of them. */
+/* Print the largest records on one line each; a column is as wide as its widest entry. */
 static void top_print(const struct report *r, const struct record *records, uint32_t count,
                       const struct page *page)
 {
@@ -56,7 +56,7 @@ static void table_print(const struct report *r, const struct record *records, ui
         row_print(r, &records[i], whole, page);
 }
 
-/* Of several processes the most that one had: their peaks need not have met. */
+/* With several processes print the highest peak: the peaks need not be simultaneous. */
 static void peak_put(const struct report *r, const struct page *page)
 {
     uint64_t peak = 0;
@@ -86,7 +86,10 @@ static void heading_print(const struct report *r, const struct image *main, cons
     fputc('\n', page->out);
 }
 
-/* Moves what a rule hides behind the others; how many are left, and what is hidden. */
+/*
+ * Move the records that a rule hides to the end. Returns the number of the others; *hidden gets the
+ * sums.
+ */
 static uint32_t records_shown(struct record *records, uint32_t count, struct totals *hidden)
 {
     uint32_t shown = 0;

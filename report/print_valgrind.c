@@ -1,16 +1,18 @@
 /*
- * print_valgrind.c - the report in memcheck's words, for programs that read those: CTest, editors.
+ * print_valgrind.c - the report in memcheck's format, for programs that parse it: CTest, editors.
  *
- * They look for fixed phrases behind ==PID==, so these are memcheck's to the letter, and each finding
- * has exactly one that is counted; what we know beyond that stands below its stack.  CTest's are
+ * These programs search for fixed phrases after ==PID==, so the phrases here equal memcheck's. Each
+ * finding has exactly one phrase that is counted; our additional facts follow below its stack.
+ * CTest's phrases are
  *
  *     Invalid free() / delete / delete[]                            baf, duf, maf
  *     Mismatched free() / delete / delete []                        mis
  *     Invalid write of size N                                       wua
- *     N bytes in N blocks are definitely lost in loss record N of N, or (N direct, N indirect) bytes
- *     .. possibly lost in ..,  .. still reachable in ..             without the brackets
+ *     N bytes in N blocks are definitely lost in loss record N of N
+ *     (N direct, N indirect) bytes in N blocks are definitely lost in ..
+ *     N bytes in N blocks are possibly lost in ..,  .. still reachable in ..
  *
- * A process is told by its pid: one log file has all processes of a run.
+ * Processes are distinguished by pid: one log file has all processes of a run.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,12 +20,12 @@
 
 #include "formats_priv.h"
 
-/* A report on its way. */
+/* State of the report that is being written. */
 struct memcheck {
     struct report *r;
     const struct print_options *how;
     FILE *out;
-    uint32_t pid; /* of the finding that is told */
+    uint32_t pid; /* of the current finding */
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -99,7 +101,7 @@ static void stack_put(const struct memcheck *m, uint32_t index)
     }
 }
 
-/* What we call it, and say of it. */
+/* Print our id and sentence of a finding. */
 static void sentence_put(const struct memcheck *m, const struct finding *f)
 {
     char *sentence = finding_sentence(m->r, f, m->how->deterministic);
@@ -185,7 +187,7 @@ static const char *leak_kind_text(uint32_t kind)
                                    : "still reachable";
 }
 
-/* Only definite leaks are looked for with what is behind them. */
+/* Print a leak. Only definite leaks include their indirectly lost blocks. */
 static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t record,
                      uint32_t records)
 {
@@ -273,7 +275,9 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
              grouped(hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places).text);
 }
 
-/* What limits what was said, and whether the checker was there at all: in our own words. */
+/*
+ * Print notes on the limits of the report and on whether the program was checked, in our own words.
+ */
 static void notes_put(const struct memcheck *m, const struct notes *notes, bool all)
 {
     for (uint32_t i = 0; i < notes->count; i++) {

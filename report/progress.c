@@ -1,8 +1,8 @@
 /*
- * progress.c - a line for somebody who waits at a terminal: how far reading symbols is.
+ * progress.c - progress line on a terminal while symbols are read.
  *
- * It appears on standard error when that is a terminal and a second has gone by, is written over, and
- * is gone when it is over.
+ * The line appears on standard error if that is a terminal and one second has passed. It is
+ * overwritten as reading proceeds and erased at the end.
  */
 #include <string.h>
 #include <time.h>

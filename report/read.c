@@ -1,9 +1,9 @@
 /*
- * read.c - one image's areas into what it had in use, by whom, and what was found wrong.
+ * read.c - read the areas of one image: blocks in use by site, errors, and texts.
  *
- * Areas are looked at one at a time, each in a verified copy that is dropped again: the records of
- * a large program do not have to fit our memory twice.  Which segments say what is read_blocks.c's,
- * read_leaks.c's and read_maps.c's business; errors and texts are read here.
+ * Areas are read one at a time. Each is verified in a private copy that is dropped afterwards, so
+ * the records of a large program need not fit in memory twice. read_blocks.c, read_leaks.c and
+ * read_maps.c read their own kinds of segments; errors, costs and texts are read here.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -14,9 +14,12 @@
 
 #define READ_TRIES 3 /* a running image may change an area while it is read */
 
-/* ---- errors, costs, the program's own words -------------------------------------------------- */
+/* ---- errors, costs, texts -------------------------------------------------------------------- */
 
-/* Stacks and threads may stand in areas that come later: looked up when all are read. */
+/*
+ * Copy the error records. Their stacks and threads may be in later areas, so they are resolved
+ * after all areas are read.
+ */
 static void read_errors(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -30,7 +33,7 @@ static void read_errors(struct reading *rd, const struct segment *s)
     }
 }
 
-/* They may stand in any order. */
+/* Store one piece of the program's own suppressions. Pieces may come in any order. */
 static void read_own(struct reading *rd, const struct text_record *text)
 {
     if (text->piece >= TEXT_PIECES_MAX)
@@ -77,7 +80,7 @@ static void read_costs(struct reading *rd, const struct segment *s)
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-/* What is read at the end. */
+/* Readers of each kind of segment for READ_ALL. */
 static void (*const readers[])(struct reading *, const struct segment *) = {
     [SEGMENT_SLAB] = read_slab,
     [SEGMENT_LARGE] = read_large,
@@ -93,7 +96,7 @@ static void (*const readers[])(struct reading *, const struct segment *) = {
     [SEGMENT_COSTS] = read_costs,
 };
 
-/* And of a check in mid-run.  `at`: where it lies in the file. */
+/* Read the segments of a check in mid-run. `at`: the segment's offset in the file. */
 static void read_of_check(struct reading *rd, const struct segment *s, uint64_t at)
 {
     if (s->kind == SEGMENT_LEAK_CHECKS)
@@ -152,7 +155,10 @@ bool area_is_of(const struct report *r, uint32_t area, uint32_t number)
     return owner == area_owner(AREA_CLAIMED, number);
 }
 
-/* The first of them says what the image is. */
+/*
+ * Read an area of the image. If its first area, which has the image's header, is damaged, the image
+ * is refused.
+ */
 static bool read_own_area(struct reading *rd, uint32_t area, struct area_copy *copy)
 {
     bool good = read_good_area(rd->report, rd->image, area, copy);
@@ -195,7 +201,10 @@ void orphans_check(struct report *r)
     }
 }
 
-/* An image that still runs may have added to its map since it was read; once per round is enough. */
+/*
+ * Read the map of an image. A running image may add to its map later, but reading it once per round
+ * is enough.
+ */
 void image_read_map(struct report *r, struct image *image)
 {
     struct reading rd = {.report = r, .image = image, .what = READ_MAP};
@@ -210,7 +219,7 @@ void image_read_map(struct report *r, struct image *image)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* A realloc was counted as one of each. */
+/* Add the image's costs. A realloc was counted both as an allocation and as a free. */
 static void take_costs(struct reading *rd)
 {
     uint64_t allocs = rd->image->allocs, frees = rd->image->frees, both = rd->reallocs;

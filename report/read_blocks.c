@@ -1,9 +1,9 @@
 /*
- * read_blocks.c - what an image had in use: blocks and bytes by stack.
+ * read_blocks.c - blocks that an image had in use: numbers and bytes by stack.
  *
- * What is kept of a slab is how many blocks and bytes each stack has in it: a part.  That is also how two
- * current copies of one slab are told apart, which a kill in the middle of a copy leaves behind: of
- * two for one place the higher epoch stays.
+ * A part holds the counts per stack of one slab, large block or chunk of threads. If a process is
+ * killed while it copies a slab after a fork, two current copies of the slab remain. Parts have the
+ * slab's index as key, so the copy with the higher epoch replaces the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct part_key {
     uint64_t index;
 };
 
-/* Of a slab, where it is small: a large heap has as many of these as blocks. */
+/* Counts of a slab. The struct is small because a large heap may have as many as blocks. */
 struct part_count {
     uint32_t stack;
     uint32_t blocks;
@@ -29,14 +29,17 @@ struct part {
     uint64_t epoch;
     struct part_count *counts;
     uint32_t count;
-    struct count large; /* the one block of a large block's part */
+    struct count large; /* for the part of a large block: its one block */
     uint64_t allocs, frees, reallocs;
-    uint64_t blocks, around_bytes; /* of a slab's part: what its blocks in use did not ask for */
+    /*
+     * for the part of a slab: blocks in use, and the bytes of their slots beyond the requested size
+     */
+    uint64_t blocks, around_bytes;
     uint32_t record_bytes;
     UT_hash_handle hh;
 };
 
-/* The part to fill for this place, empty; NULL: a later copy of it is known. */
+/* Return the emptied part of this key for filling. NULL: a copy with a later epoch was read. */
 static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, uint64_t epoch)
 {
     struct part_key key = {kind, index};
@@ -72,7 +75,7 @@ static void part_take_counts(struct part *part, const struct counts *c)
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-/* An image's own live block: what it inherited is its parent's to report. */
+/* Is it a live block of this image? Inherited blocks are reported by the parent. */
 static bool is_own_live(uint64_t word)
 {
     return word_state(word) == BLOCK_LIVE && word_mark(word) != MARK_INHERITED;
@@ -109,7 +112,9 @@ static bool large_is_over(uint64_t word)
     return word_state(word) == BLOCK_NEVER || word_state(word) == BLOCK_FREE;
 }
 
-/* Items are places in a table, used again: one that is over says nothing of the unit's next owner. */
+/*
+ * Items are table slots that are reused: a freed item is ignored, as its unit may have a new owner.
+ */
 void read_large(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -128,7 +133,7 @@ void read_large(struct reading *rd, const struct segment *s)
     }
 }
 
-/* They stand in the file once. */
+/* Client blocks have only one copy in the file, so they need no parts. */
 void read_client_blocks(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -193,10 +198,13 @@ static void use_stacks(struct report *r, struct image *image, const struct count
     }
 }
 
-/* Threads add to the peak now and then, and at the end: the last of a killed process is missing. */
+/*
+ * Threads update the peak occasionally and when they end, so the last updates of a killed process
+ * are missing.
+ */
 static void raise_peak(struct image *image)
 {
-    if (image->peak_bytes > 0 && image->peak_bytes < image->live_bytes) /* 0: not known */
+    if (image->peak_bytes > 0 && image->peak_bytes < image->live_bytes) /* 0: unknown */
         image->peak_bytes = image->live_bytes;
 }
 

@@ -1,27 +1,30 @@
 /*
- * read_leaks.c - which blocks an image could not get at any more, at its end or at a check in mid-run.
+ * read_leaks.c - leak groups of an image, from its end or from a leak check in mid-run.
  *
- * Groups name roots by number, and stacks by what the map says: they are noted at first, and read
- * again when all else is known.
+ * Groups refer to roots by number and to stacks through the map. So the areas with groups are only
+ * noted at first, and read again when roots and map are known.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "read_priv.h"
 
-/* Roots are numbered through all chunks, which may stand in any order. */
+/* Root numbers count through all chunks in order of their index. Chunks may come in any order. */
 struct chunk_root {
     uint64_t chunk;
     uint32_t root_index;
     struct root_record root;
 };
 
-/* They are as many as stacks: not copied to wait for the map, but looked for again. */
+/*
+ * Note an area with leak groups. Copies of all groups could be as large as all stacks, so the area
+ * is read again instead.
+ */
 void note_leaks(struct reading *rd, const struct segment *s)
 {
     uint32_t count = rd->leak_area_count;
 
-    (void)s; /* all of its area is read again */
+    (void)s; /* the whole area is read again */
     if (count > 0 && rd->leak_areas[count - 1] == rd->area)
         return;
     rd->leak_areas = grow(rd->leak_areas, count, sizeof rd->leak_areas[0]);
@@ -62,7 +65,7 @@ static int by_chunk(const void *a_, const void *b_)
     return a->root_index < b->root_index ? -1 : a->root_index > b->root_index;
 }
 
-/* Number n is at n - 1. */
+/* Sort the roots: root number n is at index n - 1. */
 static struct root_record *roots_in_order(struct reading *rd)
 {
     struct root_record *roots = xalloc(calloc((size_t)rd->root_count + 1, sizeof *roots));
@@ -88,12 +91,15 @@ static void take_groups(struct reading *rd, const struct segment *s,
     for (uint32_t i = 0; i < count; i++) {
         const struct leak_group *g = segment_item(s, i);
         if (rd->check.flags & LEAK_CHECK_NEW && g->new_blocks == 0)
-            continue; /* not asked for */
+            continue; /* the check requested only new leaks */
         leak_take(rd->report, rd->image, g, roots, rd->root_count);
     }
 }
 
-/* Groups without the word that they are all there are were being written. */
+/*
+ * Take the leak groups. If the record of a completed check is missing, the groups were still being
+ * written and are ignored.
+ */
 void take_leaks(struct reading *rd)
 {
     struct root_record *roots = roots_in_order(rd);
@@ -119,7 +125,7 @@ bool image_read_check(struct report *r, struct image *image, struct leak_check_r
 {
     struct reading rd = {.report = r, .image = image, .what = READ_CHECK};
 
-    image->map_tried = true; /* read again it would be as its header has it */
+    image->map_tried = true; /* a second read would reset it to its header */
     image->thread_count = 0;
     read_areas(&rd);
     memcpy((void *)check, (const void *)&rd.check, sizeof *check);
@@ -130,6 +136,6 @@ bool image_read_check(struct report *r, struct image *image, struct leak_check_r
     image->threads_waiting = check->threads_waiting < check->threads_not_stopped
                                  ? check->threads_waiting
                                  : check->threads_not_stopped;
-    take_leaks(&rd); /* of none it found nothing */
+    take_leaks(&rd); /* does nothing if no check was made */
     return atomic_load_explicit(&check->number, memory_order_relaxed) != 0;
 }

@@ -1,12 +1,12 @@
 /*
- * read_maps.c - what an image had mapped, by whom, and what came of events=all.
+ * read_maps.c - mappings of an image and their callers, marks, and results of events=all.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "read_priv.h"
 
-/* A range that was being written when the process was killed cannot be. */
+/* Ranges that were being written when the process was killed are invalid and skipped. */
 void read_mappings(struct reading *rd, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -57,7 +57,7 @@ static int by_start(const void *a_, const void *b_)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* What calls have mapped, without what ancestors' calls have. */
+/* Bytes mapped by calls of this image, without those inherited from ancestors. */
 static uint64_t own_bytes(const struct image *image)
 {
     uint64_t inherited = 0;
@@ -68,7 +68,7 @@ static uint64_t own_bytes(const struct image *image)
     return image->maps.bytes > inherited ? image->maps.bytes - inherited : 0;
 }
 
-/* Of those that overlap, which a kill leaves behind, the first stays. */
+/* Sort the ranges. Of overlapping ranges, which a kill can leave, the first is kept. */
 void take_regions(struct reading *rd)
 {
     struct image *image = rd->image;
@@ -105,7 +105,10 @@ static int by_call(const void *a_, const void *b_)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* What the image itself has mapped, when all is known: nothing of it can have gone unseen. */
+/*
+ * Take the image's own mappings, if its map was compared with the kernel's at the end: then none is
+ * missing.
+ */
 void take_mapped(struct reading *rd)
 {
     struct image *image = rd->image;

@@ -1,9 +1,9 @@
 /*
  * region_files.c - names of the files that ranges of a process are mapped from.
  *
- * The run file has devices and inodes alone.  A process that runs is asked, as /proc/PID/maps has
- * it; of others the loaded objects are known by their addresses, and what is mapped from the same
- * files.
+ * The run file has only devices and inodes. For a running process the names come from
+ * /proc/PID/maps. For ended processes they come from the loaded objects: an object's address range
+ * gives the device and inode of its file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct line {
     uint64_t start, end;
-    const char *path; /* a named_file's */
+    const char *path; /* owned by a named_file */
 };
 
 struct named_file {

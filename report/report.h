@@ -1,9 +1,9 @@
 /*
- * report.h - the door of report: from a run file, which may be anybody's, to findings in words.
+ * report.h - the interface of report: from a run file, which is untrusted, to findings as text.
  *
- * Works outside the checked process only.  No part of a file is believed before shadow/verify.c
- * has passed it; holes are never read through a mapping.  Not thread-safe; messages go into
- * caller-owned buffers, nothing here prints except the print_ functions, to the stream given.
+ * Runs outside the checked process only. shadow/verify.c checks every part of a file before it is
+ * used; holes are never read through a mapping. Not thread-safe. Messages go into buffers of the
+ * caller. Only the print_ functions print, to the stream that they are given.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -16,68 +16,69 @@
 
 struct rusage;     /* sys/resource.h */
 struct run_header; /* rtcheck/format.h */
-struct report;     /* what is known of one run; heap-allocated, freed by report_close */
+struct report;     /* data of one run; heap-allocated, freed by report_close */
 
 #define REPORT_ERROR_BYTES 512
 
-/* Bytes of the first character of a text; 0: it is malformed, or no character that shows itself alone. */
+/* Bytes of the first character of a text. 0: it is malformed, or is not printable on its own. */
 unsigned printable_bytes(const char *text);
 
 /*
- * Opens a run file for reading.  -errno and a sentence in err (file, what, where): -EPROTO for a
- * file of another major version (both numbers in the sentence), -EACCES for another user's file
- * unless the reader is root, -EBADMSG for one that verify.c refuses.
+ * Open a run file for reading. Returns -errno and a sentence in err (file, problem, offset):
+ * -EPROTO for a file of another major version (both numbers are in the sentence), -EACCES for
+ * another user's file unless the reader is root, -EBADMSG for a file that verify.c refuses.
  */
 int report_open(struct report **out, const char *path, char err[REPORT_ERROR_BYTES]);
 
-/* The same from a descriptor (the launcher's memfd), which stays the caller's. */
+/* The same from a descriptor (the launcher's memfd), which the caller keeps. */
 int report_open_fd(struct report **out, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
 
 /*
- * Also reads, with who holds them, the places that blocks in use come from: a report of a large
- * program gets by half larger.  Before anything is absorbed or collected; else only their sum is known.
+ * Also read the sites of blocks in use and what refers to the blocks. This makes the report of a
+ * large program half as large again. Call before anything is absorbed or collected. Without it only
+ * the sum of blocks in use is known.
  */
 void report_want_reachable(struct report *r);
 
-/* And what is mapped at the end, by the place that mapped it.  Before anything is absorbed or collected. */
+/*
+ * Also read the mappings at the end, by the site that mapped them. Call before anything is absorbed
+ * or collected.
+ */
 void report_want_mapped(struct report *r);
 
-/* And all that is mapped, by whomever: for report_print_events. */
+/* Also read all mappings, by any mapper: for report_print_events. */
 void report_want_regions(struct report *r);
 
-/*
- * What process `pid` was at its end stays in the file: who reads that later looks for the program
- * first of all.
- */
+/* Keep the last image of process `pid` in the file: a later reader looks for the program first. */
 void report_keep(struct report *r, uint32_t pid);
 
 /*
- * The launcher's reaper, called again and again while the run goes on: images whose process is
- * gone and whose records nobody alive can still read are added to the report, their areas are
- * emptied (hole punched) and given back to the run.  `fd` must be writable.  Returns how many.
+ * The launcher's reaper, called repeatedly during the run. It adds images to the report whose
+ * process is gone and whose records no living process can still read. It empties their areas (hole
+ * punch) and returns them to the run. `fd` must be writable. Returns the number of images.
  */
 int report_absorb_ended(struct report *r, int fd);
 
-/* Reads all images still in the file.  Call once, at the end of the run, before printing. */
+/* Read all images still in the file. Call once, at the end of the run, before printing. */
 int report_collect(struct report *r, char err[REPORT_ERROR_BYTES]);
 
-/* The run's header, verified (a copy; report_absorb_ended and _collect renew it). */
+/* The run's header, verified (a copy; report_absorb_ended and report_collect renew it). */
 const struct run_header *report_run(const struct report *r);
 
-/* How many images have not said goodbye and seem to have their process.  Looks at the file again. */
+/* Re-read the file and count the images that have not ended and appear to have a live process. */
 uint32_t report_running(struct report *r);
 
-/* How many processes are gone of which a witness has not told yet what there is to tell. */
+/* The number of ended processes that a post-mortem scanner has not finished scanning. */
 uint32_t report_scanners(struct report *r);
 
-/* Facts the launcher and the reporter decide by. */
+/* Facts that the launcher and the reporter base decisions on. */
 struct report_image_fact {
     bool found;
     uint32_t image;
     uint32_t pid;
-    bool is_refused; /* what it says of itself is damaged: after report_collect */
-    uint32_t
-        flags; /* IMAGE_* of format.h; not IN_CONTROL if refused, or once exec put another in its place */
+    bool is_refused; /* its own record is damaged: valid after report_collect */
+    /* IMAGE_* of format.h; without IN_CONTROL if refused, or if exec replaced the image */
+    uint32_t flags;
     uint32_t unchecked_children;
     const char *exe; /* valid until report_close */
 };
@@ -85,256 +86,276 @@ struct report_image_fact {
 /* The newest image of process `pid` (the launcher's child) that is or was in the run. */
 struct report_image_fact report_image_of_pid(struct report *r, uint32_t pid);
 
-/* The program that the run was made for: after report_collect. */
+/* The program that the run was started for. Call after report_collect. */
 struct report_image_fact report_main_image(struct report *r);
 
 /*
- * How the launcher saw the program end, for the report: wait status, or -1 unknown; what wait4 told
- * of its costs, or NULL.
+ * Set how the launcher saw the program end: the wait status, or -1 if unknown, and the costs from
+ * wait4, or NULL.
  */
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage);
 
-/* What --counters has counted of the program, its threads and children.  Strings stay the caller's. */
+/* Counts of --counters for the program, its threads and children. The caller owns the strings. */
 struct counter_reading {
-    bool known;  /* else there is no number */
-    bool scaled; /* an estimate: it had a counter for running_ns of enabled_ns */
+    bool known;  /* false: there is no number */
+    bool scaled; /* an estimate: counted for running_ns of enabled_ns */
     uint64_t value;
-    uint64_t enabled_ns, running_ns; /* 0 of clocks */
+    uint64_t enabled_ns, running_ns; /* 0 for clocks */
 };
 
 struct counter_row {
     const char *name;
     const char *source; /* of the number */
-    const char *why;    /* unless it is known: "n/a: ..." */
+    const char *why;    /* if not known: "n/a: ..." */
     bool is_time;       /* in nanoseconds */
-    bool user_alone;    /* the kernel's part may not be counted */
-    bool is_cycles;     /* of the processor, in both modes */
+    bool user_alone;    /* kernel mode cannot be counted */
+    bool is_cycles;     /* processor cycles in both modes */
     struct counter_reading reading;
 };
 
 void report_set_counters(struct report *r, const struct counter_row *rows, uint32_t count);
-/* The same where there is no report. */
+/* Print the same without a report. */
 void report_print_counters(const struct counter_row *rows, uint32_t count, FILE *out);
 
 /* Kinds of leaks; bits of a set. */
 enum leak_kind {
-    LEAK_DEFINITE = 1,  /* mel: nobody can get at it */
-    LEAK_INDIRECT = 2,  /* mel: only through one that is lost */
+    LEAK_DEFINITE = 1,  /* mel: unreachable */
+    LEAK_INDIRECT = 2,  /* mel: reachable only from a lost block */
     LEAK_POSSIBLE = 4,  /* aib, air */
-    LEAK_REACHABLE = 8, /* biu: it is in use */
-    LEAK_MAPPED = 16,   /* biu-map: mapped by a call, and never unmapped */
+    LEAK_REACHABLE = 8, /* biu: in use */
+    LEAK_MAPPED = 16,   /* biu-map: mapped by a call and never unmapped */
 };
 
 enum print_use {
-    PRINT_USE_TOP, /* blocks in use: their sum and the largest places */
+    PRINT_USE_TOP, /* blocks in use: their sum and the largest sites */
     PRINT_USE_NOTHING,
-    PRINT_USE_TABLE,  /* all places, one line each */
-    PRINT_USE_STACKS, /* and their stacks */
+    PRINT_USE_TABLE,  /* all sites, one line each */
+    PRINT_USE_STACKS, /* the table and the stacks */
 };
 
 enum print_leaks {
-    PRINT_LEAKS_TABLE, /* a line for each */
+    PRINT_LEAKS_TABLE, /* one line per leak */
     PRINT_LEAKS_NOTHING,
-    PRINT_LEAKS_SUMMARY, /* one for each kind */
-    PRINT_LEAKS_RECORDS, /* each with its stack, and who points there */
+    PRINT_LEAKS_SUMMARY, /* one line per kind */
+    PRINT_LEAKS_RECORDS, /* each leak with its stack and its referrer */
 };
 
-/* In whose words the text is. */
+/* Formats of the text report. */
 enum print_format {
     PRINT_TEXT,
-    PRINT_VALGRIND, /* memcheck's: what CTest and others count */
-    PRINT_LSAN,     /* those of the leak and address sanitizers */
-    PRINT_GCC,      /* a line for each place, as compilers have them */
-    PRINT_GITHUB,   /* a command of GitHub's runner for each */
+    PRINT_VALGRIND, /* memcheck's format: CTest and other tools parse it */
+    PRINT_LSAN,     /* format of LeakSanitizer and AddressSanitizer */
+    PRINT_GCC,      /* one line per site, like a compiler */
+    PRINT_GITHUB,   /* one workflow command per finding for GitHub's runner */
 };
 
 struct print_options {
     enum print_format format;
     enum print_use use;
     enum print_leaks leaks;
-    uint32_t leak_kinds;     /* told of; bits of enum leak_kind */
-    uint32_t problem_kinds;  /* that are problems */
-    uint32_t baseline_kinds; /* that `baseline` is about */
-    uint32_t match;          /* frames that are the same in leaks told as one; 0: all */
-    struct rules *rules;     /* sealed, that errors and checks told in mid-run go by; NULL: none */
-    struct baseline *baseline; /* and what is known to them */
-    uint32_t max_leaks;        /* in the text, of each kind; 0: as many as fit */
-    bool gen_rules;            /* a suppression for each finding */
-    bool mappings;             /* what calls have mapped, and how much there was at each mark */
-    bool used_rules;           /* suppressions that were used are told one by one */
-    bool stale_rules;          /* and those that were not, or that take too much */
-    bool quiet;         /* counters and measures alone when nothing is to be said against the run */
-    bool all;           /* every error and note, as long as it gets */
-    bool deterministic; /* nothing that changes from run to run */
+    uint32_t leak_kinds;     /* printed; bits of enum leak_kind */
+    uint32_t problem_kinds;  /* counted as problems */
+    uint32_t baseline_kinds; /* compared with `baseline` */
+    /* leaks with that many equal frames are printed as one; 0: all frames */
+    uint32_t match;
+    /* sealed rules for errors and for leak checks in mid-run; NULL: none */
+    struct rules *rules;
+    struct baseline *baseline; /* known findings for the same */
+    uint32_t max_leaks;        /* in the text, per kind; 0: as many as fit */
+    bool gen_rules;            /* print a suppression for each finding */
+    bool mappings;             /* print mappings made by calls, and their size at each mark */
+    bool used_rules;           /* print each suppression that was used */
+    bool stale_rules;          /* print each one that was unused or matches too much */
+    bool quiet;                /* print only counters and measurements if the run has no problem */
+    bool all;                  /* print every error and note, without a limit */
+    bool deterministic;        /* omit values that change from run to run */
     bool color;
-    unsigned frames;  /* shown of each stack; 0: as many as is usual */
+    unsigned frames;  /* shown per stack; 0: the default */
     const char *pool; /* name of the kept file, or NULL */
-    const char *
-        source_root; /* sources below it are named from there, where a format wants that; or NULL */
-    const char *path_maps; /* FROM=TO, a newline between: what sources' paths begin with; or NULL */
+    /* sources below it are printed relative to it if the format needs that; or NULL */
+    const char *source_root;
+    const char *path_maps; /* FROM=TO lines: prefixes of source paths to replace; or NULL */
 };
 
 /*
- * Suppressions: made, filled, sealed, and then findings are held against them, and against those that
- * programs of the run have of their own.  Of all rules that one meets the last decides.
+ * Suppressions. The list is created, filled and sealed; then findings are matched against it and
+ * against the suppressions of the run's programs. The last rule that matches a finding decides.
  */
 struct rules;
 struct rules *rules_new(void);
-void rules_free(struct rules *rules); /* NULL is nothing */
+void rules_free(struct rules *rules); /* NULL is allowed */
 
 /*
- * What a debugger's checking does not tell by itself, aib and air from objects without symbols: added
- * first, so that files overrule it.
+ * Add the default rules of a debugger's memory checking: hide aib and air from objects without
+ * symbols. Add them first, so that rules from files override them.
  */
 void rules_add_default(struct rules *rules);
 
 /*
- * Adds the rules of a file.  -EINVAL or -errno: err says where and why, in three lines if the place in
- * the text is among them, and the list is good for rules_free alone.
+ * Add the rules of a file. On failure returns -EINVAL or -errno, and err holds the position and the
+ * reason (three lines if the position in the text is known). The list is then valid only for
+ * rules_free.
  */
 int rules_read_file(struct rules *rules, const char *path, char *err, size_t room);
 
-/* No more is added. */
+/* After this call no rule can be added. */
 void rules_seal(struct rules *rules);
 
 /*
- * Holds all findings against rules, which stay while the report does: what they meet is neither told
- * nor a problem.  After report_collect, before anything is printed.
+ * Match all findings against the rules, which must outlive the report. Suppressed findings are
+ * neither printed nor counted as problems. Call after report_collect and before printing.
  */
 void report_suppress(struct report *r, struct rules *rules);
 
 /*
- * What is known already: a file of ids, each with how often it may be there.  -EINVAL or -errno: err says
- * where and why.  `may_miss`: no file is one in which nothing is known.
+ * Known findings: a file of ids, each with its maximum count. On failure returns -EINVAL or -errno,
+ * and err holds the position and the reason. `may_miss`: a missing file counts as an empty
+ * baseline.
  */
 struct baseline;
 int baseline_read(struct baseline **out, const char *path, bool may_miss, char *err, size_t room);
-void baseline_free(struct baseline *b); /* NULL is nothing */
+void baseline_free(struct baseline *b); /* NULL is allowed */
 
 /*
- * Compares all findings, of leaks those of these kinds, with what is known and stays while the report
- * does: what was there no oftener is neither told nor a problem.  After report_suppress; another report
- * may be compared with the same afterwards.
+ * Compare all errors, and leaks of these kinds, with the baseline, which must outlive the report. A
+ * finding that occurred no more often than the baseline allows is neither printed nor counted as a
+ * problem. Call after report_suppress. Another report may then be compared with the same baseline.
  */
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
 
 /*
- * What is behind leaks that are all suppressed or known is so with them, unless indirect leaks are among the
- * kinds that are told of by themselves.  After both.
+ * Hide blocks that are indirectly lost through leaks that are all suppressed or known. Does nothing
+ * if indirect leaks are among the kinds that are printed separately. Call after report_suppress and
+ * report_compare.
  */
 void report_hide_indirect(struct report *r, uint32_t kinds);
 
-/* Writes what there is as a baseline, by rename, with the caps of `old` and the mode of the file.  -errno. */
+/*
+ * Write the findings as a baseline, by rename, with the limits of `old` and the mode of the file.
+ * Returns -errno.
+ */
 int report_write_baseline(struct report *r, const char *path, const struct baseline *old,
                           uint32_t kinds);
 
-/* Places with errors that are problems, not warnings; of files older than places, single errors. */
+/*
+ * The number of sites with errors that are problems, not warnings. For files that predate sites: of
+ * single errors.
+ */
 uint64_t report_problems(const struct report *r);
-/* May the report lack errors, or (`leaks`: they are wanted) leaks, by a fault of the run?  After report_collect. */
+/*
+ * May errors, or leaks if `leaks` is set, be missing because of a fault of the run? Call after
+ * report_collect.
+ */
 bool report_is_incomplete(const struct report *r, bool leaks);
-bool report_shows_errors(const struct report *r); /* any, and be they warnings */
+bool report_shows_errors(const struct report *r); /* including warnings */
 
-/* Places with leaks of these kinds. */
+/* The number of sites with leaks of these kinds. */
 uint64_t report_leaks(const struct report *r, uint32_t kinds);
 
 /*
- * Errors that are new in a run that goes on, a line for each of the first few; `fd` is that of the
- * run.  Zeros in *l at first.
+ * Print new errors of a running program, one line for each of the first few. `fd` is the run file.
+ * *l must be zeroed before the first call.
  */
 struct live {
-    uint32_t places;   /* of the run when it was looked at */
-    uint32_t lines;    /* told */
-    uint64_t until_ns; /* what happened up to then was told */
+    uint32_t places;   /* sites in the run at the last call */
+    uint32_t lines;    /* printed */
+    uint64_t until_ns; /* errors up to this time were printed */
 };
 
 void report_live(struct live *l, int fd, FILE *out, const struct print_options *how);
 
 /*
- * Tells of the leak checks that programs of the run behind `fd` have made in mid-run and that nobody has
- * told yet: of image `only`, 0: of all.  How many, at most `room`; told[] names them for
- * report_checks_done, which lets these programs go on: when the text is out.
+ * Print the leak checks that programs made in mid-run and that are not reported yet: those of image
+ * `only`, or of all images if it is 0. `fd` is the run file. Fill `reported` for report_checks_done
+ * and return the number of checks, at most `room`. Call report_checks_done after the text is
+ * written: it wakes the programs, which wait for that.
  */
 struct check_reported {
-    uint64_t at;    /* where that is to be written, and */
-    uint32_t value; /* what */
+    uint64_t at;    /* offset in the file */
+    uint32_t value; /* value to write there */
 };
 uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how,
                        struct check_reported *reported, uint32_t room);
 void report_checks_done(int fd, const struct check_reported *reported, uint32_t count);
 
-/* It is told with the costs.  A report that did not get it is of a run file, and asks that. */
+/*
+ * Set the results of --measure, which are printed with the costs. A report without this call takes
+ * them from the run file.
+ */
 void report_set_measured(struct report *r, const struct measured *m);
 /*
- * Writes counters and measures into the run behind `fd`, which is over, and writable: for who reads
- * it later.  -errno.
+ * Write counters and measurements into the run file `fd` for later readers. The run must have ended
+ * and `fd` must be writable. Returns -errno.
  */
 int report_write_launcher_record(const struct report *r, int fd);
 
-/* The text report, in the format that is wanted; our own's last line is the verdict. */
+/* Print the text report in the format of `how`. The last line of our own format is the verdict. */
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 
 /*
- * All that is known of the one thing with this id, an error's, a leak's or a record's; false: there is none.
- * After report_collect, like the whole text.
+ * Print all details of the error, leak or record with this id. false: there is none. Call after
+ * report_collect.
  */
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);
 
 /*
- * What processes of the run have mapped and unmapped by calls, and each range with whose call it was, of
- * process `pid` or, with 0, of all; false: there is none.  After report_collect.
+ * Print the mappings that processes of the run have made and removed by calls, and the caller of
+ * each range: of process `pid`, or of all if it is 0. false: there is no such process. Call after
+ * report_collect.
  */
 bool report_print_events(struct report *r, uint32_t pid, FILE *out);
 
 /*
- * The variables of processes while they run: a row for each that has not had its last one.  Of process `pid`
- * and those that come from it; 0: of all.  Called again and again, without report_collect.
+ * Print a row of current values for each process that has not had its last row: for process `pid`
+ * and its descendants, or for all if it is 0. May be called repeatedly, without report_collect.
  */
 struct stat_options {
     uint32_t pid;
-    bool json; /* an object a line, instead of a row of a table */
+    bool json; /* one JSON object per line instead of a table row */
 };
 
 struct stat_sum {
-    uint32_t seen;    /* processes that had a row, or nothing is known of yet */
-    uint32_t running; /* of them */
-    bool is_cut;      /* the file was made shorter: there is nothing more to read */
+    uint32_t seen;    /* processes that have a row, or no values yet */
+    uint32_t running; /* of these */
+    bool is_cut;      /* the file was truncated: nothing more can be read */
 };
 
 void report_stat_heading(FILE *out); /* of the table */
 struct stat_sum report_stat(struct report *r, const struct stat_options *how, FILE *out);
-/* Images of the run whose records were taken out of the file before they had a row. */
+/* The number of images whose records were removed from the file before they had a row. */
 uint64_t report_stat_unseen(const struct report *r);
 
 /*
- * A suppression for the one error or leak with this id; false: there is none, or its stack is not known.
- * After report_collect.
+ * Print a suppression for the error or leak with this id. false: there is none, or its stack is
+ * unknown. Call after report_collect.
  */
 bool report_print_rule(struct report *r, const char *id, FILE *out);
 
-/* rtcheck-report/1 (report.schema.json), written to `path` by rename.  -errno. */
+/* Write rtcheck-report/1 (report.schema.json) to `path` by rename. Returns -errno. */
 int report_print_json(struct report *r, const char *path);
 
 /*
- * Files for other programs, written to `path`, or where it links to, by rename: whole or not at
- * all.  -errno.
+ * Write a report for other programs to `path`, or to the target of a link at `path`. A regular file
+ * is replaced atomically, by rename. Returns -errno.
  */
 enum report_file { REPORT_JSON, REPORT_SARIF, REPORT_JUNIT, REPORT_GITLAB, REPORT_FILE_COUNT };
 
 int report_write(struct report *r, enum report_file what, const char *path,
                  const struct print_options *how);
 
-/* The run as Markdown, for the page that GitHub shows of a job. */
+/* Print the run as Markdown, for GitHub's summary page of a job. */
 void report_print_summary(struct report *r, FILE *out, const struct print_options *how);
 
 /*
- * Everything in the file, for developers: `rtcheck dump FILE`; instead of report_collect.  The last
- * line says whether all of it is good; -EBADMSG when it is not.
+ * Print everything in the file, for developers: `rtcheck dump FILE`. Call it instead of
+ * report_collect. The last line states whether the whole file is valid; returns -EBADMSG if it is
+ * not.
  */
 int report_dump(struct report *r, FILE *out);
 
 /*
- * Saves the metadata of the run behind `fd` as a sparse copy (data only, at most max_bytes; -EFBIG
- * beyond).  0600, written beside `path` and renamed.
+ * Save the metadata of the run in `fd` as a sparse copy (data only; -EFBIG if it exceeds
+ * max_bytes). The copy has mode 0600, is written beside `path` and renamed.
  */
 int report_save(int fd, const char *path, uint64_t max_bytes);
 

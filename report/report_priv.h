@@ -1,51 +1,52 @@
 /*
- * report_priv.h - what the files of report share.
+ * report_priv.h - shared declarations of report, and a map of its files.
  *
  * Reading:
- *   view.c      the file: checked, area by area, in copies of our own
- *   images.c    which process images there are, and which of them are still needed by the living
- *   read.c      one image's areas -> what it had in use (read_blocks.c, by stack: counts.c), could not get at any
- *               more (read_leaks.c), had mapped (read_maps.c), its errors and texts; read_priv.h
- *   map.c       what its numbers mean: stacks, modules
- *   absorb.c    ended images out of a file that is still being written
- *   collect.c   the rest of them, at the end
- *   now.c       variables of a run that goes on
- *   save.c      a run as a file for later; dump.c: as it is, for those who work on rtcheck
- *   launcher_record.c      what the launcher alone knows, into the file and out of it
+ *   view.c      the run file: verified, area by area, in private copies
+ *   images.c    the process images, and which of them living processes still need
+ *   read.c      one image's areas: errors and texts, blocks in use (read_blocks.c; counts.c by
+ *               stack), leaks (read_leaks.c), mappings (read_maps.c); read_priv.h
+ *   map.c       the meaning of an image's numbers: stacks, modules
+ *   absorb.c    take ended images out of a file that is still being written
+ *   collect.c   read the remaining images, at the end
+ *   now.c       current values of a running program
+ *   save.c      save a run as a file; dump.c: print a file in full, for developers of rtcheck
+ *   launcher_record.c  write and read the results that only the launcher has
  *
- * What was found:
- *   errors.c    what was found wrong in an image
- *   leaks.c     which of its blocks it could not get at any more, and who points to the others; leak_rows.c: which
- *               are told as one
- *   sites.c     places in programs, each once: module + offset, and stacks of them
+ * Findings:
+ *   errors.c    errors of an image
+ *   leaks.c     leaked blocks, and referrers of blocks; leak_rows.c: leaks that are printed as one
+ *   sites.c     interned code locations: modules, frames (module + offset), stacks
  *   group.c     records: blocks in use by site, sorted
- *   own_cost.c what of the costs is the runtime's own
- *   ids.c       names of findings that stay
- *   suppress_*  rules.c: suppressions, out of files of three grammars and of programs; patterns.c, source_names.c
- *   baseline.c  findings that are known, out of a file that json_scan.c reads
- *   live.c      errors of a run that goes on
- *   checks.c    leaks that it has looked for in mid-run
+ *   own_cost.c  the runtime's own share of the costs
+ *   ids.c       stable ids of findings
+ *   suppress_*  rules.c: suppressions, from files of three grammars and from programs; patterns.c,
+ *               source_names.c
+ *   baseline.c  known findings, from a file that json_scan.c parses
+ *   live.c      errors of a running program
+ *   checks.c    leak checks in mid-run
  *
- * Programs' files:
- *   helper.c    the process that reads them for us; helper_answers.c
- *   names.c     an address in a module -> its symbol; demangle.c
- *   symbolize.c module + offset -> function, file, line (lines.c), what was inlined there (inlines.c)
- *   calls.c     which function that allocates or frees a call leads to
- *   locations.c    what lies at an address of a program, or of a frame: symbolize_variable.c, locals.c, and what speaks
- *               to libdwarf, variables.c and dwarf_*.c, which see nothing of this
- *   search.c    in what is sorted by where it begins
+ * Files of programs:
+ *   helper.c    the helper process that parses them; helper_answers.c
+ *   names.c     address in a module -> symbol; demangle.c
+ *   symbolize.c module + offset -> function, file, line (lines.c), inlined functions (inlines.c)
+ *   calls.c     the allocation function that a call leads to
+ *   locations.c the variable at an address of a program or in a frame: symbolize_variable.c,
+ *               locals.c, and the files that use libdwarf, variables.c and dwarf_*.c, which do not
+ *               see these headers
+ *   search.c    binary search by start address
  *
- * Saying it:
- *   wording.c     names of things, and amounts; error_sentences.c and leak_sentences.c have the sentences
- *   print_*.c   what stands where: of our own text, of the JSON report (json.c), and of others' formats, which
- *               findings.c gives one list of everything, and source_paths.c the paths of sources
- *   text_error.c  what is wrong with a text that somebody wrote
- *   write.c     files as a whole; write_file.c: the report in files beside the text
- *   region_files.c  from which files what is mapped comes
- *   progress.c  a line for somebody who waits
+ * Output:
+ *   wording.c   names and amounts; error_sentences.c and leak_sentences.c have the sentences
+ *   print_*.c   layout of the text report, the JSON report (json.c) and formats of other tools;
+ *               findings.c has one list of all findings, source_paths.c the paths of sources
+ *   text_error.c  messages about mistakes in an input file
+ *   write.c     whole files; write_file.c: the reports in files beside the text
+ *   region_files.c  files that ranges are mapped from
+ *   progress.c  a progress line on a terminal
  *
- * What is known stands in known_priv.h: image_priv.h, site_priv.h, finding_priv.h.  What becomes of it
- * is not seen where it is read: wording_priv.h, page_priv.h and formats_priv.h are for those who say something.
+ * known_priv.h has the data of a report: image_priv.h, site_priv.h, finding_priv.h. The reading
+ * files do not see the output headers: wording_priv.h, page_priv.h and formats_priv.h.
  */
 #ifndef REPORT_PRIV_H
 #define REPORT_PRIV_H

@@ -1,9 +1,10 @@
 /*
- * rules.c - a list of rules, and which of them decides about a finding.
+ * rules.c - a list of suppression rules, and the query for the rule that decides about a finding.
  *
- * Of what a rule demands one pattern is its key: of those that must all be met the one that fewest
- * rules have, for nearly every rule begins with malloc.  A finding is compared only with rules whose
- * key one of its own texts meets, the last rule first, and with the few that have no key.
+ * The index maps patterns to rules. A rule on a stack requires all of its patterns, so it is filed
+ * under the one that the fewest rules use, as nearly every rule begins with malloc. A finding is
+ * compared only with rules whose key matches one of its texts, and with the few rules without a
+ * key. The last rule comes first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +22,16 @@ struct rule_list {
 };
 
 struct rule_index {
-    struct rule_list *by_pattern; /* rules by their keys' numbers */
+    struct rule_list *by_pattern; /* rules by the numbers of their keys */
     struct rule_list keyless;     /* ascending */
-    uint32_t *seen;               /* by rule: the question that it was last a candidate of */
+    uint32_t *seen;               /* by rule: the last query that had it as a candidate */
     uint32_t question;
     struct rule_list candidates;
-    uint32_t kinds[CODE_BITS];       /* by code: kinds of leaks that rules are about, or ANY_KIND */
-    uint32_t named_kinds[CODE_BITS]; /* the same of those that look at names */
+    uint32_t kinds[CODE_BITS];       /* by code: kinds of leaks that rules apply to, or ANY_KIND */
+    uint32_t named_kinds[CODE_BITS]; /* the same for rules that compare names */
 };
 
-#define ANY_KIND 1u /* of what is no leak */
+#define ANY_KIND 1u /* for findings that are not leaks */
 
 static const struct {
     const char *name;
@@ -102,7 +103,7 @@ static void list_add(struct rule_list *list, uint32_t rule)
     list->at[list->count++] = rule;
 }
 
-/* The pattern of a rule that demands all of its locations; 0: there is none that says anything. */
+/* The rarest pattern of a rule that requires all of its locations. 0: all patterns are trivial. */
 static uint32_t rarest(const struct rules *rules, const struct rule *rule)
 {
     uint32_t best = 0;
@@ -152,7 +153,7 @@ void rules_seal(struct rules *rules)
     struct rule_index *index = xalloc(calloc(1, sizeof *index));
 
     if (rules->index)
-        abort(); /* a second time: our own mistake */
+        abort(); /* sealed twice: a bug in rtcheck */
     index->by_pattern =
         xalloc(calloc((size_t)patterns_count(rules->patterns) + 1, sizeof index->by_pattern[0]));
     index->seen = xalloc(calloc((size_t)rules->count + 1, sizeof index->seen[0]));
@@ -197,9 +198,9 @@ static bool spot_matches(struct rules *rules, const struct spot *spot, const str
 }
 
 /*
- * Do the locations stand at the stack's inner end?  An ellipsis takes as few frames as it can, and
- * one more whenever what is behind it does not fit.  Locations beyond the frames that were kept are
- * not asked for, as long as each of those before had its own frame.
+ * Do the locations match the innermost frames, from function `spot` on? An ellipsis takes as few
+ * frames as possible, and one more whenever the following locations do not match. If the recorded
+ * stack was cut, locations beyond its end count as matched, unless an ellipsis precedes them.
  */
 static bool stack_matches_from(struct rules *rules, const struct rule *rule,
                                const struct subject *f, uint32_t spot)
@@ -235,7 +236,7 @@ static bool stack_matches(struct rules *rules, const struct rule *rule, const st
     return stack_matches_from(rules, rule, f, from);
 }
 
-/* Is one of `count` functions behind the entries at one of the locations? */
+/* Does one of the `count` functions after the entries match one of the locations? */
 static bool any_matches(struct rules *rules, const struct rule *rule, const struct subject *f,
                         uint32_t count)
 {
@@ -273,7 +274,7 @@ static bool rule_matches(struct rules *rules, const struct rule *rule, const str
     return false;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all rules ------------------------------------------------------------------------------- */
 
 static void candidates_of_text(struct rules *rules, uint32_t text, const struct subject *f)
 {
@@ -301,7 +302,7 @@ static int descending(const void *a_, const void *b_)
     return *a > *b ? -1 : *a < *b;
 }
 
-/* Those whose keys the finding's texts meet, the last first. */
+/* Collect the rules whose keys match texts of the finding, the last rule first. */
 static void candidates_find(struct rules *rules, const struct subject *f)
 {
     struct rule_index *index = rules->index;
@@ -324,7 +325,7 @@ static bool has_room(const struct rule *rule, const struct subject *f)
     return rule->max == 0 || (rule->hits <= rule->max && f->hits <= rule->max - rule->hits);
 }
 
-/* `counts`: a rule that would have decided, had it not reached its max, is told so. */
+/* `counts`: if a matching rule has reached its max, add the hits to its `over`. */
 static uint32_t find(struct rules *rules, const struct subject *f, bool counts)
 {
     const struct rule_index *index = rules->index;

@@ -1,9 +1,9 @@
 /*
- * rules.h - suppressions: which findings are not told, by rules out of files of three grammars.
+ * rules.h - suppressions: rules from files of three grammars that hide findings.
  *
- * A list is filled first, then sealed, then asked; what a question costs hardly depends on how many
- * rules there are.  Of all rules that a finding meets the last one decides, whatever grammar it is in:
- * it may also say that the finding is shown.  Not thread-safe.
+ * A list is filled, then sealed, then queried; the cost of a query hardly depends on the number of
+ * rules. The last rule that matches a finding decides, whatever its grammar; it may also decide
+ * that the finding is shown. Not thread-safe.
  */
 #ifndef RULES_H
 #define RULES_H
@@ -14,7 +14,7 @@
 
 #include "report.h"
 
-/* What a rule is about; bits of a set. */
+/* Codes that a rule applies to; bits of a set. */
 enum rule_code_bit {
 #define ERROR(id, ...) CODE_BIT_##id,
 #define LEAK(id, ...) CODE_BIT_##id,
@@ -26,67 +26,67 @@ enum rule_code {
 #define ERROR(id, ...) CODE_##id = 1 << CODE_BIT_##id,
 #define LEAK(id, ...) CODE_##id = 1 << CODE_BIT_##id,
 #include "rtcheck/findings.def"
-    CODE_OTHER = 1 << CODE_BIT_OTHER, /* what other checkers find, and this one does not */
+    CODE_OTHER = 1 << CODE_BIT_OTHER, /* kinds of findings that only other checkers make */
 };
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)
 #define CODES_FREES (CODE_BAF | CODE_DUF | CODE_MAF | CODE_MIS)
 #define CODES_ALL (2 * CODE_OTHER - 1)
 
-/* The code of `bytes` bytes at `name`; 0: there is none of that name. */
+/* The code named by `bytes` bytes at `name`. 0: there is none. */
 uint32_t rule_code_of(const char *name, size_t bytes);
 
 enum rule_grammar { GRAMMAR_RTC, GRAMMAR_VALGRIND, GRAMMAR_LSAN };
 
 enum rule_scope {
-    SCOPE_ALL,       /* wherever it is */
-    SCOPE_STACK,     /* the stack begins with the locations, in their order */
-    SCOPE_ANY_FRAME, /* a frame of it is one of the locations */
-    SCOPE_PLACE,     /* the innermost frame is one of them */
-    SCOPE_STRIPPED,  /* that frame lies in a file with no names but those for others */
+    SCOPE_ALL,       /* any finding */
+    SCOPE_STACK,     /* the innermost frames match the locations, in order */
+    SCOPE_ANY_FRAME, /* any frame matches one of the locations */
+    SCOPE_PLACE,     /* the innermost frame matches one of them */
+    SCOPE_STRIPPED,  /* the innermost frame is in a file with only exported symbols */
     SCOPE_ADDRESS,
 };
 
-/* What of a frame a location speaks of. */
+/* The part of a frame that a location is compared with. */
 enum location_field {
     FIELD_ELLIPSIS, /* any number of frames */
-    FIELD_FUN, /* the name that the linker has; of what was inlined that of its declaration, too */
+    FIELD_FUN, /* the linker's name of a function; for inlined functions also the declared name */
     FIELD_OBJ,
     FIELD_SRC,
-    FIELD_ANY,  /* function as the source has it, file or object, anything of their paths */
-    FIELD_WORD, /* the same, each by its name */
+    FIELD_ANY,  /* function (linker's or source name), file or object, by full path */
+    FIELD_WORD, /* the same, and names without path, scope or parameters */
     FIELD_COUNT
 };
 
 struct location {
     enum location_field field;
-    uint32_t pattern; /* of patterns.h; 0: of an ellipsis */
+    uint32_t pattern; /* number in patterns.h; 0: ellipsis */
     uint32_t line;    /* 0: any */
 };
 
 struct rule {
     char *name;
-    char *file; /* where it stands; NULL: built in */
+    char *file; /* file that contains the rule; NULL: built in */
     uint32_t line;
-    char *program; /* whose findings alone it is about; NULL: all */
+    char *program; /* applies only to findings of this program; NULL: all */
     enum rule_grammar grammar;
     enum rule_scope scope;
-    bool is_shown; /* findings that it decides about are told */
+    bool is_shown; /* findings that match are shown, not hidden */
     uint32_t codes;
-    uint32_t leak_kinds; /* of leaks: bits of enum leak_kind */
+    uint32_t leak_kinds; /* for leaks: bits of enum leak_kind */
     uint64_t address;
     struct location *locations;
     uint32_t location_count;
 
-    char *reason;     /* NULL: none was given */
-    char expires[11]; /* 2027-01-31, the last day that it holds; "": for ever */
-    uint64_t max;     /* hits; 0: any number */
+    char *reason;     /* NULL: none given */
+    char expires[11]; /* last day of validity, e.g. 2027-01-31; "": unlimited */
+    uint64_t max;     /* maximum of hits; 0: unlimited */
     bool is_expired;
 
-    uint64_t findings; /* that it decided about */
-    uint64_t hits;     /* how often those were: errors, or leaked blocks */
+    uint64_t findings; /* number of findings that it decided */
+    uint64_t hits;     /* sum of their counts: errors, or leaked blocks */
     uint64_t bytes;
-    uint64_t over; /* hits beyond max */
+    uint64_t over; /* hits of findings that exceeded max */
 };
 
 struct patterns;
@@ -95,30 +95,30 @@ struct rule_index;
 struct rules {
     struct rule *rule;
     uint32_t count;
-    uint32_t other_tools; /* entries for checkers whose findings are none of ours */
-    char today[11];       /* what expiry is measured by */
+    uint32_t other_tools; /* entries for other tools, which are skipped */
+    char today[11];       /* date that expiry is compared with */
     struct patterns *patterns;
     struct rule_index *index; /* NULL: not sealed */
-    uint64_t tried;           /* rules that were compared with a finding */
+    uint64_t tried;           /* comparisons of a rule with a finding */
 };
 
-/* rules_new, rules_free, rules_read_file, rules_add_default and rules_seal are report.h's. */
+/* report.h declares rules_new, rules_free, rules_read_file, rules_add_default and rules_seal. */
 
-/* Rules out of a text that `name` stands for, as rules_read_file. */
+/* Add the rules in a text; `name` is used in messages. Otherwise like rules_read_file. */
 int rules_read_text(struct rules *rules, const char *name, const char *text, size_t bytes,
                     char *err, size_t room);
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* What of a function in a stack is compared; texts of patterns.h, 0 = not known. */
+/* Names of a function in a stack that rules are compared with; texts of patterns.h, 0 = unknown. */
 enum spot_text {
-    SPOT_SYSTEM,    /* as the linker has it */
-    SPOT_ALIAS,     /* another name of it: without version, without a library's underscores */
-    SPOT_DECLARED,  /* of one that was inlined, which valgrind knows by its declaration */
-    SPOT_LOCAL,     /* of one that other files do not see, which LeakSanitizer knows by that */
+    SPOT_SYSTEM,    /* the linker's name */
+    SPOT_ALIAS,     /* the same without version, and without a library's leading underscores */
+    SPOT_DECLARED,  /* declared name of an inlined function, which valgrind uses */
+    SPOT_LOCAL,     /* source name of a function with internal linkage, which LeakSanitizer uses */
     SPOT_SIMPLE,    /* without namespaces, templates and parameters */
-    SPOT_FULL,      /* as the source has it */
-    SPOT_QUALIFIED, /* the same without parameters */
+    SPOT_FULL,      /* as in the source */
+    SPOT_QUALIFIED, /* SPOT_FULL without parameters */
     SPOT_FILE,
     SPOT_FILE_BASE,
     SPOT_OBJECT,
@@ -126,25 +126,27 @@ enum spot_text {
     SPOT_TEXTS
 };
 
-/* One function in a stack: a frame has several where functions were put into others. */
+/* One function in a stack. A frame has several if functions were inlined. */
 struct spot {
     uint32_t text[SPOT_TEXTS];
     uint32_t line;
-    const uint32_t *names; /* further ones of SPOT_SYSTEM: an entry that may be one of several */
+    /* alternatives to SPOT_SYSTEM: an entry may be one of several functions */
+    const uint32_t *names;
     uint32_t name_count;
 };
 
 struct subject {
-    uint32_t code; /* one bit */
+    uint32_t code; /* a single bit */
     uint32_t leak_kind;
-    uint64_t address; /* and how many bytes from it on belong to it */
+    uint64_t address; /* start of the block or address, which extends for bytes_there bytes */
     uint64_t bytes_there;
-    const char *program;             /* NULL: several */
-    const struct spot *const *spots; /* innermost first; at first entries: malloc, free, .. */
+    const char *program; /* NULL: several programs */
+    /* innermost first; begins with the entries: malloc, free, .. */
+    const struct spot *const *spots;
     uint32_t spot_count;
-    uint32_t entry_count; /* of them; a stack may begin with any of these */
-    uint32_t place_count; /* of them, behind the entries, those of the innermost frame */
-    bool is_cut;          /* more frames than are kept */
+    uint32_t entry_count; /* number of entries; a stack may begin with any of them */
+    uint32_t place_count; /* number of functions of the innermost frame, after the entries */
+    bool is_cut;          /* the stack was deeper than recorded */
     bool is_stripped;     /* see SCOPE_STRIPPED */
     uint64_t hits;
     uint64_t bytes;
@@ -152,12 +154,14 @@ struct subject {
 
 #define NO_RULE UINT32_MAX
 
-/* Might a rule meet findings of this code and kind; and one that looks at names of their stacks? */
+/*
+ * Might a rule match findings of this code and kind? And one that compares names of their stacks?
+ */
 bool rules_apply_to(const struct rules *rules, uint32_t code, uint32_t leak_kind);
 bool rules_need_names(const struct rules *rules, uint32_t code, uint32_t leak_kind);
-/* The rule that decides about a finding; NO_RULE: none.  The same as often as it is asked. */
+/* The rule that decides about a finding; NO_RULE: none. Has no effect on later queries. */
 uint32_t rules_find(struct rules *rules, const struct subject *finding);
-/* The same, and counted: after it a rule's max may be reached. */
+/* The same, and count the hits, so that the rule's max may be reached. */
 uint32_t rules_decide(struct rules *rules, const struct subject *finding);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * save.c - a run that lives in a memfd, as a file for later.
+ * save.c - save a run that is in a memfd as a sparse file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@ struct copier {
     int from;
     int to;
     uint64_t left;  /* bytes that may still be written */
-    uint64_t limit; /* of the file's size: a write behind it would be a signal, not an error */
-    uint64_t end;   /* of what was written */
+    uint64_t limit; /* RLIMIT_FSIZE: a write beyond it would raise SIGXFSZ instead of failing */
+    uint64_t end;   /* end of the written data */
     char *buffer;
 };
 
@@ -83,7 +83,7 @@ static uint64_t file_limit(void)
                                                                                    : UINT64_MAX;
 }
 
-/* Readers must not look for the processes of the copy; and know where it ends. */
+/* Mark the copy: its process ids are no longer valid, and `kept_bytes` is its length. */
 static int mark_finished(int fd, uint64_t kept_bytes)
 {
     uint32_t saved = REPORTED_SAVED;
@@ -94,7 +94,7 @@ static int mark_finished(int fd, uint64_t kept_bytes)
                              offsetof(struct run_header, reported));
 }
 
-/* The heap of heap=file is not metadata, and what lies behind the last data is a hole: neither is stored. */
+/* Copy the metadata. Neither the heap of heap=file nor the hole after the last data is stored. */
 static int save_to(int to, int from, const struct run_header *run, uint64_t max_bytes)
 {
     struct copier c = {.from = from,
@@ -123,7 +123,7 @@ int report_save(int fd, const char *path, uint64_t max_bytes)
         return err;
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         beside = xalloc(NULL);
-    to = mkostemp(beside, O_CLOEXEC); /* 0600 */
+    to = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
     err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
     if (to >= 0 && close(to) < 0 && !err)
         err = -errno;

@@ -1,5 +1,6 @@
 /*
- * search.c - in what is sorted by where it begins.
+ * search.c - binary search in an array whose items begin with their start address, in ascending
+ * order.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * sites.c - places in programs, each kept once: modules, frames (module + offset), stacks, errors.
+ * sites.c - interned code locations: modules, frames (module + offset), stacks, and errors by key.
  *
- * Processes of a run load the same files at different addresses; by module and offset the same
- * place is the same in all of them.  A module is its path and build-id.
+ * Processes of a run load the same file at different addresses. A frame is identified by module and
+ * offset, so it is the same in all processes. A module is identified by path and build-id.
  */
 #include <stdalign.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct frame_key {
     uint64_t exact;
 };
 
-/* Bytes that say what a thing is -> its place in its table. */
+/* A key, and the index in the table of its kind. */
 struct interned {
     UT_hash_handle hh;
     uint32_t index;
@@ -41,7 +41,7 @@ static struct interned *find(struct report *r, const void *key, size_t bytes)
     return found;
 }
 
-/* The key stays where it is. */
+/* The returned copy of the key does not move. */
 static void *remember(struct report *r, const void *key, size_t bytes, uint32_t index)
 {
     struct interned *new = xalloc(malloc(sizeof *new + bytes));

@@ -1,5 +1,5 @@
 /*
- * source_names.c - names of functions as rules have them, made from those that a demangler writes.
+ * source_names.c - derive the function names that rules use from demangled names.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,7 +7,10 @@
 
 #include "wording_priv.h"
 
-/* Where the bracket that the text up to `end` closes with was opened; `end`: it does not close with one. */
+/*
+ * The position of the bracket that matches the closing one before `end`. Returns `end` if the text
+ * does not end with `close`.
+ */
 static const char *opened(const char *text, const char *end, char open, char close)
 {
     const char *at = end;
@@ -22,7 +25,7 @@ static const char *opened(const char *text, const char *end, char open, char clo
     return at + 1 == end ? end : at;
 }
 
-/* The end of a name without the parameters behind it. */
+/* The end of a name without its parameters. */
 static const char *end_of_name(const char *full)
 {
     const char *end = full + strlen(full);
@@ -32,7 +35,7 @@ static const char *end_of_name(const char *full)
     return opened(full, end, '(', ')');
 }
 
-/* Of "int ns::f<int>(char) const" what is between the blank and the bracket. */
+/* For "int ns::f<int>(char) const" return "ns::f", with *simple at "f". */
 char *qualified_name(const char *full, const char **simple)
 {
     const char *end = opened(full, end_of_name(full), '<', '>'), *from, *last;
@@ -40,7 +43,7 @@ char *qualified_name(const char *full, const char **simple)
     int depth = 0;
 
     if (strstr(full, "operator"))
-        return NULL; /* whose names are made of brackets */
+        return NULL; /* their names contain brackets */
     for (from = last = full; full < end; full++) {
         depth += *full == '<' || *full == '(' ? 1 : *full == '>' || *full == ')' ? -1 : 0;
         if (depth == 0 && *full == ' ')

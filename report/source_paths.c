@@ -1,13 +1,16 @@
 /*
- * source_paths.c - sources' paths as those know them who read a report elsewhere: as the compiler
- * wrote them, made to begin otherwise where --path-map says so, and from --source-root on.
+ * source_paths.c - source paths for readers on another machine: the compiler's path, with prefixes
+ * replaced by --path-map, relative to --source-root.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats_priv.h"
 
-/* Is `path` the folder of n bytes at `folder`, or below it?  A slash at its end does not matter. */
+/*
+ * Is `path` the folder of n bytes at `folder`, or below it? Trailing slashes of `folder` are
+ * ignored.
+ */
 static bool is_below(const char *path, const char *folder, size_t n)
 {
     while (n > 1 && folder[n - 1] == '/')
@@ -16,7 +19,7 @@ static bool is_below(const char *path, const char *folder, size_t n)
            (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
 }
 
-/* What the first of the maps that is about this path makes of it.  Freed by the caller. */
+/* Apply the first map whose prefix matches the path. The caller frees the result. */
 static char *mapped(const char *maps, const char *path)
 {
     for (const char *map = maps; map && *map; map += strcspn(map, "\n"), map += *map == '\n') {
@@ -25,7 +28,7 @@ static char *mapped(const char *maps, const char *path)
         if (map[from] != '=' || !is_below(path, map, from))
             continue;
         while (from > 0 && map[from - 1] == '/')
-            from--; /* the path goes on with one */
+            from--; /* the rest of the path begins with a slash */
         const char *to = strchr(map, '=') + 1;
         size_t to_bytes = (size_t)(map + all - to);
         while (to_bytes > 1 && to[to_bytes - 1] == '/')
@@ -37,7 +40,7 @@ static char *mapped(const char *maps, const char *path)
     return xalloc(strdup(path));
 }
 
-/* Of a whole path, without "/./", "//" and what "/../" takes back; never longer. */
+/* Remove "/./", "//" and "/../" from an absolute path, in place. */
 static void straighten(char *path)
 {
     char *out = path;

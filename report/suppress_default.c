@@ -1,8 +1,8 @@
 /*
- * suppress_default.c - the rules that hold unless somebody asks for none: --default-suppressions=no.
+ * suppress_default.c - built-in suppressions, unless --default-suppressions=no.
  *
- * Only what no program can help, each with the reason.  They come first, so any rule of a file
- * overrides them, and the report counts what they leave out.
+ * They hide only findings that no program can avoid, each with a reason. They come first, so that
+ * rules of files override them. The report counts the findings that they hide.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,9 @@
 #include "suppress_priv.h"
 
 /*
- * tsearch: libc keeps the colour of a node in the lowest bit of the pointer to it, so every red node is held
- * by its address + 1 alone.  Any program that calls setenv twice has one (libc 2.36: 1 of 4 nodes, 24 bytes).
+ * tsearch: libc keeps the colour of a node in the lowest bit of the pointer to it, so every red
+ * node is referenced only by its address + 1. Any program that calls setenv twice has one (libc
+ * 2.36: 1 of 4 nodes, 24 bytes).
  */
 static const char entries[] =
     "# reason: libc keeps a colour in the lowest bit of pointers to these\n"
@@ -25,7 +26,9 @@ static const char entries[] =
     "   fun:tsearch\n"
     "}\n";
 
-/* Who reads about a stripped file cannot judge what may be a leak there; no grammar can say that. */
+/*
+ * Possible leaks in a stripped file cannot be judged by its user. No grammar can express this rule.
+ */
 static void add_stripped(struct rules *rules)
 {
     rules->rule = grow(rules->rule, rules->count, sizeof *rules->rule);
@@ -43,7 +46,7 @@ void rules_add_default(struct rules *rules)
 
     add_stripped(rules);
     if (rules_read_text(rules, "", entries, sizeof entries - 1, err, sizeof err) != 0)
-        abort(); /* a mistake above */
+        abort(); /* the entries above are malformed */
     for (uint32_t i = 0; i < rules->count; i++) {
         free(rules->rule[i].file);
         rules->rule[i].file = NULL;

@@ -1,12 +1,14 @@
 /*
- * suppress_gen.c - a rule for a finding, as an entry that valgrind reads, too.
+ * suppress_gen.c - generate a suppression for a finding, as an entry that valgrind accepts, too.
  *
- * It has the user's part of the stack, and no more locations than valgrind takes.  Frames of the C
- * library are told by its file alone: its functions have other names where its symbols are installed.
- * What was inlined has the name of its declaration, as for valgrind.  Where it is not known which function
- * allocated, or valgrind knows it by another name, its file stands for it, in which valgrind has all of them.
+ * An entry has the user's part of the stack, and at most as many locations as valgrind accepts.
+ * Frames of the C library are written as its object only, as its functions have other names if its
+ * symbols are installed. Inlined functions have their declared name, as in valgrind. If the
+ * allocating function is unknown, or has another name in valgrind, valgrind's preload object is
+ * written, which contains all of them.
  *
- * What valgrind has no kind for is an entry for a tool of our name, which it passes over.
+ * Findings for which valgrind has no kind become entries for a tool "rtcheck", which valgrind
+ * skips.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 #include "page_priv.h"
 
-#define LOCATIONS_MAX 24u /* of valgrind's entries */
+#define LOCATIONS_MAX 24u /* limit of valgrind's entries */
 
 struct entry {
     FILE *out;
@@ -34,7 +36,7 @@ __attribute__((format(printf, 3, 4))) static void location_put(struct entry *e, 
         text = xalloc(NULL);
     va_end(arguments);
     fprintf(e->out, "   %s:", field);
-    for (const char *p = text; *p; p++) /* a name may be anybody's: nothing but its own line */
+    for (const char *p = text; *p; p++) /* a name is untrusted: it must not leave its line */
         fputc(byte_is_plain((unsigned char)*p) ? *p : '?', e->out);
     fputc('\n', e->out);
     free(text);
@@ -71,7 +73,7 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* Where valgrind has its own malloc. */
+/* Write the allocation function, or valgrind's object that contains its malloc. */
 static void allocator_put(struct entry *e, uint32_t entry)
 {
     static const char *const names[ENTRY_COUNT] = {
@@ -91,7 +93,10 @@ static void allocator_put(struct entry *e, uint32_t entry)
         location_put(e, "obj", "*/vgpreload_memcheck-*.so"); /* its memalign */
 }
 
-/* Of an error the function that found it; of others the one that allocated. */
+/*
+ * Write the entry frame: for an error the function that detected it, otherwise the allocation
+ * function.
+ */
 static void entry_put(struct entry *e, const struct error *error, uint32_t allocator)
 {
     static const char *const names[ENTRY_COUNT] = {
@@ -124,7 +129,10 @@ static void stack_put(struct entry *e, struct report *r, uint32_t index, const s
         frame_put(e, r, &r->frames[site->frames[i]]);
 }
 
-/* TOOL:KIND.  Kinds of later versions of valgrind than 3.19 are written only for what only these find. */
+/*
+ * TOOL:KIND. Kinds that valgrind has only since versions after 3.19 are used only for errors that
+ * need them.
+ */
 static const char *entry_kind(const struct error *error)
 {
     static const char *const kinds[ERROR_KIND_COUNT] = {
@@ -177,18 +185,21 @@ bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out)
     return true;
 }
 
-/* ---- for all that is told -------------------------------------------------------------------- */
+/* ---- rules for all findings ------------------------------------------------------------------ */
 
-/* Findings in different lines of the same functions have the same rule, but for its name. */
+/*
+ * Rules that were printed. Findings at different lines of the same functions have equal rules,
+ * except for the name.
+ */
 struct given_rule {
     char *text;
-    UT_hash_handle hh; /* by what is behind the name */
+    UT_hash_handle hh; /* key: the text after the name */
 };
 
 struct giving {
     struct given_rule *given;
     FILE *out;
-    char *text; /* of the rule that is being made */
+    char *text; /* of the current rule */
     size_t bytes;
 };
 

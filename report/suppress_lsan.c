@@ -1,6 +1,6 @@
 /*
- * suppress_lsan.c - rules as LeakSanitizer has them: leak:TEMPLATE, a piece of the name of a function,
- * source file or module of any frame, with * for anything, ^ for the beginning and $ for the end.
+ * suppress_lsan.c - LeakSanitizer's rules: leak:TEMPLATE, a substring of the name of a function,
+ * source file or module of any frame. * matches anything, ^ the beginning and $ the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@ static void put(char *pattern, size_t *used, char c)
 }
 
 /*
- * What stands behind a $ means nothing there, either; and with nothing before it a template meets nothing,
- * rather than everything.
+ * Convert a template to a pattern. As in LeakSanitizer, text after a $ is ignored. A template that
+ * begins with $ matches nothing instead of everything.
  */
 static uint32_t template_intern(struct reader *in, const char *at, size_t bytes)
 {

@@ -1,12 +1,13 @@
 /*
- * suppress_match.c - findings held against rules: what a stack looks like to them.
+ * suppress_match.c - match findings against rules: the stack as rules see it.
  *
- * Rules see a stack as valgrind would show it: innermost is the entry, malloc or whatever it was, which
- * our stacks do not have; then each function with what was inlined in it, under the names that the
- * linker and the source have for it.  Of a leak the entry is what the innermost frame calls; where that is
- * not known, it has the names of all functions that allocate.
+ * Rules see a stack as valgrind shows it. The innermost function is the entry, e.g. malloc, which
+ * our stacks do not contain. Then comes each function with its inlined ones, under the linker's and
+ * the source's names. For a leak the entry is the function that the innermost frame calls. If that
+ * is unknown, the entry has the names of all allocation functions.
  *
- * Stacks get their names only where a rule may ask for them: that takes longer than all the rest.
+ * Stacks are symbolized only if a rule may compare names, as that takes longer than all other
+ * steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "wording_priv.h"
 #include "rules.h"
 
-/* Where valgrind has its own malloc: the entry's object to rules. */
+/* Valgrind's object with its malloc: the entry's object for rules. */
 #define ENTRY_OBJECT "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"
 
 #define ENTRY_NAMES 24u
@@ -35,8 +36,8 @@ struct match {
     struct report *r;
     struct rules *rules;
     struct entry_spot allocated, entries[ENTRY_COUNT];
-    uint32_t below_main;        /* the name that valgrind has for what calls main */
-    struct frame_spots *frames; /* by the report's frames; at NULL: not asked for yet */
+    uint32_t below_main;        /* valgrind's name for the caller of main */
+    struct frame_spots *frames; /* by the report's frames; .at NULL: not filled yet */
     const struct spot **spots;  /* of the current finding */
     uint32_t room;
 };
@@ -50,7 +51,7 @@ static bool allocates(uint32_t entry)
            entry == ENTRY_NEW_ARRAY_ALIGNED;
 }
 
-/* What valgrind also calls them, for some end in a jump to others. */
+/* Further names in valgrind, as some of its functions end in a jump to another one. */
 static const struct entry_alias others[] = {
     {ENTRY_REALLOC, "malloc"},          {ENTRY_REALLOCARRAY, "malloc"},
     {ENTRY_REALLOCARRAY, "realloc"},    {ENTRY_ALIGNED_ALLOC, "memalign"},
@@ -61,7 +62,7 @@ static const struct entry_alias others[] = {
 static void entry_name_add(struct match *m, struct entry_spot *e, const char *name)
 {
     if (e->spot.name_count == ENTRY_NAMES)
-        abort(); /* our own mistake: too few */
+        abort(); /* ENTRY_NAMES is too small: a bug in rtcheck */
     e->names[e->spot.name_count++] = text_intern(m->rules->patterns, name);
 }
 
@@ -71,7 +72,7 @@ static void entry_begin(struct match *m, struct entry_spot *e)
     e->spot.text[SPOT_OBJECT] = text_intern(m->rules->patterns, ENTRY_OBJECT);
 }
 
-/* One name of an entry: also one of those that any may be that allocates. */
+/* Add a name of an entry; if the entry allocates, also to the names of an unknown allocator. */
 static void entry_is(struct match *m, uint32_t entry, const char *name)
 {
     entry_name_add(m, &m->entries[entry], name);
@@ -87,7 +88,7 @@ static void entries_make(struct match *m)
     entry_begin(m, &m->allocated);
     for (uint32_t i = 0; i < ENTRY_COUNT; i++) {
         entry_begin(m, &m->entries[i]);
-        if (entry_name(i) && i < ENTRY_NEW) /* of operators it is not the linker's */
+        if (entry_name(i) && i < ENTRY_NEW) /* for operators this is not the linker's name */
             entry_is(m, i, entry_name(i));
     }
     for (size_t i = 0; (alias = entry_alias(i)); i++)
@@ -104,8 +105,8 @@ bool is_of_libc(const char *object)
 }
 
 /*
- * Without the version of a symbol; of the C library's functions, which have many names, without
- * underscores.
+ * The name without the symbol's version. For functions of the C library, which have many aliases,
+ * also without leading underscores.
  */
 static uint32_t alias_intern(struct match *m, const char *name, const char *object)
 {
@@ -123,7 +124,7 @@ static uint32_t alias_intern(struct match *m, const char *name, const char *obje
     return number;
 }
 
-/* C++'s of one file: gcc gives them no linkers' name in debugging information. */
+/* C++ functions with internal linkage: gcc gives them no linkage name in debugging information. */
 static bool is_local(const char *system_name)
 {
     return strncmp(system_name, "_ZL", 3) == 0 || strncmp(system_name, "_ZZ", 3) == 0 ||
@@ -217,15 +218,16 @@ uint32_t allocator_of(const struct report *r, const struct site *site)
     return allocates(entry) ? entry : ENTRY_NONE;
 }
 
-#define ENTRY_ALLOCATED ENTRY_COUNT /* not an error's entry: what allocated */
+#define ENTRY_ALLOCATED ENTRY_COUNT /* represents the allocation function, not an error's entry */
 
 static void entries_take(struct match *m, struct subject *f, const struct site *site,
                          uint32_t entry)
 {
     if (entry == ENTRY_ALLOCATED) {
         entry = allocator_of(m->r, site);
+        /* valgrind's posix_memalign calls it */
         if (entry == ENTRY_POSIX_MEMALIGN)
-            spot_add(m, f, &m->entries[ENTRY_MEMALIGN].spot); /* which it calls, in valgrind */
+            spot_add(m, f, &m->entries[ENTRY_MEMALIGN].spot);
         spot_add(m, f, entry == ENTRY_NONE ? &m->allocated.spot : &m->entries[entry].spot);
     } else {
         spot_add(m, f, &m->entries[entry].spot);
@@ -249,7 +251,7 @@ static void stack_take(struct match *m, struct subject *f, uint32_t entry, uint3
     f->spots = m->spots;
 }
 
-/* Does the innermost frame lie in a file that was stripped?  It is asked once of each file. */
+/* Is the innermost frame in a stripped file? Each file is examined once. */
 static bool is_stripped(struct report *r, uint32_t index)
 {
     const struct site *site =
@@ -282,9 +284,9 @@ static struct disposition disposition_of(const struct rules *rules, uint32_t rul
     return (struct disposition){.suppressed_by = is_hiding ? rule + 1 : 0};
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all findings ---------------------------------------------------------------------------- */
 
-/* What a rule is to say of an error of another kind: nothing. */
+/* The code of an error. 0: no rule applies to errors of this kind. */
 static uint32_t code_of_error(uint32_t kind)
 {
     const char *code = error_code(kind);
@@ -308,7 +310,7 @@ static void match_error(struct match *m, struct error *e, bool counts)
             m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
 }
 
-/* The program that all these processes run; NULL: they run several. */
+/* The program that all these processes run. NULL: they run several. */
 static const char *program_of(const struct report *r, const struct image_numbers *images)
 {
     const char *first = NULL;
@@ -357,9 +359,9 @@ static void match_end(struct match *m)
 }
 
 /*
- * `suppress biu` is dbx's: about the table of blocks in use, whether or not a leak check has them, too.  Other
- * grammars know nothing but leaks.  Only hits of a rule that is about nothing else are counted, and only once:
- * with the leak check's groups where these are read.
+ * `suppress biu` is a dbx command: it applies to the table of blocks in use, whether or not a leak
+ * check lists these blocks, too. The other grammars apply only to leaks. Hits are counted only for
+ * rules that apply to biu alone, and only once: with the leak check's groups if these are read.
  */
 static void match_uses(struct match *m, bool counts)
 {

@@ -1,13 +1,13 @@
 /*
- * suppress_own.c - suppressions that a program carries in itself, for LeakSanitizer: what its function
- * __lsan_default_suppressions gives, which the runtime has put into the run file, piece by piece.
+ * suppress_own.c - suppressions that a program contains for LeakSanitizer: the result of its
+ * function __lsan_default_suppressions, which the runtime writes into the run file in pieces.
  *
- * They hold for this program alone, whichever of its processes leaks; what several programs leak at one
- * place is for none of them to hide.  They come behind what is there by default and before files, which
- * so overrule them.  Which programs there will be is not known when files are read and their list is
- * sealed: where a program has some, its report goes by a list of its own.
+ * They apply only to findings of this program, in any of its processes. They do not apply to a leak
+ * that several programs have at the same site. They come after the default rules and before those
+ * of files, so that files override them. The programs of a run are unknown when files are read and
+ * their list is sealed. So a report with such programs uses a list of its own.
  *
- * A text with a mistake in it does not hold at all, and a note says where the mistake is.
+ * A text with a mistake is ignored as a whole, and a note reports the position of the mistake.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void own_text_free(struct own_text *text)
     free(text->wrong);
 }
 
-/* A program has one text, however often it is run. */
+/* Is it a duplicate? Each run of a program records the same text. */
 static bool is_known(const struct report *r, const struct own_text *text)
 {
     for (uint32_t i = 0; i < r->own_count; i++)
@@ -35,7 +35,7 @@ static bool is_known(const struct report *r, const struct own_text *text)
     return false;
 }
 
-/* false: there is a gap, or no end. */
+/* Join the pieces of a text. false: a piece is missing, or the last one was cut. */
 static bool join(char *const *pieces, uint32_t count, char **text)
 {
     size_t bytes = 0, last = 0;
@@ -93,7 +93,7 @@ static void copy_rule(struct rules *to, const struct rules *from, const struct r
     }
 }
 
-/* The first line of a complaint says what and where; the others show it. */
+/* The first line of a message has position and reason; the other lines show the text. */
 static char *first_line(const char *text)
 {
     return xalloc(strndup(text, strcspn(text, "\n")));

@@ -1,9 +1,9 @@
 /*
- * suppress_print.c - what suppressions did, in words: a line that says how much is not told, and about
- * rules that want somebody's attention.
+ * suppress_print.c - the effect of suppressions: a line with the sum of hidden findings, and lines
+ * for rules that need attention.
  *
- * A rule whose day is over, or that met more than its max, says so always.  Those that met nothing
- * are told of where they were asked for: a file for many programs has many of them.
+ * Rules that have expired or exceeded their max are always printed. Unused rules are printed only
+ * on request: a file for many programs has many of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ bool rule_is_unused(const struct rule *rule)
            rule->codes != CODE_OTHER;
 }
 
-/* Does it say hardly more than that something was allocated? */
+/* Does the rule match almost any allocation, as it has no specific location? */
 static bool is_vague(const struct rules *rules, const struct rule *rule)
 {
     if (!rule->file || rule->scope == SCOPE_STRIPPED || rule->scope == SCOPE_ADDRESS)
@@ -88,7 +88,7 @@ static bool is_broad(const struct rules *rules, const struct rule *rule)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* "x.supp:3 (its name)", or what it is called where it stands in no file. */
+/* Print "x.supp:3 (its name)", or only the name of a built-in rule. */
 static void rule_put(const struct rule *rule, FILE *out)
 {
     if (rule->file) {
@@ -158,7 +158,10 @@ static void stale_print(const struct rules *rules, const struct page *page)
     }
 }
 
-/* As in the headline and the tables: what is behind a leak is no leak of its own. */
+/*
+ * Print the sums as in the headline and the tables: indirectly lost blocks are not counted as
+ * leaks.
+ */
 static const char *sum_put(const struct hidden *sum, const struct leak_sum *indirect, FILE *out)
 {
     uint64_t leaks = sum->leaks - indirect->places;
@@ -185,7 +188,7 @@ static const char *sum_put(const struct hidden *sum, const struct leak_sum *indi
     return *comma ? comma : NULL;
 }
 
-/* Lines about rules whose day is over, or that met more than their max. */
+/* The number of lines for rules that have expired or exceeded their max. */
 static uint32_t limit_lines(const struct report *r)
 {
     uint32_t lines = 0;

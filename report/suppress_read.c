@@ -1,14 +1,14 @@
 /*
- * suppress_read.c - files of suppressions, line by line: whose grammar a line is in, what comments
- * say, and complaints that show the place.
+ * suppress_read.c - read files of suppressions line by line: choose the grammar, parse comments,
+ * and report mistakes with their position.
  *
- * Files of valgrind, of LeakSanitizer and lists of a debugger's commands are told apart by how a
- * rule begins, rule by rule, so they may stand in one file.  Our own additions stand in comments,
- * which leaves a file good for the tool that it was made for:
+ * Entries of valgrind, rules of LeakSanitizer and commands of a debugger are distinguished by how
+ * each rule begins, so one file may contain all of them. Our own settings are comments, so that the
+ * original tool still accepts the file:
  *
- *     # expires: 2027-01-31      the last day that the rule holds
- *     # max: 3                   hits; what is more is reported
- *     # reason: upstream bug 12  told with the rule
+ *     # expires: 2027-01-31      the last day that the rule is valid
+ *     # max: 3                   maximum of hits; further findings are reported
+ *     # reason: upstream bug 12  printed with the rule
  *
  * directly above a rule, or inside an entry of valgrind's.
  */
@@ -113,7 +113,7 @@ static void take_line(struct reader *in)
     const char *end;
 
     in->is_end = in->at == in->end;
-    if (in->is_end) { /* the place is behind the last line */
+    if (in->is_end) { /* the position is the end of the last line */
         in->line = in->whole ? in->whole + in->whole_bytes : in->at;
         in->bytes = 0;
         return;
@@ -198,7 +198,7 @@ void reader_locate(struct rule *rule, enum location_field field, uint32_t patter
 
 /* ---- texts and files ------------------------------------------------------------------------- */
 
-/* LeakSanitizer's kinds are one word before a colon. */
+/* LeakSanitizer's rules begin with one word and a colon. */
 static bool is_kind_and_colon(const struct reader *in)
 {
     size_t n = 0;

@@ -1,17 +1,17 @@
 /*
- * suppress_rtc.c - the commands by which a debugger's run-time checking is told what not to report.
+ * suppress_rtc.c - suppression commands of a debugger's run-time checking (dbx).
  *
- *     suppress mel                          wherever it is
+ *     suppress mel                          anywhere
  *     suppress mel aib in load libfoo.so    functions, source files, load objects
  *     unsuppress all in main.c
  *     suppress duf at "list.c":120
  *     suppress baf addr 0x4042a0
  *
- * The last that a finding meets decides, so `unsuppress` takes things out of what an earlier
- * `suppress` took in.  A leak lies where it was allocated, an error where it happened: that is the
- * innermost frame, with what was inlined there, and no other; a rule about callers is one for
- * valgrind's grammar.  A name may be a function's, a file's or a load object's, whichever it fits, and
- * may have * and ? in it.  What asks a debugger to list, count or forget is no rule, and refused.
+ * The last rule that matches a finding decides, so `unsuppress` makes exceptions to an earlier
+ * `suppress`. Only the innermost frame and its inlined functions are compared: for a leak that of
+ * the allocation, for an error that of the call. For rules about callers use valgrind's grammar. A
+ * name may be that of a function, a file or a load object, and may contain * and ?. Commands that
+ * list, count or reset are no rules and are refused.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,7 +26,10 @@ struct word {
     bool is_quoted;
 };
 
-/* Moves *at behind the next word; false: there is none.  A quote without its end goes up to the line's. */
+/*
+ * Read the next word and move *at past it. false: there is none. A quote without an end extends to
+ * the end of the line.
+ */
 static bool word_next(const struct reader *in, const char **at, struct word *word)
 {
     const char *end = in->line + in->bytes, *from = *at;
@@ -56,7 +59,7 @@ static bool word_is(const struct word *word, const char *text)
            memcmp(word->at, text, word->bytes) == 0;
 }
 
-/* A name with a slash in it that does not begin with one is the end of a path. */
+/* Convert a name to a pattern. A relative path with a slash matches the end of a path. */
 static uint32_t name_intern(struct reader *in, const struct word *word)
 {
     char *pattern = xalloc(malloc(word->bytes + 3));
@@ -76,9 +79,9 @@ static uint32_t name_intern(struct reader *in, const struct word *word)
     return number;
 }
 
-/* ---- what it is about ------------------------------------------------------------------------ */
+/* ---- scope of a rule ------------------------------------------------------------------------- */
 
-/* The codes, and then the word behind them; there is none: *word is empty. */
+/* Read the codes, and the word after them. If there is none, *word is empty. */
 static int take_codes(struct reader *in, const char **at, uint32_t *codes, struct word *word)
 {
     *codes = 0;

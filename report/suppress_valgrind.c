@@ -1,6 +1,6 @@
 /*
- * suppress_valgrind.c - entries as valgrind has them: a name, a tool and a kind, then the inner end
- * of a stack.
+ * suppress_valgrind.c - valgrind's suppressions: a name, a tool and a kind, then the innermost
+ * frames of a stack.
  *
  *     {
  *        name of one line
@@ -11,9 +11,9 @@
  *        obj:*libfoo.so*
  *     }
  *
- * Entries for other tools are passed over unread.  Of memcheck's kinds those about freeing and
- * leaks are ours; the others are rules that meet nothing, and are counted.  A kind behind our own
- * name, rtcheck:wua, is one of our codes.
+ * Entries for other tools are skipped. Of memcheck's kinds those for frees and leaks are used.
+ * Entries of the other kinds match nothing and are counted. A kind after our own name, as in
+ * rtcheck:wua, is one of our codes.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 
 #include "suppress_priv.h"
 
-/* What memcheck and its core have; more is written by later versions than 3.19. */
+/* Kinds of memcheck and of valgrind's core, including kinds of versions after 3.19. */
 static const struct {
     const char *name;
     uint32_t codes;
-    bool has_line; /* one more line says what it is about */
+    bool has_line; /* an additional line follows */
 } kinds[] = {
     {"Leak", CODES_LEAKS, false},       {"Free", CODES_FREES, false},
     {"FishyValue", CODE_OTHER, true},   {"Param", CODE_OTHER, true},
@@ -75,7 +75,7 @@ static enum tool tool_of(const char *at, size_t bytes)
     return TOOL_OTHER;
 }
 
-/* Of several the first that is one of ours. */
+/* The tool of a list: the first one that is supported. */
 static enum tool tool_of_list(const char *at, const char *colon)
 {
     while (at < colon) {
@@ -94,7 +94,7 @@ static bool is_word(const char *word, const char *at, size_t bytes)
     return strlen(word) == bytes && memcmp(word, at, bytes) == 0;
 }
 
-/* Index in kinds; their number: there is none. */
+/* Index in kinds; countof(kinds): there is none. */
 static size_t kind_of(const char *at, size_t bytes)
 {
     size_t i = 0;
@@ -138,7 +138,7 @@ static uint32_t leak_kinds_of(const char *at, size_t bytes)
     for (size_t i = 0; i < countof(words); i++)
         if (is_word(words[i].name, at, bytes))
             return words[i].kinds;
-    return UINT32_MAX - 1; /* none of them */
+    return UINT32_MAX - 1; /* unknown word */
 }
 
 static int take_leak_kinds(struct reader *in, struct rule *rule)
@@ -162,7 +162,7 @@ static int take_leak_kinds(struct reader *in, struct rule *rule)
 
 /* ---- locations ------------------------------------------------------------------------------- */
 
-/* '*' and '?' as patterns have them. */
+/* Convert a glob with '*' and '?' to a pattern. */
 static uint32_t glob_intern(struct reader *in, const char *at, size_t bytes)
 {
     char *glob = xalloc(malloc(bytes + 1));
@@ -179,7 +179,7 @@ static uint32_t glob_intern(struct reader *in, const char *at, size_t bytes)
     return number;
 }
 
-/* A number behind the last colon is a line. */
+/* A number after the last colon is a line. */
 static uint32_t take_src_line(const char *at, size_t *bytes)
 {
     size_t colon = *bytes;
@@ -250,7 +250,7 @@ static int skip_entry(struct reader *in)
     in->rules->other_tools++;
     while (!bad && !line_is(in, "}"))
         bad = next(in, "}");
-    free(in->remarks.reason); /* they were of that entry */
+    free(in->remarks.reason); /* they belong to the skipped entry */
     in->remarks = (struct remarks){0};
     return bad;
 }

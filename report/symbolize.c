@@ -1,14 +1,15 @@
 /*
- * symbolize.c - module + offset into function, file and line, by libdwfl, from files alone.
+ * symbolize.c - symbolization by libdwfl: module + offset to function, file and line, from files
+ * only.
  *
- * The process may be gone and its files may have changed since: a file is believed only when its
- * build-id is the recorded one (or none was recorded).  Paths come out of the run file, so they
- * are somebody's word: only regular files are opened, and when root reads another user's run, only
- * files that belong to root are - a debugger's parser is no place to meet a prepared file.
+ * The process may have ended and its files may have changed. So a file is used only if its build-id
+ * equals the recorded one, or if none was recorded. Paths come from the run file and are untrusted:
+ * only regular files are opened. If root reads another user's run, only files of root are opened,
+ * as a parser of debugging information must not read a prepared file.
  *
- * Debugging information may lie in a file of its own, found by build-id or by the name that the
- * program has for it.  Over the network it is fetched only where DEBUGINFOD_URLS is set, and no more
- * once a server has kept us waiting for nothing.
+ * Debugging information may be in a separate file, found by build-id or debug link. It is fetched
+ * over the network only if DEBUGINFOD_URLS is set. Fetching stops once servers have caused too long
+ * a wait without a result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +22,14 @@
 #include "symbols_priv.h"
 #include "variables.h"
 
-/* Where the user has not said: seconds for the first 100 KiB, and how often to try again. */
+/*
+ * Defaults for debuginfod, unless the user sets them: seconds for the first 100 KiB, and retries.
+ */
 #define NETWORK_TIMEOUT "10"
 #define NETWORK_RETRIES "0"
-#define NETWORK_EXTRA_TIME 8 /* seconds for nothing, in all */
+#define NETWORK_EXTRA_TIME 8 /* total seconds of waiting without a result */
 
-/* libdwfl asks servers wherever this variable is set; the next call may not. */
+/* libdwfl queries servers if this variable is set; unset it for the next call. */
 static char *take_urls(void)
 {
     const char *set = getenv("DEBUGINFOD_URLS");
@@ -43,7 +46,7 @@ static void put_back_urls(char *urls)
     free(urls);
 }
 
-/* Root believes no files of others: the name is looked up beside the program, too. */
+/* Root reads only files of root: libdwfl also looks for the file beside the program. */
 static int close_unless_trusted(const struct report *r, int fd)
 {
     struct stat st;
@@ -84,7 +87,7 @@ int module_open(const struct report *r, const char *path, enum module_symbols *w
     *why = SYMBOLS_NO_FILE;
     if (fd < 0)
         return -1;
-    /* Files of /proc are regular, too, but say that they are empty. */
+    /* Files in /proc are regular, too, but have size 0. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
         if (!r->view.foreign || st.st_uid == 0)
             return fd;
@@ -122,7 +125,7 @@ static bool is_recorded_build(Dwfl_Module *found, const struct module *module)
            memcmp(id, module->build_id, module->build_id_bytes) == 0;
 }
 
-/* One for debuggers, in the file itself; what links at run time needs is always there. */
+/* Does the file itself have a .symtab? Dynamic symbols are always present. */
 static bool has_symbol_table(const struct symbols *s)
 {
     GElf_Addr bias;
@@ -135,7 +138,7 @@ static bool has_symbol_table(const struct symbols *s)
     return false;
 }
 
-/* What there is, or why there is nothing. */
+/* Load the module's file. Returns the kind of its symbols, or why it has none. */
 static enum module_symbols load_module(struct report *r, struct symbols *s,
                                        const struct module *module, int fd)
 {
@@ -212,8 +215,7 @@ static void frame_take_inlines(struct frame *frame, struct symbols *s, Dwarf_Add
 }
 
 /*
- * A block that the program has recorded comes from where it says so, not from the header that it
- * says it by.
+ * The site of a client block is the caller's line, not the header's inline function rtc_record_*.
  */
 static void frame_drop_header(struct frame *frame)
 {
@@ -232,7 +234,10 @@ static void frame_drop_header(struct frame *frame)
     memmove(first, first + 1, --frame->inlined_count * sizeof *first);
 }
 
-/* The call is before the address that it returns to: a last call's return lies in the next one. */
+/*
+ * Symbolize a frame. The lookup uses the return address - 1: after a call that is the last
+ * instruction of a function, the return address lies in the next function.
+ */
 void frame_symbolize(struct report *r, struct frame *frame)
 {
     struct symbols *s;

@@ -1,9 +1,9 @@
 /*
- * symbolize_variable.c - what lies at a place: a variable, by the debugging information of its
- * module's file, or else a symbol.
+ * symbolize_variable.c - find the variable at an address, from the debugging information of its
+ * module, or else the symbol.
  *
- * libdw knows where code and call frame information are, libdwarf (variables.c) variables and types;
- * entries are named between them by their offset in the file that both read.
+ * libdw has the addresses of code and call frame information (CFI), libdwarf (variables.c) reads
+ * variables and types. Both read the same file, so entries are passed between them by offset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static char *section_of(const struct symbols *s, uint64_t offset)
     return NULL;
 }
 
-/* Of the file that has the debugging information, which may be another than the module's. */
+/* Open the file with the debugging information, which may be a separate one. */
 static struct variables *variables_of(const struct report *r, struct symbols *s)
 {
     const char *main, *debug_file;
@@ -56,7 +56,7 @@ static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out
     GElf_Off in;
     const char *name = name_find(&s->names, s->module, offset + s->bias, &in, &symbol);
 
-    /* A symbol further back than it is long is not what lies there. */
+    /* The address must be within the size of the symbol. */
     if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
         return;
     out->name = demangle(name);
@@ -78,7 +78,10 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
         symbol_take(s, offset, out);
 }
 
-/* How far below the control block a program's thread-local storage begins: its linker counts on that. */
+/*
+ * Distance from the start of a program's thread-local storage to the thread control block above it,
+ * as the linker computes it.
+ */
 static uint64_t thread_storage_of(const struct symbols *s)
 {
     GElf_Addr bias;

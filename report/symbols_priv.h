@@ -1,13 +1,13 @@
 /*
- * symbols_priv.h - what the files of report that speak to libdwfl share.
+ * symbols_priv.h - shared by the files of report that use libdwfl.
  *
- *   symbolize.c           all that is known of a frame
- *   names.c               its function, by the file's table of symbols
- *   lines.c               the unit and the source line of an address
- *   inlines.c             the functions that were inlined there
- *   calls.c               the function that was called there, if it is one of malloc's
- *   locals.c              the variables that lie on the stack then
- *   symbolize_variable.c  which variable lies at a place
+ *   symbolize.c           all data of a frame
+ *   names.c               its function, from the symbol table
+ *   lines.c               the compilation unit and the source line of an address
+ *   inlines.c             inlined functions
+ *   calls.c               the called function, if it allocates or frees
+ *   locals.c              local variables in a frame
+ *   symbolize_variable.c  the variable at an address
  */
 #ifndef SYMBOLS_PRIV_H
 #define SYMBOLS_PRIV_H
@@ -17,16 +17,16 @@
 #include "report_priv.h"
 
 struct names;     /* of a module: its symbols by address */
-struct lines;     /* of a module: units by address, where the file has no such table */
-struct slots;     /* of a module: where addresses of functions are kept that it calls */
-struct functions; /* of a module: functions by address, of the units that were asked for */
+struct lines;     /* of a module: units by address, if the file has no such table */
+struct slots;     /* of a module: GOT slots of the functions that it calls */
+struct functions; /* of a module: functions by address, of the units used so far */
 
-/* Of a module's file; each is read when it is needed. */
+/* State of a module's file; each part is loaded on first use. */
 struct symbols {
     bool tried;
-    Dwfl *dwfl; /* NULL: no symbols of this module */
+    Dwfl *dwfl; /* NULL: the module has no symbols */
     Dwfl_Module *module;
-    GElf_Addr bias; /* from addresses in the file to libdwfl's */
+    GElf_Addr bias; /* libdwfl's address minus the file's */
     struct names *names;
     struct lines *lines;
     struct functions *functions;
@@ -35,60 +35,63 @@ struct symbols {
     bool variables_tried;
 };
 
-/* Modules may have been added since the last call.  NULL: there are none. */
+/* Modules may have been added since the last call. NULL: the module has no symbols. */
 struct symbols *symbols_of(struct report *r, uint32_t module);
-/* A descriptor, or -1: not a file to look into; *why says which. */
+/* Returns a descriptor, or -1 if the file cannot be used; *why has the reason. */
 int module_open(const struct report *r, const char *path, enum module_symbols *why);
 
 /*
- * What dwfl_module_addrinfo answers, from an index that is made when it is needed (*names).  NULL:
- * not known.
+ * Equivalent to dwfl_module_addrinfo, by an index that is built on first use (*names). NULL:
+ * unknown.
  */
 const char *name_find(struct names **names, Dwfl_Module *module, GElf_Addr address,
                       GElf_Off *offset, GElf_Sym *symbol);
 void names_free(struct names *names);
 
-/* Addresses are libdwfl's; *bias leads from the unit's own to them.  false: not known. */
+/*
+ * Find the unit of a libdwfl address; *bias is the offset from the unit's addresses to libdwfl's.
+ * false: unknown.
+ */
 bool unit_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, Dwarf_Die *unit,
                Dwarf_Addr *bias);
-/* The file, and *number in it; NULL: not known.  *lines is made when it is needed. */
+/* Return the file, and the line in *number. NULL: unknown. *lines is built on first use. */
 const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number);
 void lines_free(struct lines *lines);
 
-/* What was inlined at the unit's own address, into the frame; its name, where it has none yet. */
+/* Store the functions inlined at the unit's address in the frame, and its name if it has none. */
 void inlines_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
                   struct frame *frame);
 void functions_free(struct functions *known);
 
 /*
- * The entry that the call before `back` leads to, an address of the file's own; ENTRY_NONE: not known, or
- * another function.  *slots is made when it is needed.
+ * The entry that the call before `back`, an address in the file, leads to. ENTRY_NONE: unknown, or
+ * another function. *slots is built on first use.
  */
 uint32_t entry_called(struct slots **slots, Elf *elf, GElf_Addr back);
 void slots_free(struct slots *slots);
 
 /*
- * The function at the unit's own address, and what in it holds the address: blocks and inlined
- * calls, the outermost first.  Returns how many; 0: no function is there.
+ * Find the function at the unit's address, and the blocks and inlined calls in it that contain the
+ * address, outermost first. Returns their number. 0: no function contains it.
  */
 #define SCOPES_MAX 128u
 uint32_t scopes_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
                      Dwarf_Die scopes[SCOPES_MAX]);
-/* A function's name as its source has it; malloc'ed, NULL: it has none. */
+/* A function's name in the source; malloc'ed. NULL: it has none. */
 char *function_name(Dwarf_Die *function);
-/* To the next sibling; false: there is no more. */
+/* Move to the next sibling. false: there is none. */
 bool die_next(Dwarf_Die *die);
 
-/* A variable that begins `inside` bytes before a place of a frame: it may reach there. */
+/* A variable that begins `inside` bytes before a location in a frame, and may contain it. */
 struct local {
     Dwarf_Off die;
     uint64_t inside;
-    Dwarf_Die function; /* which has it; inlined calls are functions here */
+    Dwarf_Die function; /* that contains it; may be an inlined call */
 };
 
 /*
- * Those of the innermost scope first.  `address`: the unit's own, where the function stands;
- * `cfi_address`: the same for call frame information, which may be NULL.
+ * Find local variables, those of the innermost scope first. `address`: the unit's address of the
+ * instruction; `cfi_address`: the same address for `cfi`, which may be NULL.
  */
 #define LOCALS_MAX 256u
 uint32_t locals_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address, Dwarf_CFI *cfi,

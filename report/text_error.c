@@ -1,5 +1,5 @@
 /*
- * text_error.c - what is wrong with a text that somebody wrote: where, why, and the place itself.
+ * text_error.c - messages about mistakes in an input file: position, reason, and the line.
  *
  *     known.json:3:12: { is expected
  *       "findings": ["mel-12"]
@@ -12,13 +12,13 @@
 #define SHOWN_MAX 100 /* bytes of a line */
 #define SHOWN_BEFORE 60
 
-/* Files may be anybody's, and complaints go to terminals. */
+/* Replace unprintable bytes: files are untrusted, and messages go to terminals. */
 static char plain(char c)
 {
     return byte_is_plain((unsigned char)c) ? c : c == '\t' ? ' ' : '?';
 }
 
-/* The part of the line around the place, and a caret below it. */
+/* Print the part of the line around the position, and a caret below it. */
 static void show_position(const struct text_position *position, size_t column, char *out,
                           size_t room)
 {

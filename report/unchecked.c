@@ -1,5 +1,5 @@
 /*
- * unchecked.c - the programs that a run started and did not check, out of its table.
+ * unchecked.c - the programs that a run started and did not check, from the table in the run file.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ const char *unchecked_reason_text(uint32_t reason)
                                     : "for a reason that this rtcheck does not know";
 }
 
-/* Two processes may have recorded the same program at once. */
+/* Find or add an entry. Two processes may have recorded the same program concurrently. */
 static struct unchecked_program *find(struct unchecked_programs *all,
                                       const struct unchecked_program *wanted)
 {

@@ -1,10 +1,10 @@
 /*
- * variables.c - which variable an address lies in, and where in it, by libdwarf.
+ * variables.c - find the variable that contains an address, and the element or member, by libdwarf.
  *
- *   dwarf_die.c    entries of debugging information
- *   dwarf_type.c   from a variable's type down to the element or member that the address is in
- *   dwarf_list.c   variables that have one address for the whole run
- *   dwarf_variable.c  what is said of one
+ *   dwarf_die.c       entries of debugging information
+ *   dwarf_type.c      from a variable's type down to the element or member at the address
+ *   dwarf_list.c      variables with a fixed address
+ *   dwarf_variable.c  the data of one variable
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void take(const struct variables *v, Dwarf_Die die, const char *scope, ui
     out->name = xalloc(strdup(name.text));
 }
 
-/* In one of the lists of `v`. */
+/* Find the variable in one of the lists of `v`. */
 static bool find(struct variables *v, const struct entries *entries, uint64_t address,
                  struct variable *out)
 {

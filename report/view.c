@@ -1,10 +1,10 @@
 /*
- * view.c - a run file as its readers see it: checked, and in copies of their own.
+ * view.c - verified, private copies of a run file.
  *
- * A run file is a terabyte of hole with some data in it, and reading a hole through a mapping
- * would allocate it; so nothing here maps the file.  The head (header and tables) and each area
- * asked for are read with SEEK_DATA and pread into anonymous memory, which the writer, who may
- * still run or be an enemy, cannot change behind verify.c's back.
+ * A run file is a terabyte of hole with some data. Reading a hole through a mapping would allocate
+ * it, so nothing here maps the file. The head (header and tables) and each requested area are read
+ * with SEEK_DATA and pread into anonymous memory. The writer may still run or be hostile, but it
+ * cannot change a copy after verify.c has checked it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* Reads what there is; the rest of `to` stays as it is (zero).  -errno. */
+/* Read the available bytes; the remaining bytes of `to` stay unchanged (zero). Returns -errno. */
 static int read_fully(int fd, char *to, uint64_t bytes, uint64_t offset)
 {
     while (bytes > 0) {
@@ -39,7 +39,7 @@ static int read_fully(int fd, char *to, uint64_t bytes, uint64_t offset)
     return 0;
 }
 
-/* The next stretch of data at or behind *start, before `end`.  false: none. */
+/* Find the next range of data at or after *start, before `end`. false: there is none. */
 static bool next_data(int fd, uint64_t *start, uint64_t *stop, uint64_t end)
 {
     off_t data = lseek(fd, (off_t)*start, SEEK_DATA);
@@ -47,7 +47,7 @@ static bool next_data(int fd, uint64_t *start, uint64_t *stop, uint64_t end)
 
     *stop = end;
     if (data < 0)
-        return errno != ENXIO; /* a file system without holes: all of it is data */
+        return errno != ENXIO; /* the file system does not support holes: all bytes are data */
     if ((uint64_t)data >= end)
         return false;
     *start = (uint64_t)data;
@@ -104,8 +104,8 @@ static int read_head(const struct view *v, struct run_header *to)
 }
 
 /*
- * A kept copy is shorter than the run: it is as if zeros stood behind its end.  One that lacks bytes that
- * were stored has been cut since, which verify.c will find.
+ * The size of the file including the tail of zeros that a kept copy does not store. A copy with
+ * fewer bytes than were stored has been truncated later, which verify.c detects.
  */
 static uint64_t bytes_with_hole(const struct view *v)
 {
@@ -152,7 +152,10 @@ static int view_begin(struct view *v, const struct stat *st, char err[REPORT_ERR
     return code;
 }
 
-/* May we read a file of this owner?  Root may read all, and is then careful with what it names. */
+/*
+ * Is the reader allowed to use a file of this owner? Root may use all files, but is restricted in
+ * the files it opens for symbols.
+ */
 static bool owner_is_trusted(struct view *v, const struct stat *st)
 {
     v->owner = st->st_uid;
@@ -166,7 +169,7 @@ int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES])
     int code;
 
     *v = (struct view){.fd = -1, .fd_is_ours = true, .name = xalloc(strdup(path))};
-    /* NONBLOCK: whatever it is, opening must not hang */
+    /* NONBLOCK: opening must not block, whatever the type of the file */
     v->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (v->fd < 0 || fstat(v->fd, &st) < 0)
         code = refuse(err, -errno, "%s cannot be opened: %s", path, strerror(errno));
@@ -218,7 +221,7 @@ int view_refresh(struct view *v)
     struct stat st;
 
     if (fstat(v->fd, &st) == 0 && (uint64_t)st.st_size < v->stored_bytes)
-        return -ESTALE; /* what is missing would look like areas that nobody has used */
+        return -ESTALE; /* missing bytes would look like unused areas */
     int code = read_head(v, fresh);
 
     if (code)
@@ -261,7 +264,7 @@ int view_read_area(const struct view *v, uint32_t area, struct area_copy *out)
         return err;
     uint64_t used = atomic_load_explicit(&head.used_bytes, memory_order_relaxed);
     if (used > v->run->area_bytes)
-        used = v->run->area_bytes; /* verify.c will say so */
+        used = v->run->area_bytes; /* verify.c reports it */
     copy.bytes =
         align_up(used > RTC_AREA_HEAD_BYTES ? used : RTC_AREA_HEAD_BYTES, RTC_AREA_HEAD_BYTES);
     copy.at = anonymous(copy.bytes);
@@ -272,7 +275,10 @@ int view_read_area(const struct view *v, uint32_t area, struct area_copy *out)
         area_copy_drop(&copy);
         return err;
     }
-    /* A running writer has appended since: what was complete when we began is what counts. */
+    /*
+     * A running writer may have appended: use the head read before the segments, which counts only
+     * complete ones.
+     */
     memcpy(copy.at, &head, sizeof head);
     *out = copy;
     return 0;
@@ -292,7 +298,7 @@ bool view_verify_area(const struct view *v, uint32_t area, const struct area_cop
 
     if (!verify_area(copy->at, copy->bytes, v->run, area, wrong))
         return false;
-    if (whose == 0 || whose == area_owner_image(owner)) /* 0: claimed, not begun */
+    if (whose == 0 || whose == area_owner_image(owner)) /* 0: claimed, not initialized */
         return true;
     *wrong = (struct verify_error){"area of another image", area_offset(v->run, area)};
     return false;

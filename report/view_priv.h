@@ -1,5 +1,5 @@
 /*
- * view_priv.h - the file: checked, area by area, in copies of our own (view.c).
+ * view_priv.h - the run file: verified, area by area, in private copies (view.c).
  */
 #ifndef VIEW_PRIV_H
 #define VIEW_PRIV_H
@@ -9,23 +9,23 @@
 #include "report.h"
 #include "shadow.h"
 
-/* run_header.reported of a saved copy; 1 is what the reporter of a run by hand writes. */
+/* Value of run_header.reported in a saved copy; the reporter of a run by hand writes 1. */
 #define REPORTED_SAVED 2u
 
 struct view {
     int fd;
     bool fd_is_ours;
-    uint32_t owner; /* who the file belongs to */
+    uint32_t owner; /* user id of the file's owner */
     bool foreign;   /* another user's file, read as root */
-    bool finished;  /* a saved file: its process ids mean nothing any more */
+    bool finished;  /* a saved file: its process ids are no longer valid */
     char *name;
-    uint64_t file_bytes;    /* with what a kept copy does not store */
+    uint64_t file_bytes;    /* size including the tail that a kept copy does not store */
     uint64_t stored_bytes;  /* the file's size when it was opened */
-    struct run_header *run; /* copy of the head: header, area table, leases; always verified */
+    struct run_header *run; /* verified copy of the head: header, area table, leases */
     struct run_header *spare;
 };
 
-/* A private copy of one area; holes are holes here too. */
+/* A private copy of one area; holes in the file stay unallocated in the copy. */
 struct area_copy {
     char *at;
     uint64_t bytes;
@@ -33,23 +33,23 @@ struct area_copy {
 
 int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES]);
 int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR_BYTES]);
-/* Reads the tables again: the run goes on.  The old ones stay when the new ones are bad. */
+/* Read the tables again, during a run. The old tables stay if the new ones are invalid. */
 int view_refresh(struct view *v);
 void view_close(struct view *v);
 
 const struct area_entry *view_area_entry(const struct view *v, uint32_t area);
 const struct lease *view_lease(const struct view *v, uint32_t index);
-/* Areas at and above it hold nothing. */
+/* The end of the used areas: areas from this number on are unused. */
 uint32_t view_area_end(const struct view *v);
 
-/* What is used of an area, not yet verified. */
+/* Copy the used part of an area. The copy is not verified yet. */
 int view_read_area(const struct view *v, uint32_t area, struct area_copy *out);
 void area_copy_drop(struct area_copy *copy);
-/* Is it good, and its image's that the run's table says? */
+/* Is the copy valid, and does its image match the run's area table? */
 bool view_verify_area(const struct view *v, uint32_t area, const struct area_copy *copy,
                       struct verify_error *wrong);
 
-/* The first bytes of an area: cheap, not verified.  Bytes missing in the file read as zero. */
+/* Read bytes of the file, without verification. Bytes beyond the end of the file read as zero. */
 int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes);
 
 static inline const struct area_head *copy_head(const struct area_copy *c)
@@ -60,7 +60,7 @@ static inline const struct area_head *copy_head(const struct area_copy *c)
 /* NULL: the area is not an image's first, or the image was still being built. */
 const struct image_header *copy_image(const struct area_copy *c);
 
-/* Walks a verified copy.  *off = 0 before the first call; NULL at the end. */
+/* Iterate over the segments of a verified copy. *off = 0 before the first call; NULL at the end. */
 const struct segment *copy_next_segment(const struct area_copy *c, uint64_t *off);
 
 static inline const void *segment_item(const struct segment *s, uint32_t i)

@@ -1,5 +1,5 @@
 /*
- * wording.c - names of things, and text that somebody else wrote on its way to a reader.
+ * wording.c - names of things, and safe output of untrusted text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static bool is_continued(const char *s, unsigned bytes)
     return true;
 }
 
-/* Neither overlong forms, nor surrogates, nor beyond U+10FFFF. */
+/* Rejects overlong forms, surrogates, and code points above U+10FFFF. */
 static bool is_in_range(const unsigned char *s, unsigned bytes)
 {
     if (bytes == 3)
@@ -155,8 +155,8 @@ uint32_t utf8_code(const char *text, unsigned bytes)
 }
 
 /*
- * Characters that change how others are shown: controls, line and paragraph separators, marks of the
- * bidirectional algorithm (they can show a name as another one), and those without a width.
+ * Characters that change how others are shown: controls, line and paragraph separators,
+ * bidirectional marks (they can disguise a name as another one), and zero-width characters.
  */
 static const struct {
     uint32_t first, last;

@@ -1,5 +1,6 @@
 /*
- * write.c - files in and out as a whole: read into memory, written beside and renamed.
+ * write.c - read whole files, and replace files atomically by writing a temporary file and renaming
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ char *file_read(const char *path, size_t *bytes)
     return text;
 }
 
-/* Closes `out` whatever happens. */
+/* Closes `out` in any case. */
 static int put_and_close(FILE *out, write_put *put, void *arg)
 {
     int err;
@@ -45,14 +46,17 @@ static int put_and_close(FILE *out, write_put *put, void *arg)
     return fclose(out) != 0 && !err ? -errno : err;
 }
 
-/* A pipe or a terminal cannot be renamed over. */
+/* Pipes and terminals cannot be replaced by rename. */
 static int write_in_place(const char *path, write_put *put, void *arg)
 {
     FILE *out = fopen(path, "we");
     return out ? put_and_close(out, put, arg) : -errno;
 }
 
-/* With the mode of what is there, where something is: a file that others may read stays so. */
+/*
+ * Create the temporary file with the mode of the existing file, so that its other readers keep
+ * access.
+ */
 static int open_beside(const char *path, const struct stat *old, char **beside)
 {
     mode_t mask = umask(0);
@@ -82,13 +86,13 @@ static int write_beside(const char *path, const struct stat *old, write_put *put
     return err;
 }
 
-/* A descriptor by its name is its holder's, whatever file it leads to. */
+/* Paths below /dev and /proc may name a descriptor of the caller, whatever file it refers to. */
 static bool is_device(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
-/* A link stays one: what it leads to is replaced. */
+/* A symbolic link is kept; its target is replaced. */
 int write_whole(const char *path, write_put *put, void *arg)
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /*
- * write_file.c - the report in files beside the text, each by its own printer.
+ * write_file.c - write the report to files beside the text, one printer for each format.
  */
 #include "formats_priv.h"
 
