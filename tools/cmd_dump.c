@@ -1,6 +1,4 @@
-/*
- * cmd_dump.c - `rtcheck dump FILE`: everything in a run file, and whether it is good.
- */
+/* cmd_dump.c - `rtcheck dump FILE`: print all contents of a run file, and whether it is valid. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /*
- * cmd_events.c - `rtcheck events FILE|PID`: what a run's processes have mapped by calls, and who called.
+ * cmd_events.c - `rtcheck events FILE|PID`: mappings that a run's processes made by calls, with the
+ * callers.
  */
 #include <limits.h>
 #include <stdlib.h>

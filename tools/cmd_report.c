@@ -1,9 +1,10 @@
 /*
- * cmd_report.c - `rtcheck report`: what a run file tells, after the fact.
+ * cmd_report.c - `rtcheck report`: print the report of a run file.
  *
- * Without FILE it is the newest run that nobody has reported: last.pool, or a file made by hand
- * whose processes were killed before they could start a reporter.  With --end it is that reporter:
- * started by a checked process that waits for a word in the file; with --check, of a leak check in mid-run.
+ * Without FILE it is the newest unreported run: last.pool, or the file of a run by hand whose
+ * processes were killed before they could start a reporter.  --end FILE is that reporter.  It is
+ * started by a checked process, which waits on a futex in the file.  --check IMAGE FILE reports a
+ * leak check in mid-run.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,16 +26,16 @@
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Where the text goes, and what belongs to that. */
+/* Destination of the text. */
 struct output {
     FILE *usual;
     const char *pool;   /* the kept file, or NULL */
-    bool is_sanitizers; /* where LSAN_OPTIONS say, if they do and ours do not */
+    bool is_sanitizers; /* use log_path of LSAN_OPTIONS if it is set and log-file is not */
 };
 
 /*
- * LSAN_OPTIONS' log of a program that was in control; one that was not has none, and who waits for
- * it sees that.
+ * LSAN_OPTIONS' log_path of a program that was in control.  A program that was not has no such log,
+ * so its absence is visible to the caller.
  */
 static bool sanitizers_log(struct report *r, const struct options *o, char *path, size_t room)
 {
@@ -58,7 +59,9 @@ static int log_path_of(struct report *r, const struct options *o, char *path, si
     return log_path_expand(option_text(o, "log-file"), &facts, path, room, err);
 }
 
-/* The stream for the text: the log file where one is wanted, else the usual.  NULL: err says why. */
+/*
+ * The stream of the text: the log file if there is one, else to->usual.  NULL: err has the reason.
+ */
 static FILE *open_text(struct report *r, const struct options *o, struct output *to,
                        char err[TOOLS_ERROR_BYTES])
 {
@@ -70,13 +73,13 @@ static FILE *open_text(struct report *r, const struct options *o, struct output 
         return to->usual;
     if (!to->is_sanitizers && log_path_of(r, o, path, sizeof path, err))
         return NULL;
-    out = fopen(path, report_run(r)->checks_reported ? "ae" : "we"); /* behind checks in mid-run */
+    out = fopen(path, report_run(r)->checks_reported ? "ae" : "we"); /* after leak checks: append */
     if (!out)
         fail(err, -errno, "log file %s: %s", path, strerror(errno));
     return out;
 }
 
-/* Text and files of a collected run. */
+/* Print text and files of a collected run. */
 static int print(struct report *r, const struct options *o, struct output to,
                  char err[TOOLS_ERROR_BYTES])
 {
@@ -102,7 +105,7 @@ static int print(struct report *r, const struct options *o, struct output to,
 
 /* ---- report FILE ----------------------------------------------------------------------------- */
 
-/* There is no status of the program's here: an incomplete run ends as one with problems. */
+/* The program's status is not available here: an incomplete run ends as one with problems. */
 static int status_after(const struct options *o, const struct report *r)
 {
     return status_of_findings(o, r, (int)option_number(o, "error-exitcode", 0), 0);
@@ -142,7 +145,7 @@ static int report_file(const char *path, const struct options *o)
     return status;
 }
 
-/* ---- report, of what there is ---------------------------------------------------------------- */
+/* ---- report without FILE --------------------------------------------------------------------- */
 
 static int report_newest(const struct options *o)
 {
@@ -153,11 +156,13 @@ static int report_newest(const struct options *o)
     return report_file(path, o);
 }
 
-/* ---- files that nobody asked for ------------------------------------------------------------- */
+/* ---- removal of old files -------------------------------------------------------------------- */
 
 #define FORGOTTEN_SECONDS (7L * 24 * 3600)
 
-/* A killed run's file waits for a week; then the next run by hand beside it takes it away. */
+/*
+ * A killed run's file is kept for a week; then the next run by hand in this directory removes it.
+ */
 static void remove_if_forgotten(const char *path, time_t now)
 {
     char err[REPORT_ERROR_BYTES];
@@ -192,7 +197,7 @@ static void remove_forgotten(const char *beside)
 
 /* ---- report --end FILE: started by a process that is about to end ---------------------------- */
 
-/* The header that the processes of the run see; NULL: it cannot be had. */
+/* The header shared with the processes of the run; NULL: it cannot be mapped. */
 static struct run_header *live_header(int fd)
 {
     struct run_header *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -200,7 +205,7 @@ static struct run_header *live_header(int fd)
     return run == MAP_FAILED ? NULL : run;
 }
 
-/* The word that the process waits for, and the status that it is to end with; 0: its own. */
+/* Wake the process that waits, and store the status with which it must end; 0: its own. */
 static void release_program(struct run_header *run, int wanted_status)
 {
     if (!run)
@@ -217,19 +222,22 @@ static int options_of_run(struct options *o, struct report *r, char err[TOOLS_ER
     return options_from_text(o, report_run(r)->options, err);
 }
 
-/* A file that is kept, or that others still write, stays. */
+/* A file stays if it is kept, or other processes still write it. */
 static bool file_is_kept(struct report *r, const struct options *o)
 {
     return option_flag(o, "keep") || report_running(r) > 0;
 }
 
-/* The last one to end tells again what has changed since; those before it would only repeat. */
+/*
+ * The last process to end reports again if the report has changed; earlier ones would only repeat
+ * it.
+ */
 static bool is_reported_by_others(struct report *r)
 {
     return report_run(r)->reported != 0 && report_running(r) > 0;
 }
 
-/* What was said to LeakSanitizer; where its log is, print sees to. */
+/* Take LSAN_OPTIONS, except log_path, which print handles. */
 static int take_lsan(struct options *o, struct report *r, bool prints, char err[TOOLS_ERROR_BYTES])
 {
     struct report_image_fact main = report_main_image(r);
@@ -258,8 +266,8 @@ static int report_end_with(struct report *r, const struct options *o,
 }
 
 /*
- * What the program is to end with, 0: with its own.  Where nobody can tell that is no status of a
- * good run, either.
+ * The status with which the program must end, 0: its own.  If the report failed, --error-exitcode
+ * demands a failure, because the run may have problems.
  */
 static int requested_status(const struct report *r, const struct options *o, bool is_bad)
 {
@@ -268,7 +276,7 @@ static int requested_status(const struct report *r, const struct options *o, boo
     return is_bad && is_wanted ? STATUS_SETUP : is_bad ? 0 : status_after(o, r);
 }
 
-/* Where something is wrong with what it is to go by, the file stays. */
+/* The file is kept if the options, the rules or the file itself are invalid. */
 static int report_end_of_file(struct report *r, const char *path, int *wanted_status)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -293,8 +301,8 @@ static int report_end_of_file(struct report *r, const char *path, int *wanted_st
 }
 
 /*
- * A file of one's own: its options say what is written where.  (Another's could be made up, and a
- * process that has changed its user since could not open this one.)
+ * Open a regular file of this user: its options contain paths that are written.  Another user's
+ * options could be forged, and a process that has changed its user since could not open this file.
  */
 static int open_own(const char *path, char err[TOOLS_ERROR_BYTES])
 {
@@ -309,7 +317,7 @@ static int open_own(const char *path, char err[TOOLS_ERROR_BYTES])
     return fail(err, -EACCES, "%s is not a run file of yours", path);
 }
 
-/* The file of a run by hand, for a process of it; < 0: everything is said. */
+/* Open the file of a run by hand, for one of its processes; < 0: the error was printed. */
 static int open_run(const char *path, struct report **r)
 {
     char err[REPORT_ERROR_BYTES];
@@ -337,7 +345,7 @@ static int report_end(const char *path)
         wait_for_scanners(r, run);
     status = is_reported_by_others(r) ? 0 : report_end_of_file(r, path, &wanted_status);
     release_program(run,
-                    wanted_status); /* also when nothing could be told: nobody is to wait for it */
+                    wanted_status); /* also if the report failed: no process may wait forever */
     remove_forgotten(path);
     report_close(r);
     close(fd);
@@ -388,7 +396,7 @@ static int report_check(const char *image, const char *path)
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-/* Nothing runs: what is about that is none of its own. */
+/* Options of the run itself have no effect: no program runs. */
 static bool has_effect(const char *option)
 {
     static const char *const of_run[] = {"keep",           "measure",     "allow-unchecked",

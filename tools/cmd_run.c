@@ -1,9 +1,9 @@
 /*
- * cmd_run.c - `rtcheck PROGRAM`: prepare everything that can fail, start the program, wait with it,
- * tell.
+ * cmd_run.c - `rtcheck PROGRAM`: do all preparations that can fail, start the program, wait for its
+ * end, report.
  *
- * Once the program runs nothing of ours may change what it does or how it ends; what goes wrong from
- * there on is said and nothing more.
+ * After the program's start rtcheck must not change the program's behaviour or its end.  Failures
+ * from then on are only reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,37 +27,37 @@ struct run {
     struct inspection program;
     char **argv;
     char runtime[PATH_MAX];
-    char unchecked[TOOLS_ERROR_BYTES]; /* why it is started without the runtime; "" = it is not */
+    char unchecked[TOOLS_ERROR_BYTES]; /* why it runs without the runtime; "" = it is checked */
     char options_text[OPTIONS_TEXT_BYTES];
     struct warnings warnings;
     struct warnings
-        unwritten; /* what was asked for, and could not be written: told also by --quiet */
+        unwritten; /* requested output that could not be written: printed in spite of --quiet */
     struct run_file file;
     struct signal_state was;
     struct keeper keeper;
     struct started started;
     struct reaper reaper;
     struct finding_rules finding_rules;
-    struct counters *counters; /* NULL: none are asked for */
-    struct tracker *tracker;   /* of their rows, the same */
-    uint64_t begin_ns;         /* CLOCK_MONOTONIC: when it was let go */
+    struct counters *counters; /* NULL: none were requested */
+    struct tracker *tracker;   /* rows of the counters; NULL: none */
+    uint64_t begin_ns;         /* CLOCK_MONOTONIC at the program's release */
     struct counter_row counter_rows[COUNTERS_MAX];
     unsigned counter_count;
     struct measuring measuring;
-    struct report *report; /* NULL: the run file could not be read, err says why */
-    int log;               /* where the text goes; -1 = nowhere */
+    struct report *report; /* NULL: the run file cannot be read, err has the reason */
+    int log;               /* descriptor of the text; -1 = none */
     char log_path[PATH_MAX];
     int wait_status;
-    int sent; /* a signal that was to end it; 0: none */
+    int sent; /* first signal sent to end the program; 0: none */
     struct rusage usage;
-    char pool[PATH_MAX]; /* the kept file, "" = none */
+    char pool[PATH_MAX]; /* path of the kept file, "" = none */
     char err[TOOLS_ERROR_BYTES];
 };
 
-/* One line to stderr, if there is one. */
+/* Print r->err, one line (or several for a malformed file), to stderr if it was open. */
 static int report_failure(const struct run *r, int status)
 {
-    char line[TOOLS_ERROR_BYTES + 16]; /* or more of them: of a file that is malformed */
+    char line[TOOLS_ERROR_BYTES + 16];
     int n = snprintf(line, sizeof line, "rtcheck: %s\n", r->err);
     if (fds_was_open(2))
         text_write(2, line, (size_t)n);
@@ -81,7 +81,6 @@ int print_version(void)
     return 0;
 }
 
-/* A log file whose name cannot be made up is a usage error: found before anything runs. */
 static int make_counters(struct run *r)
 {
     const char *list = option_text(&r->options, "counters");
@@ -92,6 +91,7 @@ static int make_counters(struct run *r)
                : 0;
 }
 
+/* An invalid log file name is a usage error: detect it before the program starts. */
 static int check_log_name(struct run *r)
 {
     char path[PATH_MAX];
@@ -99,7 +99,7 @@ static int check_log_name(struct run *r)
     return log_path_expand(option_text(&r->options, "log-file"), &facts, path, sizeof path, r->err);
 }
 
-/* Starts without the runtime; what can be done with --allow-unchecked only is not done here. */
+/* Start the program without the runtime; it is not measured then. */
 static void run_unchecked(struct run *r, const char *why)
 {
     snprintf(r->unchecked, sizeof r->unchecked, "%s", why);
@@ -108,7 +108,7 @@ static void run_unchecked(struct run *r, const char *why)
         warnings_add(&r->unwritten, "not measured: the program is not checked");
 }
 
-/* 0: go on; else the status to end with, everything said. */
+/* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
     int bad = inspect_program(r->argv[0], &r->program, r->err);
@@ -125,7 +125,7 @@ static int prepare(struct run *r)
         run_unchecked(r, r->program.reason);
         if (option_flag(&r->options, "allow-unchecked"))
             return 0;
-        print_files(NULL, &r->options, NULL, r->err); /* takes away an earlier run's */
+        print_files(NULL, &r->options, NULL, r->err); /* remove files of an earlier run */
         fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
              r->program.path, r->program.reason);
         return report_failure(r, STATUS_NOT_IN_CONTROL);
@@ -135,7 +135,7 @@ static int prepare(struct run *r)
         return report_failure(r, STATUS_SETUP);
     if (measure_begin(&r->measuring, option_number(&r->options, "measure", 0), r->err))
         return report_failure(r, STATUS_SETUP);
-    /* A limit of the machine is no reason to keep the program from running. */
+    /* A limit of the machine is not a reason to refuse to run the program. */
     if (run_file_make(&r->file, &r->options, r->options_text, &r->warnings, r->err))
         run_unchecked(r, r->err);
     return 0;
@@ -176,7 +176,7 @@ static void count_program(struct run *r)
                           r->log, &r->unwritten);
 }
 
-/* Not of a program that did not come so far, or that somebody has ended. */
+/* Skip programs that did not start, and those that were killed or sent a signal to end. */
 static void measure_pairs(struct run *r, const struct start *start)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -196,7 +196,7 @@ static void measure_pairs(struct run *r, const struct start *start)
     }
 }
 
-/* Reads what is said of processes that are over, while others go on. */
+/* Read records of ended processes while others still run. */
 static void reap_meanwhile(struct run *r)
 {
     if (*r->unchecked || report_open_fd(&r->report, r->file.fd, "the run", r->err) != 0)
@@ -211,7 +211,7 @@ static void reap_meanwhile(struct run *r)
     reaper_start(&r->reaper, &r->warnings);
 }
 
-/* Starts the program and waits for its end.  -errno: it never began. */
+/* Start the program and wait for its end.  -errno: it was never started. */
 static int run_program(struct run *r)
 {
     struct start start = {
@@ -228,7 +228,7 @@ static int run_program(struct run *r)
     keeper_start(&r->keeper, &r->file, *last, &r->warnings);
     int bad = start_fork(&start, &r->started, r->err);
     if (!bad && (bad = open_log(r)) != 0) {
-        start_error(&r->started); /* hangs up: the child ends without a word */
+        start_error(&r->started); /* gives up: the child exits silently */
         waitpid(r->started.pid, NULL, 0);
     }
     if (bad)
@@ -257,7 +257,7 @@ static int run_program(struct run *r)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-/* exec failed: what a shell would say, and its status. */
+/* exec failed: print the message of a shell and return its status. */
 static int report_not_runnable(struct run *r, int bad)
 {
     fail(r->err, 0, "%s: %s", r->argv[0], strerror(-bad));
@@ -266,11 +266,11 @@ static int report_not_runnable(struct run *r, int bad)
 
 enum control {
     CONTROL_GAINED,
-    CONTROL_NOT_YET, /* it ended before anybody could tell */
+    CONTROL_NOT_YET, /* it ended before control could be determined */
     CONTROL_NONE,
 };
 
-/* Was the program checked?  If not, `why` says why not. */
+/* Was the program checked?  If not, `why` gets the reason. */
 static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
 {
     if (*r->unchecked)
@@ -284,7 +284,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
         return CONTROL_NONE;
     if (WIFSIGNALED(r->wait_status))
         return fail(why, CONTROL_NOT_YET, "it ended before we could tell");
-    if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status: a library is missing */
+    if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status for a missing library */
         return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
     return fact.found ? CONTROL_NONE
                       : fail(why, CONTROL_NONE,
@@ -292,7 +292,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
                              "could not be used");
 }
 
-/* What this process alone knows is told from the file, too. */
+/* Write counters and measurements, which only this process has, into the kept file. */
 static void report_file_kept(struct run *r)
 {
     bool is_requested = r->counters || option_number(&r->options, "measure", 0) > 0;
@@ -302,7 +302,7 @@ static void report_file_kept(struct run *r)
                      strerror(-bad));
 }
 
-/* Of what is told by its id all that is known can be asked for. */
+/* Are there findings with ids, which `rtcheck show` can print from the kept file? */
 static bool has_reported(const struct run *r)
 {
     return r->report && (problems_of(&r->options, r->report) > 0 || report_shows_errors(r->report));
@@ -332,7 +332,7 @@ static void write_files(struct run *r)
         warnings_add(&r->unwritten, "%.150s", err);
 }
 
-/* To stderr, wherever the text goes: the machine that runs us reads it there. */
+/* Print to stderr, wherever the text is written: the CI runner reads it there. */
 static void annotate(struct run *r, const struct print_options *how)
 {
     char *text = NULL;
@@ -352,7 +352,7 @@ static void print_warnings(const struct warnings *warnings, FILE *out)
         fprintf(out, "rtcheck: note: %s\n", warnings->line[i]);
 }
 
-/* The last line where the report cannot say it: nothing was recorded of the program. */
+/* The last line if the report does not have it, because nothing was recorded of the program. */
 static void print_verdict(const struct run *r, const char *why, FILE *out)
 {
     int status = r->wait_status;
@@ -364,7 +364,7 @@ static void print_verdict(const struct run *r, const char *why, FILE *out)
         fprintf(out, "exit status %d\n", WEXITSTATUS(status));
 }
 
-/* A log that lacks its end looks like one of a run without problems. */
+/* Report a failed write: a truncated log looks like the log of a run without problems. */
 static void write_log(struct run *r, const char *text, size_t bytes)
 {
     int bad = text_write(r->log, text, bytes);
@@ -375,7 +375,7 @@ static void write_log(struct run *r, const char *text, size_t bytes)
     }
 }
 
-/* All text of the run, in one piece; the last line is the verdict. */
+/* Write all text of the run at once; the last line is the verdict. */
 static void print_text(struct run *r, enum control control, const char *why)
 {
     struct print_options how = print_how(&r->options, r->log, r->pool[0] ? r->pool : NULL);
@@ -421,7 +421,7 @@ static enum control report_result(struct run *r)
     return control;
 }
 
-/* Ends as the program did, or with what comes before that. */
+/* The program's status or signal, unless --error-exitcode or "not in control" overrides it. */
 static int final_status(const struct run *r, enum control control)
 {
     if (control == CONTROL_NONE && !option_flag(&r->options, "allow-unchecked"))

@@ -1,13 +1,14 @@
 /*
- * cmd_selftest.c - `rtcheck selftest --events[=all] [-v]`: which calls that change the address
- * space are seen here.
+ * cmd_selftest.c - `rtcheck selftest --events[=all] [-v]`: test which calls that change the address
+ * space are reported as memory events on this machine.
  *
- * Started by itself under the runtime, the command makes each call as a program would, and a handler notes
- * what is told.  A library that stands in front of the runtime, or patches libc, shows by what is missing.
+ * The command starts itself under the runtime, makes each call as a program would, and records the
+ * events that a handler receives.  Missing events show that another library interposes the
+ * runtime's functions, or patches libc.
  *
- * -v: also what nobody who stands in front of libc can see.  Of that the comparison with the kernel
- * (rtc_event_compare) finds what it has mapped; with =all, the option events=all is set, which sees
- * it, and what that costs is said.
+ * -v also tests calls that no interposer of libc sees.  The comparison with the kernel's maps
+ * (rtc_event_compare) finds their new mappings.  With =all, the option events=all is set, which
+ * reports these calls, and its cost is printed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,14 +42,14 @@ static void note(unsigned type, union rtc_event *e, void *unused)
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* Pages, on which the others act, and a segment of shared memory. */
+/* Four pages for the other calls, and a System V shared memory segment. */
 static struct {
     char *at;
     int segment;
     void *attached;
 } scene = {.at = MAP_FAILED, .segment = -1, .attached = MAP_FAILED};
 
-/* Another name that libc has for a function, mostly for its own use; the type is that of `name`. */
+/* libc's alias of a function with two leading underscores; its type is that of `name`. */
 #define UNDERSCORED(name)                          \
     __typeof__(&name) name##_too;                  \
     do {                                           \
@@ -104,7 +105,7 @@ static void call_posix_madvise(void)
     posix_madvise(scene.at, PAGE, POSIX_MADV_SEQUENTIAL);
 }
 
-/* By its name: libc has it from 2.36 on, the runtime in any case. */
+/* Looked up by name: libc has it since 2.36, the runtime always. */
 static void call_process_madvise(void)
 {
     ssize_t (*by)(int, const struct iovec *, size_t, int, unsigned);
@@ -134,7 +135,7 @@ static void call_munlock(void)
     munlock(scene.at, PAGE);
 }
 
-/* Of nothing: refused, and told nevertheless. */
+/* mlockall(0) fails with EINVAL, and is reported all the same. */
 static void call_mlockall(void)
 {
     mlockall(0);
@@ -150,7 +151,7 @@ static void call_msync(void)
     msync(scene.at, PAGE, MS_ASYNC);
 }
 
-/* Of what is no file: refused as well. */
+/* Fails, because the memory is no file mapping; it is reported all the same. */
 static void call_remap_file_pages(void)
 {
     remap_file_pages(scene.at, PAGE, 0, 0, 0);
@@ -183,7 +184,7 @@ static void call_shmdt(void)
     shmdt(scene.attached);
 }
 
-/* In place of the page that is left. */
+/* Replaces the remaining page. */
 static void call_shmat_over(void)
 {
     shmat(scene.segment, scene.at, SHM_REMAP);
@@ -205,11 +206,11 @@ static void call_brk(void)
 #define COMES RTC_EVENT_VM_MAPPED
 #define GOES RTC_EVENT_VM_UNMAPPED
 
-/* In this order. */
+/* In the order of execution. */
 static const struct {
     const char *name;
     void (*call)(void);
-    unsigned events; /* that it has to lead to */
+    unsigned events; /* that the call must cause */
 } calls[] = {
     {"mmap", call_mmap, RTC_EVENT_MMAP | COMES},
     {"mmap64", call_mmap64, RTC_EVENT_MMAP | GOES | COMES},
@@ -250,7 +251,7 @@ static void missing_put(unsigned missing)
     puts(")");
 }
 
-/* How many are not covered. */
+/* Return the number of calls that are not covered. */
 static unsigned try_calls(void)
 {
     unsigned lacking = 0;
@@ -269,9 +270,9 @@ static unsigned try_calls(void)
     return lacking;
 }
 
-/* ---- what cannot be seen --------------------------------------------------------------------- */
+/* ---- calls that interposition cannot see ----------------------------------------------------- */
 
-/* As a copy of libc's mmap has it that was linked into a program or library. */
+/* The inlined system call of a statically linked mmap. */
 static void linked_copy(void)
 {
     long nr = SYS_mmap, bytes = (long)PAGE;
@@ -305,7 +306,7 @@ static void thread_stack(void)
     pthread_t thread;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 64 << 20); /* none that libc has at hand */
+    pthread_attr_setstacksize(&attr, 64 << 20); /* larger than the stacks that libc caches */
     if (pthread_create(&thread, &attr, nothing, NULL) == 0)
         pthread_join(thread, NULL);
     pthread_attr_destroy(&attr);
@@ -318,7 +319,7 @@ static void loaded_library(void)
 
 static void *(*mmap_of_another)(void *, size_t, int, int, int, off_t);
 
-/* A namespace of the loader's has a libc of its own. */
+/* dlmopen loads another libc into a new namespace of the loader. */
 static void enter_namespace(void)
 {
     void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW),
@@ -365,7 +366,7 @@ static void try_unseen(bool all)
                          : "NOT covered; not found by comparing");
 }
 
-/* Is every system call looked at, and what does that cost?  Says so, where it was asked for. */
+/* Is events=all in force?  Print whether it is available and what it costs, if it was requested. */
 static bool print_dispatched(void)
 {
     struct rtc_event_dispatched d = {.size = sizeof d};

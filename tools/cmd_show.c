@@ -1,6 +1,4 @@
-/*
- * cmd_show.c - `rtcheck show ID [FILE]`: everything about one error, leak or record of a run.
- */
+/* cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run. */
 #include <limits.h>
 
 #include "rtcheck/bits.h"
@@ -31,7 +29,7 @@ static int show(const char *id, const char *path, const struct options *o)
     return status;
 }
 
-/* It has all frames of one thing, in our own words. */
+/* It prints all frames of one record in rtcheck's own format: other options have no effect. */
 static bool has_effect(const char *option)
 {
     static const char *const taken[] = {"help", "version", "color", "deterministic", "pool-dir"};

@@ -1,8 +1,8 @@
 /*
- * cmd_stat.c - `rtcheck stat FILE|PID`: the variables of processes while they run, again and again.
+ * cmd_stat.c - `rtcheck stat FILE|PID`: print the variables of running processes periodically.
  *
- * Nobody is stopped or asked: all of it stands in the run file.  Of a process, it and those that come from
- * it, until it ends; of a file, all of the run, until none runs.
+ * No process is stopped or contacted: all values are in the run file.  PID selects the process and
+ * its descendants, until it ends; FILE selects all processes of the run, until none runs.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,12 +21,12 @@
 struct stat_request {
     struct stat_options how;
     uint64_t interval_ms;
-    uint64_t count; /* looks; 0: until the end */
+    uint64_t count; /* number of samples; 0: until the end */
     const char *word;
     bool help;
 };
 
-/* ---- when to look ---------------------------------------------------------------------------- */
+/* ---- sampling times -------------------------------------------------------------------------- */
 
 static uint64_t now_ms(void)
 {
@@ -35,7 +35,7 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Waits for the next look; true: the process behind `fd` (-1: none) has ended before. */
+/* Wait for the next sample; true: the process of pidfd `fd` (-1: none) has ended before. */
 static bool wait_until(uint64_t deadline_ms, int fd)
 {
     struct pollfd process = {.fd = fd, .events = POLLIN};
@@ -50,7 +50,7 @@ static bool wait_until(uint64_t deadline_ms, int fd)
     }
 }
 
-/* Looks of an even distance; one that took too long puts off the next alone. */
+/* Samples have equal distances; one that took too long delays only the next. */
 static uint64_t next_look(uint64_t deadline_ms, uint64_t interval_ms)
 {
     uint64_t now = now_ms(), next = deadline_ms + interval_ms;
@@ -59,7 +59,7 @@ static uint64_t next_look(uint64_t deadline_ms, uint64_t interval_ms)
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-/* `fd` tells when the process that was named ends; -1: none was, or nothing tells. */
+/* `fd`: pidfd of the process that was named; -1: none was named, or pidfds are not supported. */
 static int watch(struct report *r, const struct stat_request *request, int fd)
 {
     uint64_t deadline_ms = now_ms(), looks = 0;
@@ -119,7 +119,7 @@ static int watch_process(struct stat_request *request)
     return status;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static bool parse_number(const char *word, uint64_t max, uint64_t *out)
 {
@@ -129,7 +129,7 @@ static bool parse_number(const char *word, uint64_t max, uint64_t *out)
     return *out > 0 && *out <= max;
 }
 
-/* getopt's rules, of which `--` is needed for a file whose name begins with a dash. */
+/* getopt's rules; `--` precedes a file whose name begins with a dash. */
 static bool parse(int argc, char **argv, struct stat_request *request)
 {
     static const struct option longer[] = {

@@ -1,9 +1,9 @@
 /*
- * cmd_suppress.c - `rtcheck suppress add ID [--file=FILE] [RUN]`: a rule for one finding of a run, added
- * to a file of suppressions.
+ * cmd_suppress.c - `rtcheck suppress add ID [--file=FILE] [RUN]`: add a rule for one finding of a
+ * run to a suppression file.
  *
- * RUN is a run file, without it the newest that was left; FILE is rtcheck.supp unless it is said.  The
- * rule has the finding's id for its name: a second time it is not added.
+ * RUN is a run file, by default the newest unreported one.  FILE is rtcheck.supp by default.  The
+ * rule's name is the finding's id; a rule that exists is not added again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@ enum { STATUS_NO_SUCH_ID = 1 };
 struct add {
     const char *id;
     const char *file;
-    const char *run; /* NULL: the newest */
+    const char *run; /* NULL: the newest run */
 };
 
-/* false: it is no such command. */
+/* false: the arguments are not of this form. */
 static bool arguments_read(int argc, char **argv, struct add *add)
 {
     *add = (struct add){.file = FILE_USUAL};
@@ -43,7 +43,7 @@ static bool arguments_read(int argc, char **argv, struct add *add)
     return add->id != NULL;
 }
 
-/* The rule's text, for free; NULL: err says why there is none, or it is empty: there is no such id. */
+/* The rule's text, to be freed.  NULL: err has the reason; if err is empty, there is no such id. */
 static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ERROR_BYTES])
 {
     struct report *r;
@@ -68,7 +68,9 @@ static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ER
     return NULL;
 }
 
-/* What is there already has to be good, or nothing of it would be used.  -ENOENT is good, too. */
+/*
+ * Existing rules must be valid: a file with an error is not used at all.  A missing file is valid.
+ */
 static int file_check(const char *path, char err[TOOLS_ERROR_BYTES])
 {
     struct rules *rules = rules_new();
@@ -78,7 +80,7 @@ static int file_check(const char *path, char err[TOOLS_ERROR_BYTES])
     return bad;
 }
 
-/* Is the id the name of an entry, on a line of its own? */
+/* Is the id the first word of a line, as the name of a rule is? */
 static bool file_has(const char *path, const char *id)
 {
     FILE *in = fopen(path, "re");
@@ -97,7 +99,7 @@ static bool file_has(const char *path, const char *id)
     return has;
 }
 
-/* In one write, on a new line. */
+/* Append in one write, on a new line. */
 static int file_add(const char *path, const char *text, char err[TOOLS_ERROR_BYTES])
 {
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);

@@ -1,22 +1,22 @@
-# Sourced by tools/run, tools/test and tools/packages, which are bash: what they share.
+# Functions shared by tools/run, tools/test and tools/packages, which source this file with bash.
 # shellcheck shell=bash
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# 125 is what the launcher, too, returns when something is wrong with the set-up.
+# 125 is also the launcher's exit status for an error in the set-up.
 die() {
     printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2
     exit 125
 }
 
-# LD_PRELOAD separates its entries by spaces and colons and knows no quoting.
+# LD_PRELOAD separates its entries by spaces and colons and has no quoting.
 refuse_path() {
     [[ $top != *[[:space:]:]* ]] ||
         die "LD_PRELOAD cannot carry a path with a space or a colon: $top"
 }
 
-# build LOG [-DNAME=VALUE...] [-- TARGET...]: brings build/ up to date; what the tools say goes into
-# build/LOG.  One at a time: a second caller waits.
+# build LOG [-DNAME=VALUE...] [-- TARGET...]: bring build/ up to date; the tools' output is written to
+# build/LOG.  A lock serializes callers.
 build() {
     local log=$top/build/$1 lock define=() target=()
     shift
@@ -27,7 +27,7 @@ build() {
     [[ ${1-} == -- ]] && target=(--target "${@:2}")
 
     mkdir -p "$top/build" 2>/dev/null
-    if [[ ! -w $top/build ]]; then # somebody else's: it is as it is
+    if [[ ! -w $top/build ]]; then # of another user: use it as it is
         [[ -x $top/build/bin/rtcheck && -e $top/build/lib/librtcheck.so ]] && return
         die "cannot write to $top/build"
     fi
@@ -44,7 +44,7 @@ run_build() {
     local cache=$top/build/CMakeCache.txt configure=()
     umask 022
     if [[ ! -e $cache ]]; then
-        configure=(-DRTC_TESTS=OFF) # unless asked for below
+        configure=(-DRTC_TESTS=OFF) # unless -DRTC_TESTS=ON is given
     elif ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$top" "$cache"; then
         configure=(--fresh -DRTC_TESTS=OFF) # the tree was moved together with its build
     fi

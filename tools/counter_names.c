@@ -1,8 +1,9 @@
 /*
- * counter_names.c - from the name of an event to what the kernel wants to hear.
+ * counter_names.c - from the name of an event to its perf_event_attr fields.
  *
- * NAME, or NAME:u and NAME:k for what is done in user mode, or in the kernel, alone.  Our own tables come
- * first, so that a name is the same event as for a program by rtcheck/cpc.h; then libpfm4's.
+ * NAME counts both modes; NAME:u counts user mode, and NAME:k kernel mode alone.  The tables of
+ * rtcheck are searched first, so that a name is the same event as in rtcheck/cpc.h; libpfm4 is
+ * searched next.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -22,7 +23,7 @@ static bool find_raw(const char *name, struct event *e)
     return true;
 }
 
-/* Takes ":u" or ":k" away from `name`. */
+/* Remove ":u" or ":k" from `name` and set the modes of `c`. */
 static void take_modes(struct counter *c, char *name)
 {
     size_t n = strlen(name);
@@ -34,7 +35,7 @@ static void take_modes(struct counter *c, char *name)
     name[n - 2] = '\0';
 }
 
-/* "SYSTEM:NAME" of something else than an event of ours with a word behind it. */
+/* "SYSTEM:NAME" where SYSTEM is not an event of our tables with a suffix. */
 static bool may_be_tracepoint(const char *name)
 {
     struct event e;

@@ -1,12 +1,12 @@
 /*
- * counter_pfm.c - names of processors' events, as libpfm4 knows them.
+ * counter_pfm.c - names of processor events, by libpfm4.
  *
- * The library is opened when a name is not one of ours: its 40,000 relocations would be made at every start
- * otherwise.  It is not needed for anything else, and may be absent.
+ * The library is loaded only if a name is not in our tables; as a linked library its 40,000
+ * relocations would be processed at every start.  It has no other use here, and may be absent.
  *
- * It is asked for the events of all processors: "skl::INST_RETIRED" is a name wherever one is, and
- * n/a where the processor is none of these.  What it answers then is not for our kernel, to which
- * the same bits mean something else.
+ * Names are resolved for all processors: "skl::INST_RETIRED" is a valid name on every machine, and
+ * n/a if the processor is another one.  Such an encoding is never passed to the kernel, because the
+ * same bits mean another event there.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -25,7 +25,9 @@ static struct {
     __typeof__(pfm_get_event_next) *event_next;
 } pfm;
 
-/* It takes the wish from the environment, which is the program's, too. */
+/*
+ * LIBPFM_ENCODE_INACTIVE is read from the environment, which the program inherits: unset it again.
+ */
 static bool begin(void)
 {
     static const char *const all = "LIBPFM_ENCODE_INACTIVE";
@@ -85,7 +87,7 @@ enum pfm_answer counter_pfm(struct counter *c, const char *name)
     return PFM_KNOWN;
 }
 
-/* Of the processor that this is: the generic ones stand in our tables. */
+/* Events of this machine's processor; generic events are in our tables. */
 static void each_of_pmu(pfm_pmu_t pmu, const pfm_pmu_info_t *info,
                         void (*visit)(const char *name, void *about), void *about)
 {

@@ -1,7 +1,7 @@
 /*
- * counter_pmu.c - events that the kernel tells of in /sys and in tracefs, by name.
+ * counter_pmu.c - events by their names in /sys (PMUs) and tracefs (tracepoints).
  *
- * Formats and terms are as src/counters/pmu.c tells; where the bits go stands in terms.h for both.
+ * Formats and terms are described in src/counters/pmu.c; terms.h places the bits for both.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define DEVICES "/sys/bus/event_source/devices"
 #define TRACEPOINTS "/sys/kernel/tracing/events"
 
-/* The first line; false: there is no such file. */
+/* Read the first line; false: the file cannot be read. */
 static bool read_line(char *line, size_t room, const char *top, const char *a, const char *b,
                       const char *c)
 {
@@ -151,7 +151,7 @@ int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR
     return 0;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all names ------------------------------------------------------------------------------- */
 
 static void each_event_of(const char *pmu, void (*visit)(const char *name, void *about),
                           void *about)
@@ -161,7 +161,7 @@ static void each_event_of(const char *pmu, void (*visit)(const char *name, void 
     snprintf(path, sizeof path, DEVICES "/%.200s/events", pmu);
     DIR *dir = opendir(path);
     while (dir && (entry = readdir(dir))) {
-        if (!is_plain(entry->d_name) || strchr(entry->d_name, '.')) /* those are units and scales */
+        if (!is_plain(entry->d_name) || strchr(entry->d_name, '.')) /* NAME.unit and NAME.scale */
             continue;
         snprintf(name, sizeof name, "%s/%s/", pmu, entry->d_name);
         visit(name, about);

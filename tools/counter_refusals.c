@@ -1,6 +1,4 @@
-/*
- * counter_refusals.c - why the kernel does not count for us, in the words that the runtime has for a program.
- */
+/* counter_refusals.c - why the kernel refused an event, in the texts that the runtime uses, too. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -9,7 +7,7 @@
 
 #include "counters_priv.h"
 
-/* Are there no hardware counters at all? */
+/* Does the machine have no hardware counters at all? */
 static bool lacks_pmu(void)
 {
     struct perf_event_attr cycles = {

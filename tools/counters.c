@@ -1,10 +1,10 @@
 /*
- * counters.c - --counters: what the program, its threads and its children made the machine do.
+ * counters.c - --counters: performance counters of the program, its threads and its children.
  *
- * The events are opened on the program's process before it becomes the program, and count from its exec on;
- * who is made by it inherits them, and what they count is added to its own.  So nothing happens in
- * the program for it.  A number has its source; one that could not be counted is not known, with
- * the reason, and never 0.
+ * The perf events are opened on the program's process before its exec, and count from the exec on.
+ * Threads and children inherit them, and their counts are added to the parent's.  So no code runs
+ * in the program for counters.  Each value has a source.  The value of an event that could not be
+ * counted is unknown, with a reason, and never 0.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -17,7 +17,7 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* The end of the first name: a comma, but not between slashes. */
+/* The end of the first name: a comma that is not between slashes. */
 static const char *name_end(const char *list)
 {
     bool inside = false;
@@ -85,7 +85,7 @@ struct perf_event_attr counter_attr(const struct counter *c, enum counting how)
         .inherit = how == COUNT_ALL_FROM_EXEC,
         .exclude_user = !c->event.in_both && !c->user,
         .exclude_kernel =
-            c->event.in_both || !c->kernel, /* those of both tell of the kernel all the same */
+            c->event.in_both || !c->kernel, /* in_both events count the kernel even so */
         .exclude_hv = !c->user || !c->kernel,
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
     };
@@ -106,7 +106,7 @@ void counter_open(struct counter *c, pid_t pid, enum counting how)
         attr.exclude_kernel = attr.exclude_hv = 1;
         int fd = perf_open(&attr, pid, -1);
         c->user_alone = fd >= 0;
-        c->fd = fd; /* which may be another reason */
+        c->fd = fd; /* it may fail for another reason */
     }
     if (c->fd >= 0)
         return;
@@ -154,7 +154,7 @@ static uint64_t ns_of(struct timeval t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
-/* What the system tells of the program and those it waited for; false: not of such a thing. */
+/* Values from rusage and the wall clock; false: the source is neither. */
 static bool usage_value(enum source source, const struct rusage *u, uint64_t wall_ns,
                         uint64_t *value)
 {
@@ -162,7 +162,7 @@ static bool usage_value(enum source source, const struct rusage *u, uint64_t wal
     case SOURCE_MONOTONIC:
         *value = wall_ns;
         break;
-    case SOURCE_THREAD_CLOCK: /* in the place of task-clock, which is of all threads */
+    case SOURCE_THREAD_CLOCK: /* replaces task-clock, which counts all threads */
     case SOURCE_PROCESS_CLOCK:
         *value = ns_of(u->ru_utime) + ns_of(u->ru_stime);
         break;
@@ -210,7 +210,7 @@ static bool is_cycles(const struct counter *c)
            c->event.config == PERF_COUNT_HW_CPU_CYCLES && c->user && c->kernel;
 }
 
-/* A clock, or one in the place of an event that is denied to us. */
+/* The clock that gives the value: the counter's own, or the substitute of a denied event. */
 static enum source clock_of(const struct counter *c)
 {
     bool denied = c->refused == -EACCES || c->refused == -EPERM || c->refused == -ENOSYS;
@@ -271,7 +271,7 @@ unsigned counters_read(const struct counters *all, const struct rusage *usage, u
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* As in a run, of nothing. */
+/* Open the event as in a run, but on this process, and read nothing. */
 static void list_name(const char *name, void *about)
 {
     struct counter c = {.fd = -1};

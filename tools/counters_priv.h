@@ -1,13 +1,13 @@
 /*
- * counters_priv.h - what the files of --counters share.
+ * counters_priv.h - declarations shared by the files of --counters.
  *
- *   counters.c       the list, from the program's start to its end
- *   counter_names.c  from a name to what the kernel wants to hear
- *   counter_pmu.c    the same of what it tells of in /sys
- *   counter_pfm.c    and of what libpfm4 knows of processors
- *   counter_refusals.c    why it refuses
- *   track*.c         --interval: rows of threads and children, which rings.c hears of (track_priv.h)
- *   perf.c           the system calls
+ *   counters.c            the list of counters, from the program's start to its end
+ *   counter_names.c       from an event's name to its perf_event_attr fields
+ *   counter_pmu.c         the same for events listed in /sys and tracefs
+ *   counter_pfm.c         the same for processor events, by libpfm4
+ *   counter_refusals.c    why the kernel refused an event
+ *   track*.c              --interval: rows of threads and children, from rings.c (track_priv.h)
+ *   perf.c                the system calls
  */
 #ifndef COUNTERS_PRIV_H
 #define COUNTERS_PRIV_H
@@ -15,20 +15,19 @@
 #include "rtcheck/countable.h"
 #include "tools.h"
 
-struct
-    perf_event_attr; /* the kernel's; libpfm4 brings a copy of its own, so nothing is included here */
+struct perf_event_attr; /* the kernel's; libpfm4 has its own copy, so no header is included */
 
 #define COUNTER_NAME LAUNCHER_NAME_BYTES
 #define COUNTER_WHY LAUNCHER_TEXT_BYTES
 
 struct counter {
-    char name[COUNTER_NAME]; /* as it was given */
+    char name[COUNTER_NAME]; /* as given by the user */
     struct event event;
-    bool user, kernel;     /* whose work counts */
-    bool user_alone;       /* the kernel's may not be counted */
-    char why[COUNTER_WHY]; /* it cannot be counted; "" = it can, or could */
+    bool user, kernel;     /* modes that are counted */
+    bool user_alone;       /* kernel mode cannot be counted */
+    char why[COUNTER_WHY]; /* why it cannot be counted; "" = no reason known */
     int fd;                /* -1: none */
-    int refused;           /* the -errno of that */
+    int refused;           /* the -errno with which opening fd failed */
 };
 
 struct counters {
@@ -38,14 +37,14 @@ struct counters {
 
 /* ---- counter_names.c ------------------------------------------------------------------------- */
 
-/* `c` has its name.  0: its event is known, or why there is none here; -EINVAL: nobody knows such a name. */
+/* `c` has its name.  0: its event is set, or c->why is; -EINVAL: no event has this name. */
 int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES]);
-/* Calls visit with each name of the tables. */
+/* Call visit with each name of the tables. */
 void counter_each_name(void (*visit)(const char *name, void *about), void *about);
 
 /* ---- counter_pmu.c --------------------------------------------------------------------------- */
 
-/* "PMU/TERM,../", "SYSTEM:NAME"; as counter_resolve. */
+/* "PMU/TERM,../" and "SYSTEM:NAME"; they return as counter_resolve. */
 int counter_pmu(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]);
 int counter_tracepoint(struct counter *c, const char *name, char err[TOOLS_ERROR_BYTES]);
 void counter_each_pmu_name(void (*visit)(const char *name, void *about), void *about);
@@ -57,9 +56,9 @@ enum pfm_answer { PFM_KNOWN, PFM_UNKNOWN, PFM_ABSENT };
 enum pfm_answer counter_pfm(struct counter *c, const char *name);
 void counter_each_pfm_name(void (*visit)(const char *name, void *about), void *about);
 
-/* ---- counter_refusals.c --------------------------------------------------------------------------- */
+/* ---- counter_refusals.c ---------------------------------------------------------------------- */
 
-/* Puts the reason of c->refused into c->why. */
+/* Format the reason for c->refused into c->why. */
 void counter_explain(struct counter *c);
 
 /* ---- perf.c ---------------------------------------------------------------------------------- */
@@ -68,25 +67,25 @@ struct counts {
     uint64_t value, enabled, running;
 };
 
-/* A descriptor, or -errno. */
+/* Return a descriptor, or -errno. */
 int perf_open(const struct perf_event_attr *attr, pid_t pid, int cpu);
-/* false: it cannot be read. */
+/* false: the event cannot be read. */
 bool perf_read(int fd, struct counts *counts);
 void perf_close(int fd);
 
 enum counting {
-    COUNT_ALL_FROM_EXEC, /* and what it makes */
-    COUNT_FROM_EXEC,     /* this thread alone */
-    COUNT_AT_ONCE,       /* the same, as it is */
+    COUNT_ALL_FROM_EXEC, /* with inherited threads and children */
+    COUNT_FROM_EXEC,     /* only this thread */
+    COUNT_AT_ONCE,       /* only this thread, without waiting for exec */
 };
 
-/* What is asked of the kernel for this counter. */
+/* The perf_event_attr of this counter. */
 struct perf_event_attr counter_attr(const struct counter *c, enum counting how);
-/* Opens it, in user mode alone where that is what may be counted; c->why where that cannot be. */
+/* Open it, in user mode alone if kernel mode is not permitted; set c->why if both fail. */
 void counter_open(struct counter *c, pid_t pid, enum counting how);
-/* A clock tells of the program and what it waited for; no event is open, of nobody. */
+/* Is its value taken from a clock (rusage, CLOCK_MONOTONIC) instead of an open perf event? */
 bool counter_is_by_clock(const struct counter *c);
-/* What it has counted, scaled to the time when it was to count. */
+/* The counted value, scaled by time enabled / time running. */
 struct counter_reading reading_of(const struct counts *counts);
 
 #endif

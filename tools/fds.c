@@ -1,6 +1,4 @@
-/*
- * fds.c - the launcher's descriptors stay out of the program's way.
- */
+/* fds.c - keep the launcher's descriptors away from numbers that the program uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,8 +6,8 @@
 
 #include "tools.h"
 
-#define OWN_DESCRIPTORS 64   /* what launcher and reader need, generously */
-#define PASSED_DOWN_FROM 200 /* above what programs open, below what makes the kernel's table big */
+#define OWN_DESCRIPTORS 64   /* more than launcher and reader need */
+#define PASSED_DOWN_FROM 200 /* above the numbers of programs, below 256: no larger kernel table */
 
 static bool was_open[3];
 static struct rlimit limit;
@@ -20,7 +18,7 @@ void fds_begin(void)
     for (int fd = 0; fd < 3; fd++) {
         was_open[fd] = fcntl(fd, F_GETFD) >= 0;
         if (!was_open[fd])
-            (void)!open("/", O_PATH | O_CLOEXEC); /* lands on fd, the lowest that is free */
+            (void)!open("/", O_PATH | O_CLOEXEC); /* opens fd, the lowest free number */
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OWN_DESCRIPTORS) {
         struct rlimit raised = limit;

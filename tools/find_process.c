@@ -1,8 +1,8 @@
 /*
- * find_process.c - the run file of a process that runs.
+ * find_process.c - the run file of a running process.
  *
- * A process says in its own maps which run file it has.  One without a name is the launcher's: it is opened
- * through a descriptor of whoever has it.
+ * The process's maps contain the name of its run file.  A memfd belongs to the launcher and is
+ * opened through /proc/PID/fd of a process that has it open.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -21,7 +21,7 @@ struct mapped_file {
     char path[PATH_MAX];
 };
 
-/* A line break in a path stands as \012 in maps, and nothing else does. */
+/* maps escapes line breaks in paths as \012, and no other character. */
 static void path_take(const char *from, char *to, size_t room)
 {
     size_t n = 0;
@@ -33,7 +33,7 @@ static void path_take(const char *from, char *to, size_t room)
     to[n] = '\0';
 }
 
-/* A line of its maps that is about a run file, by its name. */
+/* Parse a line of maps; true: its file's name is that of a run file. */
 static bool parse_line(const char *line, struct mapped_file *file)
 {
     unsigned major_number, minor_number;
@@ -53,7 +53,7 @@ static bool parse_line(const char *line, struct mapped_file *file)
             (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
 }
 
-/* `folder` is a process's in /proc, or a thread's. */
+/* `folder` is the /proc directory of a process or thread. */
 static bool file_in_maps(const char *folder, struct mapped_file *file)
 {
     char path[96], line[PATH_MAX + 128];
@@ -68,7 +68,10 @@ static bool file_in_maps(const char *folder, struct mapped_file *file)
     return found;
 }
 
-/* Where the first thread has ended, the process's maps are empty, and those of its other threads are not. */
+/*
+ * If the first thread has ended, the process's maps are empty, but those of its other threads are
+ * not.
+ */
 static bool file_of_process(const char *pid, struct mapped_file *file)
 {
     char folder[32], tasks[48], task[80];
@@ -87,7 +90,7 @@ static bool file_of_process(const char *pid, struct mapped_file *file)
     return found;
 }
 
-/* A descriptor of this process that is the file; its path, which opens it. */
+/* Find a descriptor of this process that refers to the file, and store its /proc path. */
 static bool descriptor_of(const char *pid, struct mapped_file *file)
 {
     char folder[64];

@@ -1,6 +1,4 @@
-/*
- * find_run.c - the run that is meant when nobody names one.
- */
+/* find_run.c - select a run file if the command line names none. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -34,13 +32,13 @@ static bool is_known(const struct finds *f, const struct stat *st)
     return false;
 }
 
-/* Is it over, and not yet told?  What is kept on purpose always is. */
+/* Has the run ended, and is its report still missing?  A file kept on purpose always counts. */
 static bool is_to_be_reported(struct report *r, bool is_kept)
 {
     return is_kept || (report_run(r)->reported == 0 && report_running(r) == 0);
 }
 
-/* Files of others are not even looked at: in /tmp anybody can put one. */
+/* Files of other users are not opened: in /tmp any user can create one. */
 static void consider(struct finds *f, const char *path, bool is_kept)
 {
     char err[REPORT_ERROR_BYTES];

@@ -1,10 +1,11 @@
 /*
- * guard.c - what is mapped of a run file survives that the file is made shorter.
+ * guard.c - SIGBUS handler: mappings of a run file survive its truncation.
  *
- * The launcher maps the run's header and tables.  A memfd is sealed, but a file in a directory can be
- * truncated by anybody who may write it, the checked program included; then a touch behind its new end is
- * SIGBUS, and the launcher would die in place of its program.  Zeros take the place of such a page: nothing
- * that is read there is trusted anyway, and what reads the file itself finds that it is shorter (view.c).
+ * The launcher maps the run's header and tables.  A memfd is sealed.  A file in a directory can be
+ * truncated by any process that may write it, including the checked program.  An access past the
+ * new end raises SIGBUS, which would kill the launcher.  The handler replaces such a page by
+ * zeros.  No data read from the mapping is trusted anyway, and code that reads the file itself
+ * detects that it is shorter (view.c).
  */
 #include <signal.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ static void on_bus(int signo, siginfo_t *info, void *context)
     if (info->si_code == BUS_ADRERR && mmap(page, PAGE_BYTES, PROT_READ | PROT_WRITE,
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
         return;
-    signal(signo, SIG_DFL); /* sent, or of another kind: it happens again, or is sent again */
+    signal(signo, SIG_DFL); /* sent by kill, or another fault: the default action follows */
     if (info->si_code <= 0)
         raise(signo);
 }

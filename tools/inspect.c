@@ -1,10 +1,10 @@
 /*
- * inspect.c - can this program be checked at all?  Asked before exec.
+ * inspect.c - can this program be checked?  Examined before exec.
  *
- * LD_PRELOAD reaches a program through the dynamic loader of glibc, in ordinary mode.  So it is
- * lost on programs without an interpreter, with another libc's, of another machine, and on those
- * that gain privileges.  What we cannot tell (an unreadable file, a format of binfmt_misc) passes:
- * the handshake after exec has the last word.
+ * LD_PRELOAD works in the dynamic loader of glibc, outside of secure-execution mode.  So it has no
+ * effect on programs without an interpreter, of another libc, of another machine, and on those that
+ * gain privileges.  Undecidable cases (an unreadable file, a format of binfmt_misc) are accepted;
+ * the program's registration in the run file after exec decides.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
-/* 0, or -errno by which execve would refuse this path. */
+/* 0, or the -errno with which execve would fail for this path. */
 static int check_runnable(const char *path)
 {
     struct stat st;
@@ -36,7 +36,7 @@ static int check_runnable(const char *path)
     return 0;
 }
 
-/* "dir/name" as execvp builds it: an empty element is the current directory, not "./". */
+/* "dir/name" as execvp builds it: for an empty element the name alone, without "./". */
 static char *join(const char *dir, size_t n, const char *name)
 {
     char *path = NULL;
@@ -61,7 +61,7 @@ static int search_path(const char *name, char **out)
             *out = path;
             return 0;
         }
-        if (bad == -EACCES && access(path, F_OK) == 0) /* there is one, but not for us */
+        if (bad == -EACCES && access(path, F_OK) == 0) /* it exists, but may not be executed */
             worst = bad;
         free(path);
         if (at[n] == '\0')
@@ -85,7 +85,7 @@ static int find_program(const char *name, char **out, char err[TOOLS_ERROR_BYTES
     return bad ? fail(err, bad, "%s: %s", name, strerror(-bad)) : 0;
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- examining it ---------------------------------------------------------------------------- */
 
 struct look {
     char *reason;
@@ -107,8 +107,8 @@ static bool guard(struct look *look, const char *why)
 }
 
 /*
- * Would exec give it privileges (AT_SECURE)?  The kernel compares with the real ids and gives
- * nothing on nosuid mounts and under no_new_privs; file capabilities add nothing to root.
+ * Would exec set AT_SECURE?  The kernel compares with the real ids.  nosuid mounts and no_new_privs
+ * disable set-id bits and file capabilities; file capabilities add nothing to root.
  */
 static bool check_privileges(struct look *look, int fd, const struct stat *st)
 {
@@ -132,7 +132,7 @@ static long read_program(const struct program_file *file, void *to, size_t bytes
     return pread(file->fd, to, bytes, (off_t)at);
 }
 
-/* "its loader is not glibc's: /lib/ld-musl-x86_64.so.1" */
+/* Example of a reason: "its loader is not glibc's: /lib/ld-musl-x86_64.so.1". */
 static bool check_elf(struct look *look, int fd, const struct stat *st,
                       const struct program *program)
 {
@@ -149,7 +149,7 @@ static bool check_elf(struct look *look, int fd, const struct stat *st,
 
 static bool check_file(struct look *look, const char *path);
 
-/* "#!": what counts is the interpreter.  set-user-ID on scripts means nothing to Linux. */
+/* "#!": examine the interpreter.  Linux ignores set-id bits of scripts. */
 static bool check_script(struct look *look, const char *name)
 {
     if (++look->depth > (int)PROGRAM_SCRIPT_DEPTH)

@@ -1,18 +1,22 @@
 /*
- * keeper.c - a second process in the launcher's process group, idle nearly always.
+ * keeper.c - a second process in the launcher's process group, idle nearly all the time.
  *
- * Why it is needed.  kill(launcher) must reach the program; kill(-group) and kill(0) have reached it
- * already, and forwarding would deliver twice.  siginfo is the same for both.  A process that sits
- * in the same group, blocks everything and is asked "did you get it, too?" knows.  Being there, it
- * does two more things that only somebody else can do: it continues a launcher that stopped itself
- * with its program when somebody continues the program alone, and when the launcher is killed it
- * outlives it, waits for the program, and keeps the run file as last.pool.
+ * Why it is needed: kill(launcher) must be forwarded to the program.  kill(-group) and kill(0) have
+ * already reached the program, and forwarding them would deliver the signal twice.  siginfo is the
+ * same in both cases.  The keeper is in the same group and blocks all signals.  If a signal is
+ * pending in the keeper too, it was sent to the group.
  *
- * Dead ends: pending masks of the program (/proc/PID/status) show a signal only until it is taken;
- * two equal signals close together merge, so counting the launcher's own tells nothing.
+ * The keeper has two more tasks.  If the launcher has stopped together with its program and only
+ * the program is continued, the keeper continues the launcher.  If the launcher is killed, the
+ * keeper waits for the program and saves the run file as last.pool.
  *
- * Its name is not the launcher's, nor are its arguments: `pkill rtcheck`, or `pkill -f` of the program's
- * name, means others, and a keeper that got that signal, too, would look like a group's.
+ * Rejected alternatives: pending masks of the program (/proc/PID/status) contain a signal only
+ * until it is delivered.  Two equal signals in short succession merge, so counting the launcher's
+ * own signals is unreliable.
+ *
+ * Its name and arguments differ from the launcher's.  `pkill rtcheck` and `pkill -f` with the
+ * program's name are not meant for the keeper; if the keeper received that signal too, the signal
+ * would look like one sent to the group.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +32,14 @@
 
 #include "tools.h"
 
-#define ANSWER_MS 500     /* a keeper that is stopped does not answer */
+#define ANSWER_MS 500     /* a stopped keeper does not answer */
 #define WAKE_CHECK_MS 100 /* while the launcher is stopped */
 
 enum op { OP_WATCH, OP_QUERY, OP_STOPPING, OP_AWAKE };
 
 struct message {
     uint32_t op;
-    uint32_t value; /* pid, or the number of the question */
+    uint32_t value; /* pid, or the number of the query */
 };
 
 struct answer {
@@ -50,7 +54,7 @@ struct keeping {
     const struct run_file *file;
     pid_t launcher;
     pid_t program;
-    int program_fd; /* pidfd, -1: the kernel has none */
+    int program_fd; /* pidfd, -1: the kernel does not support it */
     bool launcher_stops;
 };
 
@@ -66,7 +70,7 @@ static uint64_t take_pending(void)
     return taken;
 }
 
-/* The letter of /proc/PID/stat; 0: gone, or no /proc. */
+/* The state letter of /proc/PID/stat; 0: the process is gone, or there is no /proc. */
 static char process_state(pid_t pid)
 {
     char name[32], text[256];
@@ -82,7 +86,7 @@ static char process_state(pid_t pid)
     return paren[2];
 }
 
-/* The launcher stopped with its program; somebody continued (or killed) the program alone. */
+/* The launcher stopped together with its program, and only the program was continued or killed. */
 static void wake_launcher(struct keeping *k)
 {
     char state = process_state(k->launcher);
@@ -101,7 +105,7 @@ static void wait_for_program(const struct keeping *k)
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 }
 
-/* The launcher is gone without a word: killed.  The records are not. */
+/* The connection is closed without keeper_end: the launcher was killed.  Save its run file. */
 static void save_and_exit(const struct keeping *k)
 {
     char pool[4096], err[TOOLS_ERROR_BYTES];
@@ -138,7 +142,7 @@ static void close_between(unsigned first, unsigned end)
         syscall(SYS_close_range, first, end - 1, 0u);
 }
 
-/* Keeps only its two descriptors: nobody's pipe stays open for it; 0-2 lead nowhere. */
+/* Keep two descriptors only, so that the keeper keeps no pipe open; 0-2 become O_PATH. */
 static void drop_descriptors(const struct keeping *k)
 {
     int other = k->file->fd >= 0 ? k->file->fd : k->fd;
@@ -153,7 +157,7 @@ static void drop_descriptors(const struct keeping *k)
     close_between(high + 1, ~0u);
 }
 
-/* `last`: the launcher's last argument.  They lie one behind the other, and all are what ps shows. */
+/* Overwrite the arguments, which ps shows.  They are contiguous; `last` is the last one. */
 static void disguise(char *last)
 {
     static const char name[] = "rtc-keeper";
@@ -238,7 +242,7 @@ void keeper_query(struct keeper *k, uint64_t *signals)
     if (!k->pid)
         return;
     send_message(k, OP_QUERY, ++k->questions);
-    while (answer.number != k->questions) { /* else the late answer to an older one */
+    while (answer.number != k->questions) { /* skips a late answer to an earlier query */
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
         if (poll(&p, 1, ANSWER_MS) <= 0 ||
             recv(k->fd, &answer, sizeof answer, MSG_DONTWAIT) != (ssize_t)sizeof answer)

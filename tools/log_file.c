@@ -1,6 +1,4 @@
-/*
- * log_file.c - names of log files.
- */
+/* log_file.c - expansion of log file names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +8,7 @@
 
 struct name {
     char *at;
-    size_t room; /* with the NUL */
+    size_t room; /* includes the NUL */
 };
 
 static bool put(struct name *name, const char *text, size_t n)
@@ -43,7 +41,7 @@ static bool put_host(struct name *name)
     return put_text(name, host);
 }
 
-/* The program chose its name: what does not show itself would be a surprise in the name of a file. */
+/* The program's name is untrusted: replace unprintable bytes by '_'. */
 static bool put_program(struct name *name, const char *program)
 {
     const char *slash = strrchr(program, '/'), *at = slash ? slash + 1 : program;
@@ -55,7 +53,7 @@ static bool put_program(struct name *name, const char *program)
     return fits;
 }
 
-/* "{VAR}" at *at: puts its value and moves behind it.  -EINVAL: no such form, or not set. */
+/* "{VAR}" at *at: append its value and advance past it.  -EINVAL: wrong form, or not set. */
 static int put_variable(struct name *name, const char **at, char err[TOOLS_ERROR_BYTES])
 {
     const char *end = **at == '{' ? strchr(*at, '}') : NULL;
@@ -72,7 +70,7 @@ static int put_variable(struct name *name, const char **at, char err[TOOLS_ERROR
     return put_text(name, value) ? 0 : fail(err, -ENAMETOOLONG, "file name too long");
 }
 
-/* The field at *at ("%x.."): puts what it stands for and moves behind it. */
+/* The field at *at ("%x.."): append its expansion and advance past it. */
 static int put_field(struct name *name, const char **at, const struct log_facts *facts,
                      char err[TOOLS_ERROR_BYTES])
 {

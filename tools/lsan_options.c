@@ -1,8 +1,8 @@
 /*
- * lsan_options.c - LSAN_OPTIONS as the sanitizers read it: when a process starts.
+ * lsan_options.c - LSAN_OPTIONS as sanitizers read it: from the environment at process start.
  *
- * What the process puts into its environment later is for those that it starts: `cmake -E env`, by
- * which CTest sets LSAN_OPTIONS for a test, is not meant itself.
+ * A value that a process sets in its environment later is meant for its children.  For example
+ * `cmake -E env`, by which CTest sets LSAN_OPTIONS for a test, does not use the value itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define LSAN_SEPARATORS ": ,\t\r\n"
 
-/* Length of the value at `text`; *from is where it begins, *next what is behind it. */
+/* Length of the value at `text`; *from is its first character, *next points past the value. */
 static size_t value_length(const char *text, const char **from, const char **next)
 {
     const char *end = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
@@ -48,7 +48,10 @@ bool lsan_option(const char *text, const char *key, char *out, size_t room)
     return found;
 }
 
-/* What it was started with, each entry NUL-terminated; NULL: that cannot be read.  Freed by the caller. */
+/*
+ * The initial environment, each entry NUL-terminated; NULL: it cannot be read.  The caller frees
+ * it.
+ */
 static char *environment_of(pid_t pid, size_t *bytes)
 {
     size_t room = 1 << 16;
@@ -101,14 +104,14 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room)
     return found;
 }
 
-/* ---- in our own words ------------------------------------------------------------------------ */
+/* ---- translation to rtcheck's options -------------------------------------------------------- */
 
 static bool is_yes(const char *value)
 {
     return strcmp(value, "1") == 0 || strcmp(value, "true") == 0 || strcmp(value, "yes") == 0;
 }
 
-/* Unless it was said to us. */
+/* Set the option, unless it was given to rtcheck. */
 static int give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES])
 {
     char why[TOOLS_ERROR_BYTES];
@@ -129,7 +132,7 @@ static int take_suppressions(struct options *o, const char *value, const char *p
     return give(o, "suppressions", access(beside, F_OK) == 0 ? beside : value, err);
 }
 
-/* P is P.PID there; '%' means nothing in it. */
+/* LSAN's path P means the file P.PID; '%' is not special in it. */
 int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
     char value[PATH_MAX - 16], pattern[PATH_MAX];
@@ -147,7 +150,7 @@ int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTE
     return give(o, "log-file", pattern, err);
 }
 
-/* Frames that are compared: 0 are all. */
+/* Number of frames that are compared; 0 means all. */
 static int take_resolution(struct options *o, const char *value, char err[TOOLS_ERROR_BYTES])
 {
     long frames = strtol(value, NULL, 10);
@@ -159,7 +162,7 @@ static int take_resolution(struct options *o, const char *value, char err[TOOLS_
     return give(o, "match", frames == 0 ? "all" : text, err);
 }
 
-/* What the search for leaks always does, or never; said where somebody wants it otherwise. */
+/* Fixed behaviour of the leak scan; a warning is printed if LSAN_OPTIONS request otherwise. */
 static const struct {
     const char *key;
     bool is;

@@ -1,13 +1,13 @@
 /*
- * measure.c - what the program costs with the runtime and without: --measure=N.
+ * measure.c - --measure=N: the cost of the runtime, by runs with and without it.
  *
- * Behind the run that is reported come N pairs of runs, one of each pair with the runtime and one without, in
- * changing order, so that what changes on the machine meanwhile meets both alike.  Nothing of them is shown:
- * the program has said what it has to say.  Each begins with the same input, at the same place.
+ * The reported run is followed by N pairs of runs, one of each pair with the runtime and one
+ * without.  Their order alternates, so that changes of the machine's load affect both alike.  Their
+ * output is discarded.  Each run reads the same input, from the same offset.
  *
- * Of each pair the ratio is taken.  Where half of all ratios would lie is not known, but between the k-th
- * smallest and the k-th largest of N it lies with a probability that depends on N and k alone, whatever their
- * distribution is: each ratio is as likely above it as below.
+ * The result is the median ratio of the pairs.  The true median is unknown.  It lies between the
+ * k-th smallest and the k-th largest of N ratios with a probability that depends only on N and k,
+ * whatever the distribution is: each ratio is as likely above the median as below it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #include "tools.h"
 
 #define SURE 0.95
-#define STDIN_MOST (1ull << 30) /* bytes of a pipe that are kept to be read again */
+#define STDIN_MOST (1ull << 30) /* bytes of a pipe that are stored to be read again */
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-/* All of a pipe into memory, in its place. */
+/* Copy all of a pipe into a memfd, which becomes stdin. */
 static int keep_pipe(char err[TOOLS_ERROR_BYTES])
 {
     static char piece[1 << 16];
@@ -111,12 +111,12 @@ static int run_once(const struct measuring *m, const struct start *start, struct
     v->of[MEASURED_RSS] = (double)usage.ru_maxrss * 1024;
     v->of[MEASURED_FAULTS] = (double)usage.ru_minflt + (double)usage.ru_majflt;
     bad = start_error(&started);
-    if (sent) /* it means the runs that are still to come, too */
+    if (sent) /* the signal is meant for the remaining runs, too */
         return fail(err, -EINTR, "SIG%s", sigabbrev_np(sent));
     return bad ? fail(err, bad, "%s: %s", start->argv[0], strerror(-bad)) : 0;
 }
 
-/* Who ends is taken out of the file, as in the run that is reported: else the others would wait for it. */
+/* Take ended processes out of the file, as in the reported run: else other processes would wait. */
 static void reaper_begin(struct reaper *reaper, const struct run_file *file,
                          const struct print_options *how)
 {
@@ -127,7 +127,7 @@ static void reaper_begin(struct reaper *reaper, const struct run_file *file,
         reaper_start(reaper, &warnings);
 }
 
-/* With a run file of its own, of which nothing is told. */
+/* A run with a run file of its own; nothing is printed. */
 static int run_checked(const struct measuring *m, const struct start *like, const struct options *o,
                        const char *options_text, struct keeper *keeper, struct values *v,
                        char err[TOOLS_ERROR_BYTES])
@@ -156,11 +156,13 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* How many of n ratios may be left out at each end; *sure: how likely the median lies between the rest. */
+/*
+ * How many of n ratios may be omitted at each end; *sure: probability that the median lies between
+ * the remaining ones.
+ */
 static unsigned left_out(unsigned n, double *sure)
 {
-    double chance = 1,
-           below = 0; /* that just k of n lie below it, and that at most k do: times 2^-n */
+    double chance = 1, below = 0; /* P(k of n lie below the median), and P(at most k do) */
     unsigned k = 0;
     for (unsigned i = 0; i < n; i++)
         chance /= 2;

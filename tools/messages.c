@@ -1,6 +1,4 @@
-/*
- * messages.c - sentences: errors on their way up, losses kept for the end, text on its way out.
- */
+/* messages.c - error sentences, warnings collected for the end, writing of text. */
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +15,7 @@ int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(err, TOOLS_ERROR_BYTES, format, args);
     va_end(args);
-    for (char *p = err; *p; p++) /* one line, whatever the user wrote */
+    for (char *p = err; *p; p++) /* one line, even if it contains text of the user */
         if (iscntrl((unsigned char)*p))
             *p = '?';
     return code;

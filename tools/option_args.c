@@ -1,6 +1,4 @@
-/*
- * option_args.c - options as they are said to the command, and as --help tells them.
- */
+/* option_args.c - the command line's options, and --help. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -9,11 +7,11 @@
 #include "options_priv.h"
 
 #define LONG_OPTION_BASE 256
-#define SHOWN_MAX 16 /* of -frames */
+#define SHOWN_MAX 16 /* maximum of -frames */
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-/* Says which of unknown and ambiguous `word` is: getopt tells both apart only in its own text. */
+/* Report `word` as unknown or ambiguous: getopt distinguishes them only in its own message. */
 static int refuse_word(const char *word, char err[TOOLS_ERROR_BYTES])
 {
     const char *name = word + strspn(word, "-");
@@ -31,7 +29,7 @@ static int refuse_word(const char *word, char err[TOOLS_ERROR_BYTES])
     return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck --help lists them)", word);
 }
 
-/* getopt's table.  Each val differs: else getopt takes the first of several abbreviated names. */
+/* getopt's table.  Values differ: otherwise getopt accepts an ambiguous abbreviation. */
 static void make_long_options(struct option longs[OPTION_COUNT_MAX + 1])
 {
     const struct option_info *info;
@@ -53,8 +51,8 @@ static int word_set(struct options *o, unsigned index, const char *given,
 }
 
 /*
- * dbx's -frames, with one dash, is about the text: not how many frames are kept, but how many shown.
- * Its ceiling is dbx's, too.
+ * dbx's -frames, with one dash, sets how many frames are printed, not how many are recorded.  Its
+ * maximum is that of dbx.
  */
 static int set_shown(struct options *o, const char *given, char err[TOOLS_ERROR_BYTES])
 {
@@ -81,7 +79,7 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
 {
     struct option longs[OPTION_COUNT_MAX + 1];
     make_long_options(longs);
-    optind = 0; /* glibc: forget an earlier call */
+    optind = 0; /* glibc: reset the state of an earlier call */
     opterr = 0;
     for (;;) {
         const char *word = argv[optind ? optind : 1];
@@ -142,7 +140,7 @@ int options_refuse(const struct options *o, const char *verb, bool (*has_effect)
 #define HELP_INDENT 27
 #define HELP_COLUMNS 80
 
-/* Prints `text` from column HELP_INDENT on, broken between words. */
+/* Print `text` from column HELP_INDENT on, wrapped between words. */
 static void print_wrapped(FILE *out, const char *text)
 {
     int column = HELP_INDENT;

@@ -1,6 +1,6 @@
 /*
- * option_values.c - the kinds of values that options have: one grammar per kind, wherever a value
- * comes from, and one canonical text per value.
+ * option_values.c - the kinds of values that options have.  There is one grammar per kind, for the
+ * command line and RTCHECK_OPTIONS alike, and one canonical text per value.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ bool parse_flag(const char *text, bool *out)
     return false;
 }
 
-/* Digits of `base` only, one 0x before those of 16: strtoull alone would take signs and blanks. */
+/* strtoull alone would accept signs and blanks. */
 bool parse_number(const char *text, int base, uint64_t *out, char **end)
 {
     if (!isalnum((unsigned char)*text))
@@ -54,7 +54,7 @@ static bool parse_byte(const char *text, uint64_t *out)
     return parse_number(text, is_hex ? 16 : 10, out, &end) && *end == '\0' && *out <= UINT8_MAX;
 }
 
-/* What a number may be, by kind. */
+/* Minimum and maximum of a number, by kind. */
 static const struct {
     uint64_t least, most;
 } range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},
@@ -72,7 +72,7 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
            *out <= range_of[kind].most;
 }
 
-/* The words that some kinds are one of. */
+/* The words that a value of some kinds may be. */
 static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
                                           [KIND_ON_ERROR] = "continue|stop|abort|debugger",
@@ -96,7 +96,7 @@ static bool is_word_of(int kind, const char *text)
     return false;
 }
 
-/* What a word of a set stands for. */
+/* The leak kinds that a word of a set selects. */
 static const struct {
     const char *word;
     unsigned kinds;
@@ -115,7 +115,7 @@ static const struct {
     {"none", 0},
 };
 
-/* Index of [text, text + n) in leak_words; their number: it is none of them. */
+/* Index of [text, text + n) in leak_words; countof(leak_words) if it is not there. */
 static size_t leak_word(const char *text, size_t n)
 {
     size_t i = 0;
@@ -154,7 +154,7 @@ static void format_leak_kinds(unsigned kinds, char *out, size_t room)
         snprintf(out, room, "none");
 }
 
-/* What is to be given, by kind. */
+/* The expected value, by kind. */
 static const char *const value_syntaxes[] = {
     [KIND_FLAG] = "yes or no",
     [KIND_SIZE] = "a size in bytes (k, m, g for more)",
@@ -190,7 +190,6 @@ const char *value_syntax(int kind)
     return value_syntaxes[kind];
 }
 
-/* The canonical text of `given`; false: it is not of the kind. */
 static bool give_text(const char *text, char *out, size_t room)
 {
     snprintf(out, room, "%s", text);

@@ -1,9 +1,8 @@
 /*
  * options.c - the table include/rtcheck/options.def as a parser.
  *
- * There is one grammar per kind of value, whether it comes from the command line or from
- * RTCHECK_OPTIONS, and one canonical text per value: what the runtime reads from the run header
- * has no sugar left in it.
+ * There is one grammar per kind of value, for the command line and RTCHECK_OPTIONS alike, and one
+ * canonical text per value.  The runtime reads only canonical values from the run header.
  */
 #include <assert.h>
 #include <errno.h>
@@ -83,7 +82,10 @@ unsigned option_index(const char *key, size_t n)
     return OPTION_COUNT_MAX;
 }
 
-/* Copies the value at *at and moves *at behind it.  NULL (err filled): a quote without its end. */
+/*
+ * Copy the value at *at and advance *at past it.  NULL (err filled): a quote is not closed, or no
+ * memory.
+ */
 static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
 {
     const char *from = *at;
@@ -109,7 +111,7 @@ static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
     const char *at = text ? text : "";
-    bool is_after_value = false; /* which was not in quotes */
+    bool is_after_value = false; /* whether the previous value was not quoted */
     while (*(at += strspn(at, SEPARATORS))) {
         size_t n = strcspn(at, "=" SEPARATORS);
         unsigned index = option_index(at, n);
@@ -141,7 +143,7 @@ static const char *value_in_force(const struct options *o, const char *name, boo
 {
     unsigned index = option_index(name, strlen(name));
     if (index == OPTION_COUNT_MAX || !is_kind(table[index].kind))
-        abort(); /* a name that is not in the table is our own mistake */
+        abort(); /* a name that is not in the table is a bug of the caller */
     return o->value[index] ? o->value[index] : table[index].initial;
 }
 
@@ -202,7 +204,7 @@ const char *option_text(const struct options *o, const char *name)
 
 /* ---- the canonical text ---------------------------------------------------------------------- */
 
-/* "key=value" of option `index`; false: it cannot be written (both kinds of quotes, no room). */
+/* "key=value" of option `index`; false: it contains both kinds of quotes, or does not fit. */
 static bool format_setting(const struct options *o, unsigned index, char *out, size_t room)
 {
     const char *value = o->value[index];
@@ -218,7 +220,7 @@ static bool format_setting(const struct options *o, unsigned index, char *out, s
     return n > 0 && (size_t)n < room;
 }
 
-/* What the runtime must know comes first into the budget; the text keeps the table's order. */
+/* Options of the runtime get their room first; the text has the order of the table. */
 int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
                       char err[TOOLS_ERROR_BYTES])
 {

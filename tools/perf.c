@@ -1,5 +1,5 @@
 /*
- * perf.c - the system calls of performance counters, in front of which tests put machines of their own.
+ * perf.c - the system calls of performance counters; unit tests replace them by simulated machines.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,6 +1,4 @@
-/*
- * print_files.c - what is written beside the text.
- */
+/* print_files.c - files that are written besides the text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +19,7 @@ int print_files(struct report *r, const struct options *o, const struct print_op
         const char *path = option_text(o, names[i]);
         int bad = !*path ? 0 : r ? report_write(r, i, path, how) : -ENODATA;
         if (bad == -ENODATA)
-            unlink(path); /* an earlier run's would be taken for this one's */
+            unlink(path); /* else an earlier run's file would be taken for this run's */
         if (bad && !first)
             first = fail(err, bad, "%s cannot be written: %s", path, strerror(-bad));
     }

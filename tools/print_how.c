@@ -1,6 +1,4 @@
-/*
- * print_how.c - the options about the report's text, in report's own terms.
- */
+/* print_how.c - the options about the report's text, as struct print_options. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +6,7 @@
 
 #include "tools.h"
 
-/* no-color.org: set and not empty, whatever it says. */
+/* no-color.org: NO_COLOR counts if it is set and not empty, whatever its value. */
 static bool wants_color(const struct options *o, int fd)
 {
     const char *color = option_text(o, "color"), *term = getenv("TERM"), *no = getenv("NO_COLOR");
@@ -63,14 +61,14 @@ unsigned kinds_shown(const struct options *o)
            (option_flag(o, "show-reachable") ? LEAK_REACHABLE | LEAK_INDIRECT : 0);
 }
 
-/* Leaks that nobody wants to hear of are no problems. */
+/* Leaks that are not reported are no problems. */
 unsigned problem_kinds(const struct options *o)
 {
     return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0
                                                  : option_leak_kinds(o, "errors-for-leak-kinds");
 }
 
-/* What is told, as a problem or not. */
+/* Kinds that are reported, as problems or not. */
 unsigned baseline_kinds(const struct options *o)
 {
     return print_leaks(o) == PRINT_LEAKS_NOTHING ? 0 : problem_kinds(o) | kinds_shown(o);
@@ -84,7 +82,7 @@ static unsigned frames_to_match(const struct options *o)
     return option_number(o, "match", coarse);
 }
 
-/* Where a build machine says that the sources are. */
+/* The root of the sources; CI machines set it in a variable. */
 static const char *source_root(const struct options *o)
 {
     static const char *const variables[] = {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"};
@@ -144,7 +142,7 @@ int status_of_findings(const struct options *o, const struct report *r, int if_i
 
     if (!r)
         return otherwise;
-    /* What has just been written down as known is none. */
+    /* Findings that were just written into the baseline are no problems. */
     if (status != 0 && !option_flag(o, "update-baseline") && problems_of(o, r) > 0)
         return status;
     struct print_options how = print_how(o, -1, NULL);

@@ -1,10 +1,11 @@
 /*
- * reaper.c - takes the records of ended processes out of the run file while the run goes on, so
- * that a shell script of many thousand processes does not grow it; and has errors told as they happen.
+ * reaper.c - a thread that takes the records of ended processes out of the run file during the
+ * run.  So a shell script of many thousand processes does not make the file grow.  It also prints
+ * errors as they happen.
  *
- * A thread that sleeps on the run header's doorbell.  It rings when a process says goodbye, which is
- * a moment before that process is gone, and not at all for one that was killed: so the thread looks
- * again by itself, soon after a ring and less and less often then.
+ * The thread sleeps on the doorbell futex of the run header.  A process rings it shortly before it
+ * ends, and not at all if it is killed.  So the thread also polls: soon after a ring, then with
+ * growing intervals.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,14 +19,14 @@
 
 #include "tools.h"
 
-#define BATCH_MS 5   /* rings within that time are one */
-#define SOON_MS 20   /* first look after a ring */
-#define IDLE_MS 2000 /* looks become rarer up to here */
+#define BATCH_MS 5   /* rings within that time are handled at once */
+#define SOON_MS 20   /* first poll after a ring */
+#define IDLE_MS 2000 /* longest poll interval */
 #define CHECKS_AT_A_TIME 32u
 #define SCANNER_WAIT_MS 30000
-#define LIVE_MS 300 /* errors of a run that ends sooner are told at the end alone */
+#define LIVE_MS 300 /* errors of shorter runs are only printed at the end */
 
-/* true: woken, or the word is not `seen` any more; false: the time is over. */
+/* true: woken, or the word no longer equals `seen`; false: timeout. */
 static bool futex_wait_ms(_Atomic uint32_t *word, uint32_t seen, unsigned ms)
 {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
@@ -39,7 +40,7 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Tells errors that are some time old. */
+/* Print errors that have waited LIVE_MS. */
 static void print_live(struct reaper *r)
 {
     char *text = NULL;
@@ -62,7 +63,10 @@ static void print_live(struct reaper *r)
     free(text);
 }
 
-/* Programs wait for it, as long as they can see us. */
+/*
+ * Print requested leak checks.  The programs wait for it as long as the launcher is visible to
+ * them.
+ */
 static void print_checks(struct reaper *r)
 {
     uint32_t requested = atomic_load(&r->file->run->checks_requested), count;
@@ -110,8 +114,8 @@ void reaper_start(struct reaper *r, struct warnings *warnings)
 {
     sigset_t all, was;
     sigfillset(&all);
-    sigdelset(&all, SIGBUS);                  /* blocked, it would end us: guard.c */
-    pthread_sigmask(SIG_SETMASK, &all, &was); /* the signals are the main thread's */
+    sigdelset(&all, SIGBUS);                  /* a blocked SIGBUS kills us: guard.c */
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are handled by the main thread */
     int bad = pthread_create(&r->thread, NULL, reap, r);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     r->is_running = bad == 0;
@@ -120,7 +124,10 @@ void reaper_start(struct reaper *r, struct warnings *warnings)
                      strerror(bad));
 }
 
-/* What they find goes into the file as long as this waits; one that is stopped is not waited for for ever. */
+/*
+ * Findings that the scanners write after this function returns are not in the report.  The wait is
+ * bounded, because a scanner may be stopped.
+ */
 void wait_for_scanners(struct report *r, struct run_header *run)
 {
     uint64_t begin = now_ms();
@@ -138,7 +145,7 @@ void reaper_end(struct reaper *r)
         return;
     _Atomic uint32_t *bell = &r->file->run->doorbell;
     atomic_store(&r->stop, 1);
-    atomic_fetch_add(bell, 1); /* it may be about to sleep on either */
+    atomic_fetch_add(bell, 1); /* the thread may be about to sleep on either futex */
     syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     syscall(SYS_futex, &r->stop, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     pthread_join(r->thread, NULL);

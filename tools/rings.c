@@ -1,11 +1,11 @@
 /*
- * rings.c - forks, execs and ends of a program's threads and children, as the kernel notes them.
+ * rings.c - perf ring buffers: forks, execs and exits of a program's threads and children.
  *
- * An event that counts nothing is opened on the program, inherited by all that it makes, for each processor,
- * since a ring of an inherited event is one processor's.  In its ring is a record of each fork, exec and
- * exit, with the time, by which the rings are put in one order.  Into the same rings go, at the end of each
- * thread, the numbers of events that are inherited like it: all that it did, also before anybody
- * had heard of it.
+ * A dummy event is opened on the program for each processor, because the ring buffer of an
+ * inherited event belongs to one processor.  All threads and children inherit it.  Its ring buffer
+ * has a record of each fork, exec and exit, with a time by which the records of all rings are
+ * sorted.  Inherited counting events write to the same rings.  At the end of each thread they
+ * deliver all that it counted, even before the launcher had seen it.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,10 +20,10 @@
 
 #include "track_priv.h"
 
-#define RING_PAGES 32u      /* a power of two: some 2500 records; */
-#define RING_PAGES_LEAST 4u /* where a user may not lock so much memory */
+#define RING_PAGES 32u      /* a power of two: about 2500 records */
+#define RING_PAGES_LEAST 4u /* for users with a low limit on locked memory */
 #define RECORD_MAX 256u
-#define LOOKS_MAX 16u /* a busy machine's rings move all the time */
+#define LOOKS_MAX 16u /* on a busy machine the rings never stop moving */
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 struct ring {
@@ -31,14 +31,14 @@ struct ring {
     size_t pages;
     struct perf_event_mmap_page *head;
     char *data;
-    uint64_t upto; /* what is drained */
+    uint64_t upto; /* how far the ring is drained */
     bool reads_lost;
 };
 
 struct counted {
     int fd;
     unsigned counter;
-    uint64_t id; /* as records have it */
+    uint64_t id; /* as in PERF_RECORD_READ */
 };
 
 static size_t page_bytes(void)
@@ -77,13 +77,13 @@ static int ring_open(struct ring *ring, pid_t pid, int cpu)
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .read_format = PERF_FORMAT_LOST,
-        .watermark = 1, /* else records of this kind wake nobody */
+        .watermark = 1, /* else records of this kind do not wake the reader */
         .wakeup_watermark = 1,
     };
     ring->cpu = cpu;
     ring->fd = perf_open(&attr, pid, cpu);
     ring->reads_lost = ring->fd >= 0;
-    attr.read_format = 0; /* before Linux 6.0 */
+    attr.read_format = 0; /* for kernels before Linux 6.0 */
     if (ring->fd == -EINVAL)
         ring->fd = perf_open(&attr, pid, cpu);
     if (ring->fd < 0)
@@ -102,7 +102,7 @@ int rings_open(struct rings *rings, pid_t pid)
     for (int cpu = 0; !bad && rings->at && cpu < cpus; cpu++) {
         bad = ring_open(&rings->at[rings->count], pid, cpu);
         rings->count += bad == 0;
-        bad = bad == -ENODEV ? 0 : bad; /* it is offline */
+        bad = bad == -ENODEV ? 0 : bad; /* the processor is offline */
     }
     if (!rings->at || (!bad && rings->count == 0))
         bad = -ENODEV;
@@ -111,7 +111,7 @@ int rings_open(struct rings *rings, pid_t pid)
     return bad;
 }
 
-/* false: it is not to be had. */
+/* false: the event is not available. */
 static bool count_one(struct rings *rings, const struct ring *ring, const struct counter *c,
                       unsigned number, pid_t pid)
 {
@@ -172,13 +172,13 @@ static struct life_event *event_add(struct rings *rings)
     return &rings->events[rings->event_count++];
 }
 
-/* A record of a fork or an exit: pid, that of the parent, tid, that of the parent, time. */
+/* Body of PERF_RECORD_FORK and PERF_RECORD_EXIT. */
 struct task_words {
     uint32_t pid, ppid, tid, ptid;
     uint64_t time;
 };
 
-/* Of a thread that ends: pid, tid, and what read() would give. */
+/* Body of PERF_RECORD_READ, written when a thread ends: pid, tid, and the result of read(). */
 struct read_words {
     uint32_t pid, tid;
     struct counts counts;
@@ -201,7 +201,7 @@ static bool read_take(const struct rings *rings, const char *body, struct life_e
     return false;
 }
 
-/* The last of what stands behind each record of another kind. */
+/* The last field of the sample_id that ends each record of another kind. */
 static uint64_t time_of(const char *record, const struct perf_event_header *head)
 {
     uint64_t time;
@@ -229,7 +229,7 @@ static void record_take(struct rings *rings, const char *record,
             .what = LIFE_EXEC, .pid = who[0], .tid = who[1], .time_ns = time_of(record, head)};
     } else if (head->type == PERF_RECORD_LOST) {
         e = (struct life_event){.what = LIFE_LOST, .time_ns = time_of(record, head)};
-        memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* behind an id */
+        memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* follows an id */
     } else if (head->type == PERF_RECORD_READ && read_take(rings, body, &e)) {
         e.time_ns = time_of(record, head);
     } else {
@@ -240,7 +240,7 @@ static void record_take(struct rings *rings, const char *record,
         *room = e;
 }
 
-/* Out of the ring, which may go on at its beginning. */
+/* Copy out of the ring; the data may wrap around. */
 static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t bytes)
 {
     size_t size = ring->pages * page_bytes(), at = from % size,
@@ -250,8 +250,8 @@ static void copy_out(const struct ring *ring, uint64_t from, void *to, size_t by
 }
 
 /*
- * All rings up to one moment, in which none of them moved: else one thread's exec would be seen,
- * and not yet the ends of the others, which are before it.
+ * Take the heads of all rings at one moment, in which none of them moved.  Otherwise a thread's
+ * exec could be seen without the exits of the other threads, which precede it.
  */
 static void heads_take(struct rings *rings)
 {
@@ -287,8 +287,8 @@ static void ring_drain(struct rings *rings, struct ring *ring)
 }
 
 /*
- * In the ring that is told by the next record that finds room: of what was lost at the very end
- * nobody would hear.
+ * A LOST record is written with the next record that finds room, so losses at the very end have
+ * none.  read() has the total.
  */
 uint64_t rings_lost(const struct rings *rings)
 {

@@ -1,6 +1,4 @@
-/*
- * rtcheck.c - the command: finds the verb.
- */
+/* rtcheck.c - main of the command: dispatches to the verb. */
 #include <string.h>
 
 #include "rtcheck/bits.h"

@@ -1,10 +1,11 @@
 /*
- * run_file.c - the file in which everything is recorded, made by the launcher before exec.
+ * run_file.c - creation of the run file by the launcher, before exec.
  *
- * A memfd is the best place: no name, no quota, no write-back.  Without one, or where nobody could
- * reach it because there is no /proc, it is a file in the run directory, unlinked at once, or at
- * the end.  The file is sized here, once, because the program must never meet RLIMIT_FSIZE on our
- * behalf: growing a file past it is a signal, touching what the file already has is not.
+ * A memfd is preferred: it has no name, no quota and no write-back.  Without memfds the file is in
+ * a run directory and is unlinked at once.  Without /proc, by which later images open it, it keeps
+ * its name until the end.  The file gets its full size here: growing a file beyond RLIMIT_FSIZE
+ * raises SIGXFSZ, and the program must never receive that because of rtcheck.  Writing within the
+ * size does not raise it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +27,11 @@
 #endif
 
 #define AREA_BYTES_MIN (1ull << 20)
-#define SPACE_SHARE 128       /* of a limited address space, at most that part is one area */
-#define AREA_COUNT_COMFORT 64 /* below that, smaller areas do more good than fewer */
+#define SPACE_SHARE 128       /* an area is at most 1/128 of a limited address space */
+#define AREA_COUNT_COMFORT 64 /* with fewer areas, halve their size rather than their number */
 #define AREA_COUNT_MIN 4
 #define HEADER_MAP_BYTES RTC_AREA_TABLE_OFFSET
-#define SMALL_FILE_BYTES (4ull << 30) /* less than that is worth a word to the user */
+#define SMALL_FILE_BYTES (4ull << 30) /* a smaller file causes a warning */
 
 static bool has_proc(void)
 {
@@ -40,8 +41,8 @@ static bool has_proc(void)
 /* ---- size ------------------------------------------------------------------------------------ */
 
 /*
- * Where the address space is limited the program maps the front of the file only: the smaller the
- * areas, the more of them are there.
+ * With a limit on the address space the program maps only the front of the file.  Smaller areas
+ * mean that the front has more of them.
  */
 static uint64_t area_bytes_wanted(void)
 {
@@ -65,7 +66,9 @@ static bool step_down(struct run_shape *shape)
     return true;
 }
 
-/* Lends the launcher the hard limit of file sizes: *was is to be put back.  Returns the limit. */
+/*
+ * Raise the soft limit of file sizes to the hard limit; *was is to be restored.  Return the limit.
+ */
 static uint64_t raise_file_limit(struct rlimit *was)
 {
     if (getrlimit(RLIMIT_FSIZE, was) != 0) {
@@ -84,7 +87,10 @@ static int write_at(int fd, const void *from, size_t bytes, uint64_t offset)
     return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
-/* Zeros for the tables: where the file system is full a write fails, and a touch later is SIGBUS. */
+/*
+ * Write zeros for the tables: on a full file system this fails, while a later store would raise
+ * SIGBUS.
+ */
 static int write_tables(int fd, const struct run_header *header)
 {
     static const char zeros[32768];
@@ -97,7 +103,7 @@ static int write_tables(int fd, const struct run_header *header)
 
 static int write_front(int fd, const struct run_shape *shape)
 {
-    static struct run_header header; /* 8 KiB, and used once */
+    static struct run_header header; /* 8 KiB, used once */
     memset(&header, 0, sizeof header);
     int bad = run_header_init(&header, shape);
     if (!bad)
@@ -119,8 +125,8 @@ static int size_within(int fd, struct run_shape *shape, uint64_t limit)
 }
 
 /*
- * Gives the file the largest shape that limit and file system allow.  Header and tables included.  Records are
- * worth more than a heap in the file.
+ * Give the file the largest shape that the limit and the file system allow, and write its header
+ * and tables.  Room for records takes precedence over a heap in the file.
  */
 static int size_and_head(int fd, struct run_shape *shape)
 {
@@ -144,7 +150,7 @@ static int open_memfd(void)
     if (test_without("memfd"))
         return -ENOSYS;
     int fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    if (fd < 0 && errno == EINVAL) /* a kernel that does not know the seal */
+    if (fd < 0 && errno == EINVAL) /* a kernel without this seal */
         fd = memfd_create("rtcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
@@ -153,16 +159,16 @@ static int open_memfd(void)
 }
 
 /*
- * The program can open the file by the launcher's /proc/PID/fd: from here on neither it nor we can change
- * the size, and nobody can add a seal that keeps children from mapping it.  Holes can still be punched.
- * A kernel without seals, and files in directories, leave the size open: guard.c.
+ * Other processes can open the file through the launcher's /proc/PID/fd.  From here on no process
+ * can change its size, or add a seal that would keep children from mapping it.  Holes can still be
+ * punched.  Kernels without seals and files in directories leave the size unprotected: see guard.c.
  */
 static void seal(int fd)
 {
     (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-/* A file in `dir`; its name is in f->path and there to stay when `named`. */
+/* Open a file in `dir`.  If `named`, its name stays, in f->path. */
 static int open_in_dir(struct run_file *f, const char *dir, bool named)
 {
     if (!named) {
@@ -201,7 +207,7 @@ static int try_dir(struct run_file *f, const char *dir, struct run_shape *shape)
     return fd;
 }
 
-/* The first of the run directories that takes it. */
+/* Use the first of the run directories in which the file can be created. */
 static int make_in_some_dir(struct run_file *f, const struct options *o, struct run_shape *shape,
                             struct warnings *warnings)
 {
@@ -301,7 +307,9 @@ static int map_header(struct run_file *f)
     return 0;
 }
 
-/* It is needed only where there is no memfd; but a folder that was asked for and is not there is an error of theirs. */
+/*
+ * Only needed without memfds; but a directory that was given and cannot be used causes a warning.
+ */
 static void check_pool_dir(const struct options *o, struct warnings *warnings)
 {
     const char *dir = option_text(o, "pool-dir");

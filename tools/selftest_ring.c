@@ -1,6 +1,6 @@
 /*
- * selftest_ring.c - madvise by io_uring: a thread of the kernel's discards, and no call of the
- * program's says what.
+ * selftest_ring.c - madvise through io_uring: the kernel may execute it in a thread of its own, and
+ * no argument of the program's system calls identifies it.
  */
 #include <linux/io_uring.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "tools.h"
 
-/* Its parts, until the process ends; MAP_FAILED: none. */
+/* Mappings of the ring, kept until the process ends; MAP_FAILED: mmap failed. */
 struct ring {
     int fd;
     struct io_uring_params is;

@@ -1,14 +1,14 @@
 /*
- * signals.c - the launcher between its caller and the program.
+ * signals.c - signal forwarding between the launcher's caller and the program.
  *
- * The program must get every signal that it would get without us, once.  Sent to the launcher
- * alone: passed on.  Sent to the process group, by the keyboard or by kill(-group): the program has
- * it already; the keeper tells the two apart.  timeout(1) does both, first one and then the other,
- * so a signal is looked at only SETTLE_MS after it came: equal ones within that time are one, as
- * pending signals are.
+ * The program must receive every signal that it would receive without rtcheck, exactly once.
+ * Signals sent to the launcher alone are forwarded.  Signals sent to the process group, by the
+ * keyboard or by kill(-group), have already reached the program.  The keeper distinguishes the two
+ * cases.  timeout(1) does both in succession, so a signal is handled only SETTLE_MS after its
+ * arrival.  Equal signals within that time are merged, as pending signals are.
  *
- * Stops: the launcher stops only when the program has (it may handle SIGTSTP itself), in the same
- * way, so that a shell shows and continues the job as ever.
+ * Stops: the launcher stops only after the program has stopped (the program may handle SIGTSTP), by
+ * the same signal.  So a shell displays and continues the job as usual.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,19 +22,19 @@
 #include "tools.h"
 
 #define SETTLE_MS 20
-#define CONTINUE_MS 50 /* how long a program may take to show that it was continued, too */
+#define CONTINUE_MS 50 /* how long to wait until a continued program's state changes */
 
 static const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
                                 SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
 
 struct waiting {
     pid_t program;
-    int sent; /* to end it: the first of those that came from elsewhere */
+    int sent; /* the first signal to end the program that another process sent */
     struct keeper *keeper;
     struct rusage *usage;
     sigset_t set;
-    uint64_t keeper_had; /* what it answered and nobody has asked for yet; bit n-1 = signal n */
-    uint64_t explained_until_ms[NSIG]; /* equal signals until then belong to one to the group */
+    uint64_t keeper_had; /* reported by the keeper and not yet consumed; bit n-1 = signal n */
+    uint64_t explained_until_ms[NSIG]; /* equal signals until then are part of a group's */
 };
 
 static sigset_t waited_set(void)
@@ -59,7 +59,7 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* Takes `sig` from the pending ones; was it there? */
+/* Remove `sig` from the pending signals; was it pending? */
 static bool take(int sig)
 {
     sigset_t one;
@@ -71,7 +71,7 @@ static bool take(int sig)
 void signals_begin(struct signal_state *was)
 {
     sigset_t set = waited_set();
-    /* An inherited "ignore" would reap the program behind our back. */
+    /* An inherited SIG_IGN would make the kernel reap the program. */
     struct sigaction standard = {.sa_handler = SIG_DFL};
     struct sigaction ignored = {.sa_handler =
                                     SIG_IGN}; /* rows are written while the program runs */
@@ -91,9 +91,9 @@ void signals_give_back(const struct signal_state *was)
 }
 
 /*
- * What has come until now came to a program that is not there yet, or has no handler yet: it does
- * to us what it would have done to that.  Who is ended by it takes the program along, which waits
- * for a word of ours.
+ * Signals that arrived until now were meant for a program that does not exist yet, or has no
+ * handler yet.  They affect the launcher as they would have affected the program.  If the launcher
+ * ends, the child ends too, because it still waits for start_release.
  */
 void signals_let_through(const struct signal_state *was, struct keeper *k)
 {
@@ -106,7 +106,7 @@ void signals_let_through(const struct signal_state *was, struct keeper *k)
 
 /* ---- passing on ------------------------------------------------------------------------------ */
 
-/* Has the keeper got `sig` since this was last asked? */
+/* Has the keeper received `sig` since the last call for it? */
 static bool keeper_got(struct waiting *w, int sig)
 {
     uint64_t bit = 1ull << (sig - 1);
@@ -117,15 +117,16 @@ static bool keeper_got(struct waiting *w, int sig)
 }
 
 /*
- * Was `sig` sent to the whole group?  If so, our own copy may still be pending, when what brought us
- * here was the first half of timeout's; or be under way, when the keeper was served before us.
+ * Was `sig` sent to the whole group?  If so, our own copy may still be pending, if the signal that
+ * we took was timeout's first one.  Or it may still be on its way, if the keeper received its copy
+ * first.
  */
 static bool is_for_group(struct waiting *w, int sig, const siginfo_t *info)
 {
     bool by_kernel = info->si_code == SI_KERNEL;
     bool explained = now_ms() < w->explained_until_ms[sig];
     if (by_kernel && sig == SIGHUP && getsid(0) == getpid())
-        return false; /* the terminal is gone: its session's leader is told, nobody else */
+        return false; /* terminal hangup: the kernel signals only the session leader */
     sleep_ms(SETTLE_MS);
     if (keeper_got(w, sig)) {
         take(sig);
@@ -136,15 +137,16 @@ static bool is_for_group(struct waiting *w, int sig, const siginfo_t *info)
 }
 
 /*
- * A program that made a group of its own, although the launcher leads the one it came from, would
- * have led that group itself, and its group would be the one that was meant.
+ * Has the program created its own process group, although the launcher leads the original one?
+ * Without rtcheck the program would have been the group's leader, and the sender would have meant
+ * its group.
  */
 static bool has_moved(pid_t program)
 {
     return getpgrp() == getpid() && getpgid(program) == program;
 }
 
-/* A program that signals its parent means the one it would have without us. */
+/* A signal of the program to its parent is meant for the launcher's parent. */
 static bool is_for_parent(const struct waiting *w, const siginfo_t *info)
 {
     return info->si_code <= 0 && info->si_pid == w->program && getppid() > 1;
@@ -172,7 +174,7 @@ static void pass_on(struct waiting *w, int sig, const siginfo_t *info)
     }
 }
 
-/* The program has ended: what it sent to its parent before is still on its way. */
+/* The program has ended; forward signals that it sent to its parent before. */
 static void pass_on_last(struct waiting *w)
 {
     siginfo_t info;
@@ -184,32 +186,32 @@ static void pass_on_last(struct waiting *w)
     }
 }
 
-/* ---- stopping and going on ------------------------------------------------------------------- */
+/* ---- stopping and continuing ----------------------------------------------------------------- */
 
-/* Stops the launcher by `sig`; false: nothing stops it (it is the init of a container). */
+/* Stop the launcher by `sig`; false: it does not stop, because it is the init of a container. */
 static bool stop_self(int sig)
 {
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, sig);
     kill(getpid(), sig);
-    sigprocmask(SIG_UNBLOCK, &one, NULL); /* stops here, until somebody sends SIGCONT */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* stops here, until SIGCONT arrives */
     sigprocmask(SIG_BLOCK, &one, NULL);
     if (take(SIGCONT))
         return true;
-    kill(getpid(), SIGSTOP); /* ignored or in an orphaned group; no such luck with this one */
+    kill(getpid(), SIGSTOP); /* sig is ignored, or the group is orphaned: SIGSTOP always stops */
     return take(SIGCONT);
 }
 
-/* The next change of the program's state, if there is one. */
+/* Get the next change of the program's state, if there is one. */
 static bool next_change(const struct waiting *w, int *status)
 {
     return wait4(w->program, status, WNOHANG | WUNTRACED | WCONTINUED, w->usage) == w->program;
 }
 
 /*
- * The program has stopped: so do we, and go on together.  true: *status is the program's next
- * change; false: there is none yet.
+ * The program has stopped: stop the launcher, and continue both together.  true: *status is the
+ * program's next change; false: there is none yet.
  */
 static bool stop_together(struct waiting *w, int sig, int *status)
 {
@@ -221,13 +223,13 @@ static bool stop_together(struct waiting *w, int sig, int *status)
         sleep_ms(1);
         changed = next_change(w, status);
     }
-    if (stopped && !changed) /* only we were continued */
+    if (stopped && !changed) /* only the launcher was continued */
         kill(w->program, SIGCONT);
-    keeper_got(w, SIGCONT); /* the one that woke us is not to be looked at again */
+    keeper_got(w, SIGCONT); /* consume the SIGCONT that continued the launcher */
     return changed;
 }
 
-/* Follows the program's changes.  true: it has ended, *status says how. */
+/* Follow the program's state changes.  true: it has ended, with *status. */
 static bool has_ended(struct waiting *w, int *status)
 {
     bool changed = next_change(w, status);
@@ -240,7 +242,10 @@ static bool has_ended(struct waiting *w, int *status)
     return false;
 }
 
-/* As the init of a container, or where somebody exec'd us, there may be children not of ours. */
+/*
+ * As the init of a container, or after an exec by a process with children, we may have other
+ * children.
+ */
 static void reap_others(const struct waiting *w)
 {
     siginfo_t info = {0};
@@ -270,17 +275,17 @@ int signals_wait(pid_t program, struct keeper *k, struct rusage *usage, int *sen
 
 /* ---- afterwards ------------------------------------------------------------------------------ */
 
-/* A second ^C means the report; a late copy of what the program got does not. */
+/* A ^C after the program's end ends the report; late copies of the program's signal are ignored. */
 static void on_keyboard(int sig, siginfo_t *info, void *context)
 {
     (void)context;
     if (info->si_code != SI_KERNEL)
         return;
     signal(sig, SIG_DFL);
-    raise(sig); /* taken when the handler returns */
+    raise(sig); /* delivered when the handler returns */
 }
 
-/* No core dump of the launcher; and what it writes may be as large as anything may. */
+/* No core dump of the launcher, and the largest file size that the hard limit allows. */
 static void adjust_limits(void)
 {
     struct rlimit files;
@@ -300,7 +305,7 @@ void signals_after_program(const struct signal_state *was)
         struct sigaction inherited;
         sigaction(keyboard[i], NULL, &inherited);
         if (inherited.sa_handler == SIG_IGN || sigismember(&was->mask, keyboard[i]))
-            continue; /* whoever started us wants none of it */
+            continue; /* the caller ignores or blocks it */
         sigaction(keyboard[i], &ours, NULL);
         sigaddset(&set, keyboard[i]);
     }

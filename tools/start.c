@@ -1,10 +1,11 @@
 /*
  * start.c - the program's process, from fork to exec.
  *
- * exec goes through the bare system call: were the launcher itself run under a checked program,
- * that program's wrapper would put its entries where ours belong.
+ * exec uses the raw system call: if the launcher itself runs under a checked program, the
+ * interposed exec would replace the launcher's environment entries.
  *
- * The two processes share a page instead of a socket: descriptors may be scarce (ulimit -n 4).
+ * The two processes share a page instead of a socket, because descriptors may be scarce (ulimit -n
+ * 4).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* The launcher's own path, also without /proc; NULL when nobody knows. */
+/* The launcher's own path, also without /proc; NULL if it cannot be determined. */
 static char *own_path(char real[PATH_MAX])
 {
     if (realpath("/proc/self/exe", real))
@@ -65,7 +66,7 @@ static bool is_entry_of(const char *entry, const char *name)
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-/* Puts `entry` where `name` was, else at the end.  `env` has room for it. */
+/* Replace the entry of `name`, else append.  `env` must have room for one more entry. */
 static void put_entry(char **env, const char *name, char *entry)
 {
     while (*env && !is_entry_of(*env, name))
@@ -76,8 +77,8 @@ static void put_entry(char **env, const char *name, char *entry)
 }
 
 /*
- * The environment of the program: its own with our two entries.  The library stands first in
- * LD_PRELOAD; a colon behind it tells that the user's own follows, even if empty.
+ * The program's environment: the launcher's with two entries of ours.  The library is first in
+ * LD_PRELOAD.  A colon after it means that the user's own value follows, even if it is empty.
  */
 static char **make_environment(const struct start *s, int fd)
 {
@@ -101,7 +102,7 @@ static char **make_environment(const struct start *s, int fd)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* A file that the kernel does not know as a program is a shell script: execvp's rule. */
+/* execvp's rule: a file for which execve returns ENOEXEC is a shell script. */
 static void exec_by_shell(const struct start *s, char **env)
 {
     size_t n = 0;
@@ -127,11 +128,11 @@ static void drop_output(void)
 enum { START_WAIT, START_NOW, START_GIVEN_UP };
 
 struct handshake {
-    _Atomic uint32_t state; /* futex of the child: START_* */
-    _Atomic int error;      /* the child's, of a failed exec */
+    _Atomic uint32_t state; /* START_*; the child waits on it as a futex */
+    _Atomic int error;      /* errno of the child's failed exec */
 };
 
-/* false: the launcher has given up.  When it ends before that, the child is killed. */
+/* false: the launcher gave up.  If the launcher ends before that, the child is killed. */
 static bool may_start(struct handshake *h, pid_t launcher)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,6 +1,4 @@
-/*
- * state_dir.c - where a run file is kept for later.
- */
+/* state_dir.c - the directory in which run files are kept. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 
 #include "tools.h"
 
-/* The standard says that relative paths in these variables are to be ignored. */
+/* The XDG standard requires that relative paths in these variables are ignored. */
 static const char *absolute_env(const char *name)
 {
     const char *value = getenv(name);
@@ -26,14 +24,14 @@ static const char *home(void)
     return user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
 }
 
-/* mkdir -p, for us alone where it makes one. */
+/* mkdir -p; new directories have mode 0700. */
 static int make_dirs(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int bad = mkdir(path, 0700) != 0 && errno != EEXIST ? -errno : 0;
         struct stat st;
-        if (bad && stat(path, &st) == 0) /* a read-only root says EROFS of what exists */
+        if (bad && stat(path, &st) == 0) /* EROFS: may exist on a read-only file system */
             bad = 0;
         *slash = '/';
         if (bad)

@@ -1,6 +1,6 @@
 /*
- * suppressions.c - what findings are held against: rules - what is there by default, then files -, and
- * a baseline.
+ * suppressions.c - suppression rules (built-in ones, then files) and the baseline, from the
+ * options.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "tools.h"
 
-/* One a line. */
+/* `list` has one path per line. */
 static int files_read(struct rules *rules, const char *list, char err[TOOLS_ERROR_BYTES])
 {
     char *copy = strdup(list), *rest = copy;

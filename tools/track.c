@@ -1,11 +1,12 @@
 /*
- * track.c - --interval: rows of what each thread and child has counted, in the manner of cputrack.
+ * track.c - --interval: rows with the counts of each thread and child, like cputrack's.
  *
- * The time of a row is that of what it tells; its values are of a moment later, when we have heard of it.  A
- * thread of the launcher hears of forks, execs and ends (rings.c) and opens the events of --counters on each
- * thread when it hears of it: a moment after that has begun, so that what a tick shows lacks a
- * little.  At its end each thread tells itself all that it has counted.  The program's first one,
- * which does not, is counted from its exec on.
+ * A row's time is that of its event.  Its values are read a moment later, when the event is seen.
+ * A thread of the launcher reads forks, execs and exits from perf ring buffers (rings.c) and opens
+ * the events of --counters on each new thread.  That happens a moment after the thread has begun,
+ * so values of a tick are slightly too small.  At a thread's end the kernel delivers its complete
+ * counts (PERF_RECORD_READ).  The program's first thread has no such record and is counted from its
+ * exec on.
  *
  *    time     pid     tid  event     page-faults
  *   0.001    4711    4711  exec                1
@@ -27,17 +28,17 @@
 #include "track_priv.h"
 
 #define END_COUNT_WAIT_NS \
-    20000000u /* a thread that has ended tells what it counted at once, or does not */
+    20000000u /* end counts follow a thread's exit record within this time, or not at all */
 
 struct lwp {
     uint32_t pid, tid;
-    uint64_t ended_ns;        /* 0: it goes on */
-    bool has_end_counts;      /* at its end, of what rings.tells says */
-    struct counter *counters; /* as many as there are events, as what follows */
+    uint64_t ended_ns;        /* 0: it runs */
+    bool has_end_counts;      /* it gets end counts, of rings.has_end_counts */
+    struct counter *counters; /* one for each event, as is end_counts */
     struct end_count *end_counts;
 };
 
-/* Of one counter, at the end: the sum of all processors. */
+/* The end count of one event: the sum over all processors. */
 struct end_count {
     unsigned processors;
     struct counts counts;
@@ -45,14 +46,14 @@ struct end_count {
 
 struct process {
     uint32_t pid, threads;
-    struct value ended[COUNTERS_MAX]; /* of those that are over */
+    struct value ended[COUNTERS_MAX]; /* sums of its ended threads */
 };
 
 struct tracker {
     pthread_t thread;
     int stop; /* eventfd */
     int log;
-    int unwritten;        /* -errno of the rows that could not be written: no more of them are */
+    int unwritten;        /* -errno of the first failed write; no rows are written after it */
     unsigned interval_ms; /* 0: no ticks */
     uint64_t begin_ns;
     const struct counters *counters;
@@ -61,8 +62,8 @@ struct tracker {
     size_t lwp_count;
     struct process *processes;
     size_t process_count;
-    uint64_t missed;  /* threads that had ended before they could be counted */
-    uint64_t refused; /* and those that could not be for another reason: */
+    uint64_t missed;  /* threads that ended before their events could be opened */
+    uint64_t refused; /* threads whose events could not be opened for another reason */
     char why[COUNTER_WHY];
     uint64_t lost;
 };
@@ -108,7 +109,10 @@ static void lwp_read(const struct tracker *t, const struct lwp *l,
             (l->counters[i].fd < 0 || !perf_read(l->counters[i].fd, &counts)))
             continue;
         struct counter_reading reading = reading_of(&counts);
-        /* one that has not run yet has counted nothing: unlike one that never got a counter */
+        /*
+         * an event that has not run yet has counted 0; one that never got a hardware counter is
+         * unknown
+         */
         values[i] =
             (struct value){reading.known || counts.enabled == 0, reading.scaled, reading.value};
     }
@@ -122,7 +126,7 @@ static void lwp_row(const struct tracker *t, const struct lwp *l, uint64_t time_
     put(t, time_ns, l->pid, l->tid, event, values, out);
 }
 
-/* ---- who there is ---------------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------------------------------- */
 
 static struct process *process_of(struct tracker *t, uint32_t pid)
 {
@@ -140,7 +144,7 @@ static struct process *process_of(struct tracker *t, uint32_t pid)
     return p;
 }
 
-/* A number may be another one's already while one that has ended waits to be told of. */
+/* The number of an ended thread may be reused before its last row is written: `ended` selects. */
 static struct lwp *lwp_of(const struct tracker *t, uint32_t tid, bool ended)
 {
     for (size_t i = 0; i < t->lwp_count; i++)
@@ -149,7 +153,7 @@ static struct lwp *lwp_of(const struct tracker *t, uint32_t tid, bool ended)
     return NULL;
 }
 
-/* Of a thread that has ended, as one: the last reason. */
+/* Count an ended thread once, with its last reason. */
 static void note_refusals(struct tracker *t, const struct lwp *l)
 {
     int refused = 0;
@@ -164,7 +168,7 @@ static void note_refusals(struct tracker *t, const struct lwp *l)
     t->refused += refused != 0 && refused != -ESRCH;
 }
 
-/* What is not open yet. */
+/* Open the events that are not open yet. */
 static void lwp_open(const struct tracker *t, struct lwp *l, enum counting how)
 {
     for (unsigned i = 0; i < t->counters->count; i++) {
@@ -174,12 +178,12 @@ static void lwp_open(const struct tracker *t, struct lwp *l, enum counting how)
         *c = t->counters->at[i];
         c->fd = -1;
         c->refused = 0;
-        if (t->counters->at[i].fd >= 0) /* else it is not to be had, which is told at the end */
+        if (t->counters->at[i].fd >= 0) /* else it is unavailable, as reported at the end */
             counter_open(c, (pid_t)l->tid, how);
     }
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: out of memory. */
 static struct lwp *lwp_add(struct tracker *t, uint32_t pid, uint32_t tid, enum counting how)
 {
     struct process *p = process_of(t, pid);
@@ -215,9 +219,9 @@ static void lwp_drop(struct tracker *t, struct lwp *l)
     *l = t->lwps[--t->lwp_count];
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* All of it is known, or will not be. */
+/* Write the last row of an ended thread, whose end counts are complete or overdue. */
 static void lwp_end(struct tracker *t, struct lwp *l, FILE *out)
 {
     struct process *p = process_of(t, l->pid);
@@ -237,7 +241,9 @@ static void lwp_end(struct tracker *t, struct lwp *l, FILE *out)
     *p = t->processes[--t->process_count];
 }
 
-/* In order of their ends.  `patient`: those that may tell more are left. */
+/*
+ * Write the rows of ended threads, by time.  `patient`: skip threads that may still get end counts.
+ */
 static void ended_put(struct tracker *t, bool patient, FILE *out)
 {
     uint64_t now = now_ns();
@@ -256,7 +262,9 @@ static void ended_put(struct tracker *t, bool patient, FILE *out)
     } while (next);
 }
 
-/* Processors are not all told of at once; each has counted for as long as the thread ran, wherever. */
+/*
+ * Records of processors arrive separately; each has the enabled time of the thread on all of them.
+ */
 static void take_count(const struct tracker *t, const struct life_event *e)
 {
     struct lwp *l = lwp_of(t, e->tid, true);
@@ -279,8 +287,8 @@ static struct lwp *living_of(const struct tracker *t, uint32_t pid)
 }
 
 /*
- * Who execs is the only thread that its process has left, and has the number of the first one from
- * then on, which has told all that it will.  NULL: it is not known.
+ * The thread that execs is the only one left of its process.  It takes over the number of the first
+ * thread, whose counts are complete by then.  NULL: the thread is unknown.
  */
 static struct lwp *lwp_execs(struct tracker *t, const struct life_event *e, FILE *out)
 {
@@ -290,7 +298,7 @@ static struct lwp *lwp_execs(struct tracker *t, const struct life_event *e, FILE
             lwp_end(t, was_first, out);
         struct lwp *l = living_of(t, e->pid);
         l->tid = e->tid;
-        lwp_open(t, l, COUNT_AT_ONCE); /* its own number may have been gone when we heard of it */
+        lwp_open(t, l, COUNT_AT_ONCE); /* its old number may have been gone when it was seen */
     }
     return lwp_of(t, e->tid, false);
 }
@@ -324,7 +332,7 @@ static void tick(struct tracker *t, FILE *out)
 
 enum look { LOOK_FIRST, LOOK_ONLY, LOOK_TICK, LOOK_LAST };
 
-/* Writes the rows of all that has come. */
+/* Write the rows of all records that have arrived. */
 static void look(struct tracker *t, enum look what)
 {
     char *text = NULL;
@@ -339,7 +347,7 @@ static void look(struct tracker *t, enum look what)
         on_event(t, &t->rings.events[i], out);
     ended_put(t, what != LOOK_LAST, out);
     if (what == LOOK_TICK ||
-        (what == LOOK_LAST && t->interval_ms > 0)) /* some go on without the program */
+        (what == LOOK_LAST && t->interval_ms > 0)) /* some children outlive the program */
         tick(t, out);
     if (fclose(out) == 0 && bytes > 0 && t->log >= 0 && t->unwritten == 0)
         t->unwritten = text_write(t->log, text, bytes);
@@ -352,7 +360,9 @@ static bool should_stop(const struct tracker *t)
     return poll(&stop, 1, 0) > 0;
 }
 
-/* Until the next tick (0: there is none), or somebody who has ended has nothing more to tell. */
+/*
+ * Time until the next tick (0: there is none), or until end counts of an ended thread are overdue.
+ */
 static int timeout_ms(const struct tracker *t, uint64_t next)
 {
     uint64_t now = now_ns();
@@ -397,7 +407,7 @@ static int begin(struct tracker *t)
     if (t->stop < 0)
         return -errno;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &was); /* the signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are handled by the main thread */
     int bad = -pthread_create(&t->thread, NULL, track, t);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     return bad;

@@ -1,9 +1,10 @@
 /*
- * track_rows.c - the text of --interval: a column for each event, a row for each thing that happens.
+ * track_rows.c - the text of --interval: a column for each event, a row for each fork, exec, exit
+ * and tick.
  *
- * A number is exact; "~" stands before an estimate, of an event that had to share its counter, and
- * of a sum that has such a part; "n/a" is for what is not known.  An event of which the kernel's
- * part may not be counted has ":u" behind its name, as for who asks for that.
+ * Numbers are exact.  "~" precedes an estimate: the value of an event that shared its hardware
+ * counter, or a sum with such a part.  "n/a" stands for an unknown value.  If the kernel's part of
+ * an event may not be counted, ":u" is appended to its name, as in a request for user mode.
  */
 #include <string.h>
 

@@ -1,12 +1,13 @@
 # rtcheckConfig.cmake - find_package(rtcheck), before include(CTest): `ctest -T memcheck` is rtcheck's.
 #
-# Sets what CTest goes by, in the cache, where CTest looks; what somebody has set there stays, but for
-# the valgrind that CTest finds by itself.  A test that rtcheck has something to say against fails,
-# with 23; RTCHECK_COMMAND_OPTIONS are added for all.  rtcheck::annotations has the headers rtcheck/*.h.
+# Set CTest's MEMORYCHECK_* variables in the cache, where CTest reads them.  Values of the user stay,
+# but a valgrind that CTest has found is replaced.  A test with findings of rtcheck fails, with exit
+# status 23.  RTCHECK_COMMAND_OPTIONS are added for all tests.  The target rtcheck::annotations has
+# the include path of the headers rtcheck/*.h.
 get_filename_component(rtcheck_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(rtcheck_COMMAND "${rtcheck_PREFIX}/bin/rtcheck")
 
-# A value of ours follows when an option is added, or rtcheck has moved; one of somebody else's stays.
+# A value set by this file is updated if an option is added or rtcheck has moved; a user's stays.
 macro(rtcheck_set variable value type what)
   if(NOT DEFINED CACHE{${variable}} OR "$CACHE{${variable}}" STREQUAL "$CACHE{rtcheck_${variable}}")
     set(${variable} "${value}" CACHE ${type} "${what}" FORCE)

@@ -1,5 +1,6 @@
-# rtcheckConfigVersion.cmake - find_package(rtcheck VERSION): one of the same first number, as new or newer.
-# Nothing of it depends on the machine: rtcheck itself says what it cannot check.
+# rtcheckConfigVersion.cmake - find_package(rtcheck VERSION): compatible are versions with the same
+# first number that are equal or newer.  The architecture is not compared: rtcheck itself reports
+# programs that it cannot check.
 set(PACKAGE_VERSION "@PROJECT_VERSION@")
 string(REGEX MATCH "^[0-9]+" rtcheck_MAJOR "${PACKAGE_VERSION}")
 if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
