@@ -1,9 +1,9 @@
 /*
  * rules.c - a list of suppression rules, and the query for the rule that decides about a finding.
  *
- * The index maps patterns to rules. A rule on a stack requires all of its patterns, so it is filed
- * under the one that the fewest rules use, as nearly every rule begins with malloc. A finding is
- * compared only with rules whose key matches one of its texts, and with the few rules without a
+ * The index maps patterns to rules. A rule on a stack requires all of its patterns. It is filed
+ * under the pattern that the fewest rules use, as nearly every rule begins with malloc. A finding
+ * is compared only with rules whose key matches one of its texts, and with the few rules without a
  * key. The last rule comes first.
  */
 #include <stdlib.h>

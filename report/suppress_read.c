@@ -2,9 +2,9 @@
  * suppress_read.c - read files of suppressions line by line: choose the grammar, parse comments,
  * and report mistakes with their position.
  *
- * Entries of valgrind, rules of LeakSanitizer and commands of a debugger are distinguished by how
- * each rule begins, so one file may contain all of them. Our own settings are comments, so that the
- * original tool still accepts the file:
+ * A file may mix entries of valgrind, rules of LeakSanitizer and commands of a debugger: the
+ * beginning of a rule identifies its grammar. Our own settings are comments, so that the original
+ * tool still accepts the file:
  *
  *     # expires: 2027-01-31      the last day that the rule is valid
  *     # max: 3                   maximum of hits; further findings are reported
