@@ -24,8 +24,8 @@
  *
  *      clone with a stack, vfork    the child uses another stack, or clobbers the parent's:
  *                                   saved in a table of call sites
- *      fork                         as above, in both processes; the child arms itself before it continues
- *      rt_sigreturn                 rsp must keep its value: not saved, because it continues elsewhere
+ *      fork                         as above, in both; the child arms itself before it continues
+ *      rt_sigreturn                 rsp must keep its value: not saved, as it continues elsewhere
  *
  * A new thread or process is not armed, nor is one after an exec.  A child that shares its parent's
  * memory until it calls exec (vfork, posix_spawn) stays unarmed; all others arm themselves.

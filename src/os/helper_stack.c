@@ -17,7 +17,7 @@
  * stack that the program gave it: it needs stack space, may leave by siglongjmp, and garbage
  * collectors scan from its stack pointer to the end of the thread's stack.  So no handler, no
  * callback and no frame of a critical section is ever on the helper stack.  Nor is a thread that a
- * signal has stopped. Synchronous signals (faults) stay unblocked: the kernel kills a process that
+ * signal has stopped.  Synchronous signals (faults) stay unblocked: the kernel kills a process that
  * blocks them.
  *
  * A thread with blocked signals must not wait for another thread's progress: the other may hold the

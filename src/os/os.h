@@ -5,10 +5,10 @@
  * -errno.  All are thread-safe and async-signal-safe.
  *
  * After start-up only these system calls are issued without a condition.  So a program may enter a
- * seccomp filter made for itself and an ordinary allocator: |    mmap munmap mprotect madvise futex
- * gettid getpid clock_gettime sched_yield exit_group All others are issued at start-up, or later
- * only while the program has entered no sandbox (os_sandboxed).  The launcher reports the work that
- * is skipped in a sandbox.
+ * seccomp filter made for itself and an ordinary allocator:
+ *     mmap munmap mprotect madvise futex gettid getpid clock_gettime sched_yield exit_group
+ * All others are issued at start-up, or later only while the program has entered no sandbox
+ * (os_sandboxed).  The launcher reports the work that is skipped in a sandbox.
  */
 #ifndef OS_H
 #define OS_H
@@ -38,7 +38,7 @@ uint64_t os_missing_features(void); /* mask, for the image header */
 /* Record that the program has entered a system call filter, or may have. */
 void os_enter_sandbox(void);
 bool os_sandboxed(void);
-/* For a process outside the sandbox that inherited the flag from a program which has ended. */
+/* Clear that state in the detached process, which is not in the sandbox of the ended program. */
 void os_exit_sandbox(void);
 
 /* Does valgrind run the program, with a tool that does not replace malloc? */
@@ -293,9 +293,7 @@ long os_read_memory(uintptr_t at, void *buffer, size_t bytes);
 void os_host_name(char *buffer, size_t room);
 void os_thread_name(char buffer[16]);
 
-/*
- * ---- a detached helper process (detached.c; at start-up, and in that process) -------------------
- */
+/* ---- a detached helper process (detached.c; at start-up, and in that process) ---------------- */
 
 int os_process_fd(uint32_t pid);   /* a pidfd: readable after the process has ended; -errno */
 bool os_is_reaper(void);           /* are orphans reparented to this process? true if unknown */

@@ -1,46 +1,53 @@
 /*
- * callee.c - what lay between a call and the function of ours that it ended in.
+ * callee.c - finds the functions between a call instruction and the function of ours in which it
+ * ended.
  *
- * A tail call leaves no frame: a library whose own operator delete is `jmp free` shows as a caller of free.
- * The return address is behind the call instruction, and that leads on: through the procedure linkage table to
- * us, to a thunk - a function that does nothing but jump - or to a function that ends in a jump.
+ * A tail call leaves no frame: a library with `jmp free` as its operator delete appears as a caller
+ * of free.  The return address follows the call instruction.  The call's target is followed:
+ * through the procedure linkage table (PLT) to us, to a thunk (a function that only jumps), or to a
+ * function that ends in a jump.
  *
- *    call free@plt                          -> plt entry -> us     REACHED_DIRECTLY
- *    call *free@GOTPCREL(%rip)              -> us                  REACHED_DIRECTLY
- *    call operator delete                   -> thunk -> us         REACHED_BY_THUNK
- *    call destroy; ... jmp free             -> us                  REACHED_DIRECTLY
- *    call destroy; ... jmp operator delete  -> thunk -> us         REACHED_BY_THUNK
+ *   call free@plt                          -> plt entry -> us     REACHED_DIRECTLY
+ *   call *free@GOTPCREL(%rip)              -> us                  REACHED_DIRECTLY
+ *   call operator delete                   -> thunk -> us         REACHED_BY_THUNK
+ *   call destroy; ... jmp free             -> us                  REACHED_DIRECTLY
+ *   call destroy; ... jmp operator delete  -> thunk -> us         REACHED_BY_THUNK
  *
- * A plt entry and a thunk can be the same instruction, `jmp *slot(%rip)`.  The linker pads its entries, or gives
- * them no call frame information; a compiled function has an FDE of its own that ends behind its jump.
+ * A PLT entry and a thunk can be the same instruction, `jmp *slot(%rip)`.  The linker pads its PLT
+ * entries, or emits no call frame information for them; a compiled function has its own FDE, which
+ * ends after the jump.
  *
- * The target of an indirect call is not known any more, with one exception: if the block begins with a pointer
- * to a virtual table, the call was likely virtual, and what the table has at the call's displacement is looked
- * at.  Destructors may have changed the table since; then it is a base's, and decides nothing.
+ * The target of an indirect call is no longer known, with one exception.  If the block begins with
+ * a pointer to a virtual table, the call was probably virtual.  Then the table entry at the call's
+ * displacement is followed.  Destructors may have replaced the table pointer since; a base class's
+ * table decides nothing.
  *
- * An operator new that calls malloc has a frame of its own.  It is known by what it does: it returns what malloc
- * has given without a look at it, or calls the new-handler, through a register, and tries again.
+ * An operator new that calls malloc has a frame of its own.  It is recognised by its code.  It
+ * returns the result of malloc after only a test for NULL, or calls the new-handler through a
+ * register and tries again.
  *
- * Code is read only inside of functions that have an FDE, else up to the end of a page that can be read.  Bytes
- * are searched for jumps without decoding what is between them: a displacement that leads to us by chance is a
- * matter of 1 in 2^30.
+ * Code is read only within functions that have an FDE, otherwise up to the end of a readable page.
+ * The search for jumps does not decode instructions.  A displacement reaches us by chance with a
+ * probability of 1 in 2^30.
  */
 #include "unwinder_priv.h"
 
-#define HOPS_MAX 8u       /* of a chain of jumps */
-#define DEPTH_MAX 3u      /* functions that end in a jump to the next */
-#define FUNCTIONS_MAX 32u /* that are searched for one call */
-#define BODY_MAX 65536u   /* bytes of one */
+#define HOPS_MAX 8u       /* in a chain of jumps */
+#define DEPTH_MAX 3u      /* functions that end in a jump to the next one */
+#define FUNCTIONS_MAX 32u /* searched for one call */
+#define BODY_MAX 65536u   /* bytes searched per function */
 #define THUNK_MAX 48u
 #define NEW_MAX 256u
-#define VIRTUALS_MAX 8u /* slots of a table that are tried, where the call does not name one */
+#define VIRTUALS_MAX 8u /* virtual table slots tried if the call does not name one */
 
-/* ---- code that may be read --------------------------------------------------------------------- */
+/*
+ * ---- readable code -----------------------------------------------------------------------------
+ */
 
 struct machine_code {
     const uint8_t *start, *end;
     struct object o;
-    bool whole; /* all of a function, as an FDE bounds it; else what can be read behind `start` */
+    bool whole; /* a whole function, bounded by its FDE; false: the readable code after `start` */
 };
 
 static bool code_at(uintptr_t at, struct machine_code *t)
@@ -72,7 +79,7 @@ static int32_t displacement(const uint8_t *at)
     return d;
 }
 
-/* What lies in a slot of the object's own data. */
+/* Read a slot in the object's own data. */
 static bool slot_value(const struct object *o, uintptr_t slot, uintptr_t *out)
 {
     if (slot < o->start || slot > o->end - sizeof *out || slot % sizeof *out != 0 ||
@@ -82,7 +89,7 @@ static bool slot_value(const struct object *o, uintptr_t slot, uintptr_t *out)
     return true;
 }
 
-/* ---- thunks ------------------------------------------------------------------------------------ */
+/* ---- thunks ---------------------------------------------------------------------------------- */
 
 static bool begins(const uint8_t *at, const uint8_t *end, const char *bytes, size_t n)
 {
@@ -91,13 +98,13 @@ static bool begins(const uint8_t *at, const uint8_t *end, const char *bytes, siz
 #define BEGINS(at, end, bytes) begins(at, end, bytes, sizeof(bytes) - 1)
 
 /*
- * The length of an instruction that moves or changes registers, as thunks have them before they jump: frame
- * pointers, a size of 0 that becomes 1, arguments in other places; 0: it is another.  Every one has a ModRM
- * byte without memory, but for those that are spelled out.
+ * The length of an instruction that only moves or changes registers, as in thunks before their
+ * jump: set up a frame pointer, change a size of 0 to 1, shuffle arguments.  0: another
+ * instruction.  All but the listed ones have a ModRM byte with a register operand.
  */
 static unsigned skip_trivial(const uint8_t *code, const uint8_t *end)
 {
-    uint8_t at[8] = {0}; /* a function may end sooner */
+    uint8_t at[8] = {0}; /* zero-filled: the function may end sooner */
     memcpy(at, code, end - code < (int)sizeof at ? (size_t)(end - code) : sizeof at);
     if (BEGINS(code, end, "\xf3\x0f\x1e\xfa")) /* endbr64 */
         return 4;
@@ -120,7 +127,10 @@ static unsigned skip_trivial(const uint8_t *code, const uint8_t *end)
     return moves ? rex + 2 : 0; /* mov, test, xor */
 }
 
-/* A jump: where it leads, and behind it; 0: it is none.  `slot`: through one of the object's data. */
+/*
+ * Decode a jump: its target and length; 0: not a jump.  `slot`: an indirect jump through the
+ * object's data.
+ */
 static unsigned jump_at(const uint8_t *at, const uint8_t *end, const struct object *o,
                         uintptr_t *to, bool *slot)
 {
@@ -142,7 +152,7 @@ static unsigned jump_at(const uint8_t *at, const uint8_t *end, const struct obje
     return slot_value(o, from, to) ? prefix + 6 : 0;
 }
 
-/* A jump with a condition, of which a thunk for NULL has one: where it leads. */
+/* Decode a conditional jump on zero or not zero, as thunks have for NULL: its target and length. */
 static unsigned branch_at(const uint8_t *at, const uint8_t *end, bool *if_zero, uintptr_t *to)
 {
     bool near = end - at >= 6 && at[0] == 0x0f && (at[1] & 0xfe) == 0x84;
@@ -156,7 +166,7 @@ static unsigned branch_at(const uint8_t *at, const uint8_t *end, bool *if_zero, 
 
 enum stop { STOP_JUMP, STOP_BODY };
 
-/* The jump that code consists of, for an argument that is not NULL; STOP_BODY: it does more. */
+/* Follow code that only jumps, for an argument other than NULL.  STOP_BODY: the code does more. */
 static enum stop pass(const struct machine_code *t, uintptr_t *to, bool *is_plt)
 {
     const uint8_t *at = t->start,
@@ -187,14 +197,16 @@ static enum stop pass(const struct machine_code *t, uintptr_t *to, bool *is_plt)
     return STOP_BODY;
 }
 
-/* ---- where a call leads ------------------------------------------------------------------------ */
+/*
+ * ---- the target of a call ----------------------------------------------------------------------
+ */
 
 struct route {
-    uintptr_t end; /* of the chain of jumps: the function that does something */
-    bool thunk;    /* one of them was no plt entry */
+    uintptr_t end; /* end of the chain of jumps: a function that does more */
+    bool thunk;    /* a jump in the chain is not a PLT entry */
 };
 
-/* false: it leads to what is not known. */
+/* false: the target is unknown. */
 static bool follow(uintptr_t at, struct route *r)
 {
     *r = (struct route){.end = at};
@@ -214,15 +226,15 @@ static bool follow(uintptr_t at, struct route *r)
     return false;
 }
 
-/* A function, and those that it ends in a jump to, searched for a jump that leads to us. */
+/* Search a function, and those it tail-calls, for a jump that reaches us. */
 struct search {
-    bool thunk, directly; /* found: a way by a thunk, one without */
+    bool thunk, directly; /* found a way through a thunk, or one without */
     unsigned functions;
 };
 
 static void search(struct search *s, uintptr_t function, unsigned depth);
 
-/* A jump out of a function. */
+/* Examine a jump out of a function. */
 static void search_jump(struct search *s, const struct machine_code *t, uintptr_t to,
                         unsigned depth)
 {
@@ -251,13 +263,13 @@ static void search(struct search *s, uintptr_t function, unsigned depth)
         uintptr_t to;
         bool slot;
         bool last_short =
-            at[0] == 0xeb && at + 2 == t.end; /* elsewhere one byte proves too little */
+            at[0] == 0xeb && at + 2 == t.end; /* elsewhere one byte is too weak as evidence */
         if ((at[0] == 0xe9 || last_short) && jump_at(at, t.end, &t.o, &to, &slot))
             search_jump(s, &t, to, depth);
         else if (at[0] == 0xff && jump_at(at, t.end, &t.o, &to, &slot) && is_ours(to))
             s->directly = true;
         else if (at[0] == 0x0f && t.end - at >= 6 &&
-                 (at[1] & 0xf0) == 0x80) /* compilers jump to thunks so, too */
+                 (at[1] & 0xf0) == 0x80) /* jcc: compilers jump to thunks conditionally, too */
             search_jump(s, &t, (uintptr_t)at + 6 + (uintptr_t)(intptr_t)displacement(at + 2),
                         depth);
     }
@@ -275,9 +287,14 @@ static enum reached reached_from(uintptr_t target)
     return s.thunk ? REACHED_BY_THUNK : s.directly ? REACHED_DIRECTLY : REACHED_UNKNOWN;
 }
 
-/* ---- the call ---------------------------------------------------------------------------------- */
+/*
+ * ---- the call instruction ----------------------------------------------------------------------
+ */
 
-/* The target of a direct call, or of one through a slot of the caller's own object, that ends at pc. */
+/*
+ * The target of a direct call that ends at pc, or of a call through a slot of the caller's own
+ * object.
+ */
 static bool direct_target(const struct object *o, uintptr_t start, uintptr_t pc, uintptr_t *target)
 {
     const uint8_t *at = (const uint8_t *)pc;
@@ -306,7 +323,7 @@ static uintptr_t virtual_slot(uintptr_t start, uintptr_t pc)
     return SLOT_UNKNOWN;
 }
 
-/* What slot `at` of a virtual table leads to; false: no function. */
+/* Follow the function in slot `at` of a virtual table; false: not a function. */
 static bool reached_by_slot(const struct object *o, uintptr_t at, enum reached *how)
 {
     uintptr_t function;
@@ -317,7 +334,7 @@ static bool reached_by_slot(const struct object *o, uintptr_t at, enum reached *
     return true;
 }
 
-/* Of a call that does not name its slot, destructors come first in most tables. */
+/* If the call does not name its slot, try the first slots: most tables begin with destructors. */
 static enum reached reached_virtually(uintptr_t slot, uintptr_t table)
 {
     struct object o;
@@ -352,9 +369,12 @@ enum reached unwind_reached(uint64_t word, uintptr_t table)
     return table ? reached_virtually(virtual_slot(start, pc), table) : REACHED_UNKNOWN;
 }
 
-/* ---- operator new ------------------------------------------------------------------------------ */
+/* ---- operator new ---------------------------------------------------------------------------- */
 
-/* An instruction of an epilogue, or one that keeps a result elsewhere: its length; 0: it is none. */
+/*
+ * The length of an instruction of an epilogue, or of one that copies a result; 0: another
+ * instruction.
+ */
 static unsigned epilogue(const uint8_t *at, const uint8_t *end)
 {
     if (end - at < 1)
@@ -369,12 +389,15 @@ static unsigned epilogue(const uint8_t *at, const uint8_t *end)
         return 7;
     if (end - at >= 4 && (at[0] & 0xfb) == 0x48 && at[1] == 0x8b && (at[2] & 0xc7) == 0x45 &&
         at[2] != 0x45)
-        return 4; /* mov n(%rbp),%reg: what a frame with a frame pointer has saved */
+        return 4; /* mov n(%rbp),%reg: restores a saved register */
     bool wide = end - at >= 3 && (at[0] & 0xf8) == 0x48 && at[2] >= 0xc0;
     return wide && (at[1] == 0x85 || at[1] == 0x89 || at[1] == 0x8b) ? 3 : 0; /* test, mov */
 }
 
-/* Does code return what it has in %rax, if that is not NULL, and do nothing else?  *if_null: where it goes then. */
+/*
+ * Does the code return the value in %rax unchanged, if it is not NULL?  *if_null: where it
+ * continues for NULL.
+ */
 static bool returns_result(const uint8_t *at, const uint8_t *end, uintptr_t *if_null)
 {
     for (unsigned steps = 0; steps < 16 && at < end; steps++) {
@@ -398,7 +421,7 @@ static bool returns_result(const uint8_t *at, const uint8_t *end, uintptr_t *if_
     return false;
 }
 
-/* From there to the end of the function, which may be one of its own: what is rarely run lies elsewhere. */
+/* Search from `from` to the end of the function; cold code may be a function of its own. */
 static bool calls_register(uintptr_t from)
 {
     struct machine_code t;

@@ -1,11 +1,11 @@
 /*
- * cfi.c - call frame information (.eh_frame): from a pc to how its frame is left.
+ * cfi.c - call frame information (CFI, .eh_frame): from a pc to the row that unwinds its frame.
  *
- * A module's .eh_frame_hdr is a sorted table of function starts; each leads to an FDE, which with
- * its CIE is a program for a small machine.  Run up to the pc it leaves one row: where the CFA
- * (the stack pointer before the call) is, and where the caller's registers are, in terms of this
- * frame's.  The bytes are the module's own, mapped by the loader; they are believed, but never
- * read beyond the end of what a length in them says.
+ * A module's .eh_frame_hdr is a sorted table of function starts.  Each entry refers to an FDE,
+ * which with its CIE is a program for a simple machine.  Run up to the pc, the program yields one
+ * row.  The row contains the CFA (the stack pointer before the call) and the locations of the
+ * caller's registers, relative to this frame's registers.  The bytes are mapped by the loader from
+ * the module's file.  Their content is trusted, but never read beyond the lengths it contains.
  */
 #include "unwinder_priv.h"
 
@@ -16,7 +16,7 @@
 struct bytes {
     const uint8_t *at;
     const uint8_t *end;
-    bool bad; /* something reached beyond the end, or was not understood */
+    bool bad; /* a read beyond the end, or unsupported content */
 };
 
 static uint64_t take(struct bytes *b, unsigned n)
@@ -64,7 +64,7 @@ static int64_t sleb(struct bytes *b)
     return (int64_t)take_leb(b, true);
 }
 
-/* DW_EH_PE_*: the low half is the form, then what it is relative to, then a bit for indirection. */
+/* DW_EH_PE_*: the low half is the format, then come the base and a bit for indirection. */
 enum { PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_RELATIVE = 0x70, PE_INDIRECT = 0x80, PE_OMIT = 0xff };
 
 static uint64_t take_form(struct bytes *b, uint8_t form)
@@ -107,7 +107,7 @@ static uintptr_t take_pointer(struct bytes *b, uint8_t encoding, uintptr_t data)
         v += data;
     else if (encoding & PE_RELATIVE)
         b->bad = true;
-    b->bad = b->bad || encoding & PE_INDIRECT; /* of no use here: nobody writes it */
+    b->bad = b->bad || encoding & PE_INDIRECT; /* unsupported: no toolchain uses it here */
     return (uintptr_t)v;
 }
 
@@ -118,7 +118,10 @@ static bool is_inside(const struct object *o, const uint8_t *at)
     return (uintptr_t)at >= o->start && (uintptr_t)at < o->end;
 }
 
-/* The body of the entry at `at`; false: its length is absurd.  A terminator has an empty body. */
+/*
+ * The body of the entry at `at`; false: its length exceeds the object.  A terminator has an empty
+ * body.
+ */
 static bool entry_body(const uint8_t *at, const struct object *o, struct bytes *body)
 {
     struct bytes b = {at, (const uint8_t *)o->end, false};
@@ -149,7 +152,7 @@ static void take_augmentation(struct bytes *b, const char *letters, struct cfi *
         else if (*letters == 'S')
             f->signal = true;
         else
-            break; /* the length says where it ends all the same */
+            break; /* the length gives the end anyway */
     }
     b->at = end;
 }
@@ -164,7 +167,7 @@ static bool read_cie(const uint8_t *at, const struct object *o, struct cfi *f)
     while (take(&b, 1))
         continue;
     if (b.bad)
-        return false; /* they have no end */
+        return false; /* the string is not terminated */
     if (version >= 4)
         take(&b, 2); /* sizes of addresses and of segment selectors */
     f->code_align = uleb(&b);
@@ -179,7 +182,7 @@ static bool read_cie(const uint8_t *at, const struct object *o, struct cfi *f)
            (f->augmented || !letters[0]);
 }
 
-/* false: a CIE, the terminator, or nothing that we understand. */
+/* false: a CIE, the terminator, or unsupported. */
 static bool read_fde(const uint8_t *at, const struct object *o, struct cfi *f)
 {
     struct bytes b;
@@ -203,9 +206,9 @@ static bool read_fde(const uint8_t *at, const struct object *o, struct cfi *f)
     return !b.bad;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
-#define TABLE_ENCODING (PE_DATAREL | 0x0b) /* what every linker writes: pairs of 32-bit offsets */
+#define TABLE_ENCODING (PE_DATAREL | 0x0b) /* as written by all linkers: pairs of 32-bit offsets */
 
 struct pair {
     int32_t start, entry;
@@ -214,7 +217,7 @@ struct pair {
 static struct pair pair_at(const uint8_t *table, uint64_t i)
 {
     struct pair p;
-    memcpy(&p, table + i * sizeof p, sizeof p); /* what stands before it may have any length */
+    memcpy(&p, table + i * sizeof p, sizeof p); /* perhaps unaligned */
     return p;
 }
 
@@ -237,7 +240,7 @@ static bool holds(const struct cfi *f, uintptr_t pc)
     return pc - f->start < f->bytes;
 }
 
-/* Without a table: one after the other. */
+/* Without a table: linear search. */
 static bool scan(const uint8_t *at, const struct object *o, uintptr_t pc, struct cfi *out)
 {
     struct bytes body;
@@ -275,15 +278,15 @@ bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-#define REMEMBER_MAX 3u /* compilers nest one deep; a handler's stack is small */
+#define REMEMBER_MAX 3u /* compilers nest one level; a handler's stack is small */
 
 struct machine {
     const struct cfi *f;
     struct row *row;
-    struct row first; /* as the CIE leaves it: what `restore` restores */
+    struct row first; /* row of the CIE, for DW_CFA_restore */
     struct row remembered[REMEMBER_MAX];
     unsigned depth;
-    uintptr_t at; /* the row holds from here on */
+    uintptr_t at; /* the row is valid from here on */
 };
 
 static void set(struct row *row, uint64_t reg, enum column_kind kind, int64_t offset)
@@ -310,7 +313,7 @@ static void set_expression(struct row *row, uint64_t reg, enum column_kind kind,
         row->column[reg] = c;
 }
 
-/* Of registers that nobody knows one is like the other. */
+/* All registers without a column of their own map to one number. */
 static uint8_t known_register(uint64_t reg)
 {
     return (uint8_t)(reg < REG_COUNT ? reg : REG_COUNT);
@@ -344,7 +347,7 @@ static bool recall(struct machine *m)
     return true;
 }
 
-/* Those with six bits of operation; false: not one of them. */
+/* DW_CFA_set_loc and advance_loc1/2/4; false: another operation. */
 static bool advance(struct machine *m, uint8_t op, struct bytes *b)
 {
     uint64_t align = m->f->code_align;
@@ -366,7 +369,7 @@ static bool advance(struct machine *m, uint8_t op, struct bytes *b)
     }
 }
 
-/* Numbers from outside: what no word holds wraps. */
+/* The operands come from a file: overflow must wrap. */
 static int64_t factored(uint64_t n, int64_t align)
 {
     return (int64_t)(n * (uint64_t)align);
@@ -374,7 +377,7 @@ static int64_t factored(uint64_t n, int64_t align)
 
 static bool change_cfa(struct row *row, uint8_t op, struct bytes *b, int64_t align)
 {
-    if (row->cfa.kind != COLUMN_AT_REGISTER) /* an expression has neither register nor offset */
+    if (row->cfa.kind != COLUMN_AT_REGISTER) /* a CFA expression has neither register nor offset */
         b->bad = true;
     else if (op == 0x0d)
         row->cfa.reg = known_register(uleb(b));
@@ -397,7 +400,7 @@ static bool about_cfa(struct machine *m, uint8_t op, struct bytes *b)
         reg = uleb(b);
         define_cfa(row, reg, factored((uint64_t)sleb(b), align));
         return true;
-    case 0x0d: /* def_known_register, def_cfa_offset, def_cfa_offset_sf */
+    case 0x0d: /* def_cfa_register, def_cfa_offset, def_cfa_offset_sf */
     case 0x0e:
     case 0x13:
         return change_cfa(row, op, b, align);
@@ -477,18 +480,18 @@ static bool execute(struct machine *m, uint8_t op, struct bytes *b)
         return recall(m);
     case 0x2e:
         uleb(b);
-        return true; /* size of arguments: of no use here */
+        return true; /* GNU_args_size: not needed */
     default:
         break;
     }
     return advance(m, op, b) || about_cfa(m, op, b) || about_register(m, op, b);
 }
 
-/* Runs a program up to the row of `pc`. */
+/* Run a program up to the row of `pc`. */
 static bool run(struct machine *m, const uint8_t *code, const uint8_t *end, uintptr_t pc)
 {
     struct bytes b = {code, end, false};
-    while (b.at < b.end && m->at <= pc) { /* what advances changes nothing else */
+    while (b.at < b.end && m->at <= pc) { /* an advance changes only the location */
         if (!execute(m, (uint8_t)take(&b, 1), &b) || b.bad)
             return false;
     }

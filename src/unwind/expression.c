@@ -1,8 +1,8 @@
 /*
  * expression.c - DWARF expressions, as far as call frame information uses them.
  *
- * Hand-written assembly and procedure linkage tables describe their frames so.  What an expression
- * reads must lie on the stack that it describes; one that reads elsewhere fails.
+ * Hand-written assembly and procedure linkage tables describe their frames by expressions.  All
+ * memory that an expression reads must lie on the stack that it describes; other reads fail.
  */
 #include "unwinder_priv.h"
 
@@ -100,7 +100,7 @@ static void jump(struct evaluation *e, bool taken)
     int64_t by = (int64_t)operand(e, 2, true);
     if (!taken)
         return;
-    if (by < 0 || by > e->end - e->at) /* backwards would be a loop */
+    if (by < 0 || by > e->end - e->at) /* a backward jump could loop */
         e->bad = true;
     else
         e->at += by;
@@ -150,7 +150,7 @@ static uint64_t two(struct evaluation *e, uint8_t op)
         return x != y;
     default:
         e->bad = true;
-        return 0; /* divisions among them: nobody's frame needs one */
+        return 0; /* includes divisions: no known CFI uses one */
     }
 }
 

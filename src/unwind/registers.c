@@ -1,16 +1,16 @@
 /*
- * registers.c - a walk that knows all registers.
+ * registers.c - a walk that tracks all registers.
  *
- * Some frames are described in terms of rbx, or by an expression: the loader's lazy binding, hand
- * written assembly, a procedure linkage table that a signal interrupted.  Taking all registers at
- * every allocation for their sake would cost every allocation; so the walk begins again, with the
- * registers as they are here, through our own frames, which are described like all others.
+ * Some frames are described in terms of rbx, or by an expression: the loader's lazy binding,
+ * hand-written assembly, a procedure linkage table that a signal interrupted.  Capturing all
+ * registers at every allocation would slow down every allocation.  So the walk starts again with
+ * the registers in this function, and first unwinds our own frames, which have CFI like all others.
  */
 #include "unwinder_priv.h"
 
 struct frame {
     uint64_t key;
-    struct regs regs; /* as they are when this frame goes on */
+    struct regs regs; /* values when execution resumes in this frame */
     uintptr_t high;
     bool known;
 };
@@ -21,7 +21,7 @@ static bool is_readable(const struct frame *f, uintptr_t at)
            f->high - at >= sizeof at && at % sizeof at == 0;
 }
 
-/* The caller's value of a register; false: it is not known. */
+/* The caller's value of a register; false: unknown. */
 static bool column_value(const struct frame *f, const struct column *c, unsigned reg, uintptr_t cfa,
                          uintptr_t *out)
 {
@@ -93,7 +93,7 @@ static enum step step_by_signal(struct frame *f)
                                                                           : STEP_OFF_STACK;
 }
 
-/* Without information: what the other walk does, with rbp as all that is known afterwards. */
+/* No CFI: step as walk.c does.  Afterwards only rbp, rsp and the pc are known. */
 static enum step step_by_guess(struct frame *f)
 {
     struct rule chain = {.key = f->key, .kind = RULE_CHAIN};
@@ -122,7 +122,7 @@ static enum step step_with_registers(struct frame *f)
     return restorer ? step_by_signal(f) : step_by_row(f, &row);
 }
 
-/* From here to the call at `at`; false: our own frames cannot be left. */
+/* Unwind from here to the call at `at`; false: our own frames cannot be unwound. */
 static bool skip_own_frames(struct frame *f, const struct entry *at)
 {
     while (f->regs.value[REG_RSP] < (uintptr_t)(at + 1))
@@ -143,7 +143,7 @@ void walk_with_registers(const struct entry *at, const struct kept_regs *here, s
     struct frame f = frame_of(here);
     struct rule spare;
     if (!skip_own_frames(&f, at))
-        return; /* what the other walk found must do */
+        return; /* keep the result of walk.c */
     out->count = 0;
     while (out->count < frames_wanted) {
         walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]);

@@ -1,5 +1,5 @@
 /*
- * regs_x86_64.h - the machine, as call frame information numbers it (System V ABI for AMD64).
+ * regs_x86_64.h - the registers of x86-64, by their DWARF numbers (System V ABI for AMD64).
  */
 #ifndef REGS_X86_64_H
 #define REGS_X86_64_H
@@ -16,7 +16,7 @@
 
 struct regs {
     uintptr_t value[REG_COUNT];
-    uint32_t known; /* mask */
+    uint32_t known; /* bit n: register n is known */
 };
 
 static inline void regs_set(struct regs *r, unsigned reg, uintptr_t value)
@@ -30,7 +30,7 @@ static inline bool regs_know(const struct regs *r, unsigned reg)
     return reg < REG_COUNT && r->known >> reg & 1;
 }
 
-/* Those that a call preserves, of a function that goes on at `rip`. */
+/* Callee-saved registers, with the stack pointer and pc of a function that is still running. */
 struct kept_regs {
     uintptr_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
 };
@@ -57,7 +57,7 @@ static inline struct regs regs_of(const struct kept_regs *k)
     return r;
 }
 
-/* Does a call end at pc, in code that begins at `start`? */
+/* Does a call instruction end at pc, in code that begins at `start`? */
 static inline bool follows_call(uintptr_t pc, uintptr_t start)
 {
     const uint8_t *at = (const uint8_t *)pc;
@@ -69,11 +69,11 @@ static inline bool follows_call(uintptr_t pc, uintptr_t start)
     return false;
 }
 
-/* ---- the frame of a signal ------------------------------------------------------------------- */
+/* ---- signal frames --------------------------------------------------------------------------- */
 
 /*
- * A handler returns to the restorer, `mov $15,%rax; syscall`; its stack pointer is then that of
- * the ucontext.  These are offsets in it (uc_mcontext.gregs), by DWARF's numbers.
+ * A handler returns to the restorer, `mov $15,%rax; syscall`.  The stack pointer is then the
+ * address of the ucontext.  These are offsets in it (uc_mcontext.gregs), by DWARF number.
  */
 static inline bool is_restorer(uintptr_t pc)
 {

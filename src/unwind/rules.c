@@ -1,15 +1,15 @@
 /*
- * rules.c - the rule of every address that was seen on a stack, made once and kept.
+ * rules.c - the unwind rule of each address seen on a stack, made once and cached.
  *
- *   rules[]   dense, append-only; a rule never moves and, once it can be found, never changes
- *   index     from a key to its rule's number (os/index.h): finding takes no lock
+ *   rules[]   dense, append-only; a rule never moves and, once published, never changes
+ *   index     from a key to its rule's number (os/index.h): lookups take no lock
  *
- * Dense matters more than clever: a sparse table costs a page and a TLB entry for every address.
+ * Dense storage is important: a sparse table costs a page and a TLB entry for each address.
  *
- * Rules of an object are dropped when it is unloaded, and those of code outside of all objects when
- * one may have been mapped: the key is spoilt, so neither guess nor index leads to it.  The epoch
- * then tells every trace to begin anew.  A dropped rule is taken up again when the same object
- * comes back to the same place.
+ * When an object is unloaded its rules are dropped.  Rules of code outside of all objects are
+ * dropped when an object may have been mapped there.  Dropping sets a bit in the key, so neither
+ * hints nor the index find the rule.  The new rules_epoch invalidates all cached backtraces.  A
+ * dropped rule is reused if the same object is mapped again at the same address.
  */
 #include "index.h"
 #include "unwinder_priv.h"
@@ -17,16 +17,16 @@
 #include <sys/resource.h>
 
 #define RULES_MAX (1u << 20)
-#define RULES_FEW (1u << 13) /* where address space is short */
-#define SHARE 256u           /* of a limited address space, that this may take */
+#define RULES_FEW (1u << 13) /* if address space is limited */
+#define SHARE 256u           /* fraction of a limited address space used for the table */
 #define GROW_BYTES 65536u
 #define INDEX_MIN 4096u
 #define DROPPED (1ull << 63)
-#define LONG_PROGRAM 512 /* bytes of call frame information */
+#define LONG_PROGRAM 512 /* bytes of CFI instructions */
 static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
 
 static struct rule nothing[1] = {{.key = DROPPED}};
-struct rule *rules = nothing; /* rules[0] is nobody's: what hints that know no better lead to */
+struct rule *rules = nothing; /* rules[0] matches no key: the target of unset hints */
 _Atomic uint32_t rules_epoch;
 uint32_t frames_wanted = RTC_STACK_FRAMES;
 
@@ -35,15 +35,15 @@ static struct {
     struct lock lock;
     struct index *_Atomic index;
     _Atomic uint32_t count;
-    _Atomic uint32_t room;    /* rules that there is memory for */
-    uint32_t limit;           /* and address space */
+    _Atomic uint32_t room;    /* rules with allocated memory */
+    uint32_t limit;           /* rules with reserved address space */
     _Atomic uint32_t outside; /* are there rules of code outside of all objects? */
     uint64_t index_bytes;
 } table = {.lock = LOCK_INIT(RANK_RULES), .count = 1};
 
 /* ---- making a rule --------------------------------------------------------------------------- */
 
-/* rbp + offset, read; and the caller's rbp lies where rbp points: gcc's realigned frames. */
+/* gcc's realigned frames: CFA = *(rbp + offset), and the caller's rbp is saved where rbp points. */
 static bool is_drap(const struct row *row, int32_t *offset)
 {
     const struct column *cfa = &row->cfa, *bp = &row->column[REG_RBP];
@@ -57,7 +57,7 @@ static bool is_drap(const struct row *row, int32_t *offset)
     return *offset % 8 == 0;
 }
 
-/* What the walk is to do about rbp; false: more than it can. */
+/* Set how rbp is recovered; false: not supported by struct rule. */
 static bool takes_bp(const struct row *row, struct rule *r)
 {
     const struct column *bp = &row->column[REG_RBP];
@@ -87,7 +87,7 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
     return cfa->reg == REG_RBP ? RULE_BP : RULE_COMPLEX;
 }
 
-#ifdef RTC_MUTATE_RULE /* what the tests of stacks must notice: the same places wherever code lies */
+#ifdef RTC_MUTATE_RULE /* a mutation the stack tests must detect, independent of load addresses */
 #define MUTATE(key, r)                                                            \
     if ((r)->kind == RULE_SP && ((key)&0xfff) * 0x9e3779b97f4a7c15ull >> 60 == 0) \
     (r)->offset += 8
@@ -97,7 +97,8 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
 
 static uintptr_t pc_of_key(uint64_t key)
 {
-    return (key & KEY_PC) - !(key & KEY_EXACT); /* a call's own bytes: the next may be another's */
+    /* Within the call instruction: the next may belong to another function. */
+    return (key & KEY_PC) - !(key & KEY_EXACT);
 }
 
 static COLD bool long_row(const struct cfi *f, uintptr_t pc, struct row *row)
@@ -108,7 +109,7 @@ static COLD bool long_row(const struct cfi *f, uintptr_t pc, struct row *row)
     return known;
 }
 
-/* That of a function of a hundred kilobytes takes as long as a hundred allocations. */
+/* Computing the row of a function of a hundred kilobytes takes as long as a hundred allocations. */
 static bool make_row(const struct cfi *f, uintptr_t pc, struct row *row)
 {
     if (f->end - f->code >= LONG_PROGRAM && table.setup.long_begin)
@@ -118,7 +119,7 @@ static bool make_row(const struct cfi *f, uintptr_t pc, struct row *row)
     return cfi_row(f, pc, row);
 }
 
-/* In an object: from its call frame information. */
+/* Make the rule of an address in an object from the object's CFI. */
 static void make_inside(const struct object *o, uint64_t key, struct rule *r)
 {
     uintptr_t pc = key & KEY_PC;
@@ -134,7 +135,7 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     MUTATE(key, r);
 }
 
-/* false: it must not be kept. */
+/* false: the rule must not be cached. */
 static bool make(uint64_t key, struct rule *r, bool may_grow)
 {
     struct object o;
@@ -170,21 +171,21 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer)
     return *restorer || (found && cfi_row(&f, pc_of_key(key), row));
 }
 
-/* ---- keeping it ------------------------------------------------------------------------------ */
+/* ---- caching rules --------------------------------------------------------------------------- */
 
-/* The same for a dropped key: it stays where it is. */
+/* A dropped key has the same hash, because it keeps its place in the index. */
 static uint64_t hash(uint64_t key)
 {
     return (key & ~DROPPED) * 0x9e3779b97f4a7c15ull >> 32;
 }
 
-/* 0: it is being written, or never was to its end - by a thread that is not in this child. */
+/* 0: the rule is being written, or its writer does not exist in this forked child. */
 static uint64_t key_of(uint32_t n)
 {
     return atomic_load_explicit(&rules[n].key, memory_order_acquire);
 }
 
-/* The number of a key's rule, or 0 and where it would stand. */
+/* The number of a key's rule; 0: none, and *at is the free slot for it. */
 static uint32_t look(const struct index *x, uint64_t key, uint32_t *at)
 {
     for (uint32_t i = index_first(x, hash(key));; i = index_next(x, i)) {
@@ -196,7 +197,7 @@ static uint32_t look(const struct index *x, uint64_t key, uint32_t *at)
     }
 }
 
-/* Caller holds the lock. */
+/* Call it with the lock held. */
 static void index_grow(void)
 {
     struct index *old = atomic_load_explicit(&table.index, memory_order_relaxed);
@@ -209,7 +210,8 @@ static void index_grow(void)
     for (uint32_t n = 1; n < count; n++) {
         uint64_t key = key_of(n);
         at = index_first(new, hash(key));
-        while (key && !index_put(new, at, hash(key), n)) /* dropped ones of one address, each */
+        /* Dropped rules of one address each have a slot. */
+        while (key && !index_put(new, at, hash(key), n))
             at = index_next(new, at);
     }
     atomic_store_explicit(&table.index, new, memory_order_release);
@@ -218,7 +220,7 @@ static void index_grow(void)
         index_retire(old);
 }
 
-/* Caller holds the lock. */
+/* Call it with the lock held. */
 static void rules_grow(void)
 {
     uint32_t room = atomic_load_explicit(&table.room, memory_order_relaxed);
@@ -245,7 +247,7 @@ static bool needs_growth(void)
            count + 16 >= atomic_load_explicit(&table.room, memory_order_relaxed);
 }
 
-/* A number for a new rule; 0: the table is full, or the index, which could not be doubled. */
+/* Allocate the number of a new rule.  0: the table is full, or the index is and cannot grow. */
 static uint32_t number_take(const struct index *x)
 {
     uint32_t n = atomic_load_explicit(&table.count, memory_order_relaxed);
@@ -262,8 +264,10 @@ static bool is_same(const struct rule *a, const struct rule *b)
            a->saved_bp == b->saved_bp;
 }
 
-/* The same rule from before its object went away; 0: there is none.  Several objects may have had
- * rules for one address. */
+/*
+ * Reuse an identical dropped rule.  0: there is none.  Several objects may have had rules for one
+ * address.
+ */
 static uint32_t take_up(const struct index *x, const struct rule *r)
 {
     uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
@@ -277,7 +281,10 @@ static uint32_t take_up(const struct index *x, const struct rule *r)
     return 0;
 }
 
-/* The key last: whoever finds it finds the rule, also one who looks through all of them. */
+/*
+ * The key is stored last (release), so every reader that sees the key sees the complete rule, also
+ * a reader that scans all rules.
+ */
 static void publish(struct rule *new, const struct rule *r)
 {
     new->offset = r->offset;
@@ -288,7 +295,10 @@ static void publish(struct rule *new, const struct rule *r)
     atomic_store_explicit(&new->key, key, memory_order_release); /* pairs with key_of */
 }
 
-/* Puts a number into the index, or finds that another thread has put one there for the same. */
+/*
+ * Insert a number into the index, or return the number that another thread has inserted for the
+ * key.
+ */
 static uint32_t insert(struct index *x, uint32_t n)
 {
     uint64_t key = atomic_load_explicit(&rules[n].key, memory_order_relaxed);
@@ -325,19 +335,19 @@ static uint32_t find(uint64_t key)
     return 0;
 }
 
-/* 0: it cannot be kept. */
+/* 0: the rule cannot be cached. */
 static uint32_t add(const struct rule *r, bool may_grow)
 {
     if (may_grow && needs_growth())
         grow();
     struct index *x = atomic_load_explicit(&table.index, memory_order_acquire);
     uint32_t n = x ? keep(x, r) : 0;
-    if (n && !r->module) /* now, and no sooner: unwind_forget would not find it */
+    if (n && !r->module) /* not earlier: unwind_forget would miss the rule */
         atomic_store(&table.outside, 1);
     return n;
 }
 
-#define NEAR_BYTES (1ull << 32) /* so close together lies what one compiler at run time makes */
+#define NEAR_BYTES (1ull << 32) /* maximum distance between functions of one JIT compiler */
 
 static bool may_return(const struct rule *r, uintptr_t to)
 {
@@ -386,7 +396,7 @@ const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow)
     return n ? &rules[n] : spare;
 }
 
-/* ---- beginning, dropping --------------------------------------------------------------------- */
+/* ---- start and dropping ---------------------------------------------------------------------- */
 
 static uint32_t rules_affordable(void)
 {
@@ -414,7 +424,7 @@ void unwind_start(const struct unwind_setup *setup)
     grow();
 }
 
-/* Those of one object, or all. */
+/* Drop the rules of one object, or all. */
 static void drop(bool all, uint32_t number)
 {
     uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire);

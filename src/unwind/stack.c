@@ -1,17 +1,17 @@
 /*
- * stack.c - where the stack ends that a stack pointer lies on.
+ * stack.c - the end of the stack that contains a stack pointer.
  *
- * A walk that a smashed stack has led astray must not read beyond it.  libc does not tell where a
- * thread's stack ends without allocating, but: the main thread's ends with the program's name,
- * and that of every other thread with the thread's control block, which %fs points to - also on
- * memory that the program brought.  Other stacks (signals', coroutines') have no known end.
+ * A walk over a corrupt stack must not read beyond its end.  libc cannot report the end of a
+ * thread's stack without allocating.  But the main thread's stack ends with the program's name.
+ * Every other thread's stack ends with its thread control block, to which %fs points, also on a
+ * stack provided by the program.  Other stacks (of signals, coroutines) have unknown ends.
  */
 #include "unwinder_priv.h"
 
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
-#define GAP_BYTES (128ull << 20) /* at least that much below the main stack is nobody else's */
+#define GAP_BYTES (128ull << 20) /* minimum distance of other mappings below the main stack */
 
 struct stacks stacks;
 

@@ -1,25 +1,25 @@
 /*
- * stack_cache.c - a thread's stack, from its last one.
+ * stack_cache.c - derives a thread's backtrace from a cached one.
  *
- * The walk from a frame is a function of its state - pc, stack pointer, and rbp where that is
- * used - and of the words that are read on the way.  So:
+ * The walk from a frame is a function of the frame's state (pc, stack pointer, and rbp if it is
+ * used) and of the words read on the way.  So:
  *
- *   1. Walk the inner frames until one is in a state that the last stack had, too.
- *   2. From there read again, inner to outer, every word that the last walk went by: each return
- *      address, and each saved rbp that an outer frame was found by.  While they are the same, so
- *      are the frames.  A word's address is trusted because all inner ones were right, so nothing
- *      is read that a walk would not read.
- *   3. Where a word differs, the frames up to there stand, and the walk goes on from them.
+ *   1. Walk the inner frames until one has the state of a frame in the cached backtrace.
+ *   2. From there read again, from inner to outer frames, every word that the cached walk depended
+ *      on: each return address, and each saved rbp that located an outer frame.  While the words
+ *      are unchanged, so are the frames.  The address of a word is valid because all words of
+ *      inner frames were verified.  So nothing is read that a walk would not read.
+ *   3. If a word differs, the frames inside of it are valid, and the walk continues from them.
  *
- * All words, always: a stack that agrees in its next 4 frames may differ further out (an outer
- * function returned and was called again from elsewhere, with the same layout) - up to a tenth of
- * all allocations of real programs do.
+ * All words are verified, always.  A stack that agrees in its next 4 frames may differ further out:
+ * an outer function returned and was called again from another place, with the same layout.  This
+ * happens at up to a tenth of all allocations of real programs.
  *
- * rbp is watched only where a frame needs it (needs_bp): most code has it for a general register,
- * and its value there says nothing about frames.
+ * rbp is verified only where a frame needs it (needs_bp).  Most code uses it as a general register,
+ * and then its value is not related to frames.
  *
- * A stack deeper than CACHED_MORE beyond what is wanted is cut there.  When it returns so far that
- * fewer remain than are wanted the walk begins anew.
+ * A stack with more than CACHED_MORE frames beyond the requested number is cut there.  The walk
+ * starts from scratch when returns leave fewer frames than requested.
  */
 #include "unwinder_priv.h"
 
@@ -27,27 +27,27 @@
 
 enum progress {
     WALK_ON,
-    REJOINED, /* the rest stands, or there is none */
-    RESTART,  /* too deep, or too little of a stack that was cut: all of it must be walked */
-    MISMATCH, /* a stack that cannot be kept */
-    NO_RULE,  /* not without making a rule, which this caller has no stack for */
+    REJOINED, /* all outer frames are valid, or there are none */
+    RESTART,  /* too deep, or too few frames left of a cut stack: walk all of it */
+    MISMATCH, /* a stack that cannot be cached */
+    NO_RULE,  /* a rule must be made, and this caller has not enough stack for it */
 };
 
 /*
- * What a walk is in the midst of.  The functions of the hot path are inlined so that it lives in
- * registers; the others take the members that they need, in registers too: copies would lie on a
- * stack that may be small.
+ * State of an update.  The functions of the hot path are inlined, so it lives in registers.  The
+ * other functions take single members, also in registers.  A copy in memory would use stack, which
+ * may be small.
  */
 struct update {
     struct stack_cache *all;
-    struct cached_stack *t; /* of them */
+    struct cached_stack *t; /* one of all->cached */
     struct cursor c;
-    struct rule *rule; /* of the last frame */
-    const struct cached_frame
-        *old;                  /* innermost of the last stack that may still stand, or the wall */
-    struct fresh_frame *fresh; /* behind the last of the frames found inside of it */
-    const struct fresh_frame *most; /* how far that may go */
-    bool make;                      /* rules that are missing */
+    struct rule *rule; /* of the last frame walked */
+    /* Innermost cached frame that may be valid, or the sentinel frame[0]. */
+    const struct cached_frame *old;
+    struct fresh_frame *fresh;      /* after the last of the newly walked inner frames */
+    const struct fresh_frame *most; /* limit of `fresh` */
+    bool make;                      /* make missing rules */
     uint32_t end;
 };
 
@@ -85,7 +85,10 @@ static struct rule *find_rule(struct stack_cache *all, uint64_t key, bool make)
     return r;
 }
 
-/* What this pc was last time: a hint.  (Whom a frame's caller was last time is a worse one.) */
+/*
+ * The rule last used for this hash of the pc, a hint.  (A hint per frame for its caller's rule is
+ * less reliable.)
+ */
 ALWAYS_INLINE struct rule *rule_here(struct stack_cache *all, uint64_t key, bool make)
 {
     struct rule *r = rule_at(all->rule_at[rule_slot(key)]);
@@ -104,7 +107,7 @@ static uint32_t end_reason(enum step s)
     return s == STEP_ON ? STACK_CUT : end_of(s);
 }
 
-/* One frame further out. */
+/* Walk one frame outwards. */
 ALWAYS_INLINE enum progress walk_on(struct update *u)
 {
     struct rule *r = rule_here(u->all, u->c.key, u->make);
@@ -118,7 +121,7 @@ ALWAYS_INLINE enum progress walk_on(struct update *u)
     return s == STEP_COMPLEX || r->kind == RULE_SIGNAL ? MISMATCH : REJOINED;
 }
 
-/* ---- 2. the rest, word by word --------------------------------------------------------------- */
+/* ---- 2. verify the outer frames, word by word ------------------------------------------------ */
 
 ALWAYS_INLINE uint64_t slot_differs(const struct cached_frame *f)
 {
@@ -131,7 +134,7 @@ ALWAYS_INLINE bool four_match(const struct cached_frame *f)
         !(slot_differs(f) | slot_differs(f + 1) | slot_differs(f + 2) | slot_differs(f + 3)));
 }
 
-/* One after the other: an address is right when the words inside of it were. */
+/* One by one: the address of a word is valid only if the words of inner frames are unchanged. */
 static const struct cached_frame *find_difference(const struct cached_frame *f,
                                                   const struct cached_frame *stop)
 {
@@ -141,11 +144,12 @@ static const struct cached_frame *find_difference(const struct cached_frame *f,
 }
 
 /*
- * Down to `stop`; the frame whose return address is another, else `stop`.
+ * Verify return addresses from `from` outwards to `stop`.  Returns `stop`, or the innermost frame
+ * with an outer neighbour that differs.
  *
- * Four at once, and the last four twice if need be: what costs is not the words, it is every
- * branch that cannot be guessed.  The price is to read up to three words further out than one that
- * differs; so only where the whole stack is known to be there.
+ * Four words are compared at once, and the last four perhaps twice: the cost is not in the words
+ * but in unpredictable branches.  This reads up to three words beyond one that differs, so it is
+ * done only if the bounds of the stack are known.
  */
 ALWAYS_INLINE const struct cached_frame *verify_slots(const struct cached_stack *t,
                                                       const struct cached_frame *from,
@@ -161,8 +165,8 @@ ALWAYS_INLINE const struct cached_frame *verify_slots(const struct cached_stack 
 }
 
 /*
- * How many of the fresh frames are inside of the one, before `f`, that saved rbp at `bp`; 0: our
- * caller's rbp.
+ * The number of fresh frames inside of the frame that saved rbp at `bp`, among those before `f`.
+ * 0: rbp of our caller.
  */
 static uint32_t inside_saver(const struct fresh_frame *first, const struct fresh_frame *f,
                              const uintptr_t *bp)
@@ -173,8 +177,9 @@ static uint32_t inside_saver(const struct fresh_frame *first, const struct fresh
 }
 
 /*
- * The place, in the trace to be, of the frame that saved rbp, as it was in a fresh frame, at `bp`
- * (or, `f` behind them, as it is now): the fresh frames follow `old`, the innermost last.
+ * The index, in the updated backtrace, of the frame that saved at `bp` the rbp of a fresh frame (or
+ * the current rbp, if `f` is the end of the fresh frames).  Fresh frames follow `old`, innermost
+ * last.
  */
 ALWAYS_INLINE uint16_t saver_of(const struct update *u, const struct fresh_frame *f,
                                 const uintptr_t *bp)
@@ -183,22 +188,22 @@ ALWAYS_INLINE uint16_t saver_of(const struct update *u, const struct fresh_frame
                       inside_saver(u->all->fresh, f, bp));
 }
 
-/* What rbp is found by from here on may have moved: its value was compared by is_old. */
+/* rbp may now be saved at another address.  is_old has already compared its value. */
 ALWAYS_INLINE void move_check(const struct update *u, struct cached_check *check)
 {
     check->slot = u->c.bp;
     check->saver = saver_of(u, u->fresh, u->c.bp);
 }
 
-#ifdef RTC_MUTATE_STOP /* what the tests of stacks must notice */
+#ifdef RTC_MUTATE_STOP /* a mutation the stack tests must detect */
 #define OUTERMOST(t, f) ((f) - (t)->frame > 5 ? (f)-4 : (t)->frame + 1)
 #else
 #define OUTERMOST(t, f) ((t)->frame + 1)
 #endif
 
 /*
- * The outermost frame that stands: the first, when all do; else that frame's caller is another
- * one, or in another state.
+ * The outermost valid frame: frame[1] if all are valid; else the caller of that frame has changed,
+ * or its state has.
  */
 ALWAYS_INLINE const struct cached_frame *verify(const struct update *u)
 {
@@ -207,7 +212,7 @@ ALWAYS_INLINE const struct cached_frame *verify(const struct update *u)
     uint32_t n = t->checks, old = index_of(t, f);
     while (n && t->check[n - 1].frame > old)
         n--;
-    /* This thread may leave us by siglongjmp: what is inside of `old` must not stay without checks. */
+    /* siglongjmp may leave this function: remove the frames inside of `old` before their checks. */
     t->count = old;
     atomic_signal_fence(memory_order_seq_cst);
     t->checks = n;
@@ -226,11 +231,11 @@ ALWAYS_INLINE const struct cached_frame *verify(const struct update *u)
     return f == OUTERMOST(t, u->old) ? &t->frame[1] : f;
 }
 
-/* ---- 3. frames that stand, though what is outside of them does not --------------------------- */
+/* ---- 3. valid inner frames, with changed outer ones ------------------------------------------ */
 
 /*
- * Goes on from `last`, the outermost one: the frames from u.old to it become fresh ones.  They
- * are stepped over as if for the first time, so what has changed meanwhile is not kept either.
+ * Continue the walk from `last`, the outermost valid frame.  The frames from u.old to `last` become
+ * fresh frames.  They are stepped over again, so words that have changed meanwhile are not cached.
  */
 ALWAYS_INLINE enum progress continue_from(struct update *u, const struct cached_frame *last)
 {
@@ -241,7 +246,7 @@ ALWAYS_INLINE enum progress continue_from(struct update *u, const struct cached_
     return WALK_ON;
 }
 
-/* Is the frame that we have come to the last stack's `old`? */
+/* Is the current frame equal to the cached frame `old`? */
 ALWAYS_INLINE bool is_old(const struct update *u)
 {
     if ((u->old->sp ^ u->c.sp) | (u->old->pc ^ u->c.key))
@@ -258,19 +263,20 @@ ALWAYS_INLINE enum progress rejoin(struct update *u)
     return last > u->old ? RESTART : continue_from(u, last);
 }
 
-/* ---- keeping it ------------------------------------------------------------------------------ */
+/* ---- storing the backtrace ------------------------------------------------------------------- */
 
-/* The words, beside its return address, that a frame is left by. */
+/* Add checks for the words, other than its return address, that unwinding a frame needs. */
 static COLD void add_checks(struct cached_stack *t, uint32_t i, const struct fresh_frame *f,
                             uint16_t saver, uintptr_t high, bool known)
 {
-    if (f->rule->kind == RULE_DRAP) { /* first, for the list is read backwards */
+    /* Added first, because checks are verified in reverse order. */
+    if (f->rule->kind == RULE_DRAP) {
         const uintptr_t *slot = drap_slot(*f->bp, f->sp, high, f->rule->offset);
-        if (slot) /* else this frame could not be left: its rbp, below, says so */
+        if (slot) /* else the walk ended here because of rbp, checked below */
             t->check[t->checks++] = (struct cached_check){slot, *slot, (uint16_t)i, 0};
     }
     if (f->rule->kind == RULE_CHAIN &&
-        i == 1) { /* it may be what this word is that ends the stack */
+        i == 1) { /* in the outermost frame this word may have ended the walk */
         const uintptr_t *slot = chain_slot(*f->bp, f->sp, high, known);
         if (slot)
             t->check[t->checks++] = (struct cached_check){slot, *slot, (uint16_t)i, 0};
@@ -288,7 +294,7 @@ ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct f
     m->hash = depot_hash(m[-1].hash, m->word);
     m->rule = r;
     m->id = 0;
-    m->needs_bp = rule_uses_bp(r) | (!r->saved_bp & m[-1].needs_bp); /* no branch to guess */
+    m->needs_bp = rule_uses_bp(r) | (!r->saved_bp & m[-1].needs_bp); /* branch-free */
     if (likely(!m->needs_bp))
         return;
     m->bp = *f->bp;
@@ -297,8 +303,8 @@ ALWAYS_INLINE void keep_frame(const struct update *u, uint32_t i, const struct f
 }
 
 /*
- * No frame stands.  Where a return address of 0 said that there are no more - a coroutine's first
- * frame - that word counts, too.
+ * No cached frame is valid.  If a return address of 0 ended the walk (a coroutine's first frame),
+ * this word needs a check, too.
  */
 ALWAYS_INLINE void restart_walk(const struct update *u)
 {
@@ -314,7 +320,7 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
 {
     struct cached_stack *t = u->t;
     uint32_t old = index_of(t, u->old), count = old + fresh_count(u);
-    t->count = 0; /* until it is whole: this thread may leave us by siglongjmp */
+    t->count = 0; /* until all frames are stored: siglongjmp may leave this function */
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(!old))
         restart_walk(u);
@@ -327,11 +333,11 @@ ALWAYS_INLINE enum progress keep(const struct update *u)
     return REJOINED;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole update ------------------------------------------------------------------------ */
 
 /*
- * The innermost of the last stack's frames that may still stand.  How many have returned cannot be
- * guessed, so of the first eight that is counted and no branch taken.
+ * The innermost cached frame that may be valid.  The number of frames that have returned is
+ * unpredictable, so among the first eight it is counted without branches.
  */
 ALWAYS_INLINE const struct cached_frame *first_valid(const struct cached_stack *t, uintptr_t sp)
 {
@@ -348,7 +354,7 @@ ALWAYS_INLINE const struct cached_frame *first_valid(const struct cached_stack *
 static enum progress try(struct stack_cache *all, struct cached_stack *t, const struct entry *at,
                          bool make)
 {
-    struct update u; /* member by member: as a whole it would be cleared first */
+    struct update u; /* set member by member: an initialiser would clear it first */
     enum progress p;
     t->frame[0].sp = UINTPTR_MAX;
     u.all = all;
@@ -368,7 +374,7 @@ static enum progress try(struct stack_cache *all, struct cached_stack *t, const 
     return likely(p == REJOINED) ? keep(&u) : p;
 }
 
-/* The first attempt did not arrive. */
+/* The first attempt failed: start from scratch. */
 static COLD bool try_restart(struct stack_cache *all, struct cached_stack *t,
                              const struct entry *at, bool make, enum progress first)
 {
@@ -387,7 +393,7 @@ static COLD bool try_restart(struct stack_cache *all, struct cached_stack *t,
 ALWAYS_INLINE void replace(struct cached_frame *f, struct cached_frame_more *m, struct rule *r,
                            uint64_t key)
 {
-    f->pc = 0; /* until it is whole: this thread may leave us by siglongjmp */
+    f->pc = 0; /* until the frame is stored: siglongjmp may leave this function */
     atomic_signal_fence(memory_order_seq_cst);
     m->word = word_of(key, r);
     m->hash = depot_hash(m[-1].hash, m->word);
@@ -397,7 +403,7 @@ ALWAYS_INLINE void replace(struct cached_frame *f, struct cached_frame_more *m, 
     f->pc = key;
 }
 
-/* One frame is wanted: nothing is walked. */
+/* Only one frame is requested: no walk. */
 static bool only_caller(struct stack_cache *all, struct cached_stack *t, const struct entry *at,
                         bool make)
 {
@@ -423,9 +429,12 @@ static inline bool try_all(struct stack_cache *all, struct cached_stack *t, cons
     return likely(p == REJOINED) || try_restart(all, t, at, make, p);
 }
 
-/* ---- the commonest case ---------------------------------------------------------------------- */
+/* ---- the most frequent case ------------------------------------------------------------------ */
 
-/* Do all words hold, seen from frame `f`, if it saves no rbp but as it did? */
+/*
+ * Are all words from frame `f` outwards unchanged?  Also false if a check depends on an rbp saved
+ * by `f` or by our caller.
+ */
 ALWAYS_INLINE bool all_match(const struct cached_stack *t, const struct cached_frame *f)
 {
     uint32_t inner = index_of(t, f);
@@ -442,7 +451,10 @@ ALWAYS_INLINE bool all_match(const struct cached_stack *t, const struct cached_f
     return verify_slots(t, f, outermost) == outermost;
 }
 
-/* Does this call's rule lead to the same caller as that of the last call from the same frame? */
+/*
+ * Does this call's rule lead to the same caller as the rule of the previous call from the same
+ * frame?
+ */
 ALWAYS_INLINE bool is_same_caller(const struct cached_frame *f, const struct cached_frame_more *m,
                                   const struct rule *r)
 {
@@ -451,8 +463,8 @@ ALWAYS_INLINE bool is_same_caller(const struct cached_frame *f, const struct cac
 }
 
 /*
- * Most calls are made by the function activation that made the last one, from the same place or
- * from another in it: then the innermost frame is all that can differ, if all words hold.
+ * Most calls come from the function activation that made the last one, from the same call site or
+ * another.  Then only the innermost frame can differ, if all words are unchanged.
  */
 ALWAYS_INLINE bool refresh(struct stack_cache *all, struct cached_stack *t, const struct entry *at,
                            bool make)
@@ -471,13 +483,13 @@ ALWAYS_INLINE bool refresh(struct stack_cache *all, struct cached_stack *t, cons
     return true;
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- selection of a cached backtrace --------------------------------------------------------- */
 
-#define MISSES_MAX 16u /* one of so many begins from another trace than the last */
+#define MISSES_MAX 16u /* one in so many misses replaces another entry than the last one */
 
 /*
- * Tells most calls from another: from one place, at one depth of the stack.  All of the stack is read
- * behind it, so it takes no multiplication.
+ * A hash of call site and stack depth, which distinguishes most calls.  The walk verifies the stack
+ * anyway, so a cheap hash without multiplication is sufficient.
  */
 ALWAYS_INLINE uint32_t mark_of(const struct entry *at)
 {
@@ -486,9 +498,9 @@ ALWAYS_INLINE uint32_t mark_of(const struct entry *at)
 }
 
 /*
- * A call that is like none.  Mostly it has more in common with the last one than with others; but
- * where a few kinds take turns each has to come to a trace of its own, which it then finds by its
- * mark.
+ * Choose the entry for a call with an unknown mark.  Usually the call has most in common with the
+ * last entry.  But if a few kinds of calls alternate, each needs an entry of its own, which it then
+ * finds by its mark.
  */
 ALWAYS_INLINE uint32_t find_victim(struct stack_cache *all)
 {
@@ -508,7 +520,10 @@ ALWAYS_INLINE struct cached_stack *choose(struct stack_cache *all, const struct 
     return &all->cached[i];
 }
 
-/* Rules were dropped - in a child that goes without its parent's depot the ids are, too. */
+/*
+ * Rules were dropped.  In a child that does not use its parent's depot the depot ids are invalid,
+ * too.
+ */
 static COLD void begin_epoch(struct stack_cache *all, uint32_t epoch)
 {
     for (uint32_t i = 0; i < CACHED_STACKS; i++)

@@ -1,4 +1,6 @@
-/* unwinder_priv.h - what the files of unwind share. */
+/*
+ * unwinder_priv.h - internal declarations of unwind.
+ */
 #ifndef UNWINDER_PRIV_H
 #define UNWINDER_PRIV_H
 
@@ -7,29 +9,29 @@
 
 /* ---- cfi.c ----------------------------------------------------------------------------------- */
 
-/* One FDE with what it needs of its CIE. */
+/* An FDE with the required fields of its CIE. */
 struct cfi {
     const uint8_t *cie_code, *cie_end;
     const uint8_t *code, *end;
-    uintptr_t start; /* of the code it is about */
+    uintptr_t start; /* of the function's code */
     uintptr_t bytes;
     uint64_t code_align;
     int64_t data_align;
     uint32_t return_register;
-    uint8_t encoding; /* of pointers */
+    uint8_t encoding; /* DW_EH_PE_* of pointers */
     bool augmented;
-    bool signal; /* its caller was interrupted, and did not call */
+    bool signal; /* signal frame: its caller was interrupted */
 };
 
 enum column_kind {
-    COLUMN_SAME,          /* the register is as it was */
-    COLUMN_UNDEFINED,     /* it is lost; of the return address: there is no caller */
+    COLUMN_SAME,          /* unchanged */
+    COLUMN_UNDEFINED,     /* lost; for the return address: there is no caller */
     COLUMN_AT_CFA,        /* saved at CFA + offset */
     COLUMN_IS_CFA,        /* is CFA + offset */
     COLUMN_IN_REGISTER,   /* is in register `offset` */
-    COLUMN_AT_EXPRESSION, /* saved where the expression says */
-    COLUMN_IS_EXPRESSION, /* is what the expression says */
-    COLUMN_AT_REGISTER,   /* the CFA itself: reg + offset */
+    COLUMN_AT_EXPRESSION, /* saved at the value of the expression */
+    COLUMN_IS_EXPRESSION, /* is the value of the expression */
+    COLUMN_AT_REGISTER,   /* for the CFA: reg + offset */
 };
 
 struct column {
@@ -47,22 +49,22 @@ struct row {
     struct column column[REG_COUNT];
 };
 
-/* The FDE of the function around pc. */
+/* Find the FDE of the function that contains pc. */
 bool cfi_find(const struct object *o, uintptr_t pc, struct cfi *out);
-/* The row that holds at pc; false: not understood. */
+/* Compute the CFI row that is valid at pc; false: unsupported. */
 bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row);
 
 /*
- * An epilogue has popped what its row says is saved, and a signal comes: the word is still there,
- * below the stack pointer.
+ * After an epilogue has popped a register, its row may still claim that it is saved.  If a signal
+ * comes there, the word still lies below the stack pointer.
  */
 #define BELOW_SP_BYTES 1024u
 
 /* ---- expression.c ---------------------------------------------------------------------------- */
 
 /*
- * Evaluates a DWARF expression over the registers of a frame; `initial` (the CFA) is on its stack
- * to begin with unless it is 0.  Reads memory only in [sp of regs - BELOW_SP_BYTES, high).
+ * Evaluate a DWARF expression with the registers of a frame.  `initial` (the CFA), unless 0, is
+ * pushed first.  Reads memory only in [sp of regs - BELOW_SP_BYTES, high).
  */
 bool expression_value(const struct column *c, const struct regs *r, uintptr_t initial,
                       uintptr_t high, uintptr_t *out);
@@ -70,44 +72,44 @@ bool expression_value(const struct column *c, const struct regs *r, uintptr_t in
 /* ---- rules.c --------------------------------------------------------------------------------- */
 
 /*
- * By address: the return address of a call, or with KEY_EXACT the address of an interrupted
- * instruction.  Words in the depot are keys with the module's number above.
+ * The key of a rule: the return address of a call, or with KEY_EXACT the address of an interrupted
+ * instruction.  Words in the depot are keys with the module number in the upper bits.
  */
 #define KEY_EXACT DEPOT_PC_EXACT
 #define KEY_PC (KEY_EXACT - 1)
 
 enum rule_kind {
-    RULE_SP,      /* CFA = sp + offset, which is positive */
-    RULE_END,     /* nobody called */
-    RULE_BP,      /* from here on rbp is used.  CFA = rbp + offset */
-    RULE_CHAIN,   /* no information: as if rbp were a frame pointer; offset: its object has some */
-    RULE_DRAP,    /* CFA = *(rbp + offset), the caller's rbp at *rbp: realigned stacks */
-    RULE_SIGNAL,  /* the frame of a signal: the interrupted registers lie above sp */
-    RULE_NONE,    /* before there are rules */
-    RULE_COMPLEX, /* needs other registers, or an expression: registers.c */
+    RULE_SP,      /* CFA = sp + offset, offset > 0 */
+    RULE_END,     /* outermost frame */
+    RULE_BP,      /* CFA = rbp + offset. This kind and all below depend on rbp */
+    RULE_CHAIN,   /* no CFI: try rbp as frame pointer; offset != 0: its object has CFI */
+    RULE_DRAP,    /* CFA = *(rbp + offset), caller's rbp at *rbp: realigned stacks (DRAP) */
+    RULE_SIGNAL,  /* signal frame: the interrupted registers lie above sp */
+    RULE_NONE,    /* unwinding has not been started */
+    RULE_COMPLEX, /* needs other registers or an expression: registers.c */
 };
 
-/* Never changes once it can be found, but for the key of one that is dropped. */
+/* Immutable after it was published, except that dropping it invalidates its key. */
 struct rule {
     _Atomic uint64_t key;
     int32_t offset;
-    uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: it is still in rbp */
+    uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: rbp is unchanged */
     uint16_t kind;     /* enum rule_kind */
     uint32_t module;
 };
 static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every frame");
 
-extern HIDDEN uint32_t frames_wanted; /* of a stack; sealed after the start */
+extern HIDDEN uint32_t frames_wanted; /* frames per backtrace; read-only after the start */
 
 extern HIDDEN struct rule *rules;
-extern HIDDEN _Atomic uint32_t rules_epoch; /* changes whenever rules were dropped */
+extern HIDDEN _Atomic uint32_t rules_epoch; /* incremented when rules are dropped */
 
-/* The rule of a key that has one; NULL: it is to be made. */
+/* Look up the rule of a key; NULL: it must be made. */
 struct rule *rule_known(uint64_t key);
-/* The rule of a key, made if need be; `*spare` is filled and returned if it could not be kept. */
+/* The rule of a key, made if missing; returns `*spare`, filled, if the rule cannot be stored. */
 const struct rule *rule_of(uint64_t key, struct rule *spare, bool may_grow);
 
-/* A hint is a place: the distance from rules[0] in bytes. */
+/* Hints store a rule as its distance from rules[0] in bytes. */
 ALWAYS_INLINE struct rule *rule_at(uint32_t distance)
 {
     return (struct rule *)((uintptr_t)rules + distance);
@@ -122,7 +124,7 @@ ALWAYS_INLINE bool rule_uses_bp(const struct rule *r)
 {
     return r->kind > RULE_END;
 }
-/* A guess about RULE_CHAIN, whose rbp may be anything: is it likely that `to` is its caller? */
+/* For RULE_CHAIN, where rbp may contain anything: is `to` a plausible return address? */
 bool rule_may_return(const struct rule *r, uintptr_t to);
 
 ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
@@ -135,27 +137,29 @@ ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
     return key | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
 }
 
-/* The object around an address, and its number in the run file; 0 = it has none (yet). */
+/* The object that contains an address, and its number in the run file; 0: none (yet). */
 bool object_of(uintptr_t pc, struct object *o);
 uint32_t object_number(const struct object *o);
 
-/* The row of a key, for those who have all registers; false: there is none.  *restorer: is it the
- * return of a signal handler? */
+/*
+ * The CFI row of a key, for a walk with all registers; false: none.  *restorer: does the key belong
+ * to the return code of signal handlers?
+ */
 bool rule_row(uint64_t key, struct row *row, bool *restorer);
 
-/* ---- stack.c: where stacks end --------------------------------------------------------------- */
+/* ---- stack.c: bounds of stacks --------------------------------------------------------------- */
 
 struct stacks {
     uintptr_t main_high;
-    uintptr_t bytes; /* no stack of known end is larger */
+    uintptr_t bytes; /* upper limit for the size of stacks with known bounds */
 };
 
 extern HIDDEN struct stacks stacks;
 void stacks_start(void);
 
-#define STACK_UNKNOWN_BYTES (1ull << 20) /* that are believed of a stack of unknown end */
+#define STACK_UNKNOWN_BYTES (1ull << 20) /* bytes read at most of a stack with unknown bounds */
 
-/* The end of the stack that sp lies on; a guess, never far, where it is not known: *known. */
+/* The end of the stack that contains sp.  If unknown (*known = false): sp plus a limit. */
 ALWAYS_INLINE uintptr_t stack_high(uintptr_t sp, bool *known)
 {
     uintptr_t control = (uintptr_t)__builtin_thread_pointer();
@@ -169,8 +173,9 @@ ALWAYS_INLINE uintptr_t stack_high(uintptr_t sp, bool *known)
 }
 
 /*
- * The same of an interrupted stack; false: there is none.  What a signal came for may be that the
- * program has lost its stack pointer, and its handler runs elsewhere: only then the kernel is asked.
+ * Like stack_high for an interrupted stack; false: it is not readable.  The signal may be due to a
+ * corrupt stack pointer, with a handler on another stack.  So a stack of unknown bounds is probed
+ * by a system call.
  */
 static inline bool stack_interrupted(uintptr_t sp, uintptr_t *high, bool *known)
 {
@@ -180,22 +185,22 @@ static inline bool stack_interrupted(uintptr_t sp, uintptr_t *high, bool *known)
 
 /* ---- walk.c: one frame ----------------------------------------------------------------------- */
 
-/* A frame: where its code goes on, its stack pointer, and where its rbp has been saved. */
+/* A frame: its return address, its stack pointer, and where its rbp is saved. */
 struct cursor {
     uint64_t key;
     uintptr_t sp;
     const uintptr_t *bp;
-    uintptr_t high; /* nothing is read at or above it */
-    bool known;     /* is that the end of the stack, for certain? */
+    uintptr_t high; /* exclusive limit of reads */
+    bool known;     /* is `high` the exact end of the stack? */
 };
 
 enum step {
     STEP_ON,
     STEP_END,       /* the outermost frame */
-    STEP_NO_INFO,   /* code without call frame information, and no frame pointer to go on by */
-    STEP_OFF_STACK, /* the next frame would not be on this stack */
-    STEP_SIGNAL,    /* on, but into a stack of its own */
-    STEP_COMPLEX,   /* not without all registers */
+    STEP_NO_INFO,   /* no call frame information, and no usable frame pointer */
+    STEP_OFF_STACK, /* the next frame would be outside of this stack */
+    STEP_SIGNAL,    /* continue, on the stack that the signal interrupted */
+    STEP_COMPLEX,   /* needs all registers */
 };
 
 static inline struct cursor cursor_at(const struct entry *at)
@@ -205,15 +210,20 @@ static inline struct cursor cursor_at(const struct entry *at)
     return c;
 }
 
-/* From a frame to its caller, for all kinds of rules but RULE_SP.  The cursor goes by value, so
- * that those who call this seldom can keep theirs in registers. */
+/*
+ * Step to the caller's frame, for all kinds of rules except RULE_SP.  The cursor is passed by
+ * value, so callers can keep theirs in registers.
+ */
 struct stepped {
     struct cursor c;
     enum step step;
 };
 struct stepped step_slow(struct cursor c, const struct rule *r);
 
-/* Where a realigned frame has its CFA, and the caller's rbp at bp; NULL: not on the stack. */
+/*
+ * The slot that contains the CFA of a realigned frame; the caller's rbp is saved at bp.  NULL: not
+ * on the stack.
+ */
 static inline const uintptr_t *drap_slot(uintptr_t bp, uintptr_t sp, uintptr_t high, int32_t offset)
 {
     uintptr_t slot = bp + (uintptr_t)(intptr_t)offset;
@@ -222,8 +232,10 @@ static inline const uintptr_t *drap_slot(uintptr_t bp, uintptr_t sp, uintptr_t h
     return (const uintptr_t *)slot;
 }
 
-/* Where a frame without information has its return address, if rbp is a frame pointer; NULL: it is
- * none. */
+/*
+ * The slot of the return address of a frame without CFI, if rbp is a frame pointer; NULL: it is
+ * not.
+ */
 static inline const uintptr_t *chain_slot(uintptr_t bp, uintptr_t sp, uintptr_t high, bool known)
 {
     high = known ? high : align_down(sp, PAGE_BYTES) + PAGE_BYTES;
@@ -232,7 +244,7 @@ static inline const uintptr_t *chain_slot(uintptr_t bp, uintptr_t sp, uintptr_t 
     return (const uintptr_t *)bp + 1;
 }
 
-/* `cfa` is above the stack pointer, and aligned. */
+/* `cfa` must be above the stack pointer, and aligned. */
 ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
     if (unlikely(cfa > c->high))
@@ -241,7 +253,7 @@ ALWAYS_INLINE enum step step_to(struct cursor *c, uintptr_t cfa, uint32_t saved_
     c->sp = cfa;
     if (saved_bp)
         c->bp = (const uintptr_t *)(cfa - saved_bp);
-    return likely(c->key) ? STEP_ON : STEP_END; /* coroutines begin so */
+    return likely(c->key) ? STEP_ON : STEP_END; /* outermost frame of coroutines */
 }
 
 ALWAYS_INLINE enum step step(struct cursor *c, const struct rule *r)
@@ -270,7 +282,8 @@ static inline void walk_add(struct walk *out, uint64_t word, uintptr_t sp)
 /* ---- registers.c ----------------------------------------------------------------------------- */
 
 /*
- * The same stack with all registers, from `here` on: those of a function that has not returned yet.
+ * Take the same backtrace with all registers, beginning at `here`: the registers of a function that
+ * has not returned yet.
  */
 void walk_with_registers(const struct entry *at, const struct kept_regs *here, struct walk *out);
 

@@ -1,26 +1,26 @@
 /*
- * walk.c - a stack, frame by frame: for handlers, for stacks that cannot be kept, and for the
- * first of a thread; and what a frame is left by, when that is not the stack pointer alone.
+ * walk.c - a stack walk, frame by frame: for signal handlers, for stacks that cannot be cached, and
+ * for a thread's first backtrace.  It implements all kinds of rules except RULE_SP.
  */
 #include "unwinder_priv.h"
 
-/* To a CFA that memory told, and not the stack pointer. */
+/* Step to a CFA that was read from memory, not computed from the stack pointer. */
 static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
     return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_OFF_STACK;
 }
 
-#define SWITCH_CFA_BYTES 16u /* from the stack pointer that helper_switch keeps */
+#define SWITCH_CFA_BYTES 16u /* from the stack pointer saved by helper_switch */
 
 /*
- * A handler of a trap interrupts work on the helper stack.  The frame of helper_switch leads back to the
- * program's stack, which may lie anywhere.
+ * The handler of a fault may interrupt work on the helper stack.  The frame of helper_switch leads
+ * back to the program's stack, at an arbitrary address.
  */
 static bool exits_helper(const struct cursor *c, uintptr_t cfa)
 {
     return self && self->helper.use && cfa == self->helper.use->sp + SWITCH_CFA_BYTES &&
            c->sp - (uintptr_t)self->helper.room <=
-               sizeof self->helper.room; /* at its top in helper_switch */
+               sizeof self->helper.room; /* sp is at the top in helper_switch */
 }
 
 static enum step step_by_frame_pointer(struct cursor *c, const struct rule *r)
@@ -32,12 +32,12 @@ static enum step step_by_frame_pointer(struct cursor *c, const struct rule *r)
                                                        : STEP_OFF_STACK;
 }
 
-/* Code without information: rbp may be a frame pointer.  If it is, it points to the caller's. */
+/* Code without CFI: rbp may be a frame pointer.  If it is, it points to the caller's saved rbp. */
 static enum step step_by_chain(struct cursor *c, const struct rule *r)
 {
     uintptr_t bp = *c->bp;
     if (bp == 0 && r->offset)
-        return STEP_END; /* the ABI's mark of the outermost frame: the loader's */
+        return STEP_END; /* the ABI's mark of the outermost frame, set by the loader */
     const uintptr_t *slot = chain_slot(bp, c->sp, c->high, c->known);
     if (!slot || (*slot >= c->sp && *slot < c->high) || !rule_may_return(r, *slot))
         return STEP_NO_INFO;
@@ -117,7 +117,7 @@ static void walk(const struct entry *at, const struct kept_regs *here, struct wa
 
 struct walking {
     const struct entry *at;
-    struct kept_regs here; /* of a function on the program's stack, whose caller is next */
+    struct kept_regs here; /* of unwind_walk, on the program's stack: the walk starts there */
     bool may_grow;
     void (*use)(const struct walk *w, void *about);
     void *about;
