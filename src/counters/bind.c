@@ -1,14 +1,14 @@
 /*
- * bind.c - from requests to descriptors.
+ * bind.c - bind sets: from requests to perf event descriptors.
  *
- * The requests of a set are one group of the kernel's: its events are on the counters all at once or not at
- * all, and one read takes them all.  The group begins with the request that tells of its overflow, if
- * there is one, because an event that stops at an overflow stops those that it leads with it.  Where the
- * kernel has no groups (threads to come, before Linux 6.12) each event is read by itself.
+ * The requests of a set form one perf event group: the kernel schedules all its events on the PMU
+ * together, and one read returns them all. If a request notifies of its overflow, it is the group
+ * leader, because a leader that stops at an overflow also stops its members. With inherited events
+ * before Linux 6.12, the kernel cannot read groups: then each event is read separately.
  *
- * Presets are ours: the kernel counts from 0.  What is given is the preset plus what was counted since the
- * start; so a restart is a matter of two numbers, but for sets that tell of overflows, whose descriptors
- * are opened anew: of an event that has stopped the kernel does not say whether it has, or will.
+ * The kernel counts from 0. A value is the preset plus the count since the start, so a restart only
+ * saves two numbers. Sets with overflow notification are reopened instead: the kernel does not
+ * report whether such an event has stopped.
  */
 #include "counters_priv.h"
 
@@ -17,12 +17,12 @@
 
 #define BIND_FLAGS (RTC_CPC_BIND_LWP_INHERIT | RTC_CPC_BIND_PINNED)
 
-/* How a set is opened: whom it counts, and in what way. */
+/* State of opening a set. */
 struct opening {
     struct call *call;
     rtc_cpc_set_t *set;
-    bool starts; /* else it is stopped already */
-    int first;   /* the request that leads the group; -1: not yet */
+    bool starts; /* false: the set is stopped when it is bound */
+    int first;   /* the group leader; -1: none yet */
     uint32_t members;
 };
 
@@ -31,7 +31,10 @@ static bool notifies(const struct request *r)
     return r->flags & RTC_CPC_OVF_NOTIFY_EMT;
 }
 
-/* Events until the preset has become 2^64; too many to be told: never. */
+/*
+ * Number of events until the counter wraps at 2^64. If there are none or too many, INT64_MAX: no
+ * overflow.
+ */
 static uint64_t period_of(const struct request *r)
 {
     uint64_t left = -r->preset;
@@ -59,11 +62,11 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
         .pinned = leads && o->set->target.flags & RTC_CPC_BIND_PINNED,
         .exclude_user = !(r->flags & RTC_CPC_COUNT_USER),
         .exclude_kernel = !(r->flags & RTC_CPC_COUNT_SYSTEM),
-        .exclude_hv = !counts_both(r), /* some PMUs know of no modes */
+        .exclude_hv = !counts_both(r), /* some PMUs do not support modes */
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
                        (o->set->is_ungrouped ? 0 : PERF_FORMAT_GROUP),
     };
-    if (r->event.in_both) { /* it tells of the kernel all the same, and needs no permission so */
+    if (r->event.in_both) { /* kernel events count nevertheless; no permission needed */
         a.exclude_user = 0;
         a.exclude_kernel = 1;
     }
@@ -74,14 +77,14 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
     return a;
 }
 
-/* ---- clocks instead -------------------------------------------------------------------------- */
+/* ---- clocks as replacement ----------------------------------------------------------------- */
 
 static bool is_denied(int err)
 {
     return err == -EACCES || err == -EPERM || err == -ENOSYS;
 }
 
-/* Can a clock of the calling thread take the place of what the kernel refused? */
+/* Can a clock of the calling thread replace an event that the kernel refused? */
 static bool falls_back(const struct opening *o, struct request *r, int err)
 {
     if (!o->set->target.thread || o->set->target.flags & RTC_CPC_BIND_LWP_INHERIT)
@@ -99,7 +102,7 @@ static int conflict(struct call *c, const struct request *r, const char *why, in
     return err;
 }
 
-/* Clocks of a thread know nothing of threads to come, and stop for nobody. */
+/* A thread's clock does not include later threads, and cannot be stopped by an overflow. */
 static int check_clock(struct opening *o, const struct request *r)
 {
     const rtc_cpc_set_t *set = o->set;
@@ -127,7 +130,10 @@ static int open_event(const struct opening *o, const struct request *r, int grou
                           : os_perf_open(&a, o->set->target.pid, o->set->target.cpu, group);
 }
 
-/* The kernel says EINVAL of a member for whatever reason: is it the group? */
+/*
+ * EINVAL for a group member has several causes. Open the event alone to find whether the group is
+ * the cause.
+ */
 static int explain(struct opening *o, const struct request *r, int group, int err)
 {
     int fd = err == -EINVAL && group >= 0 ? open_event(o, r, -1) : -1;
@@ -219,8 +225,8 @@ static void close_all(rtc_cpc_set_t *set)
 }
 
 /*
- * Of threads to come: EINVAL is said by kernels that cannot leave out processes, and by those that cannot
- * read groups of such events; the latter are asked once more.
+ * With inheritance, EINVAL comes from kernels that cannot exclude child processes, and from kernels
+ * that cannot read groups of inherited events. Retry without a group for the second case.
  */
 static int open_set(struct opening *o)
 {
@@ -239,7 +245,7 @@ static int open_set(struct opening *o)
     return -ENOTSUP;
 }
 
-/* ---- going and stopping ---------------------------------------------------------------------- */
+/* ---- start and stop ------------------------------------------------------------------------ */
 
 static int start_counting(rtc_cpc_set_t *set)
 {
@@ -254,7 +260,7 @@ static int start_counting(rtc_cpc_set_t *set)
     return err;
 }
 
-/* Members of a group count while their leader does. */
+/* Members of a group count while their leader is enabled. */
 static void control_leaders(const rtc_cpc_set_t *set, unsigned long request)
 {
     for (uint32_t i = 0; i < set->count; i++)
@@ -401,7 +407,7 @@ EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
     return call_end(&c, is_set_of(set, cpc) && set->bound ? restart(&c, set) : -EINVAL);
 }
 
-/* Each set that the calling thread has bound to itself; -EINVAL: there is none. */
+/* Visit each set that the calling thread has bound to itself. Return -EINVAL if there is none. */
 static int for_each_here(rtc_cpc_t *cpc, void (*visit)(rtc_cpc_set_t *set))
 {
     int result = -EINVAL;

@@ -1,5 +1,6 @@
 /*
- * buf.c - what was read: arithmetic on buffers, without a lock or a call.
+ * buf.c - buffers of readings: access and arithmetic. Only creation, destruction and errors take
+ * the lock.
  */
 #include "counters_priv.h"
 
@@ -33,7 +34,7 @@ EXPORT int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* NULL, with errno: there is none. */
+/* Return NULL and set errno if there is no such reading. */
 static struct reading *reading_at(const rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index)
 {
     if (is_handle(cpc) && is_buf_of(buf, cpc) && index >= 0 && (uint32_t)index < buf->count)
@@ -93,14 +94,14 @@ EXPORT uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
     return is_handle(cpc) && is_buf_of(buf, cpc) ? buf->ticks : 0;
 }
 
-/* ---- of two ---------------------------------------------------------------------------------- */
+/* ---- two buffers --------------------------------------------------------------------------- */
 
 static bool are_of_one_set(const rtc_cpc_t *cpc, const rtc_cpc_buf_t *a, const rtc_cpc_buf_t *b)
 {
     return is_buf_of(a, cpc) && is_buf_of(b, cpc) && a->set == b->set && a->count == b->count;
 }
 
-/* Tells the handler; true: they do not belong together. */
+/* Return true if the buffers do not belong to one set, and run the error handler. */
 static bool are_foreign(rtc_cpc_t *cpc, const char *function, const rtc_cpc_buf_t *result,
                         const rtc_cpc_buf_t *left, const rtc_cpc_buf_t *right)
 {

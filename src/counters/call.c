@@ -1,9 +1,12 @@
 /*
- * call.c - every call from the program: one lock for the room, with signals blocked, so that a
- * handler may call what it has interrupted; and what is told of failures when it is given back.
+ * call.c - entry and exit of every call from the program.
  *
- * The lock is taken before a fork, too.  It lies in a page that the kernel wipes at a fork, so in the child
- * of one that nobody told us of it is free, and a word beside it says that what is bound is the parent's.
+ * One lock protects the room. It is held with signals blocked, so a handler may call a function
+ * that it has interrupted. The error handler runs after the lock is released.
+ *
+ * The lock is also held across a fork. It lies in a page that the kernel clears at a fork
+ * (MADV_WIPEONFORK). So it is free in a child that no atfork handler has seen. The word `ours`
+ * beside it is then 0: all bindings are the parent's.
  */
 #include "counters_priv.h"
 
@@ -11,11 +14,11 @@
 
 struct gate {
     _Atomic uint32_t lock;
-    _Atomic uint32_t ours; /* 0: a new page */
+    _Atomic uint32_t ours; /* 0: the page was cleared */
 };
 
-static struct gate wiped_by_hand; /* where the kernel does not do it */
-static _Atomic(void *) gate;      /* NULL: nobody has opened a handle yet */
+static struct gate wiped_by_hand; /* used if the kernel cannot clear it */
+static _Atomic(void *) gate;      /* NULL: no handle was opened yet */
 
 static __thread uint64_t number;
 
@@ -33,7 +36,7 @@ void room_lock(struct os_signals *s)
     os_block_signals(s);
     os_lock(&g->lock);
     if (unlikely(!atomic_exchange(&g->ours, 1)))
-        counters_forked(false); /* or nobody was here before: nothing is bound */
+        counters_forked(false); /* after an unseen fork; at the first call nothing is bound */
 }
 
 void room_unlock(const struct os_signals *s)
@@ -46,9 +49,9 @@ void room_unlock(const struct os_signals *s)
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 static struct {
-    bool locked; /* somebody uses counters */
+    bool locked; /* the lock is held for the fork */
     struct os_signals signals;
-} forking; /* under the lock */
+} forking; /* protected by the lock */
 
 static void before_fork(void)
 {
@@ -75,13 +78,13 @@ static void after_fork_in_child(void)
         return;
     struct gate *g = atomic_load(&gate);
     atomic_store(&g->ours, 1);
-    counters_forked(true); /* nobody else is here: the lock may be wiped */
+    counters_forked(true); /* this is the only thread */
     after_fork_in_parent();
 }
 
 /* ---- the end of a thread --------------------------------------------------------------------- */
 
-static bool has_exit_hook; /* core tells of threads that it knows */
+static bool has_exit_hook; /* core calls thread_ends for each thread that it has registered */
 
 void thread_add_exit_hook(void)
 {

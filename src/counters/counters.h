@@ -1,13 +1,13 @@
 /*
- * counters.h - the door of counters: performance counters that the program asks for.  What the
- * program sees stands in rtcheck/cpc.h.
+ * counters.h - interface of counters: performance counters for the program. rtcheck/cpc.h and
+ * rtcheck/profile.h are the program's interface.
  */
 #ifndef COUNTERS_H
 #define COUNTERS_H
 
 #include "core.h"
 
-/* From our constructor, before threads exist. */
+/* Called by our constructor, before threads exist. */
 void counters_constructed(void);
 void counters_nonlocal_exit(const struct jump *j);
 

@@ -1,9 +1,9 @@
 /*
- * handle.c - open and close, and the memory of what belongs to a handle.
+ * handle.c - open and close handles, and manage their memory.
  *
- * Handles, sets and buffers are not blocks of the program's heap: they would be leaks of its own.
- * They lie in chunks of the handle, which go when it is closed; the handle itself stays for the
- * next one.
+ * Handles, sets and buffers are not allocated in the program's heap, where they would be reported
+ * as leaks. They are cells in chunks of the handle, which close unmaps. The handle itself stays
+ * mapped and is reused.
  */
 #include "counters_priv.h"
 
@@ -19,7 +19,7 @@ struct chunk {
 };
 
 static struct cell *handles;
-static struct cell *closed; /* stay mapped, so that who closes one twice is told so; used again */
+static struct cell *closed; /* stay mapped, so that a second close is detected; reused */
 
 bool is_handle(const rtc_cpc_t *cpc)
 {
@@ -90,7 +90,7 @@ static_assert(sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 128, "cells fit");
 
 /* ---- what the machine has -------------------------------------------------------------------- */
 
-/* Can such an event be opened at all?  0, or why not. */
+/* Can such an event be opened? Return 0 or -errno. */
 static int probe(uint32_t type, uint64_t config)
 {
     const struct perf_event_attr attr = {.type = type,
@@ -106,7 +106,7 @@ static int probe(uint32_t type, uint64_t config)
     return 0;
 }
 
-/* Nothing that was learnt of the machine. */
+/* A temporary error: it shows nothing about the machine. */
 static bool is_passing(int err)
 {
     return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
@@ -249,7 +249,7 @@ EXPORT int rtc_cpc_close(rtc_cpc_t *cpc)
     return call_end(&c, 0);
 }
 
-/* A set of the parent's: its descriptors count the parent. */
+/* In a child: a set of the parent, with descriptors that count the parent. */
 static void settle(struct call *c, rtc_cpc_set_t *set, bool rebind)
 {
     const struct target target = set->target;
@@ -278,9 +278,9 @@ void counters_thread_ends(void)
                 clocks_end((rtc_cpc_set_t *)(void *)o);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- properties ---------------------------------------------------------------------------- */
 
-/* A handle whose machine was looked at. */
+/* Return false for an invalid handle; else repeat the probe if it failed temporarily. */
 static bool is_looked_at(rtc_cpc_t *cpc)
 {
     struct os_signals signals;

@@ -1,5 +1,5 @@
 /*
- * names.c - from an event's name to what the kernel wants to hear.
+ * names.c - from an event's name to the type and config of perf_event_attr.
  */
 #include "counters_priv.h"
 
@@ -42,7 +42,7 @@ int event_of(struct call *c, const char *name, struct event *e)
     return event_is_unknown(c, name, "there is no event of this name: ");
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all names ----------------------------------------------------------------------------- */
 
 const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic)
 {
@@ -63,7 +63,7 @@ int attribute_is_unknown(struct call *c, const char *name)
     return -EINVAL;
 }
 
-/* Whose counter is whose is the kernel's business. */
+/* The kernel assigns events to counters, so a request cannot choose one. */
 static int refuse_counter(struct call *c, uint64_t picnum)
 {
     bool exists = picnum < handle_counters(c->cpc);

@@ -1,9 +1,9 @@
 /*
- * pctx.c - sets that count others: a thread of another process, or a processor.
+ * pctx.c - sets that count another process, one of its threads, or a processor.
  *
- * A process that is to be counted from its first instruction on is forked, and waits at one end of a pair of
- * sockets: for the word of its release; or for the end of its parent, which is its own.  Its counters are
- * opened meanwhile, and begin at the exec.
+ * To count a process from its first instruction on, it is forked and waits at one end of a socket
+ * pair. A byte releases it; end of file means that its parent has ended, and it exits. Its counters
+ * are opened before the release and enabled at its exec.
  */
 #include "counters_priv.h"
 
@@ -15,7 +15,7 @@
 struct rtc_pctx {
     uint32_t mark;
     pid_t pid;
-    int release; /* where it waits; -1: it runs */
+    int release; /* our end of the socket pair; -1: it runs */
 };
 
 static bool is_pctx(const rtc_pctx_t *p)
@@ -90,7 +90,7 @@ EXPORT int rtc_pctx_release(rtc_pctx_t *pctx)
         return -1;
     }
     if (pctx->release >= 0) {
-        os_write(pctx->release, "", 1); /* it may be gone: that is told by wait */
+        os_write(pctx->release, "", 1); /* it may have ended: wait reports that */
         os_close(pctx->release);
     }
     pctx->mark = 0;
@@ -135,7 +135,7 @@ EXPORT int rtc_cpc_bind_pctx(rtc_cpc_t *cpc, rtc_pctx_t *pctx, pid_t id, rtc_cpc
     return call_end(&c, bind_pctx(&c, pctx, id, set, flags));
 }
 
-/* Where nobody can say, the kernel will. */
+/* If /sys is not available, return true: the kernel will check the number. */
 static bool has_processor(int cpu)
 {
     char path[64];

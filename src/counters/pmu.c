@@ -1,14 +1,14 @@
 /*
- * pmu.c - events that the kernel tells of in /sys.
+ * pmu.c - events listed by the kernel in /sys and tracefs.
  *
- * A PMU is a folder of /sys/bus/event_source/devices:
+ * A PMU is a directory of /sys/bus/event_source/devices:
  *
  *     cpu/type                  4                     attr.type
  *     cpu/events/cache-misses   event=0x2e,umask=0x41    terms
  *     cpu/format/event          config:0-7,32-35      where the bits of a term go, lowest first
  *
- * An event is written "cpu/cache-misses/", or by its terms, "cpu/event=0x2e,umask=0x41/".  A tracepoint is
- * a folder of tracefs with a number in it.
+ * An event is written "cpu/cache-misses/", or by its terms, "cpu/event=0x2e,umask=0x41/". A
+ * tracepoint is a directory of tracefs with its number in the file "id".
  */
 #include "counters_priv.h"
 #include "rtcheck/terms.h"
@@ -23,7 +23,7 @@ struct path {
     char text[256];
 };
 
-/* Of up to four names below one another. */
+/* A path of up to four components. */
 static struct path path_of(const char *top, const char *a, const char *b, const char *c)
 {
     struct path p;
@@ -120,7 +120,7 @@ static int take_alias(struct call *c, const char *pmu, const char *name, struct 
     return take_terms(c, pmu, terms, e, false);
 }
 
-/* "NAME=VALUE", the name of an event, or that of an attribute that is to be 1. */
+/* Apply "NAME=VALUE", an event alias, or an attribute without a value, which is set to 1. */
 static int take_term(struct call *c, const char *pmu, char *term, struct event *e, bool aliases)
 {
     char *sign = memchr(term, '=', text_length(term));
@@ -173,7 +173,7 @@ int pmu_event(struct call *c, const char *name, struct event *e)
     uint64_t number;
     if (os_sandboxed())
         return no_sandbox(c);
-    memcpy(pmu, name, n + 1); /* a request's name is no longer */
+    memcpy(pmu, name, n + 1); /* fits: a request's name has at most 127 bytes */
     char *terms = memchr(pmu, '/', n);
     *terms++ = '\0';
     size_t room = text_length(terms);
@@ -223,7 +223,7 @@ int tracepoint_event(struct call *c, const char *name, struct event *e)
     return no_tracepoint(c, name);
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------------------------- */
 
 static void note_pmu(const char *name, void *about)
 {

@@ -1,8 +1,8 @@
 /*
- * profile.c - profiles, and reading them.
+ * profile.c - open and read profiles (rtcheck/profile.h).
  *
- * A profile is a cell of a chunk that stays mapped, so that a pointer to one that was closed can be told from
- * one that is open.  What is read is what there is (profile_vars.c), less what it was at the last reset.
+ * A profile is a cell of a chunk that stays mapped, so a pointer to a closed profile can be
+ * detected. A read returns the current value (profile_vars.c) minus the value at the last reset.
  */
 #include "profile_priv.h"
 
@@ -65,7 +65,7 @@ static rtc_profile_t *cell_take_any(void)
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-/* Whom it is of; -EINVAL, -ENOSYS, -ESRCH. */
+/* Find the object of a profile. Return -EINVAL, -ENOSYS, -EAGAIN or -ESRCH. */
 static int find_object(enum rtc_profile_domain domain, uint64_t id, struct thread_record **thread)
 {
     *thread = NULL;
@@ -117,7 +117,7 @@ EXPORT int rtc_profile_close(rtc_profile_t *profile)
         return -EINVAL;
     int err = events_forget(profile);
     if (!err && !atomic_compare_exchange_strong(&profile->state, &open, PROFILE_FREE))
-        err = -EINVAL; /* another thread was quicker */
+        err = -EINVAL; /* another thread has closed it */
     return err;
 }
 
@@ -131,9 +131,9 @@ EXPORT uint64_t rtc_profile_site_of(const void *p)
     return p ? track_stack(p) : 0;
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------- */
 
-/* A forked child counts errors and the like from 0. */
+/* A forked child counts errors and other image variables from 0. */
 static void adopt(rtc_profile_t *p)
 {
     uint32_t now = image()->image;
@@ -153,7 +153,7 @@ static int take(rtc_profile_t *p, uint32_t groups, struct values *v)
     return err;
 }
 
-/* Who reads now: the callback that runs here, or the profile's owner. */
+/* The reads of the callback that runs in this thread, or of the profile's owner. */
 static struct reads *reads_of(rtc_profile_t *p)
 {
     struct reads *reads_of_callback = events_reads(p);

@@ -1,9 +1,9 @@
 /*
- * profile_events.c - what the program is told of as it happens.
+ * profile_events.c - deliver notifications to the program's callbacks.
  *
- * Callbacks are a table that is only replaced (core/srcu.c); what happens comes from core/notify.c,
- * in the thread that it happened to and with no lock held.  A callback's reads are its own: the
- * profile's owner may be in the midst of his.
+ * The table of callbacks is immutable and replaced as a whole (SRCU, core/srcu.c). core/notify.c
+ * delivers events in the thread that caused them, with no lock held. Each callback has its own
+ * reads, because the profile's owner may be between start_reads and end_reads.
  */
 #include "profile_priv.h"
 
@@ -28,7 +28,7 @@ struct callbacks {
 
 static _Atomic(struct callbacks *) callbacks;
 
-/* A callback that runs; on its caller's stack. */
+/* A running callback. The structure is on its caller's stack. */
 struct delivery {
     struct delivery *outer;
     const struct listener *listener;
@@ -37,7 +37,7 @@ struct delivery {
 
 static __thread struct delivery *delivering; /* the innermost */
 
-/* ---- what there is to hear of ---------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------- */
 
 #define EVENT(id, where, kind, bytes, text, words)     \
     [NOTIFY_##id] = {{NOTIFY_##id + 1,                 \
@@ -162,7 +162,7 @@ static void put_data(union data *to, const struct notification *h)
         to->parent = image()->ppid;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- delivery ------------------------------------------------------------------------------ */
 
 bool events_are_delivered(void)
 {
@@ -177,7 +177,7 @@ struct reads *events_reads(const rtc_profile_t *p)
     return NULL;
 }
 
-/* It hears nothing of what it does itself. */
+/* A callback is not notified of events that it causes itself. */
 static bool is_running(const struct listener *e)
 {
     for (const struct delivery *t = delivering; t; t = t->outer)
@@ -231,9 +231,9 @@ static void notify_fork_child(void)
     notify_program(&(struct notification){.event = NOTIFY_FORK_CHILD});
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- registration -------------------------------------------------------------------------- */
 
-/* Behind all handlers that there are, as what they do in a child is done then. */
+/* The atfork handler is registered last, so it runs in the child after our other handlers. */
 static void listen(uint32_t id)
 {
     static _Atomic bool to_forks;
@@ -242,7 +242,7 @@ static void listen(uint32_t id)
         NEXT(register_atfork)(NULL, NULL, notify_fork_child, NULL);
 }
 
-/* A handler that interrupts a change may want to make one, too. */
+/* Signals are blocked: a handler may change the table, too. */
 static int begin_change(struct os_signals *s)
 {
     if (srcu_is_reading())
@@ -267,7 +267,9 @@ static void publish(struct callbacks *t)
     srcu_retire(old ? &old->table : NULL);
 }
 
-/* Takes those of a profile out, of one event or (0) of all, and puts one in unless that is NULL. */
+/*
+ * Remove the callbacks of a profile for one event, or for all (id 0). Add `one` unless it is NULL.
+ */
 static int change(const rtc_profile_t *p, uint32_t id, const struct listener *one)
 {
     const struct callbacks *before = atomic_load(&callbacks);

@@ -1,9 +1,9 @@
 /*
- * profile_priv.h - what the files of rtcheck/profile.h share.
+ * profile_priv.h - declarations shared by the files of rtcheck/profile.h.
  *
- *   profile.c         profiles, and reading them
- *   profile_vars.c    what there is to read, and where it comes from
- *   profile_sites.c   blocks by the stack that allocated them
+ *   profile.c         open and read profiles
+ *   profile_vars.c    the variables and their sources
+ *   profile_sites.c   live blocks by allocation stack
  *   profile_events.c  callbacks
  */
 #ifndef PROFILE_PRIV_H
@@ -14,7 +14,7 @@
 #define RTC_API EXPORT
 #include "rtcheck/profile.h"
 
-/* Numbers that are for ever: programs may have them written down. */
+/* Stable IDs: programs may have them compiled in. */
 enum variable {
     ALLOC_CALLS = 1,
     FREE_CALLS,
@@ -50,7 +50,7 @@ enum variable {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Never a number of what was not read: cleared, it is not known. */
+/* A cleared value is not known. Never report a value that was not read. */
 struct value {
     bool known;
     int why; /* -errno; 0: -ENODATA */
@@ -58,11 +58,11 @@ struct value {
 };
 
 struct values {
-    struct value of[VARIABLES]; /* of TOP_SITES how many there are */
+    struct value of[VARIABLES]; /* for TOP_SITES: the number of sites */
     struct rtc_profile_site top[RTC_PROFILE_TOP_SITES];
 };
 
-/* Variables that are found out together. */
+/* Variables that are determined together. */
 enum group {
     GROUP_COUNTS = 1 << 0,
     GROUP_HEAP = 1 << 1,
@@ -77,14 +77,14 @@ enum group {
 struct variable_facts {
     struct rtc_profile_desc desc;
     uint32_t domains; /* bit n: enum rtc_profile_domain */
-    uint32_t groups;  /* that it is made of */
-    bool of_image;    /* a forked child begins at 0 */
+    uint32_t groups;  /* that its value needs */
+    bool of_image;    /* a forked child starts at 0 */
 };
 
-/* NULL: a profile of this domain has none of this id. */
+/* Return NULL if a profile of this domain has no such variable. */
 const struct variable_facts *variable_of(const rtc_profile_t *p, uint32_t id);
 
-/* Between start_reads and end_reads. */
+/* State between start_reads and end_reads. */
 struct reads {
     uint32_t depth;
     struct values snapshot;
@@ -93,23 +93,26 @@ struct reads {
 struct rtc_profile {
     _Atomic uint32_t state; /* enum profile_state */
     enum rtc_profile_domain domain;
-    struct thread_record *thread; /* of a thread */
-    uint32_t site;                /* of a site */
-    _Atomic uint32_t image;       /* whose counts at_reset has */
+    struct thread_record *thread; /* the thread of a thread profile */
+    uint32_t site;                /* the stack of a site profile */
+    _Atomic uint32_t image;       /* the image that at_reset belongs to */
     void *context;
     _Atomic uint64_t at_reset[VARIABLES];
-    struct reads reads; /* its owner's: a callback's are its own */
+    struct reads reads; /* of its owner; each callback has its own */
 };
 
-/* Is it one, and open?  Any address is fine. */
+/* Is it an open profile? Accepts any address. */
 bool profile_is_open(const rtc_profile_t *p);
 
-/* These groups, and others where that costs nothing; -EAGAIN, -ESRCH.  Of one moment. */
+/*
+ * Take a consistent snapshot of these groups, and of others at no extra cost. Return -EAGAIN or
+ * -ESRCH.
+ */
 int values_take(const rtc_profile_t *p, uint32_t groups, struct values *v);
 
 /* ---- profile_sites.c ------------------------------------------------------------------------- */
 
-/* All while nobody writes; false: no memory for it. */
+/* Sums of all sites. Call sites_add_up while the writers are stopped; false: no memory. */
 struct site_sums {
     struct site_sum {
         uint64_t blocks, bytes;
@@ -118,17 +121,17 @@ struct site_sums {
 };
 bool sites_add_up(struct site_sums *all);
 void sites_drop(struct site_sums *all);
-/* The largest first; how many. */
+/* Fill in the largest sites first; return their number. */
 uint32_t sites_top(const struct site_sums *all, struct rtc_profile_site top[RTC_PROFILE_TOP_SITES]);
 struct site_sum site_add_up(uint32_t stack);
 
 /* ---- profile_events.c ------------------------------------------------------------------------ */
 
-/* What a callback that runs in this thread reads of this profile; NULL: none does. */
+/* The reads of a callback that runs in this thread for this profile, or NULL. */
 struct reads *events_reads(const rtc_profile_t *p);
-/* Does a callback of some profile run in this thread? */
+/* Does a callback of any profile run in this thread? */
 bool events_are_delivered(void);
-/* Nobody is told for this profile any more.  -EDEADLK, -ENOMEM. */
+/* Remove all callbacks of this profile. Return -EDEADLK or -ENOMEM. */
 int events_forget(rtc_profile_t *p);
 
 #endif

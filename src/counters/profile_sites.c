@@ -1,12 +1,13 @@
 /*
- * profile_sites.c - blocks in use by the stack that allocated them.
+ * profile_sites.c - live blocks by the stack that allocated them.
  *
- * Nothing is kept of them: all records are looked at, as nobody writes.  Stacks have small numbers (of depot
- * nodes), so sums lie in a table by number, of which only the pages are touched that have one.
+ * No sums are maintained: all records are read while the writers are stopped. Stack numbers are
+ * depot nodes, and therefore small. The sums are in a table indexed by stack number; only pages
+ * with used entries become resident.
  */
 #include "profile_priv.h"
 
-/* Is it in use, and what is known of it. */
+/* Return true if the block is live, with its stack and size. */
 static bool read_live(const struct found *f, const struct block_record *b, uint32_t *stack,
                       uint64_t *bytes)
 {
@@ -48,7 +49,7 @@ void sites_drop(struct site_sums *all)
     os_unmap(all->of, all->bytes);
 }
 
-/* Behind those that are as large. */
+/* Insert after sites of the same size. */
 static uint32_t put_in_order(struct rtc_profile_site *top, uint32_t count,
                              const struct rtc_profile_site *one)
 {

@@ -1,9 +1,9 @@
 /*
- * profile_vars.c - what there is to read, and where it comes from.
+ * profile_vars.c - the variables of profiles, and their sources.
  *
- * Nothing is counted for a profile: the counters of every thread are there for the report, and so
- * is nearly all else.  What threads count is of one moment of all of them (pool/threads.c), and so
- * are sites, for which everybody waits; the others are looked at just then.
+ * Nothing is counted only for profiles: the report needs the counters of threads and nearly all
+ * other values anyway. Thread counters are a consistent snapshot of all threads (pool/threads.c).
+ * Site sums are taken while all writers are stopped. Other values are read one by one.
  */
 #include "profile_priv.h"
 
@@ -88,7 +88,7 @@ const struct variable_facts *variable_of(const rtc_profile_t *p, uint32_t id)
     return f && f->domains >> p->domain & 1 ? f : NULL;
 }
 
-/* ---- where they come from -------------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------------------------- */
 
 static void set(struct values *v, enum variable id, uint64_t value)
 {
@@ -115,8 +115,7 @@ static void put_counts(const struct thread_totals *sum, struct values *v)
     put_counters(sum, v);
     set(v, BLOCKS_LIVE, sum->allocs - sum->frees);
     set(v, BYTES_LIVE, live);
-    set(v, BYTES_PEAK,
-        threads_peak((int64_t)live)); /* who was told of one is never told of a lower one */
+    set(v, BYTES_PEAK, threads_peak((int64_t)live)); /* never lower than a peak reported before */
 }
 
 static void put_heap(struct values *v)
@@ -187,7 +186,7 @@ static void put_perf(struct values *v)
     set(v, PERF_CTX, (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
 }
 
-/* ---- taking them ----------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static int take_thread(const rtc_profile_t *p, struct values *v)
 {
@@ -200,7 +199,7 @@ static int take_thread(const rtc_profile_t *p, struct values *v)
     return 0;
 }
 
-/* Who waits for us too long goes on. */
+/* A stopped writer continues when its wait times out: detect that by changed counts. */
 static bool is_unchanged(const struct thread_totals *before)
 {
     struct thread_totals now = threads_totals();
@@ -222,7 +221,7 @@ static int take_site(const rtc_profile_t *p, struct values *v)
     return 0;
 }
 
-/* Of the same moment as the counts. */
+/* Read sites and counts in the same stop of the writers. */
 static int take_sites(struct thread_totals *counts, struct values *v)
 {
     struct site_sums all;
@@ -265,9 +264,9 @@ static int take_process(uint32_t groups, struct values *v)
 int values_take(const rtc_profile_t *p, uint32_t groups, struct values *v)
 {
     struct section s;
-    if (!section_begin(&s)) /* we are in a handler that interrupted one */
+    if (!section_begin(&s)) /* false: in a handler that has interrupted a section */
         return -EAGAIN;
-    section_end(&s); /* a forked child is an image of its own now */
+    section_end(&s); /* a forked child has become an image of its own */
     if (p->domain == RTC_PROFILE_PROCESS)
         return take_process(groups, v);
     return p->domain == RTC_PROFILE_THREAD ? take_thread(p, v) : take_site(p, v);

@@ -1,21 +1,22 @@
 /*
- * reading.c - what a number means that was read.
+ * reading.c - scaling of multiplexed counters.
  *
- * The kernel counts an event while its group is on the counters (running), and says how long it wanted to be
- * (enabled): where other groups had them part of the time what was counted is scaled to the whole,
- * and where they had them all the time nothing is known.
+ * The kernel counts an event while its group is on the PMU (running), and reports for how long it
+ * was enabled. If other groups used the PMU part of the time, the count is scaled to the whole
+ * time. If they used it all the time, the count is unknown.
  *
- * Such estimates need not grow: 100 counted in 10 of the first 100 ns are 1000, and 110 in 100 of
- * 200 ns are 220.  So a reading is no number but a window, from one moment of a counter to another,
- * and the two are subtracted before anything is scaled: between those moments it counted 10 in 90
- * of 100 ns, which are 11.  A sample is the window since the counter's start.  Windows that meet
- * make one:
+ * Such estimates are not monotonic: 100 counted in 10 of the first 100 ns are 1000, and 110 in 100
+ * of 200 ns are 220. So a reading is not a number but a window between two moments of a counter.
+ * Two readings are subtracted before scaling: between those moments the counter counted 10 in 90 of
+ * 100 ns, which are 11. A sample is the window since the counter's start. Adjacent windows are
+ * joined:
  *
  *     start ------ before ------ after          after - before = before..after
  *       [0 ....... before]                      before + (after - before) = 0..after
  *       [0 ..................... after]
  *
- * What does not meet - other starts, sums of the same window twice - is settled: a sum of estimates.
+ * If windows are not adjacent (other starts, or the same window added twice), their scaled values
+ * are summed in .settled.
  */
 #include "counters_priv.h"
 
@@ -47,7 +48,7 @@ static struct window reversed(const struct window *w)
     return (struct window){w->start, .first = w->last, .last = w->first};
 }
 
-/* In order of time; a counter's time stands still or grows. */
+/* Is its end before its start? A counter's enabled time never decreases. */
 static bool is_backwards(const struct window *w)
 {
     return w->last.enabled < w->first.enabled;
@@ -64,7 +65,7 @@ static bool is_scaled(const struct window *w)
     return c.running != c.enabled;
 }
 
-/* Its whole: what was counted, as scaled.  Of one that ran. */
+/* The scaled difference of a window in which the event ran. */
 static struct counts whole(const struct window *w)
 {
     struct window forwards = is_backwards(w) ? reversed(w) : *w;
@@ -74,7 +75,7 @@ static struct counts whole(const struct window *w)
     return is_backwards(w) ? (struct counts){-c.value, -c.enabled, -c.running} : c;
 }
 
-/* false: they do not meet. */
+/* Return false if the windows are not adjacent. */
 static bool join(const struct window *a, const struct window *b, struct window *out)
 {
     if (a->start && b->start && a->start != b->start)

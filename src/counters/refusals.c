@@ -1,6 +1,6 @@
 /*
- * refusals.c - why a counter is not to be had.  Each cause has its sentence, and what can be done about it
- * stands in it; a number is never given in its place.
+ * refusals.c - messages for counters that are not available. Each cause has a sentence with its
+ * remedy. A refused counter never returns a number.
  */
 #include "counters_priv.h"
 

@@ -1,5 +1,5 @@
 /*
- * sample.c - what has been counted until now.  A number is known only when it was read.
+ * sample.c - sample a set: the current counts. A count is known only if it was read.
  */
 #include "counters_priv.h"
 
@@ -7,7 +7,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#define GROUP_HEADER 3 /* words: how many, enabled, running */
+#define GROUP_HEADER 3 /* words: number of members, enabled, running */
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static enum reading_why read_usage(const rtc_cpc_set_t *set, enum source source,
     return WHY_COUNT;
 }
 
-/* Of the thread that has bound the set to itself. */
+/* CPU time of the thread that has bound the set to itself. */
 static bool cpu_time(const rtc_cpc_set_t *set, uint64_t *ns)
 {
     return set->target.thread && os_thread_cpu_ns((uint32_t)set->target.pid, ns);
@@ -61,7 +61,7 @@ static enum reading_why read_wait_time(const rtc_cpc_set_t *set, uint64_t *value
     return err == 0 ? WHY_COUNT : err == -EMFILE ? WHY_NO_DESCRIPTOR : WHY_NOT_READ;
 }
 
-/* WHY_COUNT: it is known. */
+/* Return WHY_COUNT if the clock was read. */
 static enum reading_why read_clock(const rtc_cpc_set_t *set, enum source source, uint64_t *value)
 {
     switch (source) {
@@ -85,7 +85,7 @@ static void hold(rtc_cpc_set_t *set, struct request *r)
     r->held_why = (uint8_t)read_clock(set, r->source, &r->held);
 }
 
-/* What was missed once, at a stop or when it goes on, is missing until the next start. */
+/* If a clock could not be read at a stop or resume, it stays unknown until the next start. */
 void clocks_hold(rtc_cpc_set_t *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -127,7 +127,7 @@ static int gone(struct call *c, const struct request *r, const char *why)
     return -EAGAIN;
 }
 
-/* The words of a leader, of itself alone in the form that groups have. */
+/* Read a leader's group. Convert an ungrouped event to the same format. */
 static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, uint64_t *words)
 {
     const struct request *r = &set->request[leader];
@@ -171,10 +171,10 @@ bool has_overflown(const struct request *r)
     if (!is_open(r) || os_perf_read(r->fd, before, sizeof before) <= 0 ||
         os_perf_read(r->fd, after, sizeof after) <= 0)
         return false;
-    return before[1] == after[1]; /* its time stands still */
+    return before[1] == after[1]; /* its enabled time does not advance */
 }
 
-/* `fresh`: clocks that stand still are asked, too, but those of a thread that is no more. */
+/* `fresh`: also read clocks of a stopped set, but not those of a thread that has ended. */
 static void read_or_held(const rtc_cpc_set_t *set, uint32_t i, bool fresh, struct snapshot *now)
 {
     const struct request *r = &set->request[i];
@@ -192,7 +192,7 @@ static int take(struct call *c, const rtc_cpc_set_t *set, bool fresh, struct sna
     for (uint32_t i = 0; !err && i < set->count; i++)
         if (!is_perf(&set->request[i]))
             read_or_held(set, i, fresh, now);
-        else if (is_leader(set, i)) /* of its members, too */
+        else if (is_leader(set, i)) /* and its members */
             err = read_events(c, set, i, now);
     return err;
 }
@@ -257,7 +257,9 @@ static struct reading reading_of(const rtc_cpc_set_t *set, uint32_t i, const str
     return reading_known(out);
 }
 
-/* How long the set has been running: what the kernel says of its events, else a clock of the thread. */
+/*
+ * How long the set has counted: the longest running time of its events, else the thread's CPU time.
+ */
 static uint64_t ticks_of(const rtc_cpc_set_t *set, const rtc_cpc_buf_t *buf)
 {
     uint64_t most = 0, now = set->cpu_held;

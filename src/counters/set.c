@@ -1,5 +1,5 @@
 /*
- * set.c - sets and their requests.
+ * set.c - create sets and add requests.
  */
 #include "counters_priv.h"
 
@@ -155,7 +155,7 @@ EXPORT int rtc_cpc_set_request_preset(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int in
     return call_end(&c, is_set_of(set, cpc) ? set_preset(set, index, preset) : -EINVAL);
 }
 
-/* What the calling thread has bound to itself last; NULL: nothing. */
+/* The last set that the calling thread has bound to itself, or NULL. */
 static rtc_cpc_set_t *last_of_thread(const rtc_cpc_t *cpc)
 {
     rtc_cpc_set_t *last = NULL;
@@ -176,7 +176,7 @@ EXPORT int rtc_cpc_request_preset(rtc_cpc_t *cpc, int index, uint64_t preset)
     return call_end(&c, set ? set_preset(set, index, preset) : -EINVAL);
 }
 
-/* One request at a time: no lock is held over the action. */
+/* Copy one request at a time: no lock is held while the action runs. */
 static bool copy_request(rtc_cpc_t *cpc, const rtc_cpc_set_t *set, uint32_t i, struct request *out)
 {
     struct call c;

@@ -1,16 +1,16 @@
 /*
- * walk.c - what there is: names of events and attributes, each told once.
+ * walk.c - list names of events and attributes, each once.
  *
- * An event of the tables is there when it can be opened.  Of those that the kernel names in /sys it is
- * believed.  Where no descriptor is left to look with, what there is is not known: the handler is
- * told behind it.
+ * An event of the tables is listed if it can be opened. Events that the kernel lists in /sys are
+ * not tested. If no descriptor is available, the list may be incomplete, and the error handler runs
+ * afterwards.
  */
 #include "counters_priv.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 
-/* Who is told: one of these two. */
+/* One of the two callbacks is set. */
 struct event_walk {
     void *arg;
     void (*event)(void *arg, const char *event);
@@ -49,7 +49,7 @@ static void walk_end(rtc_cpc_t *cpc, const char *function, int lacks)
         call_end(&c, no_descriptors(&c, "", lacks));
 }
 
-/* Those of the tables; `hardware` alone, or all. */
+/* Walk the tables; `hardware`: only hardware events. */
 static void walk_tables(struct event_walk *w, bool generic, bool hardware)
 {
     struct event e;
@@ -69,7 +69,7 @@ struct pmu_walk {
     const char *pmu;
 };
 
-/* "NAME.unit" and the like tell of the event NAME. */
+/* Skip "NAME.unit" and similar files, which describe the event NAME. */
 static void visit_pmu_event(const char *name, void *about)
 {
     const struct pmu_walk *p = about;
@@ -116,7 +116,7 @@ EXPORT void rtc_cpc_walk_generic_events_all(rtc_cpc_t *cpc, void *arg,
     walk_end(cpc, __func__, w.lacks);
 }
 
-/* Tells the handler; true: there is no such counter. */
+/* Return true if there is no such counter, and run the error handler. */
 static bool lacks_counter(rtc_cpc_t *cpc, const char *function, unsigned picno)
 {
     struct call c;
@@ -162,7 +162,7 @@ struct attr_walk {
     int lacks;
 };
 
-/* Unless one of the PMUs before has it, too. */
+/* Skip names that a previous PMU has, too. */
 static void visit_attribute(const char *name, void *about)
 {
     struct attr_walk *w = about;
