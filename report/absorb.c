@@ -1,17 +1,16 @@
 /*
- * absorb.c - ended images out of a run that goes on.
+ * absorb.c - reclaim ended images while the run continues.
  *
- * A shell script makes thousands of processes; each owns an area until somebody has read it.  The
- * launcher does that here: the image's records become part of the report, its areas are emptied
- * and free for the next.  Only an image whose process is gone for certain, and whose records no
- * descendant can still read, is touched (images.c); what it had is also added up in the run's
- * header, for those who find the file when the launcher is killed.  Images with errors or leaks stay,
- * as long as they are few, and the program's own last one: a saved file would have lost what there
- * is to show.
+ * A shell script creates thousands of processes, and each owns an area until its data has been
+ * read. The launcher reads it here: the image's records become part of the report, and its areas
+ * are emptied and freed. An image is reclaimed only if its process has certainly ended and no
+ * descendant can still read its records (images.c). Its totals are added to the run's header, for
+ * readers of the file after the launcher was killed. Images with errors or leaks stay, up to
+ * KEPT_MAX, and so does the program's last image: a saved file must contain what there is to show.
  *
- * The run's head is the only part of a file that is ever mapped here, and it holds no hole worth
- * having.  Every step leaves a file that verify.c passes: an area is TAKING while it is emptied,
- * and never CLAIMED without its data.
+ * Only the run's head is ever mapped here; it has no holes that a mapping could fill. Every step
+ * leaves a file that verify.c accepts: an area is RECLAIMING while it is emptied, and never CLAIMED
+ * without its data.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +19,9 @@
 
 #include "report_priv.h"
 
-#define KEPT_MAX 32u /* images with errors or leaks whose areas stay */
+#define KEPT_MAX 32u /* images with errors or leaks that keep their areas */
 
-/* The live head, shared with the run; its geometry is the verified copy's, not its own. */
+/* The live head, shared with the run. Its geometry is taken from the verified copy. */
 struct live_head {
     char *at;
     uint64_t bytes;
@@ -60,7 +59,7 @@ static void add_tally(struct run_tally *t, const struct image *image)
     atomic_fetch_add(&t->live_bytes, image->live_bytes);
 }
 
-/* The hole is punched before anybody can claim the area: its next owner starts from zeros. */
+/* Punch the hole before the area can be claimed: its next owner must find zeros. */
 static void empty_area(const struct view *v, const struct live_head *head, int fd, uint32_t area,
                        uint32_t image)
 {
@@ -71,7 +70,7 @@ static void empty_area(const struct view *v, const struct live_head *head, int f
         return;
     if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)area_offset(v->run, area),
                   (off_t)v->run->area_bytes) < 0)
-        return; /* stays TAKING: nobody's, and nobody else's trouble */
+        return; /* stays RECLAIMING: unusable, but harmless */
     atomic_store(&entry->populated_bytes, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->owner, area_owner(AREA_FREE, 0));
@@ -80,7 +79,7 @@ static void empty_area(const struct view *v, const struct live_head *head, int f
 static bool lease_is_over(const struct lease *lease, const struct image *image)
 {
     if (lease->parent == image->number)
-        return true; /* no reader lives, else the image were needed */
+        return true; /* no live reader: it would have set image->needed */
     return lease->parent == image->parent && atomic_load(&lease->child) == image->number;
 }
 
@@ -112,8 +111,8 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
 }
 
 /*
- * Its areas are nobody's to wait for: who forks looks how many of dead processes are still to be read
- * (src/pool/reclaim.c), and these are there till the end.
+ * Clear the pid of areas that stay until the end. A process that forks counts areas of dead
+ * processes that the launcher will read (src/pool/reclaim.c); it must not wait for these.
  */
 static void keep_areas(const struct view *v, const struct live_head *head,
                        const struct image *image)
@@ -132,13 +131,13 @@ static bool is_over(const struct image *image)
     return image->gone && !image->needed && !image->absorbed && !image->kept;
 }
 
-/* What exec has put another in the place of is not the program any more. */
+/* An image that exec has replaced is not the program any more. */
 static bool is_of_program(const struct report *r, const struct image *image)
 {
     return image->pid_known && image->pid == r->kept_pid && !image_has_exec_successor(image);
 }
 
-/* Who reads the file later is to find what was wrong; of many images the first will do. */
+/* Keep images with errors or leaks for later readers of the file; KEPT_MAX of them are enough. */
 static bool is_to_be_kept(const struct report *r, const struct image *image)
 {
     uint32_t kept = 0;
@@ -158,7 +157,7 @@ static uint32_t count_over(const struct report *r)
     return count;
 }
 
-/* Children before parents would do as well: stacks are read from the file or from what is kept. */
+/* Any order is correct: stacks are read from the file, or from what is kept of absorbed images. */
 static void absorb_all(struct report *r, const struct live_head *head, int fd)
 {
     for (struct image *image = r->images; image; image = image->hh.next) {

@@ -1,5 +1,5 @@
 /*
- * baseline.c - findings that are known: a file of ids, each with how often it was there.
+ * baseline.c - known findings: a file of ids, each with its count.
  *
  *     {
  *      "schema": "rtcheck-baseline/1",
@@ -9,12 +9,12 @@
  *      ]
  *     }
  *
- * A finding is known when its id is in the file and it is there no oftener than `cap` says, or `count` where
- * there is none: leaks count blocks, errors how often they happened.  Ids are made of names, so that
- * what is known stays so when lines move.  A cap is somebody's own, and stays when the file is written
- * anew.  One line each, sorted, nothing that changes by itself: made to be kept with the source.
+ * A finding is known if its id is in the file and its count is at most `cap`, or `count` if there
+ * is no cap. Leaks count blocks, errors count occurrences. Ids are made of names, so they stay the
+ * same when lines move. A cap is set by the user, and is kept when the file is rewritten. The file
+ * has one sorted line for each finding and no volatile values: it is meant for version control.
  *
- * It is read by json_scan.c; other members are passed over.
+ * json_scan.c reads it; other members are skipped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ struct known {
     UT_hash_handle hh;
     char id[ID_BYTES];
     uint64_t count;
-    uint64_t cap; /* 0: count */
-    uint64_t now; /* as often as it is there */
+    uint64_t cap; /* 0: none, use count */
+    uint64_t now; /* occurrences in this report */
 };
 
 struct baseline {
@@ -41,10 +41,10 @@ struct baseline {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A code, and what is made of names; without the .2 by which a report tells equal ones apart. */
+/* A code and the hash of names, without the suffix .2 that a report appends to equal ids. */
 static bool is_id(const char *id)
 {
-    const char *last = strrchr(id, '-'); /* a code may have one, too: biu-map */
+    const char *last = strrchr(id, '-'); /* a code may contain one, too: biu-map */
     uint32_t code = last ? rule_code_of(id, (size_t)(last - id)) : 0;
 
     return code && code != CODES_ALL && strlen(last) == 9 &&
@@ -201,8 +201,8 @@ int baseline_read(struct baseline **out, const char *path, bool may_miss, char *
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /*
- * Equal ids are told apart by .2, .3 in the order of their size, which may be another next time:
- * all are one.
+ * The suffixes .2, .3 of equal ids follow the order of size, which may change from run to run. Ids
+ * are compared without them.
  */
 static struct known *known_of(const struct baseline *b, const char *id)
 {
@@ -244,7 +244,7 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
     leaks_name_all(r);
     r->baseline = b;
     for (struct known *known = b->known; known; known = known->hh.next)
-        known->now = 0; /* of a report in mid-run */
+        known->now = 0; /* may be set by a report in mid-run */
     for (uint32_t i = 0; i < r->error_count; i++)
         if (error_counts(&r->errors[i]))
             count_add(b, r->errors[i].id, r->errors[i].count);
@@ -259,7 +259,7 @@ void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
             leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
 }
 
-/* What was known, and is not there any more. */
+/* Count the known findings that did not occur. */
 static uint32_t unseen(const struct baseline *b)
 {
     uint32_t count = 0;
@@ -317,7 +317,7 @@ static void row_add(struct row *row, const struct baseline *old, const char *id,
     row->what = what;
 }
 
-/* Those of one id are one: the first of them says what it is. */
+/* Merge rows with equal ids; the first one's text is kept. */
 static uint32_t rows_join(struct row *rows, uint32_t count)
 {
     uint32_t kept = 0;

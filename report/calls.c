@@ -1,15 +1,15 @@
 /*
- * calls.c - which of the functions that allocate and free a call leads to, by the code before the
- * address that it returns to.
+ * calls.c - which allocation or free function a call leads to, by the code before its return
+ * address.
  *
- * A block's record says of which family it is, not whether malloc or calloc made it.  But what returns
- * to a place was called there, by one of
+ * A block's record has its family, not whether malloc or calloc allocated it. But the instruction
+ * before a return address is the call, one of
  *
- *     e8 rel32          call into the linkage table, whose entry jumps to what a slot says
- *     ff 15 disp32      call to what a slot says, without such a table
+ *     e8 rel32          call of a PLT entry, which jumps to the address in a GOT slot
+ *     ff 15 disp32      call of the address in a GOT slot, without PLT
  *
- * and relocations have the names that slots are filled with.  Calls by a register, and functions that
- * end in a jump to malloc, say nothing; then every function comes into question.
+ * and relocations have the names of the functions in GOT slots. Calls by a register, and functions
+ * that end in a jump to malloc, cannot be decoded; then every function is possible.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct slots {
     struct slot slot[];
 };
 
-/* Linkers' names of operators; C's functions have their own. */
+/* Linkage names of operators. Functions of C have their own names. */
 static const struct entry_alias operators[] = {
     {ENTRY_NEW, "_Znwm"},
     {ENTRY_NEW, "_ZnwmRKSt9nothrow_t"},
@@ -89,7 +89,7 @@ static uint32_t entry_of_symbol(Elf *elf, GElf_Word table, size_t index)
     return name ? entry_of(name) : ENTRY_NONE;
 }
 
-/* Those of the relocations of a section that are filled with one of ours. */
+/* Add the GOT slots that relocations of the section fill with one of our functions. */
 static struct slots *slots_add(struct slots *all, Elf *elf, Elf_Scn *section, const GElf_Shdr *h)
 {
     Elf_Data *data = elf_getdata(section, NULL);
@@ -135,7 +135,7 @@ static uint32_t entry_at_slot(const struct slots *all, GElf_Addr at)
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-/* `bytes` bytes that are loaded at an address; NULL: there are none. */
+/* Return `bytes` bytes of code loaded at an address; NULL: there are none. */
 static const uint8_t *code_at(Elf *elf, GElf_Addr at, size_t bytes)
 {
     size_t headers, file_bytes;
@@ -164,7 +164,7 @@ static GElf_Addr relative(const uint8_t *displacement, GElf_Addr next_instructio
     return next_instruction + (GElf_Addr)(int64_t)distance;
 }
 
-/* jmp *slot, behind endbr64 and bnd where there are any; 0: something else. */
+/* Return the slot of a PLT entry: jmp *slot, after optional endbr64 and bnd. 0: other code. */
 static GElf_Addr slot_of_table(Elf *elf, GElf_Addr at)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};

@@ -1,10 +1,10 @@
 /*
- * checks.c - leaks that a program has looked for in mid-run, told while it waits for that.
+ * checks.c - report leak checks that a program requests in mid-run, while it waits for the result.
  *
- * What was found lies in the file until it is told, and belongs to the image that asked; its stacks and
- * modules are those of the image.  What the check at the end has found stays: there a program may
- * ask whether any of it is a problem.  So an image is read as for a report at the end, but without
- * what it has in use: the answer is wanted now.
+ * The result is in the run file until it is reported. It belongs to the image that requested it,
+ * whose stacks and modules it uses. The result of the check at exit stays in the file: there the
+ * program may only query whether any leak is a problem. An image is read as for a report at the
+ * end, but without its blocks in use, so that the answer is fast.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -17,7 +17,7 @@
 
 #include "page_priv.h"
 
-#define CHECK_LINES 20u /* of leaks, where not all are wanted */
+#define CHECK_LINES 20u /* leaks shown, unless all are requested */
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
@@ -78,24 +78,24 @@ static void leaks_drop(struct report *r)
     r->reachable = (struct leak_sum){0};
 }
 
-/* The image tells of this check alone; false: it has none. */
+/* Make this check the report's only one. false: the image has none. */
 static bool check_take(struct report *r, struct image *image, struct leak_check_record *check,
                        uint64_t *at)
 {
     for (struct image *other = r->images; other; other = other->hh.next) {
         other->leak_check = LEAKS_NOT_REQUESTED;
-        other->marks = 0; /* its own are read again */
+        other->marks = 0; /* image_read_check sets those of `image` again */
     }
     leaks_drop(r);
     if (!image_read_check(r, image, check, at))
         return false;
     for (struct image *parent = image_parent(r, image); parent; parent = image_parent(r, parent))
-        image_read_map(r, parent); /* the first of its program has said what it suppresses */
+        image_read_map(r, parent); /* the program's first image has its suppressions */
     leaks_sort(r);
     return true;
 }
 
-/* What there is to be said to the program. */
+/* The value for the program: 1 + definite leaks (at exit), or 1 + suppressed leaks (in mid-run). */
 static uint32_t reported_value(const struct report *r, const struct leak_check_record *check)
 {
     uint32_t hidden = 0;
@@ -140,7 +140,7 @@ void report_checks_done(int fd, const struct check_reported *reported, uint32_t 
     for (uint32_t i = 0; i < count; i++)
         if (pwrite(fd, &reported[i].value, sizeof reported[i].value, (off_t)reported[i].at) !=
             sizeof reported[i].value)
-            continue; /* who waits for it does not do so for ever */
+            continue; /* the waiting program has a timeout */
     if (run == MAP_FAILED)
         return;
     atomic_fetch_add(&run->checks_reported, 1);

@@ -1,8 +1,8 @@
 /*
- * formats_priv.h - what the files share that tell a run in the formats of other programs.
+ * formats_priv.h - shared by the writers of other programs' report formats.
  *
- * Each of them walks the same list of findings, so that all formats tell the same ones with the same
- * numbers; it is made for one output and freed behind it.
+ * All writers walk the same list of findings: all formats report the same findings with the same
+ * numbers. The list is made for one output and freed after it.
  */
 #ifndef FORMATS_PRIV_H
 #define FORMATS_PRIV_H
@@ -12,14 +12,14 @@
 /* ---- findings.c ------------------------------------------------------------------------------ */
 
 enum finding_level {
-    LEVEL_PROBLEM, /* what --error-exitcode is about */
+    LEVEL_PROBLEM, /* counts for --error-exitcode */
     LEVEL_WARNING,
-    LEVEL_NOTE, /* a leak that was asked for and is no problem */
+    LEVEL_NOTE, /* a leak of a requested kind that is no problem */
 };
 
-/* An error, or leaks that are told as one. */
+/* An error, or leaks shown as one row. */
 struct finding {
-    const struct error *error; /* NULL: it is a leak */
+    const struct error *error; /* NULL: a leak */
     struct leak_row leak;
     const char *id;
     const char *code; /* "mel" */
@@ -34,37 +34,42 @@ struct findings {
     uint32_t problems;
 };
 
-/* Errors in order of time, then leaks of the `kinds`, actual ones first; all have names and ids. */
+/*
+ * Errors by time, then leaks of the `kinds`, definite ones first; all are symbolized and have ids.
+ */
 struct findings findings_make(struct report *r, const struct print_options *how, uint32_t kinds);
 void findings_free(struct findings *f);
-/* What it was, in one sentence; freed by the caller. */
+/* Describe the finding in one sentence; freed by the caller. */
 char *finding_sentence(struct report *r, const struct finding *f, bool deterministic);
-/* By what number others call a process. */
+/* Return the process id, or with --deterministic the image number. */
 uint32_t shown_pid(const struct report *r, uint32_t image, const struct print_options *how);
-/* How many frames of a stack are shown; at most what --num-callers says, none behind main. */
+/* Return how many frames of a stack to print: at most --num-callers, none outside main. */
 uint32_t shown_frames(const struct report *r, const struct site *site,
                       const struct print_options *how);
-/* Where the frame's code lay in the first process that had its module; --deterministic: in its file. */
+/*
+ * Return the code address in the first process that had the module; with --deterministic the
+ * offset.
+ */
 uint64_t shown_address(const struct report *r, const struct frame *frame,
                        const struct print_options *how);
 
 /*
- * Where somebody would look first: the innermost function of a stack that has a line and is of no
- * header, else the innermost.  NULL: the stack is not known.
+ * Return the frame to show first: the innermost with a source line outside headers, else the
+ * innermost. *line: its function there. NULL: the stack is not known.
  */
 const struct frame *finding_frame(const struct report *r, uint32_t site, struct source_line *line);
 
-/* Its stacks, each with what it is of: of a leak the one that allocated it. */
+/* Return its stacks with labels; of a leak the stack that allocated it. */
 struct error_rows finding_rows(const struct finding *f);
 
-/* What there is to be found; a finding's `code` is that of one of them. */
+/* A kind of finding; a finding's `code` is that of one of these. */
 struct check {
     const char *code;
     const char *title; /* "duplicate free" */
     const char *help;
 };
 
-const struct check *check_at(uint32_t i); /* NULL behind the last */
+const struct check *check_at(uint32_t i); /* NULL past the last */
 uint32_t check_of(const char *code);
 
 /* ---- source_paths.c -------------------------------------------------------------------------- */
@@ -72,11 +77,11 @@ uint32_t check_of(const char *code);
 /* Freed by the caller. */
 char *source_path(const struct print_options *how, const char *file);
 
-/* Where to look first, for somebody elsewhere; .path is freed by the caller. */
+/* The source position to show first, as other programs expect it; .path is freed by the caller. */
 struct finding_where {
-    char *path;           /* where no line is known the program's or library's */
+    char *path;           /* of the program or library if no line is known */
     uint32_t line;        /* 0: not known */
-    const char *function; /* or what is known instead */
+    const char *function; /* or the module's name, or "?" */
 };
 
 struct finding_where finding_where(const struct report *r, const struct finding *f,

@@ -1,5 +1,5 @@
 /*
- * json_priv.h - what the files share that write the JSON report.
+ * json_priv.h - shared by the files that write the JSON report.
  */
 #ifndef JSON_PRIV_H
 #define JSON_PRIV_H
@@ -11,10 +11,10 @@
 struct json {
     FILE *out;
     unsigned depth;
-    bool is_first; /* of its object or array */
+    bool is_first; /* no item yet in its object or array */
 };
 
-/* Of all of them: the name is NULL in an array. */
+/* In all functions the name is NULL in an array. */
 void open_object(struct json *j, const char *name);
 void open_array(struct json *j, const char *name);
 void close_object(struct json *j);
@@ -24,8 +24,9 @@ void put_number(struct json *j, const char *name, uint64_t value);
 void put_real(struct json *j, const char *name, double value); /* at least 0 */
 void put_flag(struct json *j, const char *name, bool value);
 void put_null(struct json *j, const char *name);
-void put_known(struct json *j, const char *name, bool is_known, uint64_t value); /* else null */
-void put_hex(struct json *j, const char *name, uint64_t value);                  /* "0x1f" */
+void put_known(struct json *j, const char *name, bool is_known,
+               uint64_t value);                                 /* null if not known */
+void put_hex(struct json *j, const char *name, uint64_t value); /* "0x1f" */
 void put_time(struct json *j, const char *name, uint64_t ns);
 
 /* ---- print_json.c ---------------------------------------------------------------------------- */
@@ -33,67 +34,67 @@ void put_time(struct json *j, const char *name, uint64_t ns);
 /* "process": [..] */
 void json_images(struct json *j, const struct image_numbers *images);
 
-/* ---- suppress_print.c -------------------------------------------------------------------------- */
+/* ---- suppress_print.c ------------------------------------------------------------------------ */
 
 /* "suppressions": [..] */
 void json_suppressions(struct json *j, const struct report *r);
-/* "suppressed": {..}, of summary. */
+/* "suppressed": {..}, in summary. */
 void json_suppressed(struct json *j, const struct report *r);
-/* "status", and why: of a finding. */
+/* "status" and the reason, in a finding. */
 void json_disposition(struct json *j, const struct disposition *disposition);
 
 /* ---- print_json_errors.c --------------------------------------------------------------------- */
 
 /* "errors": [..] */
 void json_errors(struct json *j, struct report *r);
-/* How often there was each code, and at how many places: of summary. */
+/* Number of errors and of error sites for each code, in summary. */
 void json_error_counts(struct json *j, const struct report *r);
-/* A thread of this image, if it is known. */
+/* A thread of this image; nothing if it is not known. */
 void json_thread(struct json *j, const char *name, const struct report *r, uint32_t image,
                  const struct thread *t);
 /*
- * Its range and path, the module and the offset of the address there, and the variable, if its file
- * knows one.
+ * Its range and path, the module, the offset of the address in it, and the variable if debug
+ * information has one.
  */
 void json_region(struct json *j, struct report *r, const struct region *region);
-/* The variable of what is a thread's own: in its frames or its thread-local storage. */
+/* The variable that holds the pointer, on a thread's stack or in its TLS. */
 void json_variable_of_thread(struct json *j, struct report *r, const struct holder *h);
 
 /* ---- print_json_costs.c ---------------------------------------------------------------------- */
 
 /* "cost": {..} */
 void json_cost(struct json *j, const struct report *r);
-/* "measured": {..}, of cost, where something was; print_measured.c. */
+/* "measured": {..}, in cost, if there was a measurement; print_measured.c. */
 void json_measured(struct json *j, const struct measured *m);
 
 /* ---- print_counters.c ------------------------------------------------------------------------ */
 
-/* "counters": [..], where there are any. */
+/* "counters": [..], if there are any. */
 void json_counters(struct json *j, const struct report *r);
 
 /* ---- print_json_leaks.c ---------------------------------------------------------------------- */
 
 /* "leaks": [..] */
 void json_leaks(struct json *j, struct report *r);
-/* Whether an image was asked about leaks: of its object. */
+/* The state of the leak check, in an image's object. */
 void json_leak_check(struct json *j, const struct image *image);
 
-/* What of each code leaked, in blocks or in bytes: of summary. */
+/* Leaked blocks or bytes for each code, in summary. */
 void json_leak_blocks(struct json *j, const struct report *r);
 void json_leak_bytes(struct json *j, const struct report *r);
-/* "leaks": {..}, of cost.self; nothing where nobody was asked. */
+/* "leaks": {..}, in cost.self; nothing if no leak check was requested. */
 void json_leak_cost(struct json *j, const struct leak_cost *cost);
 
 /* ---- print_json_maps.c ----------------------------------------------------------------------- */
 
-/* "mappings": {..}, of summary; nothing where nobody maps. */
+/* "mappings": {..}, in summary; nothing if no process maps memory. */
 void json_mappings(struct json *j, const struct report *r);
 /* "at_marks": [..], of a process that set marks. */
 void json_marks(struct json *j, const struct image *image);
 
 /* ---- print_json_dispatch.c ------------------------------------------------------------------- */
 
-/* "dispatched": {..}, of summary; nothing without events=all. */
+/* "dispatched": {..}, in summary; nothing without events=all. */
 void json_dispatched(struct json *j, const struct report *r);
 
 #endif

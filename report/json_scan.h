@@ -1,8 +1,8 @@
 /*
- * json_scan.h - JSON that somebody may have written by hand, read from beginning to end.
+ * json_scan.h - a sequential scanner of JSON that may be written by hand.
  *
- * All that return int: 0, or -EINVAL, with the place, the line and why in `err`.  Between what is
- * taken there may be blanks.
+ * All functions that return int return 0, or -EINVAL with the name, the line and the reason in
+ * `err`. Blanks between tokens are skipped.
  */
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
@@ -18,22 +18,22 @@ struct scan {
     size_t room;
 };
 
-/* What is wrong at s->at. */
+/* Report what is wrong at s->at. */
 int scan_refuse(struct scan *s, const char *why, ...) __attribute__((format(printf, 2, 3)));
-/* The next character that is no blank; 0: the end. */
+/* Return the next character that is not blank; 0: the end. */
 char scan_peek(struct scan *s);
-/* false: it is another one. */
+/* Consume `c`. false: the next character is another one. */
 bool scan_take(struct scan *s, char c);
-/* Into `out` as far as there is room, escapes as they stand. */
+/* Copy a string to `out`, truncated to `room`; escapes are not decoded. */
 int scan_text(struct scan *s, char *out, size_t room);
-/* A count: without a sign. */
+/* Read a number without a sign. */
 int scan_number(struct scan *s, uint64_t *out);
-/* A value that nobody asks for: brackets are counted, words passed over. */
+/* Skip a value: brackets are counted, words are not checked. */
 int scan_skip(struct scan *s);
 
-/* Takes the value of `member`, passing over what it does not know. */
+/* Read the value of `member`, or skip it if the member is unknown. */
 typedef int member_taker(struct scan *s, const char *member, void *arg);
-/* An object of one member at least. */
+/* Read an object with at least one member. */
 int scan_object(struct scan *s, member_taker *take_member, void *arg);
 
 #endif
