@@ -1,5 +1,5 @@
 /*
- * events.h - for calls.c: calls that change the address space, and who is told of them.
+ * events.h - for calls.c: calls that change the address space, and the handler of their events.
  */
 #ifndef BENCH_EVENTS_H
 #define BENCH_EVENTS_H
@@ -7,18 +7,18 @@
 #include <stddef.h>
 
 /*
- * What BENCH_EVENTS says: SYSTEM-HOW.  SYSTEM: "rtcheck", or "ucm", UCX's libucm, whose own variables
- * say in which way it is told.  HOW: "one" handler of mapped and unmapped ranges; "none": one has been
- * there and is gone again, so that whatever was installed for it stays.
- * BENCH_PROFILE, the name of an event: a profile of the process, with a callback for that.
+ * BENCH_EVENTS is SYSTEM-HOW.  SYSTEM: "rtcheck", or "ucm" (UCX's libucm, configured by its own
+ * variables).  HOW: "one" handler of mapped and unmapped ranges; "none": a handler was registered
+ * and removed again, so that all hooks that were installed for it remain.  BENCH_PROFILE, the name
+ * of an event: open a profile of the process with a callback for this event.
  */
 void events_begin(void);
-/* Stops the program if a handler that is there was not called, or one that is gone was. */
+/* Stop the program if a registered handler was not called, or a removed one was. */
 void events_end(void);
 
-/* Operations, so many times. */
-void map_and_unmap(size_t count); /* a page that is never touched */
-void discard(size_t count);       /* a page that is there */
+/* Repeat the operation `count` times. */
+void map_and_unmap(size_t count); /* one untouched page */
+void discard(size_t count);       /* one resident page */
 void discard_nothing(size_t count); /* the kernel returns at once */
 void ask_break(size_t count);       /* no system call at all */
 

@@ -25,11 +25,11 @@ constexpr align_val_t align(size_t n)
     return static_cast<align_val_t>(n);
 }
 
-/* No memory for any of them, whatever the machine: more than an address space. */
+/* Sizes whose allocation fails on every machine: larger than the address space. */
 const size_t too_much[] = { SIZE_MAX, SIZE_MAX - 63, static_cast<size_t>(PTRDIFF_MAX) + 1,
                             static_cast<size_t>(1) << 47 };
 
-inline std::atomic<int> alive; /* of counted */
+inline std::atomic<int> alive; /* number of live objects of counted */
 
 struct counted {
     std::string text = std::string(40, 'c');

@@ -1,11 +1,11 @@
 /*
- * harness.h - what every row of the conformance test uses.
+ * harness.h - functions that all rows of the conformance test use.
  *
- * A row observes the allocator and says what it saw, one `name: observation` line each.  It does
- * not know the right answer where glibc has one: the same rows run without us give it, and the
- * script `run` compares the two row by row.  Where the two differ by design (the usable size), or
- * where only the truth will do (a pattern that must still be there), the row states an expectation
- * and stays silent when it holds; a row that said nothing is printed as `name: ok`.
+ * A row observes the allocator and prints its observations, one line `name: observation` each.  It
+ * contains no expected result where glibc has one: the script `run` also runs the rows on glibc and
+ * compares both outputs row by row.  Rows state expectations of their own where the two differ by
+ * design (the usable size), or where the correct result is known (a pattern must be intact).  They
+ * print only expectations that fail; for a row without any output `name: ok` is printed.
  */
 #ifndef CONFORM_HARNESS_H
 #define CONFORM_HARNESS_H
@@ -22,7 +22,7 @@ extern "C" {
 enum row_needs {
     ANYWHERE = 0,
     OUTSIDE = 1, /* uses system calls that the sandbox kills for */
-    OURS = 2,    /* glibc promises nothing here; the answer asked of us is "ok" */
+    OURS = 2,    /* not specified by glibc; the expected output is "ok" */
 };
 
 struct row {
@@ -34,7 +34,7 @@ struct row {
 /* Defined by the program: conform.c, conform_cxx.cc. */
 extern const struct row conform_rows[];
 extern const size_t conform_row_count;
-extern const char *const conform_library; /* whose malloc it is without us */
+extern const char *const conform_library; /* the library whose malloc runs without rtcheck */
 
 /*
  * conform [--ours] [--heap-in-file] [--sandbox] [--brief] [--list] [ROW...]: all rows, or those
@@ -43,26 +43,26 @@ extern const char *const conform_library; /* whose malloc it is without us */
  */
 int conform_main(int argc, char **argv);
 
-bool is_ours(void); /* the runtime is preloaded, by the word of the command line */
-bool is_heap_in_file(void); /* with heap=file, by the same word */
-int rounds(int full); /* how often a row does what it does many times; 1 or more */
+bool is_ours(void); /* the runtime is preloaded: --ours was given */
+bool is_heap_in_file(void); /* --heap-in-file was given */
+int rounds(int full); /* iterations of a row that repeats its work; 1 or more */
 
 void print_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void expect_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool row_has_missed(void); /* a child tells its parent by its status */
+bool row_has_missed(void); /* for a child, which returns it as its status */
 
-/* Silent when it holds; of many broken promises in one row the first few are told. */
+/* Print nothing if it holds; of many failures in one row only the first few are printed. */
 #define expect(condition, ...) ((condition) ? (void)0 : expect_result(__VA_ARGS__))
 
-/* errno before a call that must not touch it. */
+/* errno before a call that must not change it. */
 #define ERRNO_KEPT 7777
 
-/* "call: block or NULL, errno as it was left"; the block is freed. */
+/* Print "call: block or NULL, errno"; the block is freed. */
 #define OBSERVE(call) (errno = ERRNO_KEPT, print_outcome(#call, (call)))
 void print_outcome(const char *call, void *block);
 const char *errno_text(int error);
 
-/* Keeps the compiler from reasoning about sizes and pointers. */
+/* Hide sizes and pointers from the optimizer. */
 static inline size_t opaque(size_t n)
 {
     __asm__ volatile("" : "+r"(n));
@@ -86,7 +86,9 @@ void pattern_fill(void *p, size_t n, uint32_t seed);
 bool pattern_holds(const void *p, size_t n, uint32_t seed);
 bool is_zeroed(const void *p, size_t n);
 
-/* glibc: at least what was asked for; we: exactly that, so that no byte of a redzone is legal. */
+/*
+ * glibc: at least the requested size; rtcheck: exactly that, so that no redzone byte may be used.
+ */
 void expect_usable(const void *p, size_t request);
 
 /* Not NULL, aligned, usable as promised, every byte of the request writable. */
@@ -97,8 +99,8 @@ const void *module_of(const void *address);
 const char *module_name(const void *address);
 
 /*
- * Runs body in a forked child and says "what: exit N" or "what: signal N".  A child whose
- * expectations did not hold, but ends with 0, ends with 90.
+ * Run body in a forked child and print "what: exit N" or "what: signal N".  A child with failed
+ * expectations that would exit with 0 exits with 90.
  */
 void print_child(const char *what, int (*body)(void *), void *argument);
 void print_status(const char *what, int wait_status);
@@ -106,7 +108,7 @@ void print_status(const char *what, int wait_status);
 /* Pages in use as /proc/self/statm counts them: all, and private writable ones. */
 bool read_statm(size_t *total_pages, size_t *data_pages);
 
-/* Room for `more` bytes of address space and of data, until limits_restore(). */
+/* Limit address space and data to the present size plus `more` bytes, until limits_restore(). */
 bool limits_lower(size_t more);
 void limits_restore(void);
 

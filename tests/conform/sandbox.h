@@ -1,9 +1,9 @@
 /*
- * sandbox.h - the sandbox of a careful program: after start, a list of system calls and no other.
+ * sandbox.h - a seccomp sandbox: after the start only the listed system calls are allowed.
  *
- * The list is what the rows themselves need (threads, fork, signals, lines on stdout) and what the
- * runtime says it needs after start-up.  Anything else kills the process on the spot, so a new
- * kind of call in the runtime shows as a death by SIGSYS in the row that caused it.
+ * The list has the calls of the rows themselves (threads, fork, signals, output on stdout) and the
+ * runtime's documented calls after start-up.  Any other call kills the process.  So a new kind of
+ * call in the runtime appears as a SIGSYS in the row that caused it.
  */
 #ifndef CONFORM_SANDBOX_H
 #define CONFORM_SANDBOX_H
@@ -20,7 +20,7 @@ static const int sandbox_calls[] = {
     /* the runtime's after start-up */
     SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_gettid, SYS_getpid,
     SYS_clock_gettime, SYS_sched_yield, SYS_exit_group,
-    /* lines out, what libc asks of a descriptor */
+    /* output, and libc's calls on a descriptor */
     SYS_read, SYS_write, SYS_close, SYS_fstat, SYS_newfstatat, SYS_lseek,
     /* threads and children */
     SYS_clone, SYS_clone3, SYS_wait4, SYS_exit, SYS_set_robust_list, SYS_rseq, SYS_prlimit64,
@@ -34,8 +34,8 @@ static const int sandbox_calls[] = {
 enum { SANDBOX_CALLS = sizeof sandbox_calls / sizeof sandbox_calls[0] };
 
 /*
- * Load and check the architecture, load the number, one comparison per allowed call that jumps
- * to the last instruction (allow), and, when none matched, kill.
+ * Load and check the architecture, load the number, and compare it with each allowed call, with a
+ * jump to the last instruction (allow).  Without a match, kill.
  */
 static inline int sandbox_enter(void)
 {

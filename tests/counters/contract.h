@@ -1,5 +1,5 @@
 /*
- * contract.h - what the rows of contract.def use.
+ * contract.h - functions that the rows of contract.def use.
  *
  * Each row runs in a process of its own.
  */
@@ -28,7 +28,10 @@
 #define SYSTEM RTC_CPC_COUNT_SYSTEM
 #define BOTH (USER | SYSTEM)
 
-/* The call fails with this errno, and the handler of `open_quietly` is told this subcode (0: nothing). */
+/*
+ * The call fails with this errno, and open_quietly's handler gets this subcode (0: it is not
+ * called).
+ */
 #define fails(call, error, sub)                                         \
     do {                                                                \
         last_error.subcode = 0;                                               \
@@ -46,17 +49,17 @@ extern struct last_error {
     char function[64], text[256];
 } last_error;
 
-rtc_cpc_t *open_quietly(void); /* with a handler that fills `told` */
+rtc_cpc_t *open_quietly(void); /* with a handler that fills `last_error` */
 /* A set of one request, which must be accepted. */
 rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, unsigned flags);
 void add(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event, uint64_t preset, unsigned flags);
 rtc_cpc_buf_t *buffer(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
-/* What request `index` of a bound set has now; it must be known. */
+/* The present value of request `index` of a bound set; it must be known. */
 uint64_t sampled(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index);
 uint64_t value_of(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index);
 
-void touch(unsigned pages); /* so many page faults, and hardly more */
-/* n faults have been counted, and what else may have come meanwhile. */
+void touch(unsigned pages); /* that many page faults, and hardly more */
+/* Is it n faults, plus a few unrelated ones? */
 bool is_about(uint64_t counted, uint64_t n);
 unsigned open_descriptors(void);
 

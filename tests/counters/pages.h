@@ -1,5 +1,5 @@
 /*
- * pages.h - for tests: a thousand page faults.
+ * pages.h - for tests: cause a thousand page faults.
  */
 #ifndef PAGES_H
 #define PAGES_H
@@ -10,7 +10,7 @@
 
 enum { PAGES = 1000, PAGE = 4096 };
 
-/* PAGES faults, at new pages that are taken back. */
+/* PAGES faults, at new pages that are unmapped again. */
 static inline void touch_pages(void)
 {
     char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 /*
- * profile.h - what the rows of profile.def use.  Each row runs in a process of its own.
+ * profile.h - functions that the rows of profile.def use.  Each row runs in a process of its own.
  */
 #ifndef COUNTERS_PROFILE_H
 #define COUNTERS_PROFILE_H
@@ -25,26 +25,26 @@
 #define VARIABLES 29
 #define EVENTS 8
 
-extern unsigned long moments; /* that a row about them looks at */
+extern unsigned long moments; /* used by rows about moments */
 
 rtc_profile_t *open_process(void);
 rtc_profile_t *open_thread(uint64_t tid);
 uint32_t id_of(rtc_profile_t *p, const char *variable); /* 0: there is none */
 uint32_t event_of(rtc_profile_t *p, const char *event);
-uint64_t read_var(rtc_profile_t *p, const char *variable); /* it must be known */
-int try_var(rtc_profile_t *p, const char *variable);       /* what the read says */
+uint64_t read_var(rtc_profile_t *p, const char *variable); /* its value must be known */
+int try_var(rtc_profile_t *p, const char *variable);       /* returns the result of the read */
 
-/* Of BYTES each, kept for `who` (below THREADS), at most 64. */
+/* Allocate n blocks of BYTES and keep them in list `who` (below THREADS), at most 64. */
 void allocate(unsigned who, unsigned n);
 void release(unsigned who, unsigned n);
 
-/* Must be accepted. */
+/* The registration must be accepted. */
 void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context);
-/* A callback: one more in the unsigned that is its context. */
+/* A callback that increments the unsigned to which its context points. */
 int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context);
-void free_badly(void *volatile p); /* what the compiler would warn of */
-/* A bad free, and before the first one a block. */
+void free_badly(void *volatile p); /* hidden from the compiler's warnings */
+/* A double free; the first call allocates the block before. */
 void free_twice(void);
-extern void *volatile freed; /* by that */
+extern void *volatile freed; /* the block of free_twice */
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * cells.h - what the programs of generated crimes share: a table of cells, each a function of its own
- * (so that its name stands in every stack), committed at one of several times of the program's life.
+ * cells.h - shared code of the programs of generated crimes: a table of cells.  Each is a function,
+ * with its name in every stack, and runs at one of several times of the program's life.
  *
- * PROGRAM --list              a line for each cell: what its record has to say, or why there is none
+ * PROGRAM --list              a line for each cell: its expected record, or why it cannot exist
  * PROGRAM [--innocent] [--fill] LATE [NUMBER...]   all cells, or these; innocent: without the wrong
- *                             step.  LATE: path of late.so.  fill: those that need a full heap instead.
+ *                             step.  LATE: path of late.so.  fill: the cells that need a full heap.
  *
- * The program's own status is 7: also after all those crimes, and with its memory as it was.
+ * The program's own status is 7: crimes change neither its status nor its memory.
  */
 #ifndef CRIMES_CELLS_H
 #define CRIMES_CELLS_H
@@ -21,9 +21,9 @@
 
 enum when { AT_ONCE, IN_THREAD, IN_HANDLER, AT_EXIT, IN_DESTRUCTOR, FULL /* no memory is left */ };
 
-/* What a record has to say; "" = that field is not compared. */
+/* The expected record; "" = that field is not compared. */
 struct told {
-    const char *why_not; /* not nullptr: the cell cannot exist, and this is why */
+    const char *why_not; /* not nullptr: the cell cannot exist, for this reason */
     const char *kind, *entry;
     std::size_t block_bytes;
     long offset;         /* of the address, from the block's start */
@@ -32,7 +32,7 @@ struct told {
     const char *state, *family;
     const char *region;
     const char *found;   /* bytes in hexadecimal */
-    const char *call, *alloc, *free; /* tags of lines, that the stacks lead through; "" = no stack */
+    const char *call, *alloc, *free; /* tags of lines in the stacks; "" = no stack */
 };
 
 struct cell {
@@ -41,7 +41,7 @@ struct cell {
     told expected;
 };
 
-/* Defined by the program: cell n is described by describe(n) and committed by commit[n], if not NULL. */
+/* Defined by the program: describe(n) describes cell n, and commit[n], if not NULL, runs it. */
 struct table {
     unsigned count;
     void (*const *commit)();
@@ -52,10 +52,10 @@ table crimes();
 
 int cells_main(int argc, char **argv);
 
-extern volatile bool guilty; /* false: the twin, which does no wrong */
+extern volatile bool guilty; /* false: the twin program without errors */
 extern volatile char sink;
 
-/* What the compiler may not reason about; behind a call it is also not the function's last. */
+/* Hides a value from the optimizer; after a call it also prevents a tail call. */
 template <typename T> INLINE T escape(T value)
 {
     __asm__ volatile("" : "+r"(value) : : "memory");
@@ -73,7 +73,7 @@ INLINE std::uintptr_t distance(void *a, void *b)
     return x < y ? y - x : x - y;
 }
 
-/* Two blocks side by side: the one further up has a neighbour before it. */
+/* Allocate two adjacent blocks: the one at the higher address has a neighbour before it. */
 template <typename Make> INLINE void make_two(Make make, std::size_t bytes, void **low, void **high)
 {
     void *last, *next = nullptr;

@@ -1,5 +1,5 @@
 /*
- * hidden.h - what the parts of hidden.cc share: libraries whose operators new and delete nobody else sees.
+ * hidden.h - shared code of hidden.cc's parts: libraries whose operators new and delete are hidden.
  */
 #ifndef CRIMES_HIDDEN_H
 #define CRIMES_HIDDEN_H
@@ -10,7 +10,7 @@
 
 #define NOINLINE __attribute__((noinline))
 
-/* One case: a name that begins with silent or guilty, and stands in every stack. */
+/* One case: its name begins with silent or guilty, and is in every stack. */
 #define CASE(name) extern "C" __attribute__((noinline, visibility("default"))) void name()
 
 template <typename T> inline __attribute__((always_inline)) T escape(T value)
@@ -19,7 +19,7 @@ template <typename T> inline __attribute__((always_inline)) T escape(T value)
     return value;
 }
 
-inline __attribute__((always_inline)) void barrier() /* and no call is the function's last */
+inline __attribute__((always_inline)) void barrier() /* also prevents tail calls */
 {
     __asm__ volatile("" : : : "memory");
 }

@@ -1,8 +1,8 @@
 /*
- * alone.h - for tests: the rows of a table, each in a process of its own.
+ * alone.h - for tests: run the rows of a table, each in a process of its own.
  *
- * Prints "ok NAME" or "wrong NAME" for each that is wanted: those that are named, else all.  A row is wrong that
- * does not end well: by a `must` that does not hold, say.
+ * Print "ok NAME" or "wrong NAME" for each selected row: the rows named by arguments, else all.  A
+ * row is wrong if its process fails, for example by a `must` that does not hold.
  */
 #ifndef ALONE_H
 #define ALONE_H
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #ifndef MUST_ALSO
-#define MUST_ALSO "" /* what else there is to say where something does not hold */
+#define MUST_ALSO "" /* more text for the message of a failed condition */
 #endif
 #define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition, MUST_ALSO))
 
@@ -41,7 +41,7 @@ struct row {
 struct rows {
     const struct row *row;
     size_t count;
-    unsigned seconds;     /* a row that hangs ends then */
+    unsigned seconds;     /* timeout of a row */
     void (*before)(void); /* in the row's process; NULL: nothing */
 };
 
@@ -69,7 +69,7 @@ static inline bool row_is_wanted(const char *name, int argc, char **argv)
     return argc == 1;
 }
 
-/* Whether one was wrong: main's status. */
+/* Return main's status: 1 if a row was wrong. */
 static inline int rows_run(const struct rows *all, int argc, char **argv)
 {
     int wrong = 0;
@@ -79,7 +79,7 @@ static inline int rows_run(const struct rows *all, int argc, char **argv)
     return wrong != 0;
 }
 
-/* What main does; `there`: the runtime is. */
+/* The body of main; `there`: the runtime is loaded. */
 static inline int rows_main(const struct rows *all, bool there, int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IONBF, 0);

@@ -1,6 +1,6 @@
 /*
- * behind.h - calls that change the address space, every other one by a system call of its own: behind the back of who
- * stands in front of libc, unless calls_bypassing is false.
+ * behind.h - calls that change the address space; every other one is a raw system call, which no
+ * interposer of libc sees, unless calls_bypassing is false.
  */
 #ifndef BEHIND_H
 #define BEHIND_H
@@ -24,7 +24,7 @@ static inline int brk_bypassing(void *to)
     return (void *)syscall(SYS_brk, to) == to ? 0 : -1;
 }
 
-/* The names inside are the functions. */
+/* The inner names are the functions, not the macros. */
 #define mmap(at, n, prot, flags, fd, from) \
     (is_bypassing() ? (void *)syscall(SYS_mmap, at, n, prot, flags, fd, from) : mmap(at, n, prot, flags, fd, from))
 #define munmap(at, n) (is_bypassing() ? (int)syscall(SYS_munmap, at, n) : munmap(at, n))

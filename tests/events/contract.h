@@ -1,8 +1,9 @@
 /*
- * contract.h - what the rows of contract.def use: a log of events, and claims about it.
+ * contract.h - functions that the rows of contract.def use: a log of events, and checks of it.
  *
- * Each row runs in a process of its own, forked before any handler was registered.  What libc
- * declares as a leaf function calls back here; so all that callbacks write is volatile or atomic.
+ * Each row runs in a process of its own, forked before any handler was registered.  libc declares
+ * some of the calls as leaf functions, but they call back here: so all that callbacks write is
+ * volatile or atomic.
  */
 #ifndef EVENTS_CONTRACT_H
 #define EVENTS_CONTRACT_H
@@ -33,7 +34,7 @@
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
-/* What `record` saw, in order; `arg` is the handler's. */
+/* The events that `record` received, in order; `arg` is the handler's. */
 #define LOGGED_MAX 4096
 extern volatile struct logged {
     unsigned type;
@@ -43,20 +44,23 @@ extern volatile struct logged {
 extern _Atomic unsigned logged_count;
 
 void record(unsigned type, union rtc_event *e, void *arg);
-/* Registers `record` with `arg`, which must work. */
+/* Register `record` with `arg`; it must succeed. */
 void handle(unsigned events, int priority, const char *arg);
-void forget(void); /* what was logged */
-/* The n-th event logged of this type (from 0); it must be there. */
+void forget(void); /* clear the log */
+/* The n-th logged event of this type (from 0); it must exist. */
 union rtc_event nth(unsigned type, unsigned n);
 unsigned count_of(unsigned type);
-/* So many bytes were announced as this, since forget. */
+/* Number of bytes announced by events of this type since forget. */
 size_t bytes_of(unsigned type);
-/* The n-th event of this type is of this range. */
+/* Is the n-th event of this type about this range? */
 bool is_range(unsigned type, unsigned n, const void *start, size_t bytes);
 
-/* An address where n pages can be mapped, and where the kernel maps nothing unless this address is named. */
+/*
+ * An address where n pages can be mapped, and where the kernel maps nothing without an address
+ * hint.
+ */
 void *own_place(size_t n);
-void *pages(size_t n); /* fresh, anonymous, mapped there */
+void *pages(size_t n); /* fresh anonymous pages, mapped there */
 bool is_mapped(const void *at, size_t bytes); /* any page of it */
 
 #endif

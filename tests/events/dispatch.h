@@ -1,5 +1,5 @@
 /*
- * dispatch.h - rows of dispatch.c in other files.
+ * dispatch.h - rows of dispatch.c that are defined in other files.
  */
 #ifndef DISPATCH_H
 #define DISPATCH_H

@@ -1,6 +1,6 @@
 /*
- * fuzz.h - what all targets share: the bytes that libFuzzer gives, taken from the front, and the
- * end of a run in which something does not hold.
+ * fuzz.h - shared code of all fuzz targets: reading libFuzzer's bytes from the front, and the abort
+ * of a run in which a property does not hold.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -28,7 +28,7 @@ struct input {
     size_t left;
 };
 
-/* A number of `bytes` bytes, little-endian; zeros where the input has ended. */
+/* A number of `bytes` bytes, little-endian; zeros past the end of the input. */
 static inline uint64_t input_number(struct input *in, unsigned bytes)
 {
     uint64_t n = 0;
@@ -38,7 +38,7 @@ static inline uint64_t input_number(struct input *in, unsigned bytes)
     return n;
 }
 
-/* At most `most` bytes; *bytes = how many there were. */
+/* At most `most` bytes; *bytes = their number. */
 static inline const uint8_t *input_bytes(struct input *in, size_t most, size_t *bytes)
 {
     const uint8_t *from = in->at;

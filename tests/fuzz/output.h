@@ -1,5 +1,5 @@
 /*
- * output.h - what must hold of everything that is printed, whatever the file says.
+ * output.h - properties of all printed output, whatever the file contains.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Good UTF-8 without control characters but newlines: it cannot command a terminal. */
+/* Valid UTF-8 without control characters except newlines: it cannot control a terminal. */
 bool output_is_plain(const char *text, size_t bytes);
 
-/* One JSON value (RFC 8259), white space around it allowed, in good UTF-8. */
+/* One JSON value (RFC 8259), white space around it allowed, in valid UTF-8. */
 bool output_is_json(const char *text, size_t bytes);
 
-/* One on each line. */
+/* One JSON value on each line. */
 bool output_is_json_lines(const char *text, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * runs.h - the good run files that fuzz_view spoils.
+ * runs.h - the valid run files that fuzz_view corrupts.
  */
 #ifndef RUNS_H
 #define RUNS_H
@@ -10,19 +10,19 @@
 #define RUN_PAGES_MAX 64
 
 /*
- * A run file in memory.  Anchors are the offsets where its structures begin: an edit names a place
- * by anchor and distance, so that most of what a fuzzer tries hits something that is looked at.
+ * A run file in memory.  Anchors are the offsets at which its structures begin.  An edit names a
+ * position by anchor and distance, so that most edits hit data that is read.
  */
 struct run_base {
     const char *file;
     uint64_t bytes;
     uint32_t anchors[RUN_ANCHORS_MAX];
     unsigned anchor_count;
-    uint32_t pages[RUN_PAGES_MAX]; /* offsets of those that are not all zero */
+    uint32_t pages[RUN_PAGES_MAX]; /* offsets of pages that are not all zero */
     unsigned page_count;
 };
 
-/* One of them, by a byte of the input. */
+/* Select one of them by a byte of the input. */
 const struct run_base *run_base_choose(unsigned choice);
 
 #endif

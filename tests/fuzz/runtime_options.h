@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the runtime takes out of a text, all of it set from its defaults. */
+/* The options that the runtime reads from a text; others have their defaults. */
 struct runtime_options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit;
@@ -20,7 +20,7 @@ struct runtime_options {
     uint64_t heap_bytes;
     uint32_t cost_every;
     uint32_t frames;
-    int on_error; /* place in the list of the words */
+    int on_error; /* index in the list of words */
     uint32_t error_limit;
     char pool_dir[256];
     uint64_t quarantine_bytes;

@@ -1,5 +1,5 @@
 /*
- * spoil.h - good run files as real ones, and what an input does to them.
+ * spoil.h - valid run files as real files, and their corruption by an input.
  */
 #ifndef SPOIL_H
 #define SPOIL_H
@@ -7,10 +7,12 @@
 #include "fuzz.h"
 #include "runs.h"
 
-/* A descriptor of a file that holds the base; the same one every time, never closed. */
+/*
+ * A descriptor of a file with the content of the base; it is reused by all calls and never closed.
+ */
 int run_file_begin(const struct run_base *base);
 
-/* Does the input's edits, up to the next pause or the input's end. */
+/* Apply the input's edits, up to the next pause or the input's end. */
 void run_file_spoil(int fd, struct input *in, const struct run_base *base);
 
 #endif

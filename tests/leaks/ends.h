@@ -1,5 +1,5 @@
 /*
- * ends.h - what the programs of ends.c have in common.
+ * ends.h - declarations shared by the programs of ends.c.
  */
 #ifndef ENDS_H
 #define ENDS_H
@@ -16,9 +16,9 @@ struct end {
 extern const struct end exec_ends[]; /* the last has no name */
 
 void lose(size_t bytes);
-/* The block of which there are twins: it is held, or it is lost. */
+/* Allocate a block whose twin programs either keep it reachable or lose it. */
 void twin(void);
-/* The same, and a pointer to it stays in a vector register, where it means nothing behind the next call. */
+/* The same, with a pointer left in a vector register, which has no meaning after the next call. */
 void twin_in_register(void);
 
 #endif

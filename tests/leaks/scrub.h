@@ -1,6 +1,6 @@
 /*
- * scrub.h - for programs that lose a block: nothing of what was called before stays below the caller's frame, or in
- * a register.
+ * scrub.h - for programs that lose a block: clear the stack below the caller's frame, and the
+ * registers, of values of earlier calls.
  */
 #ifndef SCRUB_H
 #define SCRUB_H

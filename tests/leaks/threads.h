@@ -1,5 +1,5 @@
 /*
- * threads.h - what the programs of threads.c have in common.
+ * threads.h - declarations shared by the programs of threads.c.
  */
 #ifndef THREADS_H
 #define THREADS_H
@@ -21,15 +21,15 @@ struct program {
 
 extern const struct program lock_programs[], libc_programs[], cxx_programs[]; /* the last has no name */
 
-/* Loses the block, the first time that it is called, if that is wanted. */
+/* Lose the block at the first call, if the program is to leak. */
 void plant(void);
 
-/* Each ends the program where it cannot. */
+/* Each of these ends the program on failure. */
 void *block(size_t bytes); /* filled */
 pthread_t start(void *(*body)(void *), void *argument);
 void join(pthread_t thread);
 
-/* As many threads of one body, from begin to end. */
+/* Run THREADS threads with the same body, from start to join. */
 void crowd(void *(*body)(void *));
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-pid_t _Fork(void); /* of glibc 2.34; POSIX 2024 */
+pid_t _Fork(void); /* glibc 2.34; POSIX 2024 */
 void *new_one(size_t bytes) __asm__("_Znwm");
 void *new_array(size_t bytes) __asm__("_Znam");
 void *new_aligned(size_t bytes, size_t align) __asm__("_ZnwmSt11align_val_t");

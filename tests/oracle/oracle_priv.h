@@ -10,7 +10,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-/* false: the stacks come from an unwinder that gives up where there is no CFI. */
+/* false: the stacks come from an unwinder that stops at frames without CFI. */
 extern bool oracle_follows_rbp;
 
 /* ---- results.c ------------------------------------------------------------------------------ */
@@ -28,52 +28,52 @@ enum oracle_counter {
 #define NOTES 32
 #define NOTE_BYTES 8192
 
-/* The file: all zero at first, little-endian, read by `run` with these sizes. */
+/* The file: initially zero, little-endian, read by `run` with these sizes. */
 struct oracle_results {
     struct {
         _Atomic uint64_t claimed;
         char name[56];
         _Atomic uint64_t counter[COUNTERS];
     } program[PROGRAMS];
-    _Atomic uint64_t notes; /* asked for; the first ones have room */
+    _Atomic uint64_t notes; /* requested; only the first NOTES have room */
     char note[NOTES][NOTE_BYTES];
 };
 
-/* false: nobody asks for results, or there is no file yet. */
+/* false: results are not requested, or the file does not exist yet. */
 bool results_open(void);
 void results_add(enum oracle_counter counter, uint64_t n);
-/* Counts a stack as taken; true: it is one of the sample. */
+/* Count a stack as taken; true: it belongs to the sample. */
 bool results_sample(void);
-/* Room for the story of a stack that differs; NULL: enough were told. */
+/* Room for the description of a stack that differs; NULL: all notes are used. */
 char *results_note(void);
 
 /* ---- reference.c ------------------------------------------------------------------------------ */
 
-/* libunwind's walk; stands at one frame. */
+/* libunwind's walk, at one frame. */
 struct walk {
-    bool more; /* pc and sp are a frame's; false: the one before was the outermost */
-    int error; /* what unw_step said, if it was an error */
+    bool more; /* pc and sp belong to a frame; false: the frame before was the outermost */
+    int error; /* the result of unw_step, if it was an error */
     uintptr_t pc, sp;
     unw_cursor_t at, before;
     unw_context_t context;
 };
 
 /*
- * Loads libunwind when there is nothing yet; false: it cannot be done here, or is being done.
- * `caller` has called malloc: the loader must not be started by its own calls.
+ * Load libunwind if it is not loaded yet; false: impossible here, or another call is loading it.
+ * `caller` has called malloc: calls of the loader itself must not start the loader.
  */
 bool reference_ready(uintptr_t caller);
-/* w->context is what reference_context filled in a frame that still exists. */
+/* w->context must be filled by reference_context in a frame that still exists. */
 void reference_context(unw_context_t *context);
 void walk_begin(struct walk *w);
 void walk_step(struct walk *w);
-/* Nothing describes the frame at pc. */
+/* Is there no CFI for the frame at pc? */
 bool walk_has_no_cfi(uintptr_t pc);
-/* The object around pc has a .eh_frame_hdr: without it only a reader of its file finds its CFI. */
+/* Has the object around pc an .eh_frame_hdr?  Without it CFI is found only by reading the file. */
 bool walk_has_index(uintptr_t pc);
 /*
- * The last step came from a frame without CFI: makes it once more, with rbp as frame pointer.
- * false: that does not lead to `next`, and the walk is where it was.
+ * The last step came from a frame without CFI: repeat it with rbp as frame pointer.  false: that
+ * does not lead to `next`, and the walk is unchanged.
  */
 bool walk_step_by_rbp(struct walk *w, const struct oracle_frame *next);
 

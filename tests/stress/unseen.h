@@ -1,5 +1,5 @@
 /*
- * unseen.h - for tests: a fork that nobody sees.
+ * unseen.h - for tests: a fork that no interposer sees.
  */
 #ifndef UNSEEN_H
 #define UNSEEN_H
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
-/* The instruction itself: no library hears of it.  As fork, but -errno where that fails. */
+/* A raw system call, which no library sees.  Like fork, but returns -errno on failure. */
 static inline pid_t clone_unseen(void)
 {
     register long tls __asm__("r8") = 0;

@@ -1,12 +1,12 @@
 /*
- * chance.h - numbers at random that are the same in each run: xorshift.  *random begins as any number but 0.
+ * chance.h - reproducible pseudo-random numbers: xorshift.  *random is initially any number but 0.
  */
 #ifndef CHANCE_H
 #define CHANCE_H
 
 #include <stdint.h>
 
-/* Any below n. */
+/* A number below n. */
 static inline uint32_t chance_of(uint64_t *random, uint32_t n)
 {
     *random ^= *random << 13;

@@ -1,7 +1,7 @@
 /*
- * in_child.h - runs a body in a forked child: for rooms whose variables can be set up only once,
- * and for what ends a process.  In the child MUST takes the place of cmocka's assertions, which
- * would jump into the middle of the parent's tests.
+ * in_child.h - run a body in a forked child: for rooms whose variables can be set up only once, and
+ * for bodies that end the process.  In the child MUST replaces cmocka's assertions, which would
+ * longjmp into the parent's tests.
  */
 #ifndef IN_CHILD_H
 #define IN_CHILD_H
@@ -19,7 +19,7 @@ static inline _Noreturn void in_child_failed(const char *file, int line, const c
     _exit(1);
 }
 
-/* The status of a child that ran `body`, as waitpid has it: 0 = every MUST held. */
+/* The status of a child that ran `body`, as of waitpid: 0 = every MUST held. */
 static inline int in_child(void (*body)(void))
 {
     fflush(NULL);
@@ -32,7 +32,7 @@ static inline int in_child(void (*body)(void))
     return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* test_body, for cmocka: that body in a child. */
+/* Define test_body for cmocka: it runs that body in a child. */
 #define IN_CHILD(body)                       \
     static void test_##body(void **state)    \
     {                                        \

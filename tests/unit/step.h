@@ -1,5 +1,6 @@
 /*
- * step.h - between the two SIGTRAP comes behind each instruction of this thread's.
+ * step.h - single stepping: between the two functions each instruction of the thread raises
+ * SIGTRAP.
  */
 #ifndef STEP_H
 #define STEP_H

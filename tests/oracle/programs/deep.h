@@ -1,4 +1,4 @@
-/* deep.h - what the programs here have in common: some depth, and malloc at the end of it. */
+/* deep.h - shared code of these programs: deep recursion with malloc at its end. */
 #ifndef DEEP_H
 #define DEEP_H
 
@@ -10,7 +10,7 @@
 #else
 #define NOINLINE __attribute__((noinline, noclone, unused))
 #endif
-/* Keeps the call before it from becoming a jump. */
+/* Prevents the preceding call from becoming a tail call. */
 #define NO_TAIL_CALL __asm__ volatile("" ::: "memory")
 
 static NOINLINE void churn(unsigned blocks)
@@ -24,7 +24,7 @@ static NOINLINE void churn(unsigned blocks)
 
 typedef void work(void *argument);
 
-/* Calls f with `levels` frames between. */
+/* Call f with `levels` frames in between. */
 static NOINLINE void dive(unsigned levels, work *f, void *argument)
 {
     if (levels)

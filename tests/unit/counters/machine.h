@@ -1,6 +1,6 @@
 /*
- * machine.h - a machine with a PMU, of the test's making: it stands where the runtime asks the kernel for
- * counters.  Events count what the test says, and their groups were on the counters for as long as it says.
+ * machine.h - a simulated machine with a PMU, in place of the kernel.  Counts, and the times for
+ * which groups had their counters, are set by the test.
  *
  * A test that includes it is linked with
  *     -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id
@@ -22,8 +22,8 @@
 
 struct machine_event {
     struct perf_event_attr attr;
-    int pid, cpu, leader; /* its own descriptor: it leads */
-    bool open, counts;    /* counts: of a leader, the group */
+    int pid, cpu, leader; /* leader: equal to its own descriptor for a group leader */
+    bool open, counts;    /* counts: of a leader, for its group */
     unsigned refreshed, owner, signal;
     uint64_t value, enabled, running;
 };
@@ -31,9 +31,9 @@ struct machine_event {
 static struct {
     struct machine_event event[MACHINE_EVENTS];
     int made;
-    int (*answer)(const struct perf_event_attr *attr, int group); /* 0, or why not; NULL: 0 */
+    int (*answer)(const struct perf_event_attr *attr, int group); /* 0, or -errno; NULL: 0 */
     bool taken;       /* pinned groups do not get their counters */
-    int64_t paranoid; /* INT64_MIN: cannot be asked */
+    int64_t paranoid; /* INT64_MIN: it cannot be read */
 } machine = {.paranoid = 2};
 
 static struct machine_event *machine_event(int fd)
@@ -62,14 +62,14 @@ static inline int machine_open_events(void)
     return n;
 }
 
-/* For so long the group wanted to count, and did. */
+/* The group was enabled and running for these times. */
 static inline void machine_run(int n, uint64_t enabled, uint64_t running)
 {
     nth_event(n)->enabled += enabled;
     nth_event(n)->running += running;
 }
 
-/* ---- in place of os -------------------------------------------------------------------------------- */
+/* ---- replacements of os ---------------------------------------------------------------------------- */
 
 int __wrap_os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group);
 int __wrap_os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group)
@@ -170,7 +170,7 @@ bool __wrap_os_processor_name(char *buffer, size_t room)
     return true;
 }
 
-/* ---- what is told -------------------------------------------------------------------------------- */
+/* ---- errors and values --------------------------------------------------------------------------- */
 
 static struct {
     int subcode;
@@ -184,7 +184,7 @@ static void take_note(rtc_cpc_t *cpc, const char *fn, int subcode, const char *f
     vsnprintf(told.text, sizeof told.text, fmt, ap);
 }
 
-/* A handle, with the probes forgotten. */
+/* Open a handle, and forget the events that were opened as probes. */
 static inline rtc_cpc_t *open_here(void)
 {
     rtc_cpc_t *cpc = rtc_cpc_open(RTC_CPC_VER_CURRENT);
@@ -208,7 +208,7 @@ static inline rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, uint64_t 
     return set;
 }
 
-/* What request `index` has now. */
+/* The present value of request `index`. */
 static inline struct rtc_cpc_reading reading_of(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index)
 {
     struct rtc_cpc_reading r;

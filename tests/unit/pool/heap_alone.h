@@ -1,6 +1,6 @@
 /*
- * heap_alone.h - a heap without a run, for what gives out its units.  In a child of the test's own: a process
- * has one heap.
+ * heap_alone.h - a heap without a run, for tests of the units.  Use it in a child of the test: a
+ * process has one heap.
  */
 #ifndef HEAP_ALONE_H
 #define HEAP_ALONE_H
@@ -15,12 +15,12 @@
 
 static inline void heap_alone(void)
 {
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a touch of one unit shall not fill its neighbours */
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* touching one unit must not populate its neighbours */
     MUST(heap_start(&(struct heap_setup){0}) == 0);
     MUST(!heap_in_file() && heap.bytes == 0);
 }
 
-/* With somebody who is told, what is due is done at once, as behind a section. */
+/* With a handler registered, do pending releases at once, as at the end of a critical section. */
 static inline void give_units(struct unit *first, uint64_t n, bool dirty)
 {
     struct pending_release d;

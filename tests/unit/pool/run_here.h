@@ -1,6 +1,6 @@
 /*
- * run_here.h - a run with a file in the current directory, for rooms that keep their records in it.
- * In a child of the test's own: a process has one run.
+ * run_here.h - a run with a file in the current directory, for rooms that keep records in it.  Use
+ * it in a child of the test: a process has one run.
  */
 #ifndef RUN_HERE_H
 #define RUN_HERE_H
@@ -36,7 +36,7 @@ static inline void run_here(void)
     MUST(threads_register() == self && self);
 }
 
-/* No address space beyond what is in use. */
+/* Limit the address space to its present size. */
 static inline void no_more_room(void)
 {
     char text[32] = "";
@@ -46,7 +46,9 @@ static inline void no_more_room(void)
     MUST(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) == 0);
 }
 
-/* As the runtime forks.  In the child: true, and it is an image of its own. */
+/*
+ * Fork like the runtime's fork.  In the child: return true, and the child is an image of its own.
+ */
 static inline bool fork_here(pid_t *pid)
 {
     fork_prepare();
@@ -61,7 +63,7 @@ static inline bool fork_here(pid_t *pid)
     return true;
 }
 
-/* As somebody forks whom we do not see. */
+/* Fork like a program whose fork the runtime does not see. */
 static inline bool fork_unseen(pid_t *pid)
 {
     *pid = fork();

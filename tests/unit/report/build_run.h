@@ -1,8 +1,8 @@
 /*
- * build_run.h - run files made by hand, for tests: small, good, and easily spoilt.
+ * build_run.h - run files built by tests: small, valid, and easily corrupted.
  *
- * A file is built in memory, area by area, in the order of the calls; build_fd gives it as a memfd,
- * build_file writes it under a name.
+ * A file is built in memory, area by area, in the order of the calls; build_fd copies it to a
+ * memfd, build_file writes it to a path.
  */
 #ifndef BUILD_RUN_H
 #define BUILD_RUN_H
@@ -95,7 +95,7 @@ static inline uint32_t build_claim(struct build *b, uint32_t image)
     return area;
 }
 
-/* The first area of an image; ended by exit(0) unless the test says otherwise. */
+/* The first area of an image; it ended by exit(0) unless the test changes that. */
 static inline uint32_t build_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
                                    enum image_how how)
 {
@@ -128,7 +128,7 @@ static inline uint32_t build_image(struct build *b, uint32_t number, uint32_t pa
     return area;
 }
 
-/* What an image cost; `known` of COST_CLOCK, COST_RUSAGE. */
+/* The costs of an image; `known` of COST_CLOCK, COST_RUSAGE. */
 static inline void build_costs(struct image_header *h, uint32_t known)
 {
     h->costs_known = known;
@@ -141,7 +141,7 @@ static inline void build_costs(struct image_header *h, uint32_t known)
     h->segment_bytes = 98304;
 }
 
-/* A further area of the image that `previous` belongs to. */
+/* A further area of the image to which `previous` belongs. */
 static inline uint32_t build_more(struct build *b, uint32_t previous)
 {
     uint32_t number = build_head(b, previous)->image;
@@ -176,7 +176,7 @@ static inline struct segment *build_segment(const struct build *b, uint32_t area
     return s;
 }
 
-/* Room for so many records of a kind, of the size that they have. */
+/* Room for `capacity` records of a kind, of that kind's record size. */
 static inline struct segment *build_records(const struct build *b, uint32_t area, enum segment_kind kind,
                                             uint32_t capacity)
 {
@@ -230,7 +230,10 @@ static inline void build_block(const struct segment *s, uint32_t slot, enum bloc
     r->stacks = (uint64_t)stack << 32;
 }
 
-/* An empty depot chunk, all of it counted as the runtime does; nodes by build_node, which gives their ids. */
+/*
+ * An empty depot chunk, with all nodes counted as in the runtime; build_node adds nodes and returns
+ * ids.
+ */
 static inline struct segment *build_depot(const struct build *b, uint32_t area, uint32_t chunk)
 {
     struct segment *s =
@@ -273,7 +276,7 @@ static inline struct thread_record *build_thread(struct segment *s, uint32_t num
     return t;
 }
 
-/* An error at the call `stack`, once; the test fills in what else there is. */
+/* An error at the call `stack`, with count 1; the test sets all other fields. */
 static inline struct error_record *build_error(struct segment *s, enum error_kind kind,
                                                enum error_entry entry, uint32_t stack)
 {
@@ -287,7 +290,9 @@ static inline struct error_record *build_error(struct segment *s, enum error_kin
     return e;
 }
 
-/* `blocks` of `bytes` in all; nobody points to the first, and the test says what else there is. */
+/*
+ * `blocks` of `bytes` in all.  No pointer refers to the first one; the test sets all other fields.
+ */
 static inline struct leak_group *build_leak(struct segment *s, enum reach reach, uint32_t stack,
                                             uint64_t blocks, uint64_t bytes)
 {

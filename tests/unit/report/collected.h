@@ -1,5 +1,5 @@
 /*
- * collected.h - for tests: a run file made by hand, collected, and what is known of its images then.
+ * collected.h - for tests: a run file built by the test, collected, and checks of its images.
  */
 #ifndef COLLECTED_H
 #define COLLECTED_H
@@ -7,7 +7,7 @@
 #include "build_run.h"
 #include "wording_priv.h"
 
-#define LIB 0x7f0000000000ull /* where modules lie */
+#define LIB 0x7f0000000000ull /* load address of modules */
 
 static inline struct report *collected(const struct build *b)
 {
@@ -41,7 +41,7 @@ static inline void assert_in_use(const struct image *image, uint64_t blocks, uin
     assert_int_equal(image->live_bytes, bytes);
 }
 
-/* "module+0xoffset module+0x.." of the only place that an image uses. */
+/* "module+0xoffset module+0x.." of the only site that an image uses. */
 static inline const char *only_site(const struct report *r, uint32_t number)
 {
     static char text[512];

@@ -1,5 +1,5 @@
 /*
- * leak_output.h - for tests: a program with leaks of every class, and what is told of it.
+ * leak_output.h - for tests: a program with leaks of every class, and its report.
  */
 #ifndef LEAK_OUTPUT_H
 #define LEAK_OUTPUT_H
@@ -11,7 +11,7 @@
 #define ALL_KINDS (LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE)
 #define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
 
-/* The segments of an image that leaks refer to. */
+/* The segments of an image to which leaks refer. */
 struct parts {
     uint32_t area;
     struct segment *leaks, *roots, *depot;

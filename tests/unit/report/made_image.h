@@ -1,5 +1,5 @@
 /*
- * made_image.h - for tests: what is known and said of a run file made by hand.
+ * made_image.h - for tests: an image built by the test, and its report.
  */
 #ifndef MADE_IMAGE_H
 #define MADE_IMAGE_H
@@ -7,7 +7,7 @@
 #include "build_run.h"
 #include "wording_priv.h"
 
-#define PROG 0x560000000000ull /* where the program lies */
+#define PROG 0x560000000000ull /* load address of the program */
 #define NOBODYS_PID 2000000000u
 
 /* A stack of `depth` frames of the program, innermost at 0x10 * depth. */
@@ -20,7 +20,10 @@ static inline uint32_t deep(struct segment *depot, unsigned depth)
     return stack;
 }
 
-/* An image of a program at PROG, whose main thread has made 5 allocations and 4 frees; parent 0: the first. */
+/*
+ * An image of a program at PROG, with 5 allocations and 4 frees of its main thread; parent 0: the
+ * first.
+ */
 struct made_image {
     uint32_t area;
     struct segment *modules, *threads, *depot;
@@ -41,7 +44,7 @@ static inline struct made_image made_image(struct build *b, uint32_t number, uin
     return i;
 }
 
-/* All of it, also what is in use; takes `b`. */
+/* Collect all data, including reachable blocks; frees `b`. */
 static inline struct report *collect(struct build *b)
 {
     char err[REPORT_ERROR_BYTES];
@@ -57,7 +60,7 @@ static inline struct report *collect(struct build *b)
     return r;
 }
 
-/* The text of a report on `b`, which it takes; owned by a static buffer. */
+/* The text of a report on `b`, which is freed; in a static buffer. */
 static inline const char *text_of(struct build *b, struct print_options how)
 {
     static char text[65536];

@@ -1,5 +1,5 @@
 /*
- * printed.h - for tests: a run file made by hand is opened, and what is printed of it goes into a text.
+ * printed.h - for tests: open a run file built by the test, and print into a text.
  */
 #ifndef PRINTED_H
 #define PRINTED_H
@@ -28,7 +28,7 @@ static inline struct printed print_begin(struct build *b, char *text, size_t byt
     return p;
 }
 
-/* Takes `b`. */
+/* Frees `b`. */
 static inline void print_end(struct printed *p, struct build *b)
 {
     fclose(p->out);

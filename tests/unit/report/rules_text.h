@@ -1,5 +1,5 @@
 /*
- * rules_text.h - rules out of a text, and findings made of names: for tests.
+ * rules_text.h - for tests: rules from a text, and findings from words.
  */
 #ifndef RULES_TEXT_H
 #define RULES_TEXT_H
@@ -49,7 +49,7 @@ static inline void stack_make(struct rules *rules, struct stack *s, uint32_t cod
     free(copy);
 }
 
-/* The line of the rule that decides about a leak of this stack; 0: none. */
+/* The line of the rule that applies to a leak with this stack; 0: none. */
 static inline uint32_t line_of(struct rules *rules, uint32_t code, uint32_t kind, const char *words)
 {
     struct stack s;

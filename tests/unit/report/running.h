@@ -1,7 +1,7 @@
 /*
- * running.h - for tests: a run that goes on, made by hand.
+ * running.h - for tests: a run in progress, built by the test.
  *
- * Processes are real: each is a child that waits until it is told to end.
+ * Its processes are real: each is a child that waits to be killed.
  */
 #ifndef RUNNING_H
 #define RUNNING_H
@@ -24,7 +24,7 @@ static inline uint32_t process_start(void)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* where an assertion fails nobody ends it */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive the test, if an assertion fails */
     while (pid == 0)
         pause();
     return (uint32_t)pid;

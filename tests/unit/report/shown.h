@@ -1,5 +1,5 @@
 /*
- * shown.h - for tests: the text of a report on a run file made by hand.
+ * shown.h - for tests: the text of a report on a run file built by the test.
  */
 #ifndef SHOWN_H
 #define SHOWN_H
@@ -9,10 +9,10 @@
 
 #define LIB 0x7f0000000000ull
 
-/* An image with `count` places in /opt/prog; place i has i + 1 blocks of 10 bytes. */
+/* An image with `count` sites in /opt/prog; site i has i + 1 blocks of 10 bytes. */
 static inline uint32_t an_image(struct build *b, uint32_t number, enum image_how how, uint32_t count)
 {
-    uint32_t area = build_image(b, number, 0, 2000000000u + number, how); /* nobody's pid */
+    uint32_t area = build_image(b, number, 0, 2000000000u + number, how); /* an unused pid */
     struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);
     struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
     struct segment *d = build_depot(b, area, 0), *s = build_slab(b, area, 1, 64, 64);
@@ -33,7 +33,7 @@ struct shown {
     int wait_status;
 };
 
-/* The text of a report on `b`; owned by a static buffer. */
+/* The text of a report on `b`; in a static buffer. */
 static inline const char *text_of(struct build *b, const struct shown *shown)
 {
     static char text[16384];

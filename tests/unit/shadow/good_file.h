@@ -1,13 +1,13 @@
 /*
- * good_file.h - a run file that is good as a whole, for test_verify.c to spoil, and where each thing is in it.
- * Included behind cmocka.h.
+ * good_file.h - a valid run file, which test_verify.c corrupts, and the location of its parts.
+ * Include it after cmocka.h.
  */
 #ifndef GOOD_FILE_H
 #define GOOD_FILE_H
 
 #include "../report/build_run.h"
 
-/* The good file: one image in two areas, with one segment of every kind. */
+/* The valid file: one image in two areas, with one segment of every kind. */
 struct sample {
     struct build b;
     uint32_t area;
@@ -95,7 +95,7 @@ static inline struct leak_group *leak(const struct sample *s)
     return build_item(s->leaks, 1);
 }
 
-/* The leak has a pointer to its start, held as `witness` says. */
+/* Give the leak a pointer to its start, with this kind of witness. */
 static inline struct leak_group *witnessed(const struct sample *s, uint32_t witness)
 {
     leak(s)->witness = witness;
@@ -146,7 +146,7 @@ static inline struct image_header *image(const struct sample *s)
     return build_image_header(&s->b, s->area);
 }
 
-/* What the launcher told: one counter, and measures. */
+/* The launcher's record: one counter, and measurements. */
 static inline struct launcher_record *launcher(struct sample *s)
 {
     uint64_t at = run_tables_end(build_run(&s->b));

@@ -1,7 +1,7 @@
 /*
- * maps_model.h - the map of what is mapped beside a model that cannot be wrong: one entry a page.
+ * maps_model.h - a `struct maps` beside a simple reference model: one entry for each page.
  *
- * Changes are drawn from numbers, of a random source or of a fuzzer.
+ * Changes are derived from numbers, of a random source or of a fuzzer.
  */
 #ifndef MAPS_MODEL_H
 #define MAPS_MODEL_H
@@ -76,7 +76,7 @@ static inline bool model_protect(struct model *m, uint64_t first, uint64_t count
     return true;
 }
 
-/* One change made of one number. */
+/* Apply one change, derived from one number. */
 static inline bool model_change(struct model *m, uint64_t n)
 {
     uint64_t first = (n >> 8) % MODEL_PAGES, count = (n >> 20) % (n >> 4 & 15 ? 4 : 60);
@@ -103,7 +103,7 @@ static inline bool model_is_free(const struct model *m, uint64_t first, uint64_t
     return !mapped;
 }
 
-/* Do both say the same of every page and of a few from there on, and is the map in order? */
+/* Do both agree about every page and about ranges from there, and is the map valid? */
 static inline bool model_agrees(struct model *m)
 {
     for (uint64_t i = 0; i < MODEL_PAGES; i++) {

@@ -1,12 +1,12 @@
 /*
- * reach_here.h - a heap of hand-made blocks, and the leak check's marking run over it.
+ * reach_here.h - a heap with blocks made by the test, and the leak scan's marking of it.
  *
  *   unit 0      a slab of 16-byte slots       unit 7      nothing
  *   unit 1      a slab of 48-byte slots       unit 8, 9   a large block
  *   unit 2      a slab of 80-byte slots       unit 10     a large block
  *   unit 3-6    a slab of 2560-byte slots     unit 11     a slab of 80-byte slots, all inherited
  *
- * Every block gets its own stack id, so that its class is that of the one group with that id.
+ * Every block gets its own stack id, so the group with that id has the block's class.
  */
 #ifndef REACH_HERE_H
 #define REACH_HERE_H
@@ -43,11 +43,11 @@ static struct {
     uint32_t slab_of_unit[UNITS];
     struct reach_heap heap;
     struct reach_rules rules;
-    uint32_t blocks;   /* made; the last one's stack id */
-    uint64_t extra;    /* bytes of scratch beyond the least */
-    uint64_t root[64]; /* lies at ROOT_AT */
+    uint32_t blocks;   /* number of blocks made, and stack id of the last */
+    uint64_t extra;    /* bytes of scratch memory beyond the minimum */
+    uint64_t root[64]; /* at address ROOT_AT */
     uint32_t roots;
-    const void *memory_too; /* a root that lies where it lies */
+    const void *memory_too; /* a root at its real address */
     uint64_t memory_words;
     uint64_t reg[16]; /* register n of thread n + 100 */
     uint32_t regs;
@@ -97,7 +97,7 @@ static inline uint64_t here_word(enum block_state state, uint64_t flags, uint64_
            7ull << BLOCK_THREAD_SHIFT | bytes << BLOCK_SIZE_SHIFT;
 }
 
-/* A block of `bytes` in a slot, live and this image's; its stack id is the number of blocks so far. */
+/* A live block of `bytes` in a slot, of this image; its stack id is the number of blocks so far. */
 static inline uint64_t *here_put(uint32_t slab, uint32_t slot, uint64_t bytes)
 {
     struct block_record *b = &here.record[slab][slot];
@@ -115,7 +115,7 @@ static inline void here_root(const void *pointer)
     here.root[here.roots++] = (uintptr_t)pointer;
 }
 
-/* What an exact copy of the groups says; the scratch goes. */
+/* Run the scan and copy the groups exactly; the scratch memory is freed. */
 static inline void here_run(void)
 {
     if (!here.heap.stacks)
@@ -141,7 +141,7 @@ static inline void here_run(void)
     free(scratch);
 }
 
-/* The group of a block that has its stack id for itself. */
+/* The group of a block whose stack id is unique. */
 static inline const struct leak_group *here_group(uint32_t stack)
 {
     const struct leak_group *found = NULL;

@@ -1,5 +1,5 @@
 /*
- * reach_slab.h - a heap of any size that is one slab.  Its blocks are the test's to make.
+ * reach_slab.h - a heap of any size with one slab.  The test makes its blocks.
  */
 #ifndef REACH_SLAB_H
 #define REACH_SLAB_H
@@ -14,7 +14,7 @@ struct slab_heap {
     struct reach_heap heap;
 };
 
-/* Slots of `slot_bytes`, at least so many; behind their units is memory for `behind` bytes more. */
+/* At least `slots` slots of `slot_bytes`; after their units there is memory of `behind` bytes. */
 static inline void slab_heap_begin(struct slab_heap *h, uint32_t slots, uint32_t slot_bytes, uint32_t stacks,
                                    uint64_t behind)
 {

@@ -1,5 +1,6 @@
 /*
- * cfi_rows.h - for tests: the row of a place in a function whose call frame information was made by hand.
+ * cfi_rows.h - for tests: the unwind table row at an address in a function with CFI built by the
+ * test.
  */
 #ifndef CFI_ROWS_H
 #define CFI_ROWS_H

@@ -1,7 +1,8 @@
 /*
- * frames.h - call frame information by hand: an .eh_frame_hdr and entries in a buffer, byte by byte.
+ * frames.h - call frame information built by tests: an .eh_frame_hdr and entries in a buffer.
  *
- * The functions that it is about need no code: they lie behind the buffer, at frames_code().
+ * The functions that it describes need no code: their addresses follow the buffer, at
+ * frames_code().
  */
 #ifndef FRAMES_H
 #define FRAMES_H
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#undef REG_RBX /* libc's names of places in a ucontext: ours are DWARF's numbers */
+#undef REG_RBX /* libc's indexes in a ucontext; here they are DWARF register numbers */
 #undef REG_RBP
 #undef REG_RSP
 #include "unwinder_priv.h"
@@ -26,7 +27,7 @@
 struct frames {
     _Alignas(8) uint8_t byte[FRAMES_BYTES];
     uint32_t used;
-    uint32_t entry; /* the open one */
+    uint32_t entry; /* offset of the open entry */
     uint32_t pairs;
     int32_t pair[FRAMES_PAIRS][2];
 };
@@ -57,7 +58,7 @@ static inline void put_sleb(struct frames *f, int64_t v)
     put(f, (uint64_t)v & 0x7f, 1);
 }
 
-/* As an encoding has it; the object's data begin at its header. */
+/* Encode a pointer; datarel is relative to the header. */
 static inline void put_pointer(struct frames *f, uint8_t encoding, uintptr_t v)
 {
     if ((encoding & 0x70) == 0x10)
@@ -100,11 +101,11 @@ struct cie_shape {
     uint64_t code_align;
     int64_t data_align;
     uint32_t return_register;
-    const uint8_t *more; /* of its program, behind the usual beginning */
+    const uint8_t *more; /* more of its program, after the usual beginning */
     size_t more_bytes;
 };
 
-/* What compilers make: CFA = rsp + 8, the return address below it. */
+/* As compilers generate it: CFA = rsp + 8, the return address below it. */
 #define CIE_USUAL \
     {.letters = "zR", .version = 1, .encoding = 0x1b, .code_align = 1, .data_align = -8, \
      .return_register = 16}
@@ -119,7 +120,7 @@ static inline void put_augmentation(struct frames *f, const struct cie_shape *c)
         case 'P': put(f, 0x9b, 1), put(f, 0x12345678, 4); break;
         case 'L': put(f, 0x1b, 1); break;
         case 'S': break;
-        default: put(f, 0xdeadbeef, 4); /* whatever it may be */
+        default: put(f, 0xdeadbeef, 4); /* data of an unknown letter */
         }
     *bytes = (uint8_t)(f->byte + f->used - bytes - 1);
 }
@@ -170,7 +171,7 @@ static inline void frames_begin(struct frames *f)
     f->used = HEADER_BYTES;
 }
 
-/* With a table, or to be looked through. */
+/* With a binary search table, or without, for a linear search. */
 static inline struct object frames_end(struct frames *f, bool table)
 {
     uint32_t end;

@@ -1,6 +1,6 @@
 /*
- * made_stack.h - stacks that are made by hand: functions of every kind of rule, and a model that calls them and
- * returns, at random, on an array of words.
+ * made_stack.h - simulated stacks: functions with every kind of rule, and a model that calls them
+ * and returns, at random, on an array of words.
  */
 #ifndef MADE_STACK_H
 #define MADE_STACK_H
@@ -17,7 +17,7 @@ enum kind { BY_SP, BY_BP, REALIGNED, UNKNOWN, OUTSIDE, FIRST, STRANGE };
 
 static const struct function {
     enum kind kind;
-    uint32_t bytes; /* BY_SP: from its stack pointer to its CFA */
+    uint32_t bytes; /* BY_SP: distance from its stack pointer to its CFA */
     bool saves_bp;
 } functions[] = {
     {BY_SP, 16, false}, {BY_SP, 16, false}, {BY_SP, 48, false}, {BY_SP, 24, true},
@@ -28,7 +28,9 @@ static const struct function {
 #define USUAL_FUNCTIONS 10u /* before FIRST */
 #define FUNCTION_BYTES 256u
 
-/* Code behind it, all of it calls: where a stack goes on behind code without information is asked. */
+/*
+ * The code after the frames is call opcodes: an unwinder checks it where it continues without CFI.
+ */
 static struct {
     struct frames frames;
     uint8_t code[FRAMES_CODE_BYTES + FUNCTIONS * FUNCTION_BYTES];
@@ -129,7 +131,7 @@ static inline uintptr_t below(uintptr_t at)
     return at - 8 * (1 + chance(3));
 }
 
-/* What a function does when it begins: its frame below `cfa`, rbp as its caller has it. */
+/* A function's prologue: its frame below `cfa`, rbp as in its caller. */
 static inline void enter(struct frame *f, uintptr_t bp)
 {
     const struct function *fn = &functions[f->function];
@@ -137,7 +139,7 @@ static inline void enter(struct frame *f, uintptr_t bp)
     if (fn->saves_bp && fn->kind != REALIGNED)
         *word(f->cfa - 16) = bp;
     f->sp = f->cfa - fn->bytes;
-    if (fn->kind == BY_SP && fn->saves_bp) /* a register like others */
+    if (fn->kind == BY_SP && fn->saves_bp) /* rbp is used as a general register */
         f->bp = chance(2) ? chance(3) : (uintptr_t)(model.memory + chance(MEMORY_WORDS));
     if (fn->kind == BY_BP || fn->kind == UNKNOWN || fn->kind == OUTSIDE) {
         f->bp = f->cfa - 16;
@@ -162,7 +164,7 @@ static inline void call(uint32_t function)
     model.count++;
 }
 
-/* A thread's first function, or a coroutine's, which returns to 0. */
+/* A thread's first function, or a coroutine's, whose return address is 0. */
 static inline void begin(void)
 {
     struct frame *f = &model.frame[0];
@@ -182,7 +184,7 @@ static inline const struct entry *entry(void)
     return at;
 }
 
-/* Returns, and calls; `depth` is where it tends to. */
+/* Return and call at random; `depth` is the depth to which it tends. */
 static inline void go_on(uint32_t depth)
 {
     uint32_t returns = chance(model.count < depth ? 3 : 6);
