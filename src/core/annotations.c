@@ -1,10 +1,13 @@
 /*
- * annotations.c - what the program itself says about leaks: blocks that are none, memory that counts or does not,
- * and from when on a block is new.
+ * annotations.c - leak annotations by the program: ignored blocks, root regions, hidden regions,
+ * and the mark that new blocks get.
  *
- * A block to be ignored has a flag in its word, which the marking takes as a root: what such a block
- * holds is in use, too.  A thread that ignores what it allocates has that flag at hand for every block.
- * Regions are few and stay long: two lists, looked at by nobody but a check.
+ * An ignored block has BLOCK_FLAG_ROOT in its word. Leak marking uses flagged blocks as roots, so
+ * blocks that they reach are not leaks either. While a thread ignores new allocations, its struct
+ * holds the flag for each new block.
+ *
+ * Regions are few and long-lived: two unordered arrays, which only leak scans search often. The
+ * lock (RANK_ANNOTATIONS) protects changes of both arrays.
  */
 #include "core.h"
 
@@ -34,12 +37,12 @@ uint32_t annotations_next_mark(void)
     return mark + 1;
 }
 
-/* ---- blocks that are no leaks ---------------------------------------------------------------- */
+/* ---- ignored blocks -------------------------------------------------------------------------- */
 
 static struct thread *this_thread(void)
 {
     struct section s;
-    if (!self && section_begin(&s)) /* its first call */
+    if (!self && section_begin(&s)) /* its first call registers it */
         section_end(&s);
     return self;
 }
@@ -48,7 +51,7 @@ void annotations_ignore_new(void)
 {
     struct thread *t = this_thread();
     if (!t)
-        return; /* past its end: its struct is not its own */
+        return; /* past its end: it has no struct of its own */
     annotations.ignoring = true;
     t->ignoring++;
     t->birth_flags = BLOCK_FLAG_ROOT;

@@ -1,21 +1,22 @@
 /*
- * annotations.h - what the program itself says about leaks (annotations.c), and marks that it sets in time (marks.c).
+ * annotations.h - leak annotations by the program (annotations.c) and marks (checkpoints) that it
+ * sets (marks.c).
  */
 #ifndef ANNOTATIONS_H
 #define ANNOTATIONS_H
 
 #include "pool.h"
 
-/* Memory that the program wants to be searched for pointers, or not. */
+/* A region that a leak scan searches for pointers (root), or does not search (hidden). */
 struct root_region {
     uintptr_t start;
     uint64_t bytes;
-    uint64_t life; /* client_block_life */
+    uint64_t life; /* hidden: that of the heap block around it, by client_block_life */
 };
 
 struct annotations {
-    _Atomic uint32_t mark; /* of blocks that are allocated now */
-    bool ignoring;         /* somebody has asked for some block to be ignored */
+    _Atomic uint32_t mark; /* the present mark, recorded in each new block */
+    bool ignoring;         /* set once any block is ignored, never reset */
 };
 
 extern HIDDEN struct annotations annotations;
@@ -25,32 +26,41 @@ ALWAYS_INLINE uint32_t annotations_mark_now(void)
     return atomic_load_explicit(&annotations.mark, memory_order_relaxed);
 }
 
-/* From now on blocks are of the next mark: its number; 0: there are no more (BLOCK_MARK_MASK). */
+/* Start the next mark and return its number; 0: all marks up to BLOCK_MARK_MASK are used. */
 uint32_t annotations_next_mark(void);
-/* What this thread allocates until as many calls of annotations_resume_new is no leak.  Signal-safe. */
+/*
+ * Ignore blocks that this thread allocates, until as many calls of annotations_resume_new.
+ * Signal-safe.
+ */
 void annotations_ignore_new(void);
 void annotations_resume_new(void);
-/* The block that p points into is no leak, and what it holds is none.  false: there is no such block. */
+/* Ignore the block that p points into, and all blocks that it reaches. false: no such block. */
 bool annotations_ignore(const void *p);
-/* The same of `to`, which takes the place of `from`, if that is one. */
+/* Ignore the block at `to`, which replaces that at `from`, if the latter is ignored. */
 void annotations_ignore_moved(const void *from, const void *to);
-/* false: there is no memory for it, or it is none.  A region may be added several times. */
+/* false: no memory, or the region is empty or overflows. A region may be added several times. */
 bool annotations_add_root(uintptr_t start, uint64_t bytes);
-/* false: it was not added, or removed as often. */
+/* false: the region was not added, or already removed as often as it was added. */
 bool annotations_remove_root(uintptr_t start, uint64_t bytes);
-/* All of them, while nobody adds or removes one. */
+/* Return all root regions. No thread may add or remove one meanwhile. */
 const struct root_region *annotations_roots(uint32_t *count);
-/* The same of memory that is not to be searched, as long as the heap's block lives that it lies in. */
+/* The same for hidden regions. One within a heap block is valid only while that block lives. */
 bool annotations_hide(uintptr_t start, uint64_t bytes);
 bool annotations_show(uintptr_t start, uint64_t bytes);
 const struct root_region *annotations_hidden(uint32_t *count);
-/* Where the two lists lie, which have pointers to what they name; 0: there is none. */
+/*
+ * Return the extents of both arrays, which leak scans must not search: they hold the regions'
+ * addresses. 0: no array.
+ */
 void annotations_lists(uintptr_t start[2], uintptr_t end[2]);
 void annotations_after_fork(void);
 
 /* ---- marks.c --------------------------------------------------------------------------------- */
 
-/* annotations_next_mark, and how much there is is written down.  false: there are no more, or not here. */
+/*
+ * Start the next mark and write a mark_record. false: all marks are used, or no section can be
+ * entered.
+ */
 bool marks_next(void);
 void marks_after_fork(void);
 

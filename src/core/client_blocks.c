@@ -1,9 +1,10 @@
 /*
- * client_blocks.c - the front desk of blocks that the program makes itself.
+ * client_blocks.c - calls for client blocks: blocks that allocators of the program make and
+ * announce.
  *
- * What it records is as if malloc had given it, as far as that can be: a stack and a thread, ignored where
- * the thread ignores what it allocates, a wrong free written down.  Nothing is done in a handler that
- * interrupted us.
+ * Client blocks are treated like blocks of malloc where possible: each records a stack and a
+ * thread, gets the flag of a thread that ignores its allocations, and an invalid free is reported.
+ * In a signal handler that interrupted the runtime all calls fail.
  */
 #include "core.h"
 
@@ -18,7 +19,10 @@ static bool put(const struct section *s, const void *p, uint64_t bytes, uint32_t
     return client_block_put((uintptr_t)p, bytes, &birth, s->write_epoch);
 }
 
-/* Also what was freed in vain is told of.  flags: that the block had. */
+/*
+ * Free a client block. If p is not the start of a live one, record an error and return false.
+ * *flags: BLOCK_FLAG_ROOT, if the block had it.
+ */
 static bool retire(const struct section *s, const void *p, uint32_t op, uint32_t stack,
                    uint32_t *flags)
 {
@@ -80,7 +84,7 @@ uint64_t client_free_all(const void *start, uint64_t bytes, const struct entry *
     return count;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static enum known_as find_in_heap(const struct section *s, uintptr_t at, struct known_block *out)
 {

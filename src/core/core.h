@@ -1,13 +1,14 @@
 /*
- * core.h - the door of core: start-up, the environment, the loader, signals, and how the image ends.
+ * core.h - main header of core: options, start-up, environment, threads, the loader, fatal signals,
+ * image end.
  *
- * What stands here knows of no single block; the rest of the door has its own headers:
+ * Nothing in this file concerns single blocks. The other headers of core:
  *
- *   section.h  critical sections                  costs.h   what of the run's costs is ours
- *   track.h    every allocation and its stack     notify.h   what the program is told of as it happens
- *   errors.h   what the program did wrong         srcu.h   tables of whom to tell
- *   annotations.h    what it says about leaks           next.h    the functions behind ours
- *   mapped.h   what is mapped                     nonlocal_exit.h    what a longjmp leaves
+ *   section.h      critical sections            costs.h          rtcheck's own cost
+ *   track.h        allocations, stacks          notify.h         notifications to the program
+ *   errors.h       error records                srcu.h           SRCU for callback tables
+ *   annotations.h  leak annotations             next.h           originals of interposed functions
+ *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
  */
 #ifndef CORE_H
 #define CORE_H
@@ -33,42 +34,42 @@ enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUG
 
 struct options {
     enum on_error on_error;
-    int error_exitcode;   /* -1: none is asked for */
-    uint32_t error_limit; /* places with errors that are kept of each image */
+    int error_exitcode;   /* -1: not set */
+    uint32_t error_limit; /* error sites recorded per image */
     bool trace_children;
-    bool leaks, leak_check, mel_at_exit; /* all of them: leaks are to be looked for at the end */
+    bool leaks, leak_check, mel_at_exit; /* leaks are searched for only if all three are set */
     bool strict_interior;
     bool witness;
     bool keep;
     bool heap_in_file;
-    bool all_events; /* of every system call */
+    bool all_events; /* events=all: dispatch every system call */
     uint64_t heap_bytes;
-    uint32_t cost_every; /* one in so many operations is timed; 0: none */
-    uint32_t frames;     /* of a stack, at most RTC_STACK_FRAMES; 0: none are taken */
+    uint32_t cost_every; /* one of so many operations is timed; 0: none */
+    uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
     char pool_dir[256];
 };
 
 /*
- * Reads key=value:key=value (or separated by blanks); unknown keys and bad values are left to the
- * launcher or the reporter to complain of.  Also sets pool_knobs.
+ * Parse key=value:key=value (blanks also separate) into *o and pool_knobs. Unknown keys and bad
+ * values are ignored: the launcher or the reporter diagnoses them.
  */
 void options_read(struct options *o, const char *text);
 
 /* ---- start.c --------------------------------------------------------------------------------- */
 
-/* Sealed after start-up. */
+/* Constant after start-up. */
 struct runtime {
     struct options options;
     bool by_launcher;
-    bool no_check_at_end; /* the program has asked for that */
-    /* what exec must find in the environment, "" = nothing */
+    bool no_check_at_end; /* the program requested no leak scan at its end */
+    /* entries for the environment of the next image; "": none */
     char preload[1024];  /* our library's path */
     char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
 };
 
 extern HIDDEN struct runtime rt;
 
-/* In mid-run; at the end, too, unless the program has said that it is not to be. */
+/* Are leak scans enabled? The program can disable only the scan at its end. */
 ALWAYS_INLINE bool wants_leaks(void)
 {
     return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit;
@@ -80,44 +81,50 @@ ALWAYS_INLINE bool wants_leaks_at_end(void)
 }
 
 /*
- * First use, by whichever call comes first.  false: not yet possible (no environment), the caller
- * makes do with bootstrap memory.
+ * Start the runtime, at the first call of any of its functions. false: not yet possible (no
+ * environment, or start-up is in progress). The caller then uses bootstrap memory.
  */
 bool core_start(void);
-/* From our constructor: libc works, threads do not exist yet. */
+/* From our constructor: libc is initialized, no other threads exist. */
 void core_constructed(char **envp);
 bool core_is_started(void);
 
 /* ---- environment.c --------------------------------------------------------------------------- */
 
-/* Remembers our entries and, when a launcher made them, hides them from the program. */
+/* If a launcher set our entries, save them and remove them from envp. */
 void environment_take(char **envp);
 
-/* An environment that the program gives its next image, as far as it concerns us. */
+/* The environment of the program's next image, and the entries in it that concern us. */
 struct environment {
     char *const *given; /* NULL: it has no entries */
     size_t count;
     const char *preload; /* the value of LD_PRELOAD, NULL: none */
     size_t preload_bytes;
-    const char *runtime_word; /* the word of it that is our library; NULL: there is none */
+    const char *runtime_word; /* the word in it that names our library; NULL: none */
     size_t runtime_bytes;
-    bool readable; /* false: exec fails with what was given, and is to fail with it */
+    bool readable; /* false: exec fails with these entries, and must be given them unchanged */
 };
 
-/* These four: signal-safe, without memory or locks, also in vfork children. */
+/* The next four functions are signal-safe, use no memory or locks, and work in vfork children. */
 void environment_read(struct environment *e, char *const *envp);
-/* The room that the following two need, in bytes; for what is readable. */
+/* Bytes of `room` that the next two functions need. e must be readable. */
 size_t environment_room(const struct environment *e);
-/* It with our entries, built in `room`. */
+/* Build in `room` the entries with ours added. */
 char *const *environment_with_runtime(const struct environment *e, void *room);
-/* It without them, where it has them (e->us): other libraries in LD_PRELOAD stay. */
+/*
+ * Build in `room` the entries without our library, which must be in e (e->runtime_word). Other
+ * libraries stay in LD_PRELOAD.
+ */
 char *const *environment_without_runtime(const struct environment *e, void *room);
 
 /* ---- thread.c -------------------------------------------------------------------------------- */
 
 void thread_keys_ready(void); /* from the constructor */
 struct thread *thread_register(void);
-/* Each registered thread calls it near its end, in no section; once, from the constructor. */
+/*
+ * Set the function that each registered thread calls near its end, outside of sections. Call once,
+ * from the constructor.
+ */
 void thread_on_exit(void (*hook)(void));
 
 /* ---- loader.c -------------------------------------------------------------------------------- */
@@ -127,16 +134,16 @@ struct loader_range {
     uint64_t bytes;
 };
 
-extern HIDDEN struct loader_range loader_range; /* the loader's own code; sealed after start-up */
+extern HIDDEN struct loader_range loader_range; /* the loader's own code; constant after start-up */
 
 void loader_start(void);       /* at first use */
-void loader_constructed(void); /* libc works */
-/* The program's dynamic section (ElfW(Dyn)), and its bias; NULL: it has none. */
+void loader_constructed(void); /* from the constructor: libc is usable */
+/* The program's dynamic section (ElfW(Dyn)) and its load bias; NULL: it has none. */
 const void *loader_dynamic(uintptr_t *bias);
-/* The object around an address.  Signal-safe. */
+/* Find the object that contains an address. Signal-safe. */
 bool loader_find(uintptr_t pc, struct object *out);
 
-/* An object's symbol, by its dynamic table; 0: it has none of this name.  Only of one that stays loaded. */
+/* Look up an object's symbol in its dynamic table; 0: not found. The object must stay loaded. */
 uintptr_t loader_symbol(const struct object *o, const char *name);
 
 ALWAYS_INLINE bool loader_called(const struct entry *at)
@@ -144,45 +151,52 @@ ALWAYS_INLINE bool loader_called(const struct entry *at)
     return at->pc - loader_range.start < loader_range.bytes;
 }
 
-/* Its calls: objects come and go.  Inside a section, before the stack of the call is taken. */
+/*
+ * Calls of the loader, which map or unmap objects. Inside a section, before the stack of the call
+ * is taken.
+ */
 void loader_allocates(void);
 void loader_frees(const void *p);
 
-/* ---- fatal.c: signals whose default is the end ----------------------------------------------- */
+/* ---- fatal.c: signals that end the process by default ---------------------------------------- */
 
 struct fatal_hooks {
-    void (*killed)(const void *context); /* one has come; the ucontext of what it interrupted */
-    void (*cut)(void);                   /* by our own doing: the run file is shorter than it was */
+    void (*killed)(const void *context); /* a signal came; the ucontext that it interrupted */
+    void (*cut)(void);                   /* a SIGBUS of ours came: the run file was truncated */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
-void fatal_withdraw(void);                         /* a sandbox is about to be entered */
-/* Signal-safe, all three: does ours stand in for this signal's default, is this ours, and: from now on. */
+void fatal_withdraw(void);                         /* before the program enters a sandbox */
+/*
+ * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
+ * Install ours.
+ */
 bool fatal_covers(int signal);
 bool fatal_is_ours(const void *handler);
 void fatal_install(int signal);
-/* Behind the section in which one came. */
+/* After the section that a fatal signal interrupted: send that signal again. */
 void fatal_deliver_postponed(void);
-/* The default that ours stands in for, with the flags and the mask that the program gave it. */
+/*
+ * The default action that our handler replaces, with the flags and the mask that the program set.
+ */
 const struct os_action *fatal_program_action(int signal);
 
-/* ---- leave (finish.c), handed down by the composition root ----------------------------------- */
+/* ---- hooks into leave (finish.c), set by the composition root -------------------------------- */
 
-/* A call that is to replace the program. */
+/* A call of the exec family. */
 struct exec_call {
-    const void *given[3]; /* file, arguments and environment; NULL: not by address */
-    const char *const
-        *list; /* of arguments that came one by one: where we have put them; else NULL */
+    const void *given[3];    /* file, arguments and environment; NULL: not passed by address */
+    const char *const *list; /* variadic arguments, copied to an array of ours; else NULL */
     size_t list_count;
 };
 
 struct core_hooks {
     int (*finish)(enum image_end how, int status); /* returns the status to end with */
-    /* An exec is about to be tried; true: it has to be said if it failed. */
+    /* Call before an exec. true: call exec_failed if the exec fails. */
     bool (*prepare_exec)(const struct exec_call *call);
     void (*exec_failed)(void);
 };
 
-/* Defined by the composition root: there before any constructor runs. */
+/* A constant of the composition root, so it is valid before any constructor runs. */
 extern HIDDEN const struct core_hooks core_hooks;
 
 #endif

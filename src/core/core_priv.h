@@ -1,5 +1,6 @@
 /*
- * core_priv.h - what the files of the front desk (track.c, free.c, resize.c, query.c, family.c) share.
+ * core_priv.h - declarations that files of core share: track.c, free.c, resize.c, query.c,
+ * family.c, costs.c.
  */
 #ifndef CORE_PRIV_H
 #define CORE_PRIV_H
@@ -7,13 +8,13 @@
 #include "core.h"
 
 #define MIN_ALIGN 16u
-#define BALANCE_MAX 32768 /* the peak is exact for one thread, else to so much for each */
+#define BALANCE_MAX 32768 /* the peak is exact for one thread, else to so many bytes per thread */
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
 static inline void add(_Atomic uint64_t *counter, uint64_t n)
 {
-    /* One writer: the thread itself.  Readers outside see a value of some recent moment. */
+    /* Single writer: the thread itself. Other readers get a recent value. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
@@ -37,28 +38,28 @@ static inline void count_free(struct thread *t, uint64_t bytes)
         threads_publish_balance(t);
 }
 
-/* ---- what takes long by itself --------------------------------------------------------------- */
+/* ---- long operations ------------------------------------------------------------------------- */
 
-#define LONG_BYTES (256u << 10) /* cleared or copied in one go: timed each time */
+#define LONG_BYTES (256u << 10) /* a clear or copy of this size or more is timed each time */
 
-/* The next so many operations are parts of this one. */
+/* The next `count` operations are parts of this one, and are not sampled. */
 ALWAYS_INLINE void cost_skip(int32_t count)
 {
     if (self && self->cost_left < INT32_MAX - count)
         self->cost_left += count;
 }
 
-/* ---- a free or a resize under way ------------------------------------------------------------ */
+/* ---- a free or resize in progress ------------------------------------------------------------ */
 
 struct release {
     void *p;
     uint32_t op;
     uint32_t stack;
-    uint64_t given_size; /* size that the caller says it has, or SIZE_NOT_GIVEN */
-    uint64_t align;      /* and alignment; 0: none is said */
+    uint64_t given_size; /* the size that the caller passed, or SIZE_NOT_GIVEN */
+    uint64_t align;      /* the alignment that the caller passed; 0: none */
 };
 
-/* Which families a freeing function frees: bit n = family n. */
+/* The families that each function may free: bit n = family n. */
 extern HIDDEN const uint8_t frees_families[FAMILY_COUNT + 1];
 
 ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
@@ -66,26 +67,30 @@ ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
     return frees_families[op_family(r->op)] >> word_family(was) & 1;
 }
 
-/* query.c.  Inside a section: is it the start of a block that is live? */
+/* query.c. Inside a section: is it the start of a live block? */
 bool query_is_block(const struct found *f, uint32_t write_epoch);
 
 /*
- * family.c.  Inside a section, of a block that does not match: was it made or freed through a function that
- * hides its own family?
+ * family.c. Inside a section, for a block of another family: may its allocation or its free have
+ * come through a function that hides its family?
  */
 bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was,
                        uint64_t request);
 
-/* Is it another alignment than the block was asked for with?  Of most blocks that is not known. */
+/*
+ * Does the alignment differ from that of the allocation? Most blocks do not record theirs; then
+ * false.
+ */
 ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)
 {
     return r->align && word_align(was) && word_align(was) != align_code(r->align);
 }
 
 /*
- * free.c.  Inside a section; structs by value, so that they live in registers where all is well.
- * lose: r.p is not the start of a live block; true: libc is to do it.  complain: it is, but not all
- * about it is right: tells what, and makes its redzone new.
+ * free.c. Inside a section. Structs are passed by value, so that the fast path keeps them in
+ * registers. report_bad_free: r.p is not the start of a live block. true: libc must free it.
+ * check_freed_block: the block was live, but a check has failed. Record the errors and renew the
+ * redzone.
  */
 bool report_bad_free(const struct section *s, struct release r);
 void check_freed_block(const struct section *s, struct release r, uint64_t was, uint64_t request);

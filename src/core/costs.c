@@ -1,75 +1,76 @@
 /*
- * costs.c - our own share of what the run costs: how long the runtime's operations take, and what they do
- * in that time.
+ * costs.c - sampling profiler of rtcheck's own cost: how long the runtime's operations take, by
+ * kind of work.
  *
- * Of each thread's operations some are timed and stand for those between them: the first ones all, one in
- * cost_every in the end, at random distances, so that no period of the program's meets one of ours.  What is
- * timed is the code that always runs: a copy of it for the purpose would be cold.  So an operation that is
- * due calls itself again, between two looks at the processor's clock:
+ * Each thread times a sample of its operations, and each timed one is weighted by those between
+ * samples. At first all operations are sampled, in the end one in cost_every. Distances are random,
+ * so that the sample does not correlate with periods of the program. The timed code is the code
+ * that always runs, since a copy of it would be cold in the caches. So a sampled operation calls
+ * itself again between two readings of the time stamp counter (TSC):
  *
- *      malloc -> track_alloc, --cost_left < 0 -> cost_begin
- *                                                track_alloc     stack_put and free see `timed`, and look at
- *                                                cost_end        the clock where another work begins
+ *   malloc -> track_alloc, --cost_left < 0 -> cost_begin
+ *                                             track_alloc    stack_put and free test `timed`, and
+ *                                             cost_end       read the TSC where the work changes
  *
- * Even so the first one takes twice its time: the processor has never come there by this way,
- * guesses wrong at each branch, and a system call before makes it worse.  So operations come in
- * rows, and only the last ones of a row count.  The first is looked at for its page faults, which
- * takes two system calls.
+ * The first timed operation still takes twice its normal time: this path is new to the branch
+ * predictors, and a preceding system call makes it worse. So operations are sampled in rows, and
+ * only the last ones of a row count. For the first one page faults are counted instead, by two
+ * system calls.
  *
- * What the clock itself takes is measured once, and taken out of every interval.  It goes on while the
- * thread has no processor, or a virtual machine has none: what takes suspiciously long does not count, when
- * the thread was switched away, or when nothing explains it.  What has reason to take long - copying and
- * clearing of a lot, the call frame information of huge functions - is timed each time, by the
- * thread's own clock, and stands for itself alone: it comes in heaps, of which a row would meet all
- * or nothing.
+ * The cost of reading the TSC is measured once, and subtracted from every interval. The TSC also
+ * advances while the thread, or a virtual machine, has no processor. So a suspiciously long time is
+ * discarded if the thread was switched, or if no reason for it is known. Work with a reason to take
+ * long is timed each time by the thread's CPU clock, without a weight: copies and clears of
+ * LONG_BYTES or more, call frame information of huge functions. Such work occurs in bursts, of
+ * which a row would contain all or nothing.
  *
- * So the time is that of our own code, of libc's functions that it calls, of our system calls and of page
- * faults, but not of those of huge pages: such a one takes a thousand times as long as an
- * operation, and comes too rarely to be met.  Whoever touches memory first has them, and that would
- * be the program without us.
+ * The times contain our own code, libc functions that it calls, our system calls, and page faults,
+ * but not faults of huge pages. Such a fault takes a thousand times as long as an operation, and is
+ * too rare for the sample. The first access to memory causes it, which without us would be the
+ * program's.
  *
- * What an operation waits for from memory is its time, also where the program would have gone on
- * meanwhile: with a million blocks in no order, which is little else, this makes 1.4 times as much
- * of it as there is.
+ * An operation's waits for memory are its time, also where the program would have executed on
+ * meanwhile. With a million blocks in random order there is little else; then the result is 1.4
+ * times the true cost.
  *
- * What is noted of a call that maps or unmaps, before it or behind it, and telling those who want
- * to hear of it, are operations like others; the call itself and what the handlers do are none of
- * their time.
+ * Recording a change of mappings, before or after the call, and notifying handlers are operations
+ * too. The system call and the handlers themselves are excluded.
  *
- * realloc calls the others, as parts of it.  But what a handler does that comes in the midst of an
- * operation is none of its time.  An operation that a handler leaves by siglongjmp is noticed by
- * the many that seem to go on within it.
+ * realloc calls other operations as parts of itself. A signal handler's operations within another
+ * operation are excluded. If a handler leaves an operation by siglongjmp, that is detected by many
+ * operations that seem nested in it.
  *
- * The sums are in the run file at once.  In a sandbox the clock may be forbidden: nothing is timed there.
+ * The sums are in the run file immediately. A sandbox may forbid reading the TSC, so nothing is
+ * timed there. costs.lock (RANK_ANNOTATIONS) protects the making of the record.
  */
 #include "core_priv.h"
 
 #include <string.h>
 
-#define ROW 32u /* operations in a row: the first is looked at for its page faults, */
+#define ROW 32u /* operations in a row: of the first the page faults are counted, */
 #define ROW_TIMED \
-    16u /* the last are timed; between them the processor gets used to what is new in that */
-#define GROWTH 8u               /* with each row one that is timed stands for so many more */
-#define OTHERS_MOST 16u         /* in the midst of one */
-#define KERNEL_MOST_NS 1000000u /* of one operation, of those that are timed */
+    16u /* the last ones are timed; those in between warm up the caches and the branch predictors */
+#define GROWTH 8u               /* added to the weight of a timed operation by each row */
+#define OTHERS_MOST 16u         /* nested operations, before the outer one counts as abandoned */
+#define KERNEL_MOST_NS 1000000u /* longest kernel time of an operation that counts */
 #define USER_MOST_NS \
-    8000u /* of one, and 1 for each byte that it clears or copies; rules.c has a reason, too */
+    8000u /* longest user time; plus 1 for each byte cleared or copied, plus ROW_NS (stack.c) */
 
 uint32_t cost_clock_ticks;
 
 static struct {
     struct lock lock;
     struct cost_record *_Atomic record;
-    _Atomic uint32_t rows; /* of this process, and its ancestors until it was forked */
+    _Atomic uint32_t rows; /* made by this process, and by its ancestors until it was forked */
     _Atomic bool stopped;
-    uint32_t fence_ticks; /* that looking at the clock takes behind all that was begun */
+    uint32_t fence_ticks; /* cost of reading the TSC after all earlier instructions (lfence) */
     uint64_t begun_ticks, begun_ns;
-    _Atomic uint64_t rated_ticks; /* since it began, when the rate was looked at last */
+    _Atomic uint64_t rated_ticks; /* from begun_ticks to the last calibration */
     _Atomic uint64_t rate;
-    uint64_t start_ns, start_faults; /* not told yet */
+    uint64_t start_ns, start_faults; /* of start-up, until a record is made */
 } costs = {.lock = LOCK_INIT(RANK_ANNOTATIONS)};
 
-static struct cost_record unrecorded; /* where the run file has no room */
+static struct cost_record unrecorded; /* used if the run file has no room */
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -97,7 +98,7 @@ static struct cost_record *record_make(void)
     return r;
 }
 
-/* NULL: we are in a handler that interrupted us. */
+/* NULL: in a signal handler that interrupted the runtime. */
 static struct cost_record *record_now(void)
 {
     struct cost_record *r = atomic_load_explicit(&costs.record, memory_order_acquire);
@@ -115,7 +116,7 @@ static struct cost_record *record_now(void)
     return r;
 }
 
-/* How fast the processor's clock goes, each time that twice as much of it is over. */
+/* Measure the TSC's rate, each time that the ticks since the start have doubled. */
 static void calibrate(struct cost_record *r, bool last)
 {
     uint64_t passed = os_ticks() - costs.begun_ticks;
@@ -129,16 +130,16 @@ static void calibrate(struct cost_record *r, bool last)
     atomic_store_explicit(&r->rate, costs.rate, memory_order_relaxed);
 }
 
-/* ---- which ones are timed -------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
-/* How many operations each one that is timed stands for, from here on. */
+/* The weight of operations that are timed from now on. */
 static uint32_t weight_now(void)
 {
     uint32_t weight = 2 + GROWTH * atomic_load_explicit(&costs.rows, memory_order_relaxed);
     return weight < rt.options.cost_every ? weight : rt.options.cost_every;
 }
 
-/* From where one row begins to where the next one does, on average. */
+/* Average number of operations from the start of one row to the start of the next. */
 static uint32_t period(const struct thread *t)
 {
     uint32_t all = t->cost_weight * ROW_TIMED;
@@ -156,7 +157,9 @@ static uint32_t random_below(struct thread *t, uint32_t end)
     return (uint32_t)((uint64_t)x * end >> 32);
 }
 
-/* Somewhere in the midst of a period: for a thread that begins, or goes on as another process. */
+/*
+ * Begin at a random point of a period: for a new thread, or one that continues in a forked child.
+ */
 static void choose_first(struct thread *t)
 {
     t->cost_weight = weight_now();
@@ -173,8 +176,8 @@ static void choose_next(struct thread *t)
 
 static bool row_begins(struct thread *t)
 {
-    if (fork_is_child()) { /* it becomes a process of its own in this operation */
-        t->cost_left = 1;  /* which asks again, and is not due */
+    if (fork_is_child()) { /* this operation will make the child's image */
+        t->cost_left = 1;  /* the repeated call decrements it, and is not sampled */
         return false;
     }
     if (!t->cost_weight) {
@@ -198,7 +201,7 @@ static struct cost_usage usage_now(void)
 static enum cost_call begin_nested(struct thread *t)
 {
     struct cost_watch *w = &t->cost;
-    t->cost_left = 1; /* it asks again, and is not due; another one in the midst of it is */
+    t->cost_left = 1; /* the repeated call is not sampled; one nested in it is */
     if (w->is_nested)
         return COST_IGNORED;
     w->is_nested = true;
@@ -216,7 +219,7 @@ static void end_nested(struct thread *t)
 COLD void cost_begin_nested(struct thread *t)
 {
     struct cost_watch *w = &t->cost;
-    if (w->is_nested) { /* a signal handler's, or deeper in the program's */
+    if (w->is_nested) { /* by a signal handler, or by a callback further out */
         w->outside += w->outside > 0;
         return;
     }
@@ -246,7 +249,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
         return COST_IGNORED;
     w->operation = w->work = (uint8_t)work;
     if (!w->step++) {
-        t->cost_left = ROW; /* what it calls is part of it */
+        t->cost_left = ROW; /* operations that it calls are parts of it */
         w->pieces = !w->pieces;
         w->before = usage_now();
         return COST_COUNTED;
@@ -278,7 +281,7 @@ static uint64_t ns_of(uint64_t ticks)
     return costs.rate ? (uint64_t)((double)ticks * (1 << 20) / (double)costs.rate) : 0;
 }
 
-/* false: the clock went on while the thread, or the whole machine, had no processor. */
+/* false: the TSC advanced while the thread, or the whole machine, had no processor. */
 static bool is_undisturbed(struct cost_watch *w, uint64_t all)
 {
     uint64_t ns = all > w->kernel_ticks ? ns_of(all - w->kernel_ticks) : 0,
@@ -295,13 +298,13 @@ static void note(struct cost_record *r, const struct thread *t, uint64_t all)
 {
     const struct cost_watch *w = &t->cost;
     struct cost_done *to = w->pieces ? r->work : r->whole;
-    uint64_t weight = 2 * t->cost_weight; /* every other row is of this kind */
+    uint64_t weight = 2 * t->cost_weight; /* every other row is timed whole, the rest by pieces */
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
         if (w->met >> i & 1) {
             count(&to[i].timed, 1);
             count(&to[i].operations, weight);
             count(&to[i].ticks,
-                  (uint64_t)w->ticks[i] * weight); /* modulo 2^64, a little below 0 as well */
+                  (uint64_t)w->ticks[i] * weight); /* modulo 2^64; may be slightly negative */
         }
     if (w->pieces)
         return;
@@ -357,7 +360,7 @@ void cost_end(enum cost_call call)
         end_counted(t, r);
 }
 
-/* ---- what is not an operation ---------------------------------------------------------------- */
+/* ---- phases, which are no operations --------------------------------------------------------- */
 
 uint64_t cost_phase_begin(void)
 {
@@ -404,7 +407,7 @@ void cost_part_end(enum cost_work work, struct cost_part since)
         costs.start_faults += faults;
 }
 
-/* ---- beginnings ------------------------------------------------------------------------------ */
+/* ---- start-up -------------------------------------------------------------------------------- */
 
 static uint32_t fence_ticks(void)
 {

@@ -1,5 +1,5 @@
 /*
- * costs.h - what of the run's costs is ours (costs.c).
+ * costs.h - sampling profiler of rtcheck's own cost (costs.c).
  */
 #ifndef COSTS_H
 #define COSTS_H
@@ -7,16 +7,16 @@
 #include "pool.h"
 
 extern HIDDEN uint32_t
-    cost_clock_ticks; /* that looking at the clock takes; sealed after start-up */
+    cost_clock_ticks; /* ticks that one reading of the TSC takes; constant after start-up */
 
 void costs_start(void);
-void costs_stop(void); /* the processor's clock is about to be forbidden */
+void costs_stop(void); /* before reading the TSC may be forbidden */
 void costs_after_fork(void);
 
-/* Is the operation that begins, of this thread, one of those that are timed?  Each asks, once. */
+/* Is the operation that begins in this thread sampled? Call this exactly once per operation. */
 ALWAYS_INLINE bool cost_is_sampled_of(struct thread *t)
 {
-#ifdef RTC_UNTIMED /* what tests/counters/accounting.py compares with */
+#ifdef RTC_UNTIMED /* the baseline of tests/counters/accounting.py */
     return false;
 #endif
     return unlikely(--t->cost_left < 0);
@@ -28,18 +28,19 @@ ALWAYS_INLINE bool cost_is_sampled(void)
     return t && cost_is_sampled_of(t);
 }
 
-/* Then: around the same call, made again. */
+/* If it is sampled: call these around the same call, repeated. */
 enum cost_call {
-    COST_IGNORED, /* it is not, after all */
+    COST_IGNORED, /* not timed after all */
     COST_TIMED,
-    COST_COUNTED, /* its page faults are */
-    COST_NESTED,  /* it is a handler's, in the midst of one that is timed */
+    COST_COUNTED, /* only its page faults are counted */
+    COST_NESTED,  /* a handler's, nested in a timed operation */
 };
 
-enum cost_call cost_begin(enum cost_work work, uint64_t bytes); /* that it may clear or copy */
+/* bytes: those that the operation may clear or copy. */
+enum cost_call cost_begin(enum cost_work work, uint64_t bytes);
 void cost_end(enum cost_call call);
 
-/* Inside one: from here on it does `work`. */
+/* In a timed operation: the work from now on is `work`. */
 ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
 {
     if (w->is_nested || !w->pieces)
@@ -54,12 +55,11 @@ ALWAYS_INLINE void cost_switch(struct cost_watch *w, uint8_t work)
 void cost_begin_nested(struct thread *t);
 void cost_end_nested(struct thread *t);
 
-#define COST_NESTED_MAX 1000 /* so many operations, and it has gone by siglongjmp */
+#define COST_NESTED_MAX 1000 /* operations; after them the callback was left by siglongjmp */
 
 /*
- * Around the program's own code that an operation calls, timed or not: its operations are none of
- * those among which some are chosen, for in the midst of one that is timed none can be; others
- * stand for them.
+ * Call these around the program's code that an operation calls, timed or not. Operations of that
+ * code are not sampled: within a timed one none could be. Other operations represent them.
  */
 ALWAYS_INLINE int32_t cost_pause(void)
 {
@@ -83,11 +83,17 @@ ALWAYS_INLINE void cost_resume(int32_t saved_count)
     t->cost_left = saved_count;
 }
 
-/* Around what is rare or takes long, and is none of an operation's time.  ns of the thread's own clock. */
+/*
+ * Call these around work that is rare or takes long, to exclude it from an operation's time.
+ * Returns ns of the thread's CPU clock.
+ */
 uint64_t cost_phase_begin(void);
 void cost_phase_end(enum cost_work work, uint64_t since);
 
-/* The same of what is so rare that its page faults are counted, too: two system calls more. */
+/*
+ * The same for work so rare that its page faults are counted too, which takes two more system
+ * calls.
+ */
 struct cost_part {
     uint64_t ns, faults;
 };

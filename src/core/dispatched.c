@@ -1,10 +1,11 @@
 /*
- * dispatched.c - what came of events=all, in the run file.
+ * dispatched.c - statistics of events=all (dispatch of every system call) in the run file.
  *
- * Counted in memory of the process, where a handler may write whatever state we are in; written
- * down now and then, and at the end.  The page is wiped at a fork, so a child counts from its first
- * call on; where the kernel does not do that, from when it is seen to be one.  One that does
- * nothing with memory has no image, and what it did is not written down.
+ * The counters are in the process's memory, where a SIGSYS handler can write in any state of the
+ * runtime. They are copied to the run file at every WRITTEN_EVERY-th reported call, and at the end.
+ * The kernel wipes their page at a fork, so a child counts from its first call. If the kernel does
+ * not support that, a child counts from the point where the fork is detected. A child that performs
+ * no memory operation has no image, and its counts are lost.
  */
 #include "core.h"
 
@@ -14,12 +15,12 @@ static struct dispatched wiped_by_hand;
 struct dispatched *dispatched = &wiped_by_hand;
 
 static struct {
-    _Atomic(struct dispatch_record *) at; /* NULL: none yet, or no room */
-    _Atomic uint32_t image;               /* whose */
+    _Atomic(struct dispatch_record *) at; /* NULL: not made yet, or no room */
+    _Atomic uint32_t image;               /* number of the image that `at` belongs to */
     struct dispatched_record known;
 } record;
 
-/* In a section. */
+/* Call inside a section. */
 static void make(void)
 {
     struct segment *s = segment_take(SEGMENT_DISPATCHED, 1, sizeof *record.at, 0);
@@ -85,7 +86,7 @@ void dispatched_count_reported(void)
 
 void dispatched_after_fork(void)
 {
-    atomic_store(&record.at, NULL); /* the parent's */
+    atomic_store(&record.at, NULL); /* it is the parent's */
     atomic_store(&wiped_by_hand.calls, 0);
     atomic_store(&wiped_by_hand.reported, 0);
     atomic_store(&wiped_by_hand.uncovered, 0);

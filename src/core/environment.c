@@ -1,11 +1,12 @@
 /*
- * environment.c - our two entries: taken out of the program's sight, put back for what it starts.
+ * environment.c - the runtime's two environment entries: hidden from the program, restored for
+ * images that it starts.
  *
- * A launcher sets LD_PRELOAD (our library in front of the user's own) and RTCHECK_RUN_FILE.  The
- * program shall not see them: `env` prints what it prints without us.  Every exec finds them again,
- * also after `env -i`.  By hand the user set LD_PRELOAD, and it stays as it is.
+ * A launcher sets LD_PRELOAD (our library before the user's own) and RTCHECK_RUN_FILE. The program
+ * must not see them: `env` prints the same as without us. Every exec gets them again, also after
+ * `env -i`. Without a launcher the user sets LD_PRELOAD, and it stays unchanged.
  *
- * /proc/self/environ still shows them: the kernel's copy is not ours to change.
+ * /proc/self/environ still shows them: we cannot change the kernel's copy.
  */
 #include "core.h"
 
@@ -14,9 +15,9 @@
 #define PRELOAD "LD_PRELOAD="
 #define RUN_FILE "RTCHECK_RUN_FILE="
 
-#define ENTRY_BYTES_MAX 131072u /* the kernel's bound of one entry */
+#define ENTRY_BYTES_MAX 131072u /* the kernel's limit for one entry */
 
-static char users_preload[ENTRY_BYTES_MAX]; /* "LD_PRELOAD=..." without us */
+static char users_preload[ENTRY_BYTES_MAX]; /* "LD_PRELOAD=..." without our library */
 
 static const char *find(char *const *envp, const char *prefix)
 {
@@ -34,7 +35,7 @@ static size_t word_length(const char *s)
     return n;
 }
 
-/* -1:<dev>:<ino>:<path>: the descriptor was for the first image only. */
+/* Save -1:<dev>:<ino>:<path>: the descriptor was valid in the first image only. */
 static void remember_run_file(const char *value)
 {
     while (*value && *value != ':')
@@ -52,19 +53,19 @@ static void remember_preload(const char *value)
     text_end(&t);
 }
 
-/* Takes entry i out by moving the rest up: the order stays the user's. */
+/* Remove entry i, and keep the order of the others. */
 static void remove_entry(char **envp, size_t i)
 {
     for (; envp[i]; i++)
         envp[i] = envp[i + 1];
 }
 
-/* LD_PRELOAD as the user had it, in the place of ours; NULL: there was none. */
+/* The LD_PRELOAD entry without our library; NULL: the user had none. */
 static char *users_part(const char *entry)
 {
     const char *value = entry + sizeof PRELOAD - 1;
     const char *rest = value + word_length(value);
-    bool theirs = *rest; /* "us:" = the user's own was set, if to nothing */
+    bool theirs = *rest; /* "us:": the user had set it, possibly to an empty value */
     struct text t = text_begin(users_preload, sizeof users_preload);
     text_put(&t, PRELOAD);
     text_put(&t, rest + theirs);
@@ -72,7 +73,7 @@ static char *users_part(const char *entry)
     return theirs ? users_preload : NULL;
 }
 
-/* The entry as the program may see it; NULL: not at all. */
+/* The entry as the program may see it; NULL: it must not see it. */
 static char *without_runtime(char *entry)
 {
     if (text_starts(entry, RUN_FILE))
@@ -106,12 +107,12 @@ void environment_take(char **envp)
     hide(envp);
 }
 
-/* ---- for the next program -------------------------------------------------------------------- */
+/* ---- the environment of the next program ----------------------------------------------------- */
 
-#define ENTRIES_MAX (6u << 20 >> 3) /* pointers that the kernel takes */
+#define ENTRIES_MAX (6u << 20 >> 3) /* pointers that the kernel accepts */
 #define LIBRARY "librtcheck.so"
 
-/* Memory of the program, which may not be readable: a page is asked for once. */
+/* A reader of the program's memory, which may not be readable: it probes each page once. */
 struct reading {
     uintptr_t page;
 };
@@ -143,10 +144,12 @@ static bool read_length(struct reading *r, const char *s, size_t *length)
         if (!s[*length])
             return true;
     }
-    return false; /* more than the kernel takes */
+    return false; /* more than the kernel accepts */
 }
 
-/* By hand our library is known by its name: the user may have given any path to it. */
+/*
+ * Without a launcher our library is recognized by its file name: the user may have given any path.
+ */
 static bool is_runtime(const char *word, size_t n)
 {
     size_t name = sizeof LIBRARY - 1;
@@ -156,7 +159,7 @@ static bool is_runtime(const char *word, size_t n)
            (n == name || word[n - name - 1] == '/');
 }
 
-/* The next word of a value of LD_PRELOAD; NULL: there are no more.  Begin with *n == 0. */
+/* The next word of a value of LD_PRELOAD; NULL: there are no more. Start with *n == 0. */
 static const char *next_word(const char *at, size_t *n)
 {
     at += *n;
@@ -184,7 +187,7 @@ static bool read_entry(struct environment *e, struct reading *r, const char *ent
     bool readable;
     if (!reads_as(r, entry, PRELOAD, &readable))
         return readable && (reads_as(r, entry, RUN_FILE, &readable) || readable);
-    if (e->preload) /* the loader takes the first */
+    if (e->preload) /* the loader uses the first one */
         return true;
     if (!read_length(r, value, &e->preload_bytes))
         return false;
@@ -194,10 +197,10 @@ static bool read_entry(struct environment *e, struct reading *r, const char *ent
 
 static bool read_entries(struct environment *e)
 {
-    struct reading array = {UINTPTR_MAX}, strings = {UINTPTR_MAX}; /* no page */
+    struct reading array = {UINTPTR_MAX}, strings = {UINTPTR_MAX}; /* no page probed yet */
     for (;; e->count++) {
         const char *at = (const char *)(e->given + e->count),
-                   *last = at + sizeof *e->given - 1; /* of any alignment */
+                   *last = at + sizeof *e->given - 1; /* may be unaligned */
         if (!can_read(&array, at) || !can_read(&array, last) || e->count > ENTRIES_MAX)
             return false;
         if (!e->given[e->count])
@@ -219,7 +222,10 @@ size_t environment_room(const struct environment *e)
            e->preload_bytes;
 }
 
-/* All entries but our own; LD_PRELOAD, where the first one was or at the end, becomes `preload` (NULL: none). */
+/*
+ * Copy all entries but our own. `preload` (NULL: none) replaces the first LD_PRELOAD, or is
+ * appended.
+ */
 static char **put_entries(const struct environment *e, char **out, char *preload)
 {
     bool placed = !preload;
@@ -249,7 +255,7 @@ char *const *environment_with_runtime(const struct environment *e, void *room)
     char **out = room, *words = (char *)(out + e->count + 3);
     struct text t = begin_preload(e, room);
     text_put(&t, rt.preload);
-    if (e->preload) { /* also the empty one: "us:" */
+    if (e->preload) { /* also an empty one: "us:" */
         text_put(&t, ":");
         text_put(&t, e->preload);
     }

@@ -1,12 +1,13 @@
 /*
- * errors.c - what the program did wrong, written down: one record for each place and kind.
+ * errors.c - error records in the run file: one for each error site and kind, with a count.
  *
- * Detection (track.c, pool) says what it found; here it becomes an error_record of the run file, or
- * one more of a record that is there: the same mistake at the same place is told once, with a
- * count.  A place is the stack of the call; of damaged memory, which nobody knows the writer of, it
- * is the stack that allocated the block.  Words are the reporter's.
+ * Code that detects an error (free.c, resize.c, the pool) calls one of the functions here. Each
+ * adds an error_record, or increments the count of an existing one. The site of an error is the
+ * stack of the call. For damaged memory the writer is not known, so the site is the stack that
+ * allocated the block. The reporter formats the messages.
  *
- * Everything is called inside a critical section, and cold.
+ * All functions are cold, and are called inside a critical section unless errors.h states
+ * otherwise. errors.lock (RANK_ERRORS) protects the list and its index.
  */
 #include "core.h"
 #include "mutant.h"
@@ -22,14 +23,14 @@ static struct {
     struct lock lock;
     struct segment *chunk[CHUNKS_MAX];
     uint32_t count;
-    uint16_t index[INDEX_SLOTS]; /* place + 1, by hash of the record's key */
-    _Atomic uint64_t no_memory;  /* how often */
+    uint16_t index[INDEX_SLOTS]; /* number of the record + 1, by hash of its key; 0: free */
+    _Atomic uint64_t no_memory;  /* failed allocations */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
 static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX,
               "there is always a free one");
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- error sites ----------------------------------------------------------------------------- */
 
 static uint32_t site_of(const struct error_record *e)
 {
@@ -50,7 +51,7 @@ static struct error_record *record_at(uint32_t record_index)
            record_index % ERROR_CHUNK;
 }
 
-/* Its slot in the index: of the record that is the same, or the free one where it belongs. */
+/* Find the index slot of the record of the same site and kind, or the free slot for it. */
 static uint16_t *slot_of(const struct error_record *e)
 {
     uint64_t key = (uint64_t)site_of(e) << 16 | (uint64_t)e->damage << 12 |
@@ -63,7 +64,7 @@ static uint16_t *slot_of(const struct error_record *e)
     }
 }
 
-/* Room for one more; NULL: there is none. */
+/* Take room for one more record; NULL: none. */
 static struct error_record *record_take(void)
 {
     uint32_t n = errors.count;
@@ -85,7 +86,7 @@ static void record_publish(struct error_record *to, struct error_record *from)
     enum error_kind kind = atomic_load_explicit(&from->kind, memory_order_relaxed);
     atomic_store_explicit(&from->kind, ERROR_NONE, memory_order_relaxed);
     memcpy((void *)to, (void *)from, sizeof *to);
-    atomic_store_explicit(&to->kind, kind, memory_order_release); /* readers outside: all of it */
+    atomic_store_explicit(&to->kind, kind, memory_order_release); /* publishes the whole record */
     struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
     atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
     errors.count++;
@@ -93,7 +94,7 @@ static void record_publish(struct error_record *to, struct error_record *from)
         atomic_fetch_add_explicit(&image()->errors_unwritten, 1, memory_order_relaxed);
 }
 
-/* One more at a place that is known; false: it is new. */
+/* Increment the count of a known site; false: the site is new. */
 static bool count_one(const struct error_record *e)
 {
     lock_take(&errors.lock);
@@ -110,7 +111,7 @@ static bool add(struct error_record *e)
     bool added = false;
     lock_take(&errors.lock);
     uint16_t *slot = slot_of(e);
-    if (*slot) { /* another thread was quicker */
+    if (*slot) { /* another thread was faster */
         atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
     } else {
         struct error_record *to = record_take();
@@ -135,7 +136,7 @@ void errors_after_fork(void)
     atomic_store(&errors.no_memory, 0);
 }
 
-/* ---- what is told of all of them ------------------------------------------------------------- */
+/* ---- fields that all errors have ------------------------------------------------------------- */
 
 static struct error_record draft(const struct error_call *call, enum error_kind kind)
 {
@@ -170,7 +171,7 @@ static bool is_unknown(enum error_kind kind)
 
 static void record(const struct error_call *call, struct error_record *e)
 {
-    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* add resets it */
+    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* add clears it */
     bool is_problem = error_class(kind) == FINDING_PROBLEM;
     if (is_unknown(kind))
         return;
@@ -188,7 +189,7 @@ static void record(const struct error_call *call, struct error_record *e)
 
 /* ---- frees ----------------------------------------------------------------------------------- */
 
-/* The record of the slot or block that an address belongs to; false: there never was a block. */
+/* Describe the block of the slot or units that p points into. false: no block was ever there. */
 static bool describe_found(struct error_record *e, const struct found *f, const void *p,
                            uint32_t write_epoch)
 {
@@ -211,7 +212,10 @@ static void notify_free(const struct error_call *call, const void *p, enum error
             (struct notify_bad_free){(uintptr_t)p, kind, call->stack};
 }
 
-/* p is not the start of a live block: what is it then?  true: the block that it belongs to is in *e. */
+/*
+ * Draft the error of a p that is not the start of a live block. true: *e describes the block that p
+ * belongs to.
+ */
 static bool draft_pointer(struct error_record *e, const struct error_call *call, const void *p,
                           const struct found *f)
 {
@@ -221,7 +225,7 @@ static bool draft_pointer(struct error_record *e, const struct error_call *call,
     if (block)
         e->kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
     if (e->kind == ERROR_DUF && e->block_state != BLOCK_FREED)
-        e->block_state = BLOCK_FREE; /* by now it may be a later block's record */
+        e->block_state = BLOCK_FREE; /* the record may be a later block's by now */
     return block;
 }
 
@@ -319,7 +323,7 @@ static void note_damage(const struct error_call *call, const struct damage *d)
     record(call, &e);
 }
 
-/* ---- arguments that mean different things to different libraries ------------------------------- */
+/* ---- arguments that libraries treat differently ---------------------------------------------- */
 
 static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
 {
@@ -339,7 +343,7 @@ static void note_alignment(const struct error_call *call, uint64_t align)
         record(call, &e);
 }
 
-/* ---- memory that there is not ---------------------------------------------------------------- */
+/* ---- failed allocations ---------------------------------------------------------------------- */
 
 static void note_no_memory(const struct error_call *call, uint64_t bytes)
 {
@@ -355,7 +359,7 @@ uint64_t errors_no_memory(void)
     return atomic_load_explicit(&errors.no_memory, memory_order_relaxed);
 }
 
-/* ---- memory that is unmapped ----------------------------------------------------------------- */
+/* ---- invalid unmaps -------------------------------------------------------------------------- */
 
 static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
                        const struct found *f, const struct error_record *region)
@@ -374,7 +378,7 @@ static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t 
     record(call, &e);
 }
 
-/* ---- the doors: a record and what is asked for it take more stack than a program may have ---- */
+/* ---- entry points: all records are made on the helper stack, which is large enough ----------- */
 
 struct noting {
     enum {
@@ -389,7 +393,7 @@ struct noting {
         NOTE_UNMAP
     } what;
     const struct error_call *call;
-    const void *about; /* where the call's pointer leads, or the damage */
+    const void *about; /* the call's pointer, or the damage */
     const struct found *f;
     uint64_t a;
     const void *more;
@@ -491,7 +495,7 @@ void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
 
 /* ---- --on-error ------------------------------------------------------------------------------ */
 
-/* Outside of all sections: whatever the program's handlers do is right. */
+/* Call outside of all sections: signal handlers of the program may run. */
 void errors_act(void)
 {
     switch (rt.options.on_error) {
@@ -521,7 +525,7 @@ void errors_sweep(void)
     struct sweep sweep = {0};
     struct section s;
     bool more = !MUTANT(NO_SWEEP);
-    while (more && section_begin(&s)) { /* one at a time: a fork waits for sections */
+    while (more && section_begin(&s)) { /* a section for each step: a fork waits for sections */
         more = sweep_next(&sweep, s.write_epoch, swept);
         section_end(&s);
     }

@@ -1,19 +1,19 @@
 /*
- * family.c - may a block be freed by a function of another family?  Only if it is not known which function the
- * program has called.
+ * family.c - suppress a family mismatch if the function that the program called is not certain.
  *
- * A library may have an operator delete, or new, of its own that nothing else sees (libLLVM and what rustc is
- * made of: linked with a static C++ library, by a version script that hides it).  If that only jumps to free, it
- * leaves no frame: a block of the shared operator new seems to be freed by free.  So the code behind the call is
- * looked at (unwind/callee.c) before a mismatch is reported; it is rare, and the answer is kept.
+ * A library may have its own operator new or delete that interposition does not reach (libLLVM and
+ * rustc's libraries: a static C++ library, hidden by a version script). If it only jumps to free,
+ * the tail call leaves no frame: free seems to free a block of the shared operator new. So the code
+ * at the call is analyzed (unwind/callee.c) before a mismatch is reported. This is rare, and
+ * results are cached.
  *
- * Without a stack (frames=0) nothing is looked at.
+ * Without a stack (frames=0) nothing is analyzed, and the mismatch is reported.
  */
 #include "core_priv.h"
 
 #define CACHED_ANSWERS 256u
 
-/* By hash of the question, whose lowest bit is the answer. */
+/* A cache, indexed by the hash of a question. Bit 0 holds the answer. */
 static _Atomic uint64_t answers[CACHED_ANSWERS];
 
 static uint64_t innermost(uint32_t stack)
@@ -26,10 +26,10 @@ struct question {
     uint64_t word;
     uintptr_t table;
     bool is_allocation;
-    bool hidden; /* the answer */
+    bool hidden; /* the result */
 };
 
-/* On the helper stack: reading code takes more stack than a program may have. */
+/* Call on the helper stack: reading code takes more stack than a program may have. */
 static void look_at_code(void *about)
 {
     struct question *q = about;
@@ -45,7 +45,7 @@ static bool is_hidden(uint64_t word, uintptr_t table, bool is_allocation)
     return q.hidden;
 }
 
-/* The same, asked before or not. */
+/* The same, with the cache. */
 static bool is_known_hidden(uint64_t word, uintptr_t table, bool is_allocation)
 {
     if (!word)
@@ -54,8 +54,8 @@ static bool is_known_hidden(uint64_t word, uintptr_t table, bool is_allocation)
         (word ^ ((uint64_t)table + is_allocation) * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull |
         1;
     _Atomic uint64_t *slot = &answers[key >> 56];
-    uint64_t kept = atomic_load_explicit(
-        slot, memory_order_relaxed); /* complete in one word: pairs with nothing */
+    uint64_t kept =
+        atomic_load_explicit(slot, memory_order_relaxed); /* a single word: no ordering needed */
     if ((kept | 1) == key)
         return kept & 1;
     bool hidden = is_hidden(word, table, is_allocation);
@@ -63,7 +63,7 @@ static bool is_known_hidden(uint64_t word, uintptr_t table, bool is_allocation)
     return hidden;
 }
 
-/* What may be the address of its virtual table. */
+/* The first word of a block, which may be the address of its virtual table. */
 static uintptr_t first_word(const struct release *r, uint64_t request)
 {
     return request >= sizeof(uintptr_t) ? *(const uintptr_t *)r->p : 0;
@@ -94,7 +94,7 @@ static void query_family(void *about)
     a->unknown = is_unknown(a->s, a->r, a->was, a->request);
 }
 
-/* Decoding takes more stack than a program may have. */
+/* Use the helper stack: decoding takes more stack than a program may have. */
 bool family_is_unknown(const struct section *s, const struct release *r, uint64_t was,
                        uint64_t request)
 {
