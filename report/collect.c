@@ -1,5 +1,5 @@
 /*
- * collect.c - a report's beginning and end: opening a run, and reading what is left in it.
+ * collect.c - open and close a report, and collect all images of a run at its end.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -45,7 +45,7 @@ void report_want_regions(struct report *r)
     r->wants_regions = true;
 }
 
-/* One whose pid is surely one of our namespace comes before all others. */
+/* An image with a known pid (valid in the reporter's pid namespace) precedes all others. */
 static bool is_newer(const struct image *image, const struct image *than)
 {
     return image->pid_known != than->pid_known ? image->pid_known : image->number > than->number;
@@ -73,12 +73,12 @@ static void apply_exits(struct report *r)
 }
 
 struct last_of_pid {
-    uint64_t key; /* pid, twice: of those that are known, and of the others */
+    uint64_t key; /* pid; bit 32 is set if the pid is known */
     struct image *image;
     UT_hash_handle hh;
 };
 
-/* Images of one process follow each other by exec. */
+/* An image of kind IMAGE_EXEC is the successor of the image before it in the same process. */
 static void mark_exec_successors(struct report *r)
 {
     struct last_of_pid *all = NULL, *last, *next;
@@ -130,7 +130,7 @@ int report_collect(struct report *r, char err[REPORT_ERROR_BYTES])
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Flags change while a program runs: an image that is still in the file is looked at again. */
+/* Read the header again if the image is still in the file: flags change while a program runs. */
 static void image_look_again(struct report *r, struct image *image)
 {
     struct image_header h;

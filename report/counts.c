@@ -1,5 +1,5 @@
 /*
- * counts.c - blocks and bytes by stack: a small open hash.
+ * counts.c - blocks and bytes by stack id: a hash table with open addressing.
  */
 #include <stdlib.h>
 #include <string.h>

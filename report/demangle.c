@@ -1,9 +1,9 @@
 /*
- * demangle.c - names of linkers into names of languages, by libiberty: C++, Rust and D.
+ * demangle.c - demangle linkage names of C++, Rust and D by libiberty.
  *
- * A name may be anybody's, and what it stands for may be exponentially longer than it is: parts of a
- * name are written once and referred to by a letter or two, also by each other.  So what comes
- * out of libiberty is taken piece by piece and given up when it is too much.
+ * Names are untrusted. A demangled name can be exponentially longer than its mangled form, which
+ * refers to repeated parts by a letter or two, also in a nested way. So the output of libiberty is
+ * taken in pieces, and the name is given up beyond PLAIN_MAX_BYTES.
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "report_priv.h"
 
 #define NAME_MAX_BYTES (64u << 10)
-#define D_NAME_MAX_BYTES (4u << 10) /* nothing stops libiberty's D half way */
+#define D_NAME_MAX_BYTES (4u << 10) /* libiberty's D demangler cannot be stopped half way */
 #define PLAIN_MAX_BYTES (256u << 10)
 
 typedef int demangler(const char *name, int options, demangle_callbackref callback, void *opaque);
@@ -29,7 +29,7 @@ static void take(const char *piece, size_t bytes, void *opaque)
     struct plain *p = opaque;
 
     if (bytes > PLAIN_MAX_BYTES - p->bytes)
-        longjmp(p->too_much, 1); /* libiberty has nothing but its stack */
+        longjmp(p->too_much, 1); /* leaks nothing: libiberty uses its stack only */
     if (p->bytes + bytes >= p->room) {
         p->room = 2 * (p->bytes + bytes) + 64;
         p->text = xalloc(realloc(p->text, p->room));
@@ -53,7 +53,7 @@ static char *demangle_by(demangler *language, const char *name)
     return text;
 }
 
-/* What everybody calls std::string has a name of a line's length, which stands wherever one is given. */
+/* Shorten the full name of std::string, which is as long as a line, wherever it occurs. */
 static char *with_short_strings(char *text)
 {
     static const char whole[] =
@@ -82,7 +82,7 @@ char *demangle(const char *name)
 
     if (bytes > NAME_MAX_BYTES)
         return NULL;
-    plain = demangle_by(rust_demangle_callback, name); /* old names of Rust are C++'s, too */
+    plain = demangle_by(rust_demangle_callback, name); /* legacy Rust names are C++ names */
     if (!plain)
         plain = with_short_strings(demangle_by(cplus_demangle_v3_callback, name));
     if (!plain && bytes <= D_NAME_MAX_BYTES)

@@ -1,13 +1,13 @@
 /*
- * dump.c - a run file as it is, for those who work on rtcheck: every table, segment and item that
- * is in use, one line each.  The last line says whether verify.c passes it.
+ * dump.c - print a run file unchanged, for developers of rtcheck: every table, segment and used
+ * item, one line each. The last line has the verdict of verify.c.
  */
 #include <errno.h>
 #include <stdatomic.h>
 
 #include "wording_priv.h"
 
-/* What names[] has for n, which may be anything. */
+/* Return names[n]; "?" if n, which may have any value, has no name. */
 static const char *name_of(const char *const *names, size_t count, uint64_t n)
 {
     return n < count && names[n] ? names[n] : "?";
@@ -347,7 +347,7 @@ static void dump_mappings(const struct segment *s, FILE *out)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct map_region *m = segment_item(s, i);
         if (m->start == 0 && m->end == 0)
-            continue; /* an empty place */
+            continue; /* an empty slot */
         fprintf(
             out,
             "   mapping %u [0x%llx,0x%llx) rights=%u%s offset=0x%llx device=0x%llx inode=%llu %s",
@@ -479,7 +479,7 @@ static void dump_segment(const struct segment *s, uint64_t off, FILE *out)
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-/* A bad area is not walked: its lengths lead anywhere. */
+/* A bad area is not walked: its lengths cannot be trusted. */
 static void dump_area(const struct report *r, uint32_t area, FILE *out, struct verify_error *first)
 {
     struct verify_error wrong = {"area cannot be read", area_offset(r->view.run, area)};

@@ -1,7 +1,8 @@
 /*
- * dwarf_die.c - entries of debugging information: their attributes, and where those lead.
+ * dwarf_die.c - DIEs (debugging information entries): attributes, and the DIEs that they refer to.
  *
- * Files may be anybody's: a sibling must lie behind its elder, so no walk is endless.
+ * Files are untrusted: a sibling must have a higher offset than the DIE before it, so every walk
+ * ends.
  */
 #include "dwarf_priv.h"
 
@@ -53,7 +54,7 @@ bool die_number(Dwarf_Die die, Dwarf_Half name, uint64_t *out)
     return good;
 }
 
-/* A text of the file's; NULL: none. */
+/* Return a string of the file; NULL: none. */
 const char *die_text(Dwarf_Die die, Dwarf_Half name)
 {
     Dwarf_Error error;
@@ -61,7 +62,7 @@ const char *die_text(Dwarf_Die die, Dwarf_Half name)
     return dwarf_die_text(die, name, &text, &error) == DW_DLV_OK ? text : NULL;
 }
 
-/* Of .debug_info or, DWARF 4's, .debug_types. */
+/* `is_info`: the offset is in .debug_info, else in .debug_types (DWARF 4). */
 Dwarf_Die die_at(const struct variables *v, Dwarf_Off offset, bool is_info)
 {
     Dwarf_Error error;
@@ -82,7 +83,10 @@ static Dwarf_Die by_signature(const struct variables *v, Dwarf_Attribute a)
     return NULL;
 }
 
-/* The entry that an attribute leads to, to be given back; NULL: none, or one of another file. */
+/*
+ * Return the DIE that an attribute refers to, freed by the caller; NULL: none, or one in another
+ * file.
+ */
 Dwarf_Die die_linked(const struct variables *v, Dwarf_Die from, Dwarf_Half name)
 {
     Dwarf_Half form = 0;
@@ -102,7 +106,7 @@ Dwarf_Die die_linked(const struct variables *v, Dwarf_Die from, Dwarf_Half name)
     return die;
 }
 
-/* To the next sibling, giving back this one; NULL: no more. */
+/* Return the next sibling and free this DIE; NULL: no more. */
 Dwarf_Die die_sibling(const struct variables *v, Dwarf_Die die)
 {
     Dwarf_Off before = die_offset(die);
@@ -112,7 +116,7 @@ Dwarf_Die die_sibling(const struct variables *v, Dwarf_Die die)
                                   &error) == DW_DLV_OK;
 
     dwarf_dealloc_die(die);
-    if (good && die_offset(next) <= before) { /* round and round */
+    if (good && die_offset(next) <= before) { /* a loop */
         dwarf_dealloc_die(next);
         good = false;
     }

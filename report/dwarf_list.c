@@ -1,8 +1,9 @@
 /*
- * dwarf_list.c - all variables that have one address for the whole run, by address.
+ * dwarf_list.c - all variables with static storage or in TLS, sorted by address.
  *
- * Global and static ones, of files, namespaces, classes and functions.  They are listed once; those in
- * functions only when no other holds the address, for their trees are most of a file.
+ * These are variables of files, namespaces, classes and functions. They are listed once. Variables
+ * in functions are added only when no other variable has the address: their DIE trees are most of a
+ * file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static uint64_t uleb_of(struct bytes *b)
     return value;
 }
 
-/* An offset in the file's thread-local storage. */
+/* Whether the location is an offset in the file's TLS segment. */
 static bool is_of_thread(struct bytes b, uint64_t *out)
 {
     uint8_t op = b.at < b.end ? *b.at++ : 0;
@@ -41,7 +42,10 @@ static bool is_of_thread(struct bytes b, uint64_t *out)
     return b.at[bytes] == DW_OP_form_tls_address || b.at[bytes] == DW_OP_GNU_push_tls_address;
 }
 
-/* An address, and perhaps something added; anything else is not one place for the whole run. */
+/*
+ * Whether the location is an address, perhaps plus a constant. Any other location may vary during
+ * the run.
+ */
 static bool is_fixed(Dwarf_Die die, struct bytes b, uint64_t *out)
 {
     uint8_t op = b.at < b.end ? *b.at++ : 0;
@@ -69,11 +73,14 @@ static struct entries *entries_of_expression(struct variables *v, Dwarf_Die die,
     struct bytes b = {at, (const uint8_t *)at + bytes};
 
     if (is_fixed(die, b, start))
-        return *start == 0 ? NULL : &v->fixed; /* 0: was thrown away by the linker */
+        return *start == 0 ? NULL : &v->fixed; /* 0: discarded by the linker */
     return is_of_thread(b, start) ? &v->of_thread : NULL;
 }
 
-/* The list that the variable belongs to, and where it begins; NULL: it is nowhere, or on a stack. */
+/*
+ * Return the list that the variable belongs to, and where it begins. NULL: it has no location, or
+ * is on a stack.
+ */
 static struct entries *entries_of(struct variables *v, Dwarf_Die die, uint64_t *start)
 {
     struct entries *found = NULL;
@@ -156,13 +163,13 @@ static bool scope_by_linkage(Dwarf_Die die, struct name *scope)
 
     if (!demangled)
         return false;
-    scope->text[0] = '\0'; /* it has all of it */
+    scope->text[0] = '\0'; /* the linkage name includes the outer scopes */
     add_level(scope, demangled);
     free(demangled);
     return true;
 }
 
-/* A function's name may stand at its declaration; blocks have none. */
+/* A function's name may be at its declaration; lexical blocks have no name. */
 static void add_scope(const struct variables *v, Dwarf_Die die, struct name *scope, unsigned links)
 {
     const char *name = die_text(die, DW_AT_name);

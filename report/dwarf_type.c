@@ -1,7 +1,7 @@
 /*
- * dwarf_type.c - types: how large they are, and the way down to the element or member at an offset.
+ * dwarf_type.c - sizes of types, and the path to the element or member at an offset.
  *
- * Nothing here recurses or iterates as often as a file says.
+ * Constants bound the depth of recursion and the length of chains, whatever a file contains.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 
 #define DIMENSIONS_MAX 8
 
-/* The attribute that leads on from what only stands for a type; 0: it is one. */
+/*
+ * Return the attribute that leads from a typedef, qualifier or declaration to the type; 0: it is
+ * the type.
+ */
 static Dwarf_Half link_of_type(Dwarf_Die type)
 {
     switch (die_tag(type)) {
@@ -26,7 +29,7 @@ static Dwarf_Half link_of_type(Dwarf_Die type)
     }
 }
 
-/* The type behind names and qualifiers; to be given back.  NULL: unknown. */
+/* Return the type without typedefs and qualifiers, freed by the caller. NULL: unknown. */
 Dwarf_Die type_of(const struct variables *v, Dwarf_Die of)
 {
     Dwarf_Die type = die_linked(v, of, DW_AT_type);
@@ -45,7 +48,7 @@ Dwarf_Die type_of(const struct variables *v, Dwarf_Die of)
     return NULL;
 }
 
-/* How many elements in each dimension; 0 = not said. */
+/* Get the number of elements in each dimension; 0 = not specified. */
 static unsigned dimensions_of(const struct variables *v, Dwarf_Die array,
                               uint64_t counts[DIMENSIONS_MAX])
 {
@@ -80,7 +83,7 @@ static uint64_t array_bytes(const struct variables *v, Dwarf_Die array, unsigned
     return bytes;
 }
 
-/* 0: not known. */
+/* Return 0 if the size is not known. */
 static uint64_t type_bytes(const struct variables *v, Dwarf_Die type, unsigned depth)
 {
     uint64_t bytes;
@@ -116,7 +119,7 @@ static void add_index(struct name *name, uint64_t index)
     name_add(name, text);
 }
 
-/* The element's type, to be given back; *offset is then in it. */
+/* Return the element's type, freed by the caller; *offset becomes relative to the element. */
 static Dwarf_Die into_array(const struct variables *v, Dwarf_Die array, uint64_t *offset,
                             struct name *name)
 {
@@ -141,14 +144,14 @@ static Dwarf_Die into_array(const struct variables *v, Dwarf_Die array, uint64_t
     return element;
 }
 
-/* The member's type when the offset is in it, to be given back. */
+/* If the offset is inside the member, return the member's type, freed by the caller. */
 static Dwarf_Die in_member(const struct variables *v, Dwarf_Die member, uint64_t offset,
                            uint64_t *start)
 {
     Dwarf_Die type;
     uint64_t bytes;
 
-    *start = 0; /* of a union: it need not be said */
+    *start = 0; /* members of a union need no offset */
     if (die_has(member, DW_AT_data_bit_offset) || die_has(member, DW_AT_external) ||
         (die_has(member, DW_AT_data_member_location) &&
          !die_number(member, DW_AT_data_member_location, start)) ||
@@ -171,10 +174,10 @@ static void name_member(Dwarf_Die member, struct name *name)
     if (text && *text) {
         name_add(name, ".");
         name_add(name, text);
-    } /* or without a name, as base classes are */
+    } /* base classes and anonymous members have no name */
 }
 
-/* The same for the first member that holds the offset; of a union's there may be several. */
+/* The same for the first member that contains the offset; members of a union overlap. */
 static Dwarf_Die into_members(const struct variables *v, Dwarf_Die parent, uint64_t *offset,
                               struct name *name)
 {
@@ -223,7 +226,7 @@ void type_descend(const struct variables *v, Dwarf_Die variable, uint64_t *offse
         dwarf_dealloc_die(type);
 }
 
-/* Of a variable without a type of known size one byte is better than none. */
+/* A variable without a type of known size counts as one byte. */
 uint64_t variable_bytes(const struct variables *v, Dwarf_Die die, unsigned links)
 {
     Dwarf_Die type = type_of(v, die), declaration;

@@ -1,5 +1,5 @@
 /*
- * dwarf_variable.c - what is said of a variable: its name, and where it is declared.
+ * dwarf_variable.c - a variable's name, and the source position of its declaration.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static Dwarf_Die unit_of(const struct variables *v, Dwarf_Die die)
     return die_at(v, offset, dwarf_get_die_infotypes_flag(die));
 }
 
-/* Until DWARF 5 files were counted from 1. */
+/* Before DWARF 5, file numbers start at 1. */
 static char *file_number(const struct variables *v, Dwarf_Die die, uint64_t number)
 {
     Dwarf_Half version = 0, offset_size;
@@ -65,7 +65,7 @@ static void take_name(Dwarf_Die die, const char *scope, struct name *name)
     free(demangled);
 }
 
-/* What a definition does not say, its declaration does. */
+/* A definition's missing attributes are taken from its declaration. */
 void variable_take(const struct variables *v, Dwarf_Die die, const char *scope, struct name *name,
                    struct variable *out, unsigned links)
 {
@@ -90,7 +90,7 @@ void variable_take_path(const struct variables *v, Dwarf_Die die, uint64_t *offs
 {
     Dwarf_Die type = type_of(v, die), declaration = NULL;
 
-    /* A definition may leave its type to the declaration, or complete an array's. */
+    /* The definition's type may be missing, or complete the declaration's array type. */
     if (type) {
         dwarf_dealloc_die(type);
         type_descend(v, die, offset, name);

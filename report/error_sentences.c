@@ -1,22 +1,22 @@
 /*
- * error_sentences.c - what an error was, in one sentence: all of these sentences are here.
+ * error_sentences.c - the wording of errors: every sentence about an error is in this file.
  *
- * A sentence says what is known and no more.  Of a block that has left the quarantine only the last
- * record at its place is known, which may be of a later block: then it says "possibly".
+ * A sentence contains only known facts. For a block that has left the quarantine, only the last
+ * record of its slot is known, which may be of a later block. Then the sentence has "possibly".
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "wording_priv.h"
 
-#define FILL_NEAR 65536u /* no member of a structure is further from its beginning */
-#define FOUND_SHOWN 8u   /* of the bytes that were written: `show` has all that are kept */
+#define FILL_NEAR 65536u /* no member of a structure has a larger offset */
+#define FOUND_SHOWN 8u   /* of the bytes that were written; `show` prints all that are recorded */
 
-/* One sentence on its way. */
+/* A sentence under construction. */
 struct wording {
     struct report *r;
     const struct error *e;
-    bool deterministic; /* nothing that changes from run to run */
+    bool deterministic; /* omit values that change from run to run */
     FILE *out;
 };
 
@@ -61,7 +61,7 @@ static bool is_realloc(const struct error *e)
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
-/* Asks about a block, and frees nothing. */
+/* It queries a block and frees nothing. */
 static bool is_query(const struct error *e)
 {
     return e->entry == ENTRY_MALLOC_USABLE_SIZE;
@@ -72,13 +72,13 @@ static bool is_named(const struct error *e)
     return is_realloc(e) || is_query(e);
 }
 
-/* "free" is a verb for all that frees; which function it was stands at the end. */
+/* "free" is the verb of all freeing functions; entry_put appends the function's name. */
 static const char *verb_of(const struct error *e)
 {
     return is_named(e) ? entry_name(e->entry) : "free";
 }
 
-/* Where the sentence's verb does not say it. */
+/* Append the function's name, unless the verb is that name. */
 static void entry_put(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
@@ -179,7 +179,7 @@ static void region_put(struct wording *w)
 
 /* ---- frees ----------------------------------------------------------------------------------- */
 
-/* Which families an entry frees: a bit for each. */
+/* Return the families that an entry may free, a bit for each. */
 static uint32_t families_freed(uint32_t entry)
 {
     switch (entry) {
@@ -211,7 +211,7 @@ static bool family_fits(const struct error *e)
     return (families_freed(e->entry) >> e->block_family & 1) != 0;
 }
 
-/* "24-byte new[] block", "64-byte block of aligned new": not one of new that is aligned to 64 bytes */
+/* "24-byte new[] block"; "64-byte block of aligned new", which is not one aligned to 64 bytes. */
 static void family_block_put(struct wording *w)
 {
     const char *family = family_name(w->e->block_family);
@@ -221,7 +221,7 @@ static void family_block_put(struct wording *w)
             is_long ? "block of " : "", family, is_long ? "" : " block");
 }
 
-/* Whose it was is said where another free would have been right. */
+/* Name the block's family only if another function should have freed it. */
 static void freed_block_put(struct wording *w)
 {
     if (w->e->entry == ENTRY_NONE || family_fits(w->e)) {
@@ -232,7 +232,7 @@ static void freed_block_put(struct wording *w)
     }
 }
 
-/* Is it an address as memory that was filled has them, or one a little further? */
+/* Whether the address is a fill pattern, plus less than FILL_NEAR. */
 static bool is_of_fill(uint64_t address, uint16_t fill)
 {
     uint64_t bytes = (fill - 1u) * 0x0101010101010101ull;
@@ -240,7 +240,10 @@ static bool is_of_fill(uint64_t address, uint16_t fill)
     return fill > 1 && address - bytes < FILL_NEAR;
 }
 
-/* Nothing but what a pointer was read from explains such an address; NULL: it is another. */
+/*
+ * Return the kind of memory that the pointer was read from; NULL: not a fill pattern. Nothing else
+ * explains such an address.
+ */
 static const char *source_of(const struct wording *w)
 {
     const struct image *image = image_of(w->r, w->e->image);
@@ -357,7 +360,10 @@ static void span_put(struct wording *w, const char *what, uint64_t first, uint64
                 (unsigned long long)last);
 }
 
-/* Between the first and the last damaged byte some may be as they were: only one is a number. */
+/*
+ * Bytes between the first and the last damaged byte may be intact, so only a single byte is
+ * counted.
+ */
 static void format_wua(struct wording *w)
 {
     static const char *const where[] = {
@@ -383,7 +389,7 @@ static void format_wua(struct wording *w)
     } else {
         span_put(w, "at offset", e->address - e->block, e->address - e->block + last);
     }
-    if (e->damage == DAMAGE_INSIDE || e->block_state == BLOCK_FREED) /* a free leaves it whole */
+    if (e->damage == DAMAGE_INSIDE || e->block_state == BLOCK_FREED) /* at its free it was intact */
         fputs(", after it was freed", w->out);
     found_put(w);
 }
@@ -427,7 +433,7 @@ static void format_foreign(struct wording *w)
     fputs("freed a block of libc's own allocator: passed on to libc", w->out);
 }
 
-/* Why it should not have been: the first hole, whose stack, which block. */
+/* Describe the reason: the first hole, the stack's thread, or the block. */
 static void format_bum(struct wording *w)
 {
     const struct error *e = w->e;
@@ -475,7 +481,7 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
 
 /* ---- its facts ------------------------------------------------------------------------------- */
 
-/* What was written often tells who wrote it: " holds 41 42 00 "AB."". */
+/* The bytes often show which code wrote them: " holds 41 42 00 "AB."". */
 void format_found(const struct error *e, FILE *out)
 {
     uint32_t count = e->found_bytes < FOUND_SHOWN ? e->found_bytes : FOUND_SHOWN;
@@ -495,7 +501,7 @@ void format_found(const struct error *e, FILE *out)
     fputs(e->bytes > count ? " ..." : "", out);
 }
 
-/* Who wrote is never known, only who came by afterwards. */
+/* The thread that wrote is never known, only the one that detected it. */
 const char *thread_label(const struct error *e)
 {
     return e->kind == ERROR_WUA ? "found by " : "";
@@ -521,7 +527,7 @@ static void row_add(struct error_rows *rows, const char *label, uint32_t site,
         rows->at[rows->count++] = (struct error_row){label, site, thread};
 }
 
-/* Whose the block's last step was is only said when it was another thread. */
+/* Name the thread that last allocated or freed the block only if it is another one. */
 struct error_rows error_rows(const struct error *e)
 {
     const struct thread *other =

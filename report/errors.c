@@ -1,8 +1,9 @@
 /*
- * errors.c - error records of processes into the report's table.
+ * errors.c - merge the error records of all processes into the report's table.
  *
- * Numbers become places that mean the same in all processes, so that one mistake in a program that
- * runs as many is told once.  What is told of it is its first time; only the count is of all.
+ * Stack ids become sites, which are the same in all processes. So one mistake in a program that
+ * runs as many processes is reported once. The details are those of the earliest error; the count
+ * is the sum.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
     return error;
 }
 
-/* `first` takes the details of an earlier one; the count and the processes are those of both. */
+/* `first` takes the details of an earlier error; counts and processes are added up. */
 static void error_merge(struct error *first, const struct error *e, uint64_t count, uint32_t image)
 {
     if (e->time_ns < first->time_ns) {
@@ -98,7 +99,7 @@ static int by_time(const void *a_, const void *b_)
 
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same in every run of one file */
+    return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same order in every run */
 }
 
 void errors_sort(struct report *r)

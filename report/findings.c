@@ -1,5 +1,5 @@
 /*
- * findings.c - everything that is told of a run, as one list: for formats that know no sections.
+ * findings.c - all findings of a run as one list, for formats without sections.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * group.c - what several processes had in use, as records: one per place that allocated it.
+ * group.c - blocks in use of several processes, as records: one for each allocation site.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ bool image_was_replaced(const struct image *image)
            (image->state == IMAGE_ENDING && image->end_how == END_EXEC);
 }
 
-/* By hand, what exec starts has a run file of its own. */
+/* Without a launcher, a program started by exec has a run file of its own. */
 bool image_was_lost(const struct report *r, const struct image *image)
 {
     return r->view.run->mode == RUN_BY_LAUNCHER && image_was_replaced(image) &&
@@ -53,14 +53,14 @@ struct totals totals_of(const struct report *r)
     return t;
 }
 
-/* The head's tally holds what this report took, too. */
+/* The tally in the head includes the images that this report reclaimed. */
 struct totals totals_elsewhere(const struct report *r)
 {
     const struct run_tally *all = &r->view.run->reclaimed, *ours = &r->absorbed;
     struct totals t = {0};
 
     if (all->images <= ours->images)
-        return t; /* or a mad header */
+        return t; /* or a damaged header */
     t.processes = all->images - ours->images;
     t.allocs = all->allocs - ours->allocs;
     t.frees = all->frees - ours->frees;
@@ -102,7 +102,7 @@ static void record_add(struct record *record, const struct image *image, const s
     image_numbers_add(&record->images, image->number);
 }
 
-/* Equal sizes: by where they are, which is the same in every run of the same program. */
+/* Equal sizes are sorted by site, which is the same in every run of the same program. */
 static int by_size(const void *a_, const void *b_)
 {
     const struct record *a = a_, *b = b_;
@@ -114,7 +114,7 @@ static int by_size(const void *a_, const void *b_)
     return a->site < b->site ? -1 : a->site > b->site;
 }
 
-/* One place per site; those that nothing is in use from are squeezed out. */
+/* One record for each site; sites without blocks in use are removed. */
 static struct record *records_sum(const struct report *r, uint32_t *count)
 {
     struct record *records = xalloc(calloc((size_t)r->site_count + 1, sizeof *records));

@@ -1,13 +1,13 @@
 /*
- * helper.c - a process of our own that reads the files of others.
+ * helper.c - a helper process that reads program files (symbols and debugging information).
  *
- * Names come out of ELF files, and those may be anybody's: the parsers of two large libraries meet
- * whatever somebody has put there.  So they run in a forked child with limits.  It is asked for one
- * stack at a time and says in a shared page which frame it is at; when it crashes or stays there for
- * too long, the module of that frame has no symbols, and a new child goes on with the others.  What
- * it answers is distrusted like a file.
+ * These files are untrusted, and the parsers of two large libraries read them. So the parsers run
+ * in a forked child with resource limits. The parent queries one stack at a time; a shared page
+ * records which frame the child works on. If the child crashes or exceeds the time limit of a
+ * frame, the module of that frame gets no symbols, and a new child is started for the others. The
+ * child's answers are as untrusted as a file.
  *
- * Where no child can be made, this process does the work itself, but not on another user's run.
+ * If no child can be started, this process reads the files itself, except for another user's run.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,25 +27,25 @@
 
 #define ANSWER_BYTES_MAX (64u << 20)
 #define LOOK_AGAIN_MS 100
-#define TIMEOUT_SECONDS 60           /* for one frame: a whole file may have to be read for it */
-#define TIMEOUT_NETWORK_SECONDS 1800 /* or to be fetched */
-#define MEMORY_MAX (8ull << 30)      /* address space more than what it begins with */
+#define TIMEOUT_SECONDS 60           /* for one frame, which may need a whole file */
+#define TIMEOUT_NETWORK_SECONDS 1800 /* or a download (debuginfod) */
+#define MEMORY_MAX (8ull << 30)      /* address space beyond its initial size */
 
 struct helper {
     pid_t pid;
     int fd;
-    uint32_t modules, frames, sites; /* that it knows of */
+    uint32_t modules, frames, sites; /* that it has received */
     bool is_stuck;
     struct doing *now;
 };
 
-/* Shared with it. */
+/* Shared with the child. */
 struct doing {
-    _Atomic uint32_t module; /* that it looks into */
-    _Atomic uint32_t step;   /* changes from frame to frame */
+    _Atomic uint32_t module; /* that it reads */
+    _Atomic uint32_t step;   /* changes with each frame */
 };
 
-/* What is new in the tables goes before the questions, in its order. */
+/* New entries of the tables are sent before queries, in the order of the tables. */
 enum {
     ADD_MODULE,
     ADD_FRAME,
@@ -59,8 +59,7 @@ enum {
 
 struct question {
     uint32_t kind;
-    uint32_t
-        index; /* a site, a module or (LOCAL) a frame; of a new site how many frames, which follow */
+    uint32_t index; /* site, module or (LOCAL) frame; ADD_SITE: how many frames follow */
     uint64_t offset;
     struct in_frame at; /* LOCAL */
 };
@@ -117,7 +116,7 @@ static void limit_memory(void)
     fclose(statm);
 }
 
-/* What a terminal's user sends is the parent's to heed, whose end is ours. */
+/* Signals of the terminal are left to the parent; the child ends with it. */
 static void child_begin(pid_t parent)
 {
     static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGPIPE};
@@ -180,7 +179,7 @@ static void answer_variable(struct report *r, const struct question *q, struct d
     variable_free(&variable);
 }
 
-/* false: nobody asks any more. */
+/* false: the parent has closed the connection. */
 static bool add(struct report *r, int fd, const struct question *q)
 {
     uint32_t frames[RTC_STACK_FRAMES];
@@ -241,7 +240,7 @@ void helper_end(struct report *r)
 
     if (!h)
         return;
-    close(h->fd); /* which ends it */
+    close(h->fd); /* the child exits */
     if (h->is_stuck)
         kill(h->pid, SIGKILL);
     while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
@@ -292,7 +291,7 @@ static uint32_t timeout_ms(const struct report *r)
     return 1000 * (urls && *urls ? TIMEOUT_NETWORK_SECONDS : TIMEOUT_SECONDS);
 }
 
-/* false: it has ended, or stays where it is. */
+/* false: the child has ended, or exceeded the time limit. */
 static bool wait_for(struct report *r)
 {
     struct helper *h = r->helper;
@@ -313,7 +312,7 @@ static bool wait_for(struct report *r)
     return ready > 0;
 }
 
-/* The text is the caller's to free. */
+/* The caller frees the text. */
 static bool receive(struct report *r, struct answer *a)
 {
     const struct helper *h = r->helper;
@@ -331,7 +330,10 @@ static bool receive(struct report *r, struct answer *a)
     return false;
 }
 
-/* What the helper broke at is not tried again, of that module; without one nothing is. */
+/*
+ * Do not retry the query that the child failed at: no more variables or symbols of that module.
+ * Without a module, no symbols at all.
+ */
 static void mark_unreadable(struct report *r, uint32_t kind)
 {
     uint32_t at = atomic_load_explicit(&r->helper->now->module, memory_order_relaxed);
@@ -344,7 +346,7 @@ static void mark_unreadable(struct report *r, uint32_t kind)
         r->no_symbols = true;
 }
 
-/* false: it broke; there is none any more, and somebody is to blame. */
+/* false: the child failed and was ended; the cause is marked as unreadable. */
 static bool query(struct report *r, const struct question *q, struct answer *a)
 {
     doing_set(r->helper->now, NO_MODULE);
@@ -382,7 +384,7 @@ static bool send_site(const struct helper *h, const struct site *site)
            send_all(h->fd, site->frames, site->count * sizeof site->frames[0]);
 }
 
-/* What came after it was made: a run that goes on is told of bit by bit. */
+/* Send table entries added since the child was started: a run in progress is reported in steps. */
 static void send_additions(const struct report *r, struct helper *h)
 {
     while (h->modules < r->module_count && send_module(h, &r->modules[h->modules]))
@@ -393,7 +395,7 @@ static void send_additions(const struct report *r, struct helper *h)
         h->sites++;
 }
 
-/* NULL: none can be made. */
+/* NULL: no child can be started. */
 static struct helper *helper_get(struct report *r)
 {
     if (!r->helper)
@@ -407,7 +409,7 @@ static struct helper *helper_get(struct report *r)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Is there a frame that can be named?  Those that cannot are done. */
+/* Whether any frame can be symbolized; frames that cannot are marked as tried. */
 static bool is_worth_query(struct report *r, const struct site *site)
 {
     bool worth = false;

@@ -1,8 +1,9 @@
 /*
- * helper_answers.c - what the helper answers, on its way: texts with a zero byte behind each, "" for none.
+ * helper_answers.c - the format of the helper's answers: strings with a zero byte after each, ""
+ * for NULL.
  *
- * Who reads it believes nothing: a number that is none of its kind is none, a text ends where the
- * answer does.
+ * The parent trusts no answer: a number out of range becomes "none", and a string ends where the
+ * answer ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +130,8 @@ static void get_names(struct answer *a, struct frame *frame)
 }
 
 /*
- * The helper does not know which frames were marked as tried after it was started: its answers for
- * these are read and dropped.
+ * The helper does not see marks as tried that were set after its start. Its answers for such frames
+ * are read and dropped.
  */
 bool answer_get_frame(struct answer *a, struct report *r)
 {

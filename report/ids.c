@@ -1,9 +1,9 @@
 /*
- * ids.c - names for findings that stay: from run to run, machine to machine, build to build.
+ * ids.c - ids of findings that stay the same from run to run, machine to machine, build to build.
  *
- * An id is the hash of names - of modules and functions, offsets only where there is no name - so
- * that it stays the same as long as nobody moves the call into another function.  What the C library
- * does before main is left out: its names differ between machines that have its symbols and others.
+ * An id is a hash of the names of modules and functions, with offsets only where a name is missing.
+ * It is the same until the call is moved into another function. Frames of the C library before main
+ * are left out: machines with symbols of libc have other names for them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static uint64_t hash_frame(const struct report *r, const struct frame *frame, uint64_t hash)
 {
     if (frame->module == NO_MODULE)
-        return hash_text(hash, "?"); /* an address is of one run only */
+        return hash_text(hash, "?"); /* addresses differ from run to run */
     hash = hash_text(hash, base_name(r->modules[frame->module].path));
     if (frame->system_name)
         return hash_text(hash, frame->system_name);
@@ -43,7 +43,9 @@ static bool is_before_main(const struct report *r, const struct frame *frame)
            (frame->system_name && strcmp(frame->system_name, "_start") == 0);
 }
 
-/* Where a stripped program begins has no name: what calls the C library at the end of a stack is that. */
+/*
+ * A stripped program's entry point has no name: it is the outermost frame and calls the C library.
+ */
 static bool ends_at_start(const struct report *r, const struct site *site)
 {
     const struct frame *last, *inner;
@@ -55,7 +57,7 @@ static bool ends_at_start(const struct report *r, const struct site *site)
     return last->module != NO_MODULE && !last->system_name && is_before_main(r, inner);
 }
 
-/* A stack that is the C library's altogether is its user part. */
+/* If all frames are the C library's, all count as the user's. */
 uint32_t user_frames(const struct report *r, const struct site *site)
 {
     uint32_t count = site->count - ends_at_start(r, site);

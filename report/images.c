@@ -1,15 +1,14 @@
 /*
- * images.c - the process images of a run: which there are, which are gone, which are needed.
+ * images.c - the process images of a run: which exist, which have ended, which are still needed.
  *
- * An image's records may be read by its process, and by children that forked from it and have not
- * copied them yet: a lease in the run's head says so.  Taking an image's areas back while such a
- * reader lives would pull its memory out from under it; so "gone" and "not needed" err on the side
- * of "maybe still there".  Process ids are what the images said of themselves: one that made a
- * process-id namespace speaks of other processes with the same numbers, and is left alone (see
- * pid_is_known).
+ * An image's records may be read by its own process, and by forked children that have not copied
+ * them yet: leases in the run's head record that. Reclaiming areas while such a reader lives would
+ * empty memory that it uses. So "gone" and "not needed" are set only when they are certain. Process
+ * ids are those that images recorded. An image in a pid namespace of its own records pids that
+ * belong to other processes here, so it is never reclaimed (see pid_is_known).
  *
- * Numbers are given out in ascending order, so a parent's is lower than its child's; a header that
- * says otherwise is taken as having no parent, and chains of parents end.
+ * Image numbers are given out in ascending order, so a parent's is lower than its child's. A header
+ * that contradicts this is treated as having no parent: chains of parents end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +18,7 @@
 
 #include "report_priv.h"
 
-/* An image's first area begins with these. */
+/* The start of an image's first area. */
 struct first_bytes {
     char head[RTC_AREA_HEAD_BYTES];
     struct image_header image;
@@ -54,7 +53,7 @@ static bool pid_is_known(const struct report *r, const struct image *image);
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* Text that may lack its end. */
+/* Copy a text that may lack its terminating zero. */
 static char *text_copy(const char *text, size_t room)
 {
     return xalloc(strndup(text, room));
@@ -89,7 +88,7 @@ static void image_take_costs(struct image *image, const struct image_header *h)
     };
 }
 
-/* The rest of it stands when the answer does. */
+/* The other fields are valid if leak_check is set: it is written last. */
 static void image_take_leak_check(struct image *image, const struct image_header *h)
 {
     uint32_t check = atomic_load_explicit(&h->leak_check, memory_order_relaxed);
@@ -173,7 +172,7 @@ static void image_drop_map(struct image *image)
     image->range_count = image->thread_count = 0;
 }
 
-/* Absorbed and not needed for anybody's stacks any more: out of the way of the next round. */
+/* Move an absorbed image whose stacks are not needed any more out of the next rounds. */
 static void image_move_to_done(struct report *r, struct image *image)
 {
     image_drop_map(image);
@@ -247,7 +246,7 @@ void images_drop_taken(struct report *r)
     }
 }
 
-/* ---- who is gone ----------------------------------------------------------------------------- */
+/* ---- which are gone ------------------------------------------------------------------------- */
 
 static const struct image *older_of_pid(const struct image *images, uint32_t pid, uint32_t number)
 {
@@ -260,7 +259,7 @@ static const struct image *older_of_pid(const struct image *images, uint32_t pid
     return found;
 }
 
-/* The last image before this one that has this process id. */
+/* Return the last image before this one with this pid. */
 static const struct image *last_of_pid(const struct report *r, uint32_t pid,
                                        const struct image *image)
 {
@@ -269,8 +268,8 @@ static const struct image *last_of_pid(const struct report *r, uint32_t pid,
 }
 
 /*
- * posix_spawn's child has never been an image.  And who comes late does not find all: the image before it
- * may have been taken out of the file since.
+ * A child of posix_spawn has had no image before its exec. And in a late read, the image before
+ * this one may have been reclaimed.
  */
 const struct image *image_likely_parent(const struct report *r, const struct image *image)
 {
@@ -281,8 +280,9 @@ const struct image *image_likely_parent(const struct report *r, const struct ima
 }
 
 /*
- * Does the image's process id mean the same to us?  A process-id namespace begins with a child
- * that cannot see its parent; so it does where a chain of parents says so, up to the root.
+ * Whether the image's pid is valid in the reporter's pid namespace. A new pid namespace begins with
+ * a child that cannot see its parent. So the pid is valid if a chain of matching parents leads up
+ * to the root.
  */
 static bool pid_is_known(const struct report *r, const struct image *image)
 {
@@ -299,8 +299,9 @@ static bool pid_is_gone(uint32_t pid)
 }
 
 /*
- * Main threads that have ended while others run look like zombies too: those still have threads.
- * "pid (name) Z ... num_threads": the name may hold anything, so fields count from the last ')'.
+ * A main thread that has ended before others looks like a zombie, too, but its process has threads.
+ * "pid (name) Z ... num_threads": the name may contain anything, so fields are counted from the
+ * last ')'.
  */
 static bool pid_is_zombie(uint32_t pid)
 {
@@ -338,8 +339,8 @@ bool image_has_exec_successor(const struct image *image)
 }
 
 /*
- * Its process is gone, and somebody is about to say what it cannot say itself any more.  Asked of the file
- * as it is now: the image was read when it began.
+ * Whether the process is gone and a post-mortem scanner has yet to record its leaks. Reads the
+ * header from the file: the image was read when it started.
  */
 static bool is_scanned_now(const struct report *r, const struct image *image)
 {
@@ -382,7 +383,7 @@ void images_mark_gone(struct report *r)
     for (struct image *image = r->images; image; image = image->hh.next)
         if (!image->gone)
             more |= image->gone = is_gone(r, image);
-    if (more) /* what it wrote last may lie in an area that it did not have when the tables were read */
+    if (more) /* its last records may be in an area that the tables did not have yet */
         (void)view_refresh(&r->view);
 }
 
@@ -393,7 +394,7 @@ bool image_seems_alive(const struct report *r, const struct image *image)
     return !pid_is_gone(image->pid) && !pid_is_zombie(image->pid);
 }
 
-/* ---- who is needed --------------------------------------------------------------------------- */
+/* ---- which are needed ----------------------------------------------------------------------- */
 
 static bool has_shared_past(const struct image *image)
 {
@@ -414,10 +415,10 @@ static bool lease_has_reader(const struct report *r, const struct lease *lease)
     const struct image *reader = child > lease->parent ? image_of(r, child) : NULL;
 
     if (state == LEASE_FREE || state == LEASE_EXECED)
-        return false; /* who reads the records of one that left needs it, and so its parent */
+        return false; /* children that read the exec'd image's records need it, and so its parent */
     if (reader)
         return !reader->gone;
-    /* Between fork and its return the pid is not known, and a killed parent will never tell it. */
+    /* The pid is set after fork returns; if the parent was killed before, it is never set. */
     if (pid == 0 || state == LEASE_FORKING)
         return true;
     return !pid_is_gone(pid) || !parent || !parent->pid_known;
@@ -445,7 +446,7 @@ void images_mark_needed(struct report *r)
         last = image;
     }
     need_parents_of_leases(r);
-    /* A needed child may still hand on what it has never copied from its parent: youngest first. */
+    /* A needed child may hand on records that it has not copied from its parent: newest first. */
     for (image = last; image; image = image->hh.prev) {
         struct image *parent = image_parent(r, image);
         if (image->needed && parent && image->lease != 0)

@@ -1,12 +1,14 @@
 /*
  * incomplete.c - which findings a report may lack, and why.
  *
- * "No problems" is an answer only if all errors that were found, and the result of every leak check that
- * was asked for, are in what was read.  Records of blocks are no findings: a process finds errors and
- * leaks by its own copy of them, so a report that lacks some is short of blocks in use only (a note).
+ * "No problems" is correct only if all detected errors, and the results of all requested leak
+ * checks, are in the data that was read. Block records are not findings: a process detects errors
+ * and leaks by its own copy of them. If some are missing, the report lacks only blocks in use (a
+ * note).
  *
- * A process that was killed could not check for leaks.  The report's last line contains that, too
- * (leaks_verdict_put), but it is how the program ended, not a fault of the run: the exit status does not change.
+ * A killed process could not check for leaks. The report's last line contains that, too
+ * (leaks_verdict_put). But it is how the program ended, not a fault of the run: the exit status
+ * does not change.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,9 +17,9 @@
 #include "page_priv.h"
 
 struct gaps {
-    uint64_t cut;       /* processes whose leaks had no room */
-    uint64_t unchecked; /* whose leak check failed */
-    uint64_t unwritten; /* errors without room */
+    uint64_t cut;       /* processes with leaks that did not fit */
+    uint64_t unchecked; /* processes with a failed leak check */
+    uint64_t unwritten; /* errors that did not fit */
     uint64_t limited;   /* errors beyond the limit */
 };
 

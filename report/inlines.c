@@ -1,13 +1,14 @@
 /*
- * inlines.c - the functions that a compiler put into one another at an address.
+ * inlines.c - the functions that a compiler inlined at an address.
  *
- * In a unit's tree of debugging information the way from a function down to the address leads
- * through one entry for each call that was inlined; it names the function (by its origin) and says
- * where it was called.  libdw's own search for scopes goes over to the origin on the way and so
- * loses who called, and it begins at the top of the unit each time; here a unit's functions are
- * listed once, by address, and from the one that holds the address it goes down.
+ * In a unit's DIE tree, the path from a function down to the address has one DIE for each inlined
+ * call. It refers to the function (DW_AT_abstract_origin) and has the position of the call. libdw's
+ * own search for scopes continues at the origin, so it loses the caller. It also starts at the top
+ * of the unit each time. Here a unit's functions are listed once, sorted by address. The search
+ * descends from the function that contains the address.
  *
- * Files may be anybody's: a sibling must lie behind its elder, so no walk is endless.
+ * Files are untrusted: a sibling must have a higher offset than the DIE before it, so every walk
+ * ends.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -15,19 +16,19 @@
 
 #include "symbols_priv.h"
 
-#define DEPTH_MAX 64 /* of what is walked by recursion: namespaces, classes, blocks */
+#define DEPTH_MAX 64 /* of recursion: namespaces, classes, blocks */
 
 struct function_range {
-    Dwarf_Addr start, end; /* the unit's own */
+    Dwarf_Addr start, end; /* without load bias */
     Dwarf_Die function;
 };
 
-/* A unit's functions; first those that do not lie in others. */
+/* A unit's functions; at first without nested ones. */
 struct functions {
-    void *unit; /* the address of its entry */
+    void *unit; /* address of its DIE */
     struct function_range *ranges;
     size_t count, room;
-    bool all; /* also those in functions */
+    bool all; /* with functions in functions */
     UT_hash_handle hh;
 };
 
@@ -86,7 +87,7 @@ static void list_functions(struct functions *f, Dwarf_Die *parent, unsigned dept
     } while (die_next(&die));
 }
 
-/* Of ranges in one another the inner one comes last. */
+/* Of nested ranges the inner one comes last. */
 static int by_start(const void *a, const void *b)
 {
     const struct function_range *x = a, *y = b;
@@ -119,7 +120,10 @@ static struct functions *functions_of(struct functions **known, Dwarf_Die *unit)
     return f;
 }
 
-/* The last one that begins at or before the address, or one of a few before it: they may nest. */
+/*
+ * Search from the last range that begins at or before the address, at most DEPTH_MAX back: ranges
+ * may nest.
+ */
 static Dwarf_Die *search(struct functions *f, Dwarf_Addr address)
 {
     size_t before = begun_before(f->ranges, f->count, sizeof *f->ranges, address);
@@ -149,7 +153,7 @@ static bool is_scope(int tag)
            tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-/* To the child of `die` that holds the address. */
+/* Move to the child of `die` that contains the address. */
 static bool descend(Dwarf_Die *die, Dwarf_Addr address)
 {
     Dwarf_Die child;
@@ -165,7 +169,7 @@ static bool descend(Dwarf_Die *die, Dwarf_Addr address)
     return false;
 }
 
-/* The calls that were inlined around the address, the outermost first. */
+/* Return the calls inlined at the address, the outermost first. */
 static uint32_t calls_at(const Dwarf_Die *function, Dwarf_Addr address,
                          Dwarf_Die calls[INLINED_MAX])
 {
@@ -256,7 +260,7 @@ static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)
     return inlined;
 }
 
-/* For files without a table of symbols. */
+/* For files without a symbol table. */
 static void name_function(struct frame *frame, Dwarf_Die *function, Dwarf_Addr address)
 {
     const char *linkage = linkage_name(function), *name = dwarf_diename(function);
