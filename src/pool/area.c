@@ -1,9 +1,10 @@
 /*
  * area.c - the areas of this image: claimed from the run, filled from front to back.
  *
- * An area is claimed by one compare-and-swap in the run's table; free ones that were taken back
- * come first, then the next that was never used.  Pages are made real step by step (READY_STEP)
- * before they are touched: a full file system is an answer here, not a signal.
+ * An area is claimed by one compare-and-swap in the run's table: first a free one that was
+ * reclaimed, else the next unused one.  Pages are populated in steps (READY_STEP) before the first
+ * access, so a full file system is an error here and not a SIGBUS.  Callers hold the lock of
+ * segment.c, except where only one thread runs.
  */
 #include "pool_priv.h"
 
@@ -13,10 +14,10 @@
 
 static struct {
     uint32_t area; /* current, 0 = none */
-    char *base;    /* of it */
+    char *base;    /* its mapping */
     uint64_t used, ready;
-    uint64_t reserved;                  /* of `ready`, kept for findings: segment.c */
-    uint32_t areas[RTC_AREA_COUNT_MAX]; /* all of ours, for a child to close */
+    uint64_t reserved;                  /* part of `ready` that is kept for findings: segment.c */
+    uint32_t areas[RTC_AREA_COUNT_MAX]; /* all claimed areas, for a child to close */
     uint32_t area_count;
 } current;
 
@@ -29,19 +30,22 @@ static bool try_claim(uint32_t index)
     if (!atomic_compare_exchange_strong_explicit(&e->owner, &vacant,
                                                  area_owner(AREA_CLAIMED, image_number()),
                                                  memory_order_acq_rel, memory_order_relaxed))
-        return false; /* pairs with itself: one winner */
+        return false; /* pairs with itself: one process wins */
     atomic_store_explicit(&e->pid, image_pid(), memory_order_relaxed);
     return true;
 }
 
-/* The pid first: while the next owner has not said its own, it must not be taken for a dead one. */
+/*
+ * Clear the pid first: until the next owner stores its pid, a stale pid could be taken for a dead
+ * owner's.
+ */
 void area_free(struct area_entry *e)
 {
     atomic_store_explicit(&e->pid, 0, memory_order_relaxed);
     atomic_store_explicit(&e->owner, area_owner(AREA_FREE, 0), memory_order_release);
 }
 
-/* 0 = none to be had. */
+/* 0 = none available. */
 static uint32_t area_claim(void)
 {
     struct run_header *run = run_header();
@@ -77,8 +81,8 @@ static bool populate_to(uint64_t end)
     _Atomic uint32_t *populated = &run_areas()[current.area].populated_bytes;
     char *at = current.base + current.ready;
     /*
-     * Published before the pages exist: a process that takes the area back must not overlook one.  A
-     * failed attempt may have left pages behind the end of a later, shorter one.
+     * Published before the pages exist: a process that reclaims the area must not miss any page.  A
+     * failed attempt may have left pages beyond the end of a later, shorter one.
      */
     if (end > atomic_load_explicit(populated, memory_order_relaxed))
         atomic_store_explicit(populated, (uint32_t)end, memory_order_release);
@@ -88,7 +92,7 @@ static bool populate_to(uint64_t end)
     return true;
 }
 
-/* Makes the front of the current area, up to `bytes`, usable: ahead of need, or just what is needed. */
+/* Make the first `bytes` of the current area usable: ahead of need, or only what is needed. */
 static bool ready_to(uint64_t bytes)
 {
     if (bytes <= current.ready)
@@ -149,7 +153,10 @@ void *area_append(uint32_t bytes)
     return current.base + current.used;
 }
 
-/* A handler's jump that comes before leaves the place to the next one: nobody would find the end of this. */
+/*
+ * If a signal handler leaves by siglongjmp before this call, the next append reuses the space:
+ * readers could not find the end of the incomplete segment.
+ */
 void area_publish(uint32_t bytes)
 {
     if (!current.area)
@@ -175,8 +182,8 @@ void area_room(uint64_t *bytes, uint64_t *used)
 {
     uint64_t each = current.area ? run_header()->area_bytes : 0;
     *bytes = current.area_count * each;
-    *used =
-        each ? *bytes - each + current.used : 0; /* what those before have left is used by nobody */
+    /* the unused ends of earlier areas count as used */
+    *used = each ? *bytes - each + current.used : 0;
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */

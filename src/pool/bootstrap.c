@@ -1,9 +1,9 @@
 /*
- * bootstrap.c - memory for calls that come before anything else can work: the loader's, and those
- * of other libraries' constructors before the environment is there to be read.
+ * bootstrap.c - an allocator for calls before start-up: from the loader, and from constructors of
+ * other libraries that run before the environment can be read.
  *
- * A bump arena; its blocks are recognised by address for ever and never used again.  Sizes stand
- * beside it, one per granule, for realloc and malloc_usable_size.
+ * A bump arena: its blocks are recognised by address and never reused.  Their sizes are in a
+ * parallel table, one entry per granule, for realloc and malloc_usable_size.
  */
 #include "pool.h"
 

@@ -1,16 +1,18 @@
 /*
- * client_blocks.c - blocks that the program makes itself, and has told us of.
+ * client_blocks.c - client blocks: blocks of custom allocators, which the program records by
+ * itself.
  *
- * They lie anywhere: in blocks of the heap, in mappings, in data.  A tree by address (a treap: of a node and
- * those below it none has a higher priority, which is a hash of its address, so it is nowhere deep)
- * leads from any address to its block.  It lies in private memory, which the kernel copies at a
- * fork; readers of the run file get a copy of each block that this image has recorded, written with
- * it.
+ * They may be in heap blocks, mappings or static data.  A treap by address finds the block of any
+ * address: no node has a higher priority than its parent, and priorities are hashes of addresses,
+ * so the depth stays small.  The treap is in private memory, which the kernel copies at a fork.
+ * For readers of the run file each block that this image recorded has a copy there.
  *
- * One that was freed stays until its memory is recorded again, or FREED_MAX others were freed: so
- * who frees it again is told so.  A block of the heap in which there are some may be freed, and its
- * memory be given out anew, without a word about them; each knows in which life of it it began, and
- * has ended when that has.
+ * A freed client block stays in the treap until its memory is recorded again or FREED_MAX others
+ * were freed, so that a double free is detected.  A heap block that contains client blocks may be
+ * freed and reused without their being freed first.  Each client block stores the lifetime of its
+ * heap block, and ends with it.
+ *
+ * Lock: RANK_CLIENT_BLOCKS, then those of copy.c and segment.c.
  */
 #include "pool_priv.h"
 
@@ -24,12 +26,12 @@
 static struct {
     struct lock lock;
     struct client_block *root;
-    struct client_block *vacant; /* by .high */
+    struct client_block *vacant; /* linked by .high */
     struct client_block *fresh, *fresh_end;
-    uint64_t node_bytes; /* of the memory that nodes are cut from next */
+    uint64_t node_bytes; /* size of the next mapping for nodes */
     struct client_block *freed[FREED_MAX];
     uint32_t freed_next;
-    _Atomic uint32_t count, own; /* nodes; blocks of this image that are live */
+    _Atomic uint32_t count, own; /* nodes; live blocks that this image recorded */
     struct segment *copies;
     uint64_t next_chunk;
 } all = {.lock = LOCK_INIT(RANK_CLIENT_BLOCKS), .node_bytes = NODES_FIRST_BYTES};
@@ -38,7 +40,7 @@ static struct {
 
 static uint64_t end_of(const struct client_block *n)
 {
-    return client_block_start(n) + (n->bytes ? n->bytes : 1); /* one of no bytes has a start, too */
+    return client_block_start(n) + (n->bytes ? n->bytes : 1); /* 0 bytes still occupy the start */
 }
 
 static void insert(struct client_block *n)
@@ -48,7 +50,7 @@ static void insert(struct client_block *n)
         at = client_block_start(n) < client_block_start(*at) ? &(*at)->low : &(*at)->high;
     struct client_block *below = *at;
     *at = n;
-    while (below) /* they part at its address */
+    while (below) /* split the subtree at n's start address */
         if (client_block_start(below) < client_block_start(n)) {
             *low = below;
             low = &below->high;
@@ -79,7 +81,7 @@ static void take_out(const struct client_block *n)
     *at = low ? low : high;
 }
 
-/* The last that begins at this address or below. */
+/* The last node that starts at this address or below. */
 static struct client_block *last_up_to(uint64_t address)
 {
     struct client_block *best = NULL;
@@ -93,7 +95,7 @@ static struct client_block *last_up_to(uint64_t address)
     return best;
 }
 
-/* The one whose memory it is, or was. */
+/* The client block, live or freed, that contains the address. */
 static struct client_block *at_address(uint64_t address)
 {
     struct client_block *n = last_up_to(address);
@@ -112,7 +114,7 @@ static bool is_own(const struct client_block *n)
     return n->image == image_number();
 }
 
-/* Has the block of the heap gone that it lies in? */
+/* Was the heap block freed that contains it? */
 static bool is_stale(const struct client_block *n, uint32_t write_epoch)
 {
     uint64_t life;
@@ -154,7 +156,7 @@ static void node_drop(struct client_block *n)
     all.count--;
 }
 
-/* Room for a copy in the run file; NULL: there is none, and readers do not learn of it. */
+/* Allocate a copy in the run file; NULL: no space, readers do not see this block. */
 static struct client_block_record *copy_take(void)
 {
     if (!all.copies || atomic_load_explicit(&all.copies->count, memory_order_relaxed) == COPIES) {
@@ -171,7 +173,7 @@ static struct client_block_record *copy_take(void)
 
 static void copy_put(struct client_block *n, const struct block_birth *birth)
 {
-    if (!n->copy || !is_own(n)) /* else it is its own from another life */
+    if (!n->copy || !is_own(n)) /* a reused node keeps its own image's copy */
         n->copy = copy_take();
     n->image = image_number();
     if (!n->copy)
@@ -183,7 +185,7 @@ static void copy_put(struct client_block *n, const struct block_birth *birth)
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* Nothing that is in use lies in these bytes; what is known of what was there is forgotten. */
+/* Remove freed and stale blocks from these bytes; false: a block in use overlaps them. */
 static bool make_room(uint64_t start, uint64_t end, uint32_t write_epoch)
 {
     struct client_block *n = last_up_to(end - 1);
@@ -251,7 +253,8 @@ static enum verdict verdict_of(const struct client_block *n, uint64_t at, struct
         return PTR_FOREIGN;
     memcpy((void *)out, (const void *)n, sizeof *out);
     uint64_t word = atomic_load_explicit(&n->block.word, memory_order_relaxed);
-    if (word_state(word) == BLOCK_FREE) /* ended, and not known to be */
+    /* It ended with its heap block: a free by the program is still valid. */
+    if (word_state(word) == BLOCK_FREE)
         atomic_init(&out->block.word, (word & ~(uint64_t)BLOCK_STATE_MASK) | (uint64_t)BLOCK_LIVE);
     return at == client_block_start(n) ? PTR_START : PTR_INSIDE;
 }
@@ -276,7 +279,7 @@ uint64_t client_block_retire_all(uint64_t start, uint64_t end, uint32_t thread, 
         struct client_block *n = last_up_to(at - 1);
         if (!n || client_block_start(n) < start)
             break;
-        at = client_block_start(n); /* it may go with its retirement */
+        at = client_block_start(n); /* continue below it: retire() may drop nodes */
         if (is_live(n)) {
             retire(n, thread, stack);
             count++;
@@ -286,7 +289,7 @@ uint64_t client_block_retire_all(uint64_t start, uint64_t end, uint32_t thread, 
     return count;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 bool client_block_life(uint64_t start, uint64_t bytes, uint32_t write_epoch, uint64_t *life)
 {
@@ -339,7 +342,9 @@ bool client_block_has_own(void)
     return all.own;
 }
 
-/* It has ended with the block that it lay in; its place stays, and who frees it later is believed. */
+/*
+ * The block ended with its heap block.  Its node stays, so that a later free is accepted as valid.
+ */
 static void end_with_heaps(struct client_block *n)
 {
     block_forget(&n->block);

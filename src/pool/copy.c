@@ -1,9 +1,13 @@
 /*
- * copy.c - records in shared memory, copied a slab at a time when one side first writes one.
+ * copy.c - copy-on-first-write of records in shared memory after a fork, a slab at a time.
  *
- * Every record write is preceded by: head.epoch is the current one, else fork_own() first.  It
- * copies only while somebody can see the old records: a lease in the run's table stands for each
- * child.  When the child is gone - and all who depend on it - what was superseded is used again.
+ * Before a record is written, head.epoch must be the current epoch; if not, the writer calls
+ * fork_own().  It copies the records only while a process may read the old ones: every child has a
+ * lease in the run's table.  When the child and all processes that depend on it are gone,
+ * superseded records are reused.
+ *
+ * Locks: `copying` (RANK_COPY), then `retiring` (RANK_RETIRE), then those of large.c's records and
+ * segment.c.
  */
 #include "mutant.h"
 #include "pool_priv.h"
@@ -12,13 +16,13 @@
 #define RETIRED_MAX 8192u
 #define DOUBTS_MAX 16u
 
-/* A lease on our records, as the parent sees it. */
+/* A lease on this image's records, as the parent sees it. */
 struct granted {
     uint32_t index;
-    uint32_t epoch; /* the child sees records current in this epoch */
+    uint32_t epoch; /* the child sees the records that were current in this epoch */
 };
 
-/* Records superseded in `until`, first written in `born`. */
+/* Records first written in epoch `born` and superseded in `until`. */
 struct retired {
     void *records;
     uint32_t born, until;
@@ -26,18 +30,19 @@ struct retired {
 };
 
 /*
- * A fork in our ancestry whose lease may still become torn, or is.  Records of epochs before `first_epoch`
- * came through it.  Epochs grow from parent to child, so one number says how far back that reaches.
+ * A fork among this image's ancestors with a lease that is torn or may become so.  Records of
+ * epochs before `first_epoch` were inherited by it.  Epochs increase from parent to child, so one
+ * number is sufficient.
  */
 struct doubt {
     uint32_t first_epoch;
-    uint32_t parent, epoch; /* what the lease says as long as it is the lease of that fork */
+    uint32_t parent, epoch; /* identify the lease: it may be granted again to another fork */
     struct lease *lease;
 };
 
 static struct {
-    uint32_t first_epoch;           /* records of older epochs are an ancestor's */
-    uint32_t untrusted_until;       /* those of epochs before this one came through a torn fork */
+    uint32_t first_epoch;           /* older records belong to an ancestor */
+    uint32_t untrusted_until;       /* older records were inherited by a torn fork */
     struct doubt doubt[DOUBTS_MAX]; /* oldest first */
     uint32_t doubts;
     struct lock copying;
@@ -48,7 +53,7 @@ static struct {
     uint32_t retired_count;
 } copies = {.copying = LOCK_INIT(RANK_COPY), .retiring = LOCK_INIT(RANK_RETIRE)};
 
-/* ---- who sees what --------------------------------------------------------------------------- */
+/* ---- visibility to children ------------------------------------------------------------------ */
 
 static bool granted_is_live(const struct granted *g)
 {
@@ -66,7 +71,7 @@ static void prune_granted(void)
     copies.granted_count = kept;
 }
 
-/* Can a child see records that were current from `born` until before `until`? */
+/* Can a child read records that were current from epoch `born` until before `until`? */
 static bool is_seen(uint32_t born, uint32_t until)
 {
     for (uint32_t i = 0; i < copies.granted_count; i++)
@@ -107,7 +112,7 @@ static void release_retired(const struct retired *r)
         segment_vacate(r->records);
 }
 
-/* Uses again what no child can see any more. */
+/* Reuse records that no child can read any more. */
 static void sweep_retired(void)
 {
     uint32_t kept = 0;
@@ -122,7 +127,7 @@ static void sweep_retired(void)
 static void retire(void *records, uint32_t born, bool large)
 {
     if (born < copies.first_epoch)
-        return; /* an ancestor's, not ours to use again */
+        return; /* an ancestor's records: not to be reused here */
     struct retired r = {records, born, fork_epoch(), large};
     lock_take(&copies.retiring);
     if (!is_seen(born, fork_epoch()))
@@ -150,7 +155,7 @@ void copies_sweep(void)
     sweep_retired();
 }
 
-/* ---- what an ancestor's records are worth ---------------------------------------------------- */
+/* ---- trust in inherited records -------------------------------------------------------------- */
 
 bool lease_is_torn(const struct lease *l)
 {
@@ -167,7 +172,7 @@ bool lease_is_of(const struct lease *l, uint32_t parent, uint32_t epoch)
 static enum lease_torn doubt_now(const struct doubt *d)
 {
     if (!lease_is_of(d->lease, d->parent, d->epoch))
-        return TORN_YES; /* it is another fork's by now: the answer is lost */
+        return TORN_YES; /* another fork has the lease now: the answer is lost */
     return (enum lease_torn)atomic_load_explicit(&d->lease->torn, memory_order_acquire);
 }
 
@@ -176,7 +181,7 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Moves what is decided from the list to the number. */
+/* Remove decided forks from the list; torn ones raise untrusted_until. */
 static void resolve_doubts(void)
 {
     uint32_t kept = 0;
@@ -195,7 +200,7 @@ void copies_inherit(uint32_t epoch, struct lease *lease)
 {
     copies.first_epoch = epoch;
     if (!run_header())
-        return; /* all records are private: the kernel copied them with the rest */
+        return; /* all records are private: the kernel copied them with the heap */
     resolve_doubts();
     if (MUTANT(NO_DOUBT))
         copies.doubts = copies.untrusted_until = 0;
@@ -217,7 +222,7 @@ bool copies_are_unsure(uint32_t born)
     return born < copies.untrusted_until;
 }
 
-/* Of records that were read before: asked afterwards, for their writer may have torn them meanwhile. */
+/* Checked after the records were read: their writer may have torn the snapshot meanwhile. */
 static bool are_trusted(bool inherited, uint32_t born)
 {
     if (!inherited || !copies_are_unsure(born))
@@ -228,14 +233,18 @@ static bool are_trusted(bool inherited, uint32_t born)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* What the old segment says of itself may be of another slab by now: of one whose parent keeps nothing. */
+/*
+ * Takes the class from the head, not from the old segment: the parent may have reused that for
+ * another slab.
+ */
 static void copy_slab(struct unit *head, struct segment *old, uint32_t write_epoch, bool inherited)
 {
     uint32_t kind = owner_kind(atomic_load_explicit(&head->owner, memory_order_relaxed));
     uint32_t slots = size_class[kind - 1].slots;
     struct segment *new = slab_segment(head, kind - 1, write_epoch);
+    /* no memory: this slab's records stay shared with the other process */
     if (!new)
-        return; /* not a page to be had: the records of this slab stay with the parent's */
+        return;
     block_copy(segment_items(new), segment_items(old), slots, RECORD_BYTES, inherited);
     if (!are_trusted(inherited, atomic_load_explicit(&head->epoch, memory_order_relaxed)))
         block_distrust(segment_items(new), slots, RECORD_BYTES);
@@ -252,7 +261,8 @@ static void copy_large(struct unit *head, struct large_record *old, bool inherit
         return;
     if (!are_trusted(inherited, atomic_load_explicit(&head->epoch, memory_order_relaxed)))
         large_record_distrust(new);
-    if (inherited) /* an inherited block is older than every mark of ours */
+    /* an inherited block is older than every mark of this image */
+    if (inherited)
         atomic_fetch_and_explicit(&new->block.word,
                                   ~((uint64_t)BLOCK_MARK_MASK << BLOCK_MARK_SHIFT),
                                   memory_order_relaxed);
@@ -263,7 +273,7 @@ static void copy_large(struct unit *head, struct large_record *old, bool inherit
     fork_retire_large(old, atomic_load_explicit(&head->epoch, memory_order_relaxed));
 }
 
-/* Nobody else sees these records: they only need the new date. */
+/* No other process can read these records: only their epoch changes. */
 static void restamp(struct unit *head, uint64_t owner, uint32_t write_epoch)
 {
     if (owner_kind(owner) == UNIT_LARGE) {
@@ -327,7 +337,7 @@ void fork_own(struct unit *head, uint32_t write_epoch)
     helper_call(own_on_helper, &o);
 }
 
-/* ---- beginnings ------------------------------------------------------------------------------ */
+/* ---- start and forks ------------------------------------------------------------------------- */
 
 void copies_begin(uint32_t epoch)
 {

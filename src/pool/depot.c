@@ -1,19 +1,20 @@
 /*
- * depot.c - call stacks by number.
+ * depot.c - the stack depot: call stacks (backtraces) by number, deduplicated.
  *
- * A stack is a path in a tree that begins at its outermost frame: a node is one frame more than
- * its parent.  Nodes lie in the run file, in chunks that only grow; they are complete before
- * anybody can find them, and never change.  They are found by the hash of all their frames; the
- * index of that is private (os/index.h).  No lock is taken but to let either grow.
+ * A stack is a path in a tree from its outermost frame: a node adds one frame to its parent.  Nodes
+ * are in the run file, in chunks that only grow.  A node is complete before it can be found, and
+ * never changes.  A private index (os/index.h) finds nodes by the hash of all their frames.
+ * Lookups and insertions take no lock; growth of the chunks or the index does (RANK_DEPOT, then
+ * that of segment.c).
  *
- * A match is a node with the same frame and the same 32 bits of hash, under a parent with the same
- * 32 bits of its own: of a million stacks one is taken for another once in 10^10 runs.
+ * A node matches if its frame and 32 bits of hash are equal, and the 32 bits of its parent: with a
+ * million stacks, two are confused once in 10^10 runs.
  *
- * The budget is CHUNKS_MAX chunks.  What is left of it at the end is for stacks that keep only their
- * innermost frames: there are fewer of those.
+ * The budget is CHUNKS_MAX chunks.  The last sixteenth is for stacks cut to their innermost frames,
+ * of which there are fewer.
  *
- * A forked child goes on with its parent's nodes, and begins a chunk of its own: ids below
- * image_header.first_depot_chunk are the parent's.
+ * A forked child continues with its parent's nodes and starts a new chunk: ids below
+ * image_header.first_depot_chunk belong to the parent.
  */
 #include "index.h"
 #include "pool_priv.h"
@@ -22,9 +23,9 @@
 
 #define CHUNK_BYTES (DEPOT_CHUNK_NODES * sizeof(struct depot_node))
 #define CHUNKS_MAX (INDEX_NUMBERS >> DEPOT_CHUNK_SHIFT) /* 255 MiB */
-#define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16)     /* from there on stacks are short */
+#define CHUNKS_WHOLE (CHUNKS_MAX - CHUNKS_MAX / 16)     /* beyond it stacks are cut */
 #define SHORT_FRAMES 8u
-#define SPARE_NODES 128u /* a new chunk is made when so few are left, for handlers cannot */
+#define SPARE_NODES 128u /* a new chunk is made when fewer are left: handlers cannot */
 #define INDEX_MIN 4096u
 #define ADD_TRIES 4u
 
@@ -32,11 +33,11 @@ static struct {
     struct lock lock;
     struct index *_Atomic index;
     struct segment *_Atomic chunk[CHUNKS_MAX]; /* by chunk number */
-    _Atomic uint32_t next;                     /* place of the next node, counted over all chunks */
+    _Atomic uint32_t next;                     /* index of the next node over all chunks */
     _Atomic uint32_t nodes;
 } depot = {.lock = LOCK_INIT(RANK_DEPOT)};
 
-/* A frame under an outer stack, as it is looked for. */
+/* Search key: a frame and the stack outside of it. */
 struct wanted {
     uint64_t pc;
     uint64_t hash;
@@ -50,7 +51,7 @@ static struct depot_node *node_of(uint32_t id)
     return (struct depot_node *)segment_items(s) + depot_index_of(id);
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static bool is_outer(uint32_t parent, uint64_t hash)
 {
@@ -87,7 +88,7 @@ static uint32_t find(const struct wanted *w)
     return 0;
 }
 
-/* ---- growing, under the lock ----------------------------------------------------------------- */
+/* ---- growth, with the lock held -------------------------------------------------------------- */
 
 static void chunk_make(uint32_t number)
 {
@@ -97,13 +98,16 @@ static void chunk_make(uint32_t number)
         segment_take(SEGMENT_DEPOT, DEPOT_CHUNK_NODES, sizeof(struct depot_node), number);
     if (!s)
         return;
-    atomic_store(&s->count, DEPOT_CHUNK_NODES); /* nodes say themselves whether they are complete */
+    atomic_store(&s->count, DEPOT_CHUNK_NODES); /* each node's pc shows whether it is complete */
     segment_publish(s);
     atomic_store_explicit(&depot.chunk[number], s, memory_order_release);
     atomic_fetch_add_explicit(&image()->depot_bytes, CHUNK_BYTES, memory_order_relaxed);
 }
 
-/* Lets the index double; a node that another thread adds meanwhile may be made twice, no more. */
+/*
+ * Double the index.  A node that another thread adds meanwhile may be made twice, with no other
+ * harm.
+ */
 static void index_grow(void)
 {
     struct index *old = atomic_load_explicit(&depot.index, memory_order_relaxed);
@@ -155,9 +159,9 @@ static void grow(void)
     helper_call(grow_on_helper, NULL);
 }
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- insertion ------------------------------------------------------------------------------- */
 
-/* A place for a node; 0: there is none. */
+/* Allocate a node; 0: no space. */
 static uint32_t index_take(void)
 {
     uint32_t next = atomic_load_explicit(&depot.next, memory_order_relaxed);
@@ -168,7 +172,7 @@ static uint32_t index_take(void)
     return depot_id(next / DEPOT_CHUNK_NODES, next % DEPOT_CHUNK_NODES);
 }
 
-/* An id for a node that may go into the index: counted before it does, so that that is never full. */
+/* Allocate an id for a node of the index.  It is counted first, so that the index is never full. */
 static uint32_t id_take(const struct index *x)
 {
     uint32_t before = atomic_fetch_add_explicit(&depot.nodes, 1, memory_order_relaxed);
@@ -179,8 +183,8 @@ static uint32_t id_take(const struct index *x)
 }
 
 /*
- * An id for a new node, and the index that it goes into.  Between growing and taking, other threads
- * may fill what there is: then what they have made of it is looked at again.
+ * Allocate an id for a new node, and return the index for it.  Between growth and allocation other
+ * threads may use up the space; then it is tried again.
  */
 static uint32_t new_id(struct index **x, bool may_grow)
 {
@@ -203,7 +207,7 @@ static uint32_t add(const struct wanted *w, uint32_t parent, bool may_grow)
     struct depot_node *n = node_of(id);
     n->parent = parent;
     n->tag = depot_tag(w->hash);
-    atomic_store_explicit(&n->pc, w->pc, memory_order_release); /* readers: pc 0 = not there */
+    atomic_store_explicit(&n->pc, w->pc, memory_order_release); /* readers: pc 0 = incomplete */
     atomic_fetch_add_explicit(&image()->depot_nodes, 1, memory_order_relaxed);
     for (;;) {
         uint32_t known = look(x, w, &at);
@@ -248,7 +252,7 @@ static struct wanted wanted_of(const struct cached_stack *t, uint32_t i)
     return (struct wanted){t->more[i].word, t->more[i].hash, t->more[i - 1].hash};
 }
 
-/* No room for all of its frames: the innermost, as long as there is room for those. */
+/* Not all frames fit: keep the innermost ones, as long as there is space for those. */
 static uint32_t put_short(const struct cached_stack *t, bool may_grow)
 {
     uint64_t pc[SHORT_FRAMES];
@@ -258,7 +262,7 @@ static uint32_t put_short(const struct cached_stack *t, bool may_grow)
     return depot_put(pc, count, STACK_BUDGET, may_grow);
 }
 
-/* The innermost frame whose id is known or can be found; 0: none. */
+/* The innermost frame with a known id, or one that the lookup finds; 0: none. */
 static uint32_t find_known(struct cached_stack *t)
 {
     uint32_t i = t->count;
@@ -317,9 +321,9 @@ void depot_after_fork(bool fresh)
     uint32_t first = depot_next_chunk();
     lock_reset(&depot.lock);
     for (uint32_t i = first; i < CHUNKS_MAX && atomic_load(&depot.chunk[i]); i++)
-        atomic_store(&depot.chunk[i], NULL); /* the parent's spare one */
-    atomic_store(&depot.next,
-                 first * DEPOT_CHUNK_NODES); /* the rest of its chunk is the parent's */
+        atomic_store(&depot.chunk[i], NULL); /* the parent's spare chunk */
+    /* the rest of the last chunk belongs to the parent */
+    atomic_store(&depot.next, first * DEPOT_CHUNK_NODES);
     if (!fresh)
         return;
     atomic_store(&depot.index, NULL);

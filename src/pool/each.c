@@ -1,5 +1,5 @@
 /*
- * each.c - one look at every block's record: for who counts what there is.
+ * each.c - visit the record of every block.
  */
 #include "pool_priv.h"
 

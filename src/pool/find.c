@@ -1,5 +1,5 @@
 /*
- * find.c - from any address to the block it belongs to, and from the block to its record.
+ * find.c - from an address to its block, and from the block to its record.
  */
 #include "pool_priv.h"
 
@@ -32,10 +32,10 @@ uint64_t pool_inside(const struct found *f, uintptr_t at)
     return is_slab(f->kind) ? f->offset : at - large_start_of(f->head);
 }
 
-/* Stands for a record that is not there any more: it never says that there is a block. */
+/* Returned for a record that no longer exists: its state is never that of a block. */
 static struct large_record no_record;
 
-/* What was found may have left meanwhile, when it is not the caller's: the sweep's, or freed twice. */
+/* The block may be gone if the caller does not own it: in a sweep, or at a double free. */
 static struct block_record *record_of(const struct found *f)
 {
     uint64_t owner = atomic_load_explicit(&f->head->owner, memory_order_acquire);
@@ -71,8 +71,9 @@ uint64_t pool_room(const struct found *f)
 
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word)
 {
+    /* the requested size is unknown: all of the slot may be used */
     if (word_state(word) == BLOCK_INHERITED)
-        return pool_room(f); /* what was asked for is not known: all of it may be used */
+        return pool_room(f);
     if (is_slab(f->kind))
         return word_size(word);
     const struct large_record *large = (const struct large_record *)(const void *)b;

@@ -1,23 +1,24 @@
 /*
- * foreign.c - parts of the heap's address space that the program maps over (MAP_FIXED, MREMAP_FIXED, SHM_REMAP).
+ * foreign.c - parts of the heap's address space that the program maps over (MAP_FIXED,
+ * MREMAP_FIXED, SHM_REMAP).
  *
- * Programs do that with blocks that they have freed, and a test of ASan's with the pages inside a large one.
- * Native malloc allows it.  So the units that the new mapping touches are taken from the pool before the call
- * is made, and are never used again, whatever becomes of the mapping: the program may unmap it without a call
- * that we see.
+ * Programs do this with blocks that they have freed, and a test of ASan with pages inside a large
+ * block.  Native malloc allows it.  So the units that the new mapping touches are removed from the
+ * pool before the call.  They are never reused, even after munmap: the program may unmap them
+ * without a visible call.
  *
- *   block or slot in use    nothing is changed, and the call fails
- *   freed block or slot     leaves the quarantine, and what was written to it is reported now; of a slab
- *                           without any block in use all slots leave the threads' caches
- *   free run                is cut
- *   above the heap's end    a hole (space.c), which the heap passes over when it grows
+ *  block or slot in use    nothing is changed, and the call fails
+ *  freed block or slot     leaves the quarantine, and writes to it are reported now; if a slab has
+ *                          no block in use, all its slots leave the threads' caches
+ *  free run                is cut
+ *  above the heap's end    a hole (space.c), which the heap skips when it grows
  *
- * No record describes a foreign unit, so sweeps, forks and readers of the run file do not come to it, and a
- * late free of an old block there is that of an address of nobody's.  The pages of the first and the last unit
- * that the new mapping leaves are unmapped.
+ * No record describes a foreign unit, so sweeps, forks and readers of the run file skip it.  A late
+ * free of an old block there is a free of a foreign address.  Pages of the first and last unit
+ * outside the new mapping are unmapped.
  *
- * Blocks that wait for the program to be told that their pages go (pending.c), and a fork's that was not trusted,
- * are in no list: such units cannot be taken.
+ * Pending blocks (pending.c) and those of an untrusted fork are in no list: such units cannot be
+ * removed.
  */
 #include "pool_priv.h"
 
@@ -47,7 +48,7 @@ static uint32_t kind_of(const struct unit *u)
     return owner_kind(atomic_load_explicit(&u->owner, memory_order_relaxed));
 }
 
-/* What u is part of, may it go?  So many units from u on; 0: it may not. */
+/* Number of units from u on that may be removed with the block, slab or run of u; 0: none. */
 static uint64_t may_go(struct unit *u, uint32_t write_epoch)
 {
     struct unit *head = u - u->back;
@@ -62,7 +63,7 @@ static uint64_t may_go(struct unit *u, uint32_t write_epoch)
     return run ? run_length(run) - (uint64_t)(u - run) : 0;
 }
 
-/* The kernel may have put a mapping of the runtime's where the program has unmapped its own. */
+/* The kernel may have placed a mapping of the runtime where the program has unmapped its own. */
 static bool is_mapped_again(const struct span *s)
 {
     uintptr_t own, own_end;
@@ -102,7 +103,7 @@ static void drop_blocks(const struct span *s, uint32_t write_epoch)
     }
 }
 
-/* Is it the runtime's, up to the end? */
+/* Is [start, end) part of one mapping of the runtime that begins at start? */
 static bool is_own(uintptr_t start, uintptr_t end)
 {
     uintptr_t own, own_end;

@@ -1,25 +1,28 @@
 /*
- * fork.c - one heap before a fork, two after it, and records that stay true for both.
+ * fork.c - one heap before a fork, two after it, with records that are valid for both.
  *
- * The heap and our private tables are copied by the kernel, at one instant.  The records are in
- * shared memory and are copied by us, a slab at a time, when one side first writes one (copy.c).
+ * The kernel copies the heap and private tables at one instant.  Records are in shared memory: the
+ * runtime copies them, a slab at a time, before one side first writes one (copy.c).
  *
- *   - A fork stops writers (quiesce.c), lets the kernel copy, and goes on in the parent with the next
- *     epoch.  So no record that the child can see is written after the copy: the parent's next
- *     write finds an older epoch and copies first.
- *   - The child finds out at its first operation: its epoch_page was wiped by the kernel, whoever
- *     forked and however (vfork and posix_spawn leave it alone, rightly: they share the memory).
- *     It becomes an image of its own then, and copies every inherited slab before it writes one.
+ *  - A fork stops writers (quiesce.c).  After the kernel's copy the parent continues with the
+ *    next epoch.  So records that the child can read do not change: the parent's next write
+ *    finds an older epoch and copies first.
+ *  - The child detects the fork at its first operation, because the kernel wiped its epoch_page.
+ *    This works for all ways to fork.  vfork and posix_spawn share the memory and do not wipe it,
+ *    as intended.  The child becomes an image of its own, and copies an inherited slab before it
+ *    writes to it.
  *
- * Waiting is bounded on both sides, so a snapshot may hold records and data that do not agree.  Both cases
- * make it *torn*: a thread stays inside longer than the fork waits, or a thread waits for the fork longer than
- * it may and enters nevertheless (fork_enter_anyway).  forks.torn is the word that decides; it is open before
- * the first thread can be stopped, hence no thread enters unnoticed, however long the forking thread was kept
- * from its processor.  The lease carries the answer to the child.
+ * Waiting is bounded on both sides, so records and data of a snapshot may disagree.  Such a
+ * snapshot is *torn*: a thread stays in its section longer than the fork waits, or a thread waits
+ * longer than its limit and enters (fork_enter_anyway).  forks.torn decides.  It is TORN_OPEN
+ * before the first thread can be stopped, so no thread enters unnoticed, however long the forking
+ * thread was not scheduled.  The lease passes the result to the child.
  *
- * A child with a torn lease, or with none (a fork that libc did not see), trusts no record that it inherited:
- * the first free of each such block is right.  Its own children inherit the same doubt with those records
- * (copies_inherit).
+ * A child with a torn lease, or without a lease (libc did not see the fork), trusts no inherited
+ * record: the first free of each such block is accepted.  Its own children inherit the distrust
+ * with those records (copies_inherit).
+ *
+ * The lock `forking` has rank 0: it is taken before all others.
  */
 #include "pool_priv.h"
 
@@ -30,17 +33,20 @@
 static struct {
     void (*child)(bool fresh);
     void (*begun)(void);
-    uint32_t pid;                  /* ours */
-    uint32_t epoch;                /* current; epoch_page has it unless a fork is under way */
-    struct lock forking;           /* held from prepare to parent/child */
-    _Atomic uint32_t forker;       /* tid of the thread that holds it */
-    _Atomic uint32_t torn;         /* enum lease_torn of the stop under way, or of the last one */
-    struct lease *_Atomic pending; /* of the fork under way; in a new child: ours */
-    bool seen;              /* in a new child: fork_child was called, so `pending` is its own */
-    bool nested;            /* a handler forks while its thread is forking */
-    struct thread *blocker; /* whose signals are blocked from prepare to parent/child */
+    uint32_t pid; /* of this process */
+    /* current; equals epoch_page->epoch unless a fork is under way */
+    uint32_t epoch;
+    struct lock forking;     /* held from prepare to parent/child */
+    _Atomic uint32_t forker; /* tid of the thread that holds it */
+    /* enum lease_torn of the current or last stop */
+    _Atomic uint32_t torn;
+    struct lease *_Atomic pending; /* of the current fork; in a new child: its own */
+    bool seen;                     /* in a new child: fork_child was called; `pending` is its own */
+    bool nested;                   /* a prepare handler forks while its thread is forking */
+    /* the thread with signals blocked from prepare to parent/child */
+    struct thread *blocker;
     struct os_signals signals;
-    struct thread *survivor;   /* in a new child: the thread that forked, if it was seen */
+    struct thread *survivor;   /* in a new child: the forking thread, if libc saw the fork */
     _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
 } forks = {.forking = LOCK_INIT(0), .torn = TORN_CLOSED};
 
@@ -87,9 +93,10 @@ bool fork_is_mine(void)
 }
 
 /*
- * The snapshot of the stop under way is torn from here on; false: it is too late, that stop is over.  First
- * forks.torn, then `pending`: pairs with prepare_lease, which does the opposite.  The caller writes records
- * only behind this, so a child that sees such a record sees the lease torn (lease_is_torn).
+ * Mark the snapshot of the current stop as torn; false: too late, that stop is over.  Writes
+ * forks.torn, then reads `pending`: pairs with prepare_lease, which does it in the opposite order.
+ * The caller writes records only afterwards, so a child that sees such a record sees the lease torn
+ * (lease_is_torn).
  */
 static bool tear(void)
 {
@@ -107,13 +114,13 @@ bool fork_enter_anyway(void)
     return fork_is_mine() || tear();
 }
 
-/* Before the first thread is stopped: from here on tear() has a word that it can change. */
+/* Before the first thread is stopped: from here on tear() can change forks.torn. */
 static void begin_stop(void)
 {
     atomic_store(&forks.torn, TORN_OPEN);
 }
 
-/* false: the stop was torn, and is over. */
+/* false: the stop was torn; it is over in both cases. */
 static bool end_stop(void)
 {
     uint32_t open = TORN_OPEN; /* pairs with tear */
@@ -127,8 +134,8 @@ static bool is_inside(void)
 }
 
 /*
- * A handler in the parent, after the copy and before the next epoch, would write records that the child
- * can see; those that are due come just then, because libc blocks them while it forks.
+ * A signal handler in the parent, between the copy and the next epoch, would write records that the
+ * child can read.  Pending signals arrive just then, because libc blocks signals while it forks.
  */
 static struct os_signals block_signals(void)
 {
@@ -140,10 +147,10 @@ static struct os_signals block_signals(void)
 
 static void prepare_lease(bool is_quiescent)
 {
-    bool torn_heap =
-        heap_in_file() && threads_alive() > 1; /* they go on while the child copies it */
+    /* other threads keep writing while the child copies the heap */
+    bool torn_heap = heap_in_file() && threads_alive() > 1;
     if (is_quiescent)
-        copies_sweep(); /* else a thread inside may be looking at the same tables */
+        copies_sweep(); /* else a thread inside may be reading the same tables */
     atomic_store(&forks.pending, lease_grant());
     if (!is_quiescent || torn_heap || atomic_load(&forks.torn) == TORN_YES)
         tear();
@@ -155,13 +162,15 @@ void fork_prepare(void)
         return;
     if (is_inside()) {
         threads_note_totals();
-        return; /* a handler forks: no lock may be taken here, and that child has no lease */
+        /* In a signal handler: no lock may be taken here, and the child gets no lease. */
+        return;
     }
     if (fork_is_child())
         fork_begin_child();
     forks.nested = atomic_load(&forks.forker) == os_tid();
     if (forks.nested)
-        return; /* a prepare handler forks: that child has none, either */
+        /* A prepare handler forks: that child gets no lease either. */
+        return;
     struct os_signals signals = block_signals();
     lock_take(&forks.forking);
     forks.signals = signals;
@@ -186,8 +195,9 @@ void fork_parent(void)
         self->lease_epoch = forks.epoch;
     }
     /*
-     * A child that believes nothing needs no copies; and a thread that is still inside may be
-     * about to write a record that a new epoch would have others copy away from it.
+     * After a torn stop the epoch stays.  The child trusts no record, so it needs no copies.  A
+     * thread still in its section may be about to write a record; in a new epoch others would
+     * replace it by a copy.
      */
     uint32_t open = TORN_OPEN;
     if (end_stop() && l) {
@@ -204,7 +214,10 @@ void fork_parent(void)
     os_restore_signals(&signals);
 }
 
-/* A fork under way may wait for a lock of libc that its caller, or who was interrupted here, holds. */
+/*
+ * Bounded: a fork under way may wait for a lock of libc that the caller, or the code it
+ * interrupted, holds.
+ */
 static bool lock_in_time(struct lock *l)
 {
     uint64_t begin = os_clock_ns();
@@ -245,8 +258,8 @@ void fork_resume_writers(void)
 }
 
 /*
- * heap=file: the child copies a heap that this thread could change.  Its end is seen, but in a
- * sandbox, where it may not be asked for: there a child that comes no further is given up.
+ * heap=file: wait until the child has copied the heap, which this thread could change.  Gives up if
+ * the child ended, or made no progress for STALLED_NS: in a sandbox its end cannot be detected.
  */
 static void wait_for_copy(struct lease *l, uint32_t pid)
 {
@@ -274,8 +287,8 @@ void fork_pid(int32_t pid)
         atomic_store(&l->state, LEASE_FREE);
         return;
     }
-    atomic_store(&l->pid,
-                 (uint32_t)pid); /* what the child says of itself may be of its namespace */
+    /* the pid that the child stored may be of its own namespace */
+    atomic_store(&l->pid, (uint32_t)pid);
     uint32_t forking = LEASE_FORKING;
     atomic_compare_exchange_strong(&l->state, &forking, LEASE_HELD);
     if (heap_in_file())
@@ -293,7 +306,8 @@ static void copy_file_heap(void)
     atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
     os_wake(copied, true);
     heap_put_back(copy);
-    slab_forget_never(); /* other threads wrote while it was copied: tables and memory may differ */
+    /* other threads wrote during the copy: tables and memory may disagree */
+    slab_forget_never();
 }
 
 static void wait_for_parent(void)
@@ -329,11 +343,11 @@ void fork_post_mortem(void)
     quiesce_resume(forks.epoch);
 }
 
-/* Does a child believe what it inherits by this lease (NULL: by none)? */
+/* Does a child trust the records inherited by this lease (NULL: no lease)? */
 static bool is_believed(const struct lease *l)
 {
     if (!run_header())
-        return true; /* all records are private: the kernel copied them with the rest */
+        return true; /* all records are private: the kernel copied them with the heap */
     return l && !lease_is_torn(l);
 }
 
@@ -349,16 +363,19 @@ static void forget_parent(void)
     forks.pid = os_pid();
 }
 
-/* The child's one thread goes on with its struct; the others' slots are there to be adopted. */
+/*
+ * The child's only thread keeps its struct.  Returns the others' structs: their cached slots are
+ * adopted.
+ */
 static struct thread *take_over_threads(void)
 {
     struct thread *survivor = self ? self : forks.survivor;
-    if (!forks.survivor) /* a fork that we did not see: as they are by now */
+    if (!forks.survivor) /* libc did not see the fork: save the current totals */
         threads_note_totals();
     return threads_after_fork(survivor);
 }
 
-/* While image() is still the parent's. */
+/* Call while image() is still the parent's. */
 static struct image_request child_request(const struct lease *lease)
 {
     return (struct image_request){
@@ -373,12 +390,12 @@ static struct image_request child_request(const struct lease *lease)
     };
 }
 
-/* Everything that a child has inherited; lease NULL: it cannot read what its parent wrote. */
+/* Reset all inherited parts; lease NULL: the child cannot read its parent's records. */
 static void parts_after_fork(const struct lease *lease)
 {
     bool fresh = !lease, whole = is_believed(lease) || threads_is_alone();
     forget_parent();
-    if (heap_in_file()) /* a fork that we did not see: better late than two in one heap */
+    if (heap_in_file()) /* libc did not see the fork: copy late, rather than share one heap */
         copy_file_heap();
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
@@ -394,14 +411,17 @@ static void parts_after_fork(const struct lease *lease)
 
 static void begin_child(void)
 {
-    /* A fork that we did not see may come in the midst of another thread's, whose lease is not ours. */
+    /*
+     * A fork that libc did not see may happen during another thread's fork; then the pending lease
+     * is not this child's.
+     */
     struct lease *lease = forks.seen ? atomic_load(&forks.pending) : NULL;
     struct image_request request = child_request(lease);
     parts_after_fork(lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
     if (!run_header())
-        large_start(); /* private records: there may be no memory for them later */
+        large_start(); /* records are private: later there may be no memory for them */
     if (lease)
         atomic_store(&lease->child, image()->image);
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -411,7 +431,7 @@ static void begin_child(void)
     atomic_store(&epoch_page->epoch, forks.epoch);
 }
 
-/* Several threads of a new child may come here at once: one begins, the others wait for it. */
+/* Several threads of a new child may call this at once: one initializes, the others wait. */
 void fork_begin_child(void)
 {
     struct os_signals signals;

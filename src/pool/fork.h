@@ -1,8 +1,8 @@
 /*
- * fork.h - what is a parent's and what a child's (fork.c, copy.c, quiesce.c), and who goes on alone
- * (post_mortem.c).
+ * fork.h - forks: copy-on-first-write of records (copy.c), quiescence of writers (quiesce.c), the
+ * fork itself (fork.c), and a process that outlives the owner of its memory (post_mortem.c).
  *
- * Called as pool.h says.
+ * Calling conditions: see pool.h.
  */
 #ifndef FORK_H
 #define FORK_H
@@ -12,58 +12,65 @@
 
 struct unit; /* pool.h */
 
-/* Are the head's records an ancestor's?  We never wrote one of them. */
+/* Do the head's records belong to an ancestor?  True until this image writes one of them. */
 bool fork_is_inherited(const struct unit *head);
-/* Makes the head's records ours to write in epoch `go`. */
+/* Make the head's records writable by this image in `write_epoch`; copies them if necessary. */
 void fork_own(struct unit *head, uint32_t write_epoch);
-/* A segment or large record that a child may still read is let go of when none can. */
+/* Release a superseded segment or large record as soon as no child can read it. */
 void fork_retire_segment(struct segment *s, uint32_t born);
 void fork_retire_large(struct large_record *r, uint32_t born);
-/* Puts a large record back on its list (large.c). */
+/* Put a large record back on the list of free records (large.c). */
 void large_record_vacate(struct large_record *r);
 /* `from` is the head's record. */
 struct large_record *large_record_copy(const struct unit *head, const struct large_record *from);
-/* The record of an inherited block keeps only what private tables hold. */
+/* Reduce the record of an inherited block to the information that private tables hold. */
 void large_record_distrust(struct large_record *r);
 
-/* `child` is called in a new child before its first operation; `fresh`: it inherits no records. */
+/*
+ * `child` is called in a new child before its first operation; `fresh`: the child inherits no
+ * records.
+ */
 void fork_start(void (*child)(bool fresh));
-/* And this one when it has become an image, on its one thread, with all signals blocked. */
+/* `begun` is called by one thread when the child has become an image, with all signals blocked. */
 void fork_when_begun(void (*begun)(void));
-/* Around a fork that we see.  prepare runs in the parent; the others on their side. */
+/*
+ * Hooks around a fork that libc reports.  fork_prepare runs in the parent, the others on their
+ * side.
+ */
 void fork_prepare(void);
 void fork_parent(void);
 void fork_child(void);
-/* The parent learns the child's pid (<= 0: there is none). */
+/* Pass the child's pid to the parent (<= 0: the fork failed). */
 void fork_pid(int32_t pid);
-/* A new child's first operation: becomes an image of its own. */
+/* The first operation of a new child: makes it an image of its own. */
 void fork_begin_child(void);
-bool fork_is_child(void);      /* the page was wiped: nothing of ours has run since a fork */
-bool fork_is_beginning(void);  /* a handler interrupted fork_begin_child */
-bool fork_shares_memory(void); /* are we a vfork child, in our parent's memory? */
+bool fork_is_child(void);      /* epoch_page was wiped: the runtime has done nothing since a fork */
+bool fork_is_beginning(void);  /* a signal handler interrupted fork_begin_child */
+bool fork_shares_memory(void); /* is this process a vfork child in its parent's memory? */
 /*
- * Waits while a fork by another thread is under way.  false: it took too long, or the fork is our own: enter a
- * section and call fork_enter_anyway().
+ * Wait while another thread's fork is under way.  false: the wait timed out, or the fork is the
+ * caller's own; then enter a section and call fork_enter_anyway().
  */
 bool fork_wait(void);
 /*
- * Inside a section that found the epoch word 0.  true: it may write records of fork_epoch(); the child of the
- * fork under way, if it is not our own, does not trust what it inherits.  false: that fork is over: leave and
- * enter again.
+ * Called inside a section that found the epoch word 0.  true: the section may write records of
+ * fork_epoch().  Unless the fork is the caller's own, its snapshot is now torn: the child does not
+ * trust inherited records.  false: that fork is over; leave the section and enter again.
  */
 bool fork_enter_anyway(void);
 /*
- * Stops writers of records as for a fork, until fork_resume_writers; the caller may still enter sections.
- * false: one stayed inside, or a fork is under way; then nothing is stopped.
+ * Stop writers of records as for a fork, until fork_resume_writers.  The caller may still enter
+ * sections.  false: a thread stayed in its section, or a fork is under way; then nothing is
+ * stopped.
  */
 bool fork_stop_writers(void);
 void fork_resume_writers(void);
-/* The current epoch; unlike epoch_page's word it is right also inside a section that a fork waits for. */
+/* The current epoch.  Unlike epoch_page->epoch it is not 0 while a fork waits for quiescence. */
 uint32_t fork_epoch(void);
 
 /*
- * All other threads, and the process that this memory was, are gone: makes it usable for one that outlived
- * them.  false: what they wrote may be half done.
+ * Make this memory usable for a process that outlived the process and all threads that used it.
+ * false: their last writes may be incomplete.
  */
 bool pool_post_mortem(void);
 

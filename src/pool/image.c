@@ -1,19 +1,20 @@
 /*
- * image.c - this process image in the run file: its header, from its beginning to its end.
+ * image.c - the header of this process image in the run file, from start to end.
  */
 #include "pool_priv.h"
 
 #include <fcntl.h>
 #include <string.h>
 
-#define ROOM_OF_RUN (1u << 20)    /* for findings: of its first image, */
-#define ROOM_OF_IMAGE (64u << 10) /* and of each other */
+#define ROOM_OF_RUN (1u << 20)    /* for findings: first image of a run, */
+#define ROOM_OF_IMAGE (64u << 10) /* and every other image */
 
 static struct {
     struct image_header *header;
-    bool foreign; /* our pids mean nothing to the others of the run */
+    bool foreign; /* pids of this image are of another pid namespace than the run's */
     uint32_t number;
-    uint32_t pid; /* also in a vfork child, which is another process in our memory */
+    /* also in a vfork child, which is another process in the same memory */
+    uint32_t pid;
 } own;
 
 struct image_header *image(void)
@@ -48,15 +49,15 @@ void image_lacks(enum segment_kind kind)
 }
 
 /*
- * The image that this one replaced by exec: the newest other one of our process.  It reads nobody's
- * records any more, so its lease, if it had one, is left.
+ * The image that this one replaced by exec: the newest other image of this process.  It no longer
+ * reads inherited records, so its lease, if any, is released (leases_exec).
  */
 static uint32_t previous_image(void)
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
     uint32_t pid = image_pid(), found = 0;
     if (!pid)
-        return 0; /* whoever has our number is in another namespace */
+        return 0; /* an equal pid is of another namespace */
     for (uint32_t i = 1; i < used && i < run_header()->area_count; i++) {
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
@@ -69,7 +70,7 @@ static uint32_t previous_image(void)
     return found;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static void read_command(struct image_header *h)
 {
@@ -81,7 +82,7 @@ static void read_command(struct image_header *h)
         os_close(fd);
     h->argv_bytes = n > 0 ? (uint32_t)n : 0;
     h->argv[h->argv_bytes] = '\0';
-    if (n > 0 && h->argv[n - 1]) /* cut, or by a program that writes over it */
+    if (n > 0 && h->argv[n - 1]) /* truncated, or overwritten by the program */
         h->argv_bytes++;
     for (uint32_t i = 0; i < h->argv_bytes; i++)
         h->argc += !h->argv[i];
@@ -106,7 +107,10 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->image = own.number;
     h->parent = request->how == IMAGE_EXEC ? previous_image() : request->parent;
     h->pid = own.pid;
-    /* Not asked where it is known: a child may stand in a sandbox.  0: no pid of this run's. */
+    /*
+     * From the parent's header if there is one: a child may be in a sandbox.  0: no pid of the
+     * run's namespace.
+     */
     h->ppid = own.foreign ? 0 : parent ? parent->pid : os_ppid();
     h->how = request->how;
     h->header_bytes = sizeof *h;
@@ -132,7 +136,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     __atomic_store_n(&h->magic, RTC_IMAGE_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* In private memory; not over the parent's, which a child still wants to read. */
+/* Two private headers alternate: a child still reads its parent's. */
 static struct image_header *private_header(void)
 {
     static struct image_header headers[2];
@@ -141,7 +145,7 @@ static struct image_header *private_header(void)
     return h;
 }
 
-/* Where our header goes: in a new area, else in private memory (never NULL). */
+/* Allocate the header in a new area, else in private memory (never NULL). */
 static struct image_header *header_alloc(void)
 {
     if (run_header()) {
@@ -154,7 +158,7 @@ static struct image_header *header_alloc(void)
     return private_header();
 }
 
-/* A child may have been put into a pid namespace of its own. */
+/* A child may have been moved into another pid namespace. */
 static void look_at_namespace(void)
 {
     uint32_t ours = os_pid_namespace(), first = 0;
@@ -180,7 +184,7 @@ void image_start(const struct image_request *request)
     run_ring();
 }
 
-/* ---- ending ---------------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 static void note_costs(struct image_header *h)
 {
@@ -210,7 +214,7 @@ void image_end(enum image_end how, int status)
     h->end_ns = os_wall_clock_ns();
     h->end_how = how;
     h->end_status = status;
-    /* Pairs with the reader's acquire: what is said above is valid once this is seen. */
+    /* Pairs with the reader's acquire: the fields above are valid once ENDING is seen. */
     atomic_compare_exchange_strong_explicit(&h->state, &open, IMAGE_ENDING, memory_order_release,
                                             memory_order_relaxed);
     run_ring();

@@ -1,7 +1,7 @@
 /*
- * image.h - the run file and our image in it: areas, segments, stacks by number, modules.
+ * image.h - the run file and this image's part of it: areas, segments, the stack depot, modules.
  *
- * Called as pool.h says.
+ * Calling conditions: see pool.h.
  */
 #ifndef IMAGE_H
 #define IMAGE_H
@@ -10,36 +10,36 @@
 #include "os.h"
 #include "shadow.h"
 
-/* ---- the run file (run_file.c), our image in it (image.c, segment.c) ------------------------- */
+/* ---- the run file (run_file.c), this image in it (image.c, segment.c) ------------------------ */
 
 enum run_source { RUN_NONE, RUN_INHERITED, RUN_MADE };
 
 struct run_request {
-    const char *env;      /* RTCHECK_RUN_FILE's value, or NULL: by hand */
+    const char *env;      /* value of RTCHECK_RUN_FILE; NULL: started by hand */
     const char *pool_dir; /* option, may be empty */
     char *const *envp;
-    const char *options; /* by hand: to be kept in the run header */
+    const char *options; /* by hand: copied into the run header */
     bool has_heap;       /* heap=file */
-    uint64_t
-        heap_bytes; /* of the heap in the file; sizes that cannot be used give a private heap */
+    /* size of the heap in the file; an unusable size gives a private heap */
+    uint64_t heap_bytes;
 };
 
-/* Maps the run; from then on run_header() is not NULL.  -errno: the run goes unrecorded. */
+/* Map the run file; afterwards run_header() is not NULL.  -errno: the run is not recorded. */
 int run_start(const struct run_request *request);
 struct run_header *run_header(void);
-const char *run_path(void); /* by hand: its name; "" with the launcher */
+const char *run_path(void); /* by hand: the file's path; "" with the launcher */
 /*
- * By hand, an exec is near (or failed: false): the file gets a name by which the image that comes
- * removes it.  Otherwise every exec would leave a file behind.
+ * By hand: an exec follows (or failed: false).  Renames the file, so that the next image of the
+ * process removes it.  Otherwise every exec would leave a file.
  */
 void run_step_aside(bool aside);
 struct area_entry *run_areas(void);
 struct lease *run_leases(void);
-char *run_area(uint32_t index);   /* where it is mapped; NULL: beyond our window */
-uint32_t run_area_limit(void);    /* how many areas this process can reach */
+char *run_area(uint32_t index);   /* address of its mapping; NULL: outside the mapped window */
+uint32_t run_area_limit(void);    /* number of areas that this process has mapped */
 void *run_heap(void);             /* heap=file: the reserved mapping */
-bool run_contains(const void *p); /* does it lie in the mapping of the file? */
-void run_ring(void);              /* the launcher's doorbell */
+bool run_contains(const void *p); /* is p in the mapping of the file? */
+void run_ring(void);              /* wakes the launcher */
 
 struct image_request {
     enum image_how how;
@@ -47,69 +47,81 @@ struct image_request {
     uint32_t lease; /* index + 1 */
     uint32_t first_thread;
     uint32_t first_depot_chunk;
-    uint32_t frames; /* that stacks have at most */
-    uint32_t checks; /* CHECK_*; a forked image's are its parent's */
+    uint32_t frames; /* maximum of frames per stack */
+    uint32_t checks; /* CHECK_*; a forked image inherits its parent's */
     uint32_t error_limit;
     uint32_t flags;
 };
 
-/* Claims an area and writes our image header.  Without a run file the header is private. */
+/* Claim an area and write the image header.  Without a run file the header is private. */
 void image_start(const struct image_request *request);
 struct image_header *image(void); /* never NULL after image_start */
 void image_flag(uint32_t flag);
 void image_count(_Atomic uint64_t *counter);
-/* The file has no room for what segments of this kind hold. */
+/* Record that the file had no space for a segment of this kind. */
 void image_lacks(enum segment_kind kind);
-/* Some of what the machine lacks is found out when the image has begun: says it in its header. */
+/* Update the header's list of missing features; some are detected after the image has begun. */
 void image_note_losses(void);
 /*
- * A program is about to be executed that will not be checked: counted in this image, and in the run's table by its
- * path (unchecked.c).  Signal-safe; also in vfork children and in a child that is no image yet, whose image is their
- * parent's.  NULL: the table is full, or there is none.
+ * Record that a program is about to be executed unchecked: in this image's counter and, by its
+ * path, in the run's table (unchecked.c).  Signal-safe.  May be called in vfork children, and in
+ * forked children before they become an image; then the parent's image counts.  NULL: the table is
+ * full or missing.
  */
 struct unchecked_record *unchecked_note(const char *path, enum unchecked_reason why,
                                         uint32_t flags);
 void unchecked_withdraw(struct unchecked_record *record); /* the exec failed; NULL is allowed */
-/* Says goodbye; the first caller wins. */
+/* Mark the image as ended; only the first call has an effect. */
 void image_end(enum image_end how, int status);
-/* An exec failed: it goes on. */
+/* An exec failed: mark the image as running again. */
 void image_reopen(void);
 
 /*
- * A zeroed segment, state BUILDING; in the run file, else (full, none) private and counted.
- * NULL: not even private memory.  segment_publish makes it CURRENT.
+ * Return a zeroed segment in state BUILDING: in the run file, or in private memory if the file is
+ * full or missing (counted).  NULL: no memory.  segment_publish makes it CURRENT.
  */
 struct segment *segment_take(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
                              uint64_t index);
-/* The same, but in the run file or not at all; without a run file private. */
+/* The same, but NULL instead of private memory, unless there is no run file. */
 struct segment *segment_take_in_file(enum segment_kind kind, uint32_t capacity, uint32_t item_bytes,
                                      uint64_t index);
 void segment_publish(struct segment *s);
-/* Nobody alive needs it: its bytes may be used again. */
+/* Make the segment's bytes reusable; no living process may read them any more. */
 void segment_vacate(struct segment *s);
-/* How much of the run file is this image's, and how much of that is in use; both 0 without one. */
+/* This image's bytes of the run file, and how many of them are used; both 0 without a run file. */
 void segment_room(uint64_t *bytes, uint64_t *used);
 
-/* ---- stacks by number (depot.c), modules (modules.c) ----------------------------------------- */
+/* ---- the stack depot (depot.c), modules (modules.c) ------------------------------------------ */
 
 /*
- * The id of a stack; 0: none, there was no room.  Frames are words as in depot_node.pc, innermost
- * first.  In a handler that interrupted us without `may_grow`: then signal-safe.
+ * Return the id of a stack; 0: no space.  Frames are words as in depot_node.pc, innermost first.  A
+ * signal handler that interrupted the runtime must pass may_grow = false; then the call is
+ * signal-safe.
  */
 uint32_t depot_put(const uint64_t *pc, uint32_t count, uint32_t end, bool may_grow);
-/* The same of a trace, whose frames then know their ids; and: if it is known, 0 if it is not. */
+/*
+ * The same for a cached stack; stores the ids in its frames.  depot_find_cached: 0 if it is not in
+ * the depot.
+ */
 uint32_t depot_put_cached(struct cached_stack *t, bool may_grow);
 uint32_t depot_find_cached(const struct cached_stack *t);
-/* The frames of a stack, innermost first; how many there are of them. */
+/* Copy the frames of a stack, innermost first; returns their number. */
 uint32_t depot_get(uint32_t id, uint64_t *pc, uint32_t room);
-bool depot_has(uint32_t id); /* any number: is it one of a stack, or of what several begin with? */
+/* Is this id (any value is allowed) that of a stack, or of the outer frames that stacks share? */
+bool depot_has(uint32_t id);
 uint32_t depot_next_chunk(void);
-/* In a forked child; `fresh`: forget the parent's. */
+/* Called in a forked child; `fresh`: forget the parent's stacks. */
 void depot_after_fork(bool fresh);
 
-/* The number of an object, recorded when it is new; 0: there is no room, or no `may_grow`. */
+/*
+ * Return the number of an object; a new object is recorded.  0: no space, or it is new and
+ * !may_grow.
+ */
 uint32_t modules_number(const struct object *o, bool may_grow);
-/* The loader is about to free its handle of an object: it is unmapped.  Its number, 0 = not known. */
+/*
+ * The loader is about to free its handle of an unmapped object.  Returns its number, 0 = not
+ * recorded.
+ */
 uint32_t modules_unloaded(const void *handle);
 void modules_after_fork(bool fresh);
 

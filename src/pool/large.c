@@ -1,45 +1,48 @@
 /*
- * large.c - blocks of their own units: 32 KiB and more.
+ * large.c - large blocks: 32 KiB and more, in units of their own.
  *
- * Their records are items of SEGMENT_LARGE segments, kept in a free list of their own.  Freed
- * ones stay for a while in a FIFO shared by all threads: small ones (up to RESIDENT_MAX) with
- * their fill, larger ones with their pages already given back, only their address kept from
- * reuse, so that a late free still finds whose it was.  When the program wants to hear before pages
- * are given back, those are *due* before they come into the FIFO (core/notice.c).
+ * Their records are items of SEGMENT_LARGE segments, with a free list.  Freed blocks stay in a FIFO
+ * quarantine shared by all threads.  Small ones (up to RESIDENT_MAX) keep their pages and the fill.
+ * The pages of larger ones are released at once, and only the address is kept from reuse, so that a
+ * double free finds its record.  If the program must be notified before pages are released, the
+ * block is *pending* before it enters the FIFO (core/notice.c).
  *
+ *  first unit | lead: left redzone at its end | requested ......... | right redzone  |  last unit
+ *             0                             lead              lead + request
  *
- *    first unit | lead: left redzone at its end | asked for ............ | right redzone   |  last unit
- *               0                             lead                 lead + request
+ * The lead is as small as the alignment allows, so that the left redzone shares its page with the
+ * block's first bytes.  A block that the program never writes has two resident pages, those of its
+ * redzones; in glibc it has one, that of the header.  Huge pages are advised only in blocks of
+ * HUGE_FROM_BYTES and more, from the first huge page without redzone to the last.  At most
+ * HUGE_BLOCKS_MAX blocks have them, because each splits the heap's mapping in three.
  *
- * The lead is as small as the alignment allows, so that the left redzone shares its page with the block's
- * first bytes.  A block that the program never writes has two resident pages, those of its redzones; in
- * glibc's it is one, that of the header.  Huge pages are
- * advised only inside blocks of HUGE_FROM_BYTES, from the first huge page that holds no redzone to the
- * last; and only in HUGE_BLOCKS_MAX blocks at a time, for each splits the mapping of the heap in three.
+ * Locks: `lock` (RANK_LARGE), then those of units.c and copy.c, then `records_lock` (RANK_RECORDS),
+ * then that of segment.c.
  */
 #include "pool_priv.h"
 
 #include <string.h>
 
 #define LARGE_CHUNK 63u                    /* with the segment header: one page */
-#define QUARANTINED_MAX 64u                /* blocks in the FIFO */
-#define QUARANTINED_BYTES_MAX (4ull << 20) /* resident bytes in it */
+#define QUARANTINED_MAX 64u                /* maximum of blocks in the FIFO */
+#define QUARANTINED_BYTES_MAX (4ull << 20) /* maximum of resident bytes */
 #define RESIDENT_MAX (1ull << 20)
-#define LEAD_BYTES 64u /* a cache line: blocks begin at one, as those of slabs do */
+#define LEAD_BYTES 64u /* a cache line: large blocks are aligned to one, as slabs are */
 #define HUGE_FROM_BYTES (4ull << 20)
 #define HUGE_BLOCKS_MAX 512u
 
 enum { RELEASED = 1, REPORTED = 2 };
 
 static struct {
-    struct lock lock; /* the FIFO */
+    struct lock lock; /* of the FIFO */
     struct lock records_lock;
     struct large_record *vacant[512]; /* stack of free records */
     uint32_t vacant_count;
     uint64_t next_chunk;
     struct quarantined {
         struct unit *head;
-        uint8_t pages; /* RELEASED: they were given back, and read as zero; TOLD to be gone */
+        /* RELEASED: the pages were released and read as zero; REPORTED: as released */
+        uint8_t pages;
     } quarantined[QUARANTINED_MAX];
     uint32_t head, tail;        /* FIFO: head leaves next */
     uint64_t quarantined_bytes; /* resident */
@@ -74,7 +77,8 @@ static struct large_record *record_take(void)
 void large_start(void)
 {
     lock_take(&large.records_lock);
-    more_records(); /* while there is memory: a block may be wanted when there is none for records */
+    /* while there is memory: later a block may need a record when there is none */
+    more_records();
     lock_drop(&large.records_lock);
 }
 
@@ -82,10 +86,12 @@ void large_record_vacate(struct large_record *r)
 {
     lock_take(&large.records_lock);
     uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
-    atomic_store_explicit(&r->block.word, /* its generation goes on: lives are told apart by it */
-                          word & (uint64_t)BLOCK_GEN_MASK << BLOCK_GEN_SHIFT, memory_order_release);
+    /* the generation is kept: it distinguishes the slot's lifetimes */
+    atomic_store_explicit(&r->block.word, word & (uint64_t)BLOCK_GEN_MASK << BLOCK_GEN_SHIFT,
+                          memory_order_release);
     atomic_store_explicit(&r->superseded, 0, memory_order_relaxed);
-    if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK) /* else it is not used again */
+    /* else the record is not reused */
+    if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK)
         large.vacant[large.vacant_count++] = r;
     lock_drop(&large.records_lock);
 }
@@ -110,7 +116,7 @@ void large_record_distrust(struct large_record *r)
     block_distrust(&r->block, 1, sizeof *r);
 }
 
-/* ---- taking ---------------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 static void set_units(struct unit *head, uint64_t from, uint64_t to)
 {
@@ -122,8 +128,8 @@ static void set_units(struct unit *head, uint64_t from, uint64_t to)
 
 static uint64_t lead_for(size_t align)
 {
-    uint64_t lead =
-        align < UNIT_BYTES ? align : UNIT_BYTES; /* of more the units in front are given back */
+    /* for larger alignments the units in front are returned */
+    uint64_t lead = align < UNIT_BYTES ? align : UNIT_BYTES;
     uint64_t least = align_up(pool_knobs.redzone_bytes, LEAD_BYTES);
     return align_up(least, lead < LEAD_BYTES ? LEAD_BYTES : lead);
 }
@@ -138,7 +144,7 @@ uintptr_t large_start_of(const struct unit *head)
     return unit_address(head) + note_of(head)->lead;
 }
 
-/* n units, of which the second begins at a multiple of `align` units. */
+/* Take n units; the second starts at a multiple of `align` units. */
 static struct unit *take_with_lead(uint64_t n, uint64_t align, bool *clean)
 {
     uint64_t most;
@@ -218,7 +224,7 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
     return block;
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- free ------------------------------------------------------------------------------------ */
 
 static uint64_t resident_bytes(uint64_t units)
 {
@@ -226,7 +232,7 @@ static uint64_t resident_bytes(uint64_t units)
     return bytes <= RESIDENT_MAX ? bytes : 0;
 }
 
-/* The first of the FIFO leaves.  Caller holds the lock. */
+/* Evict the oldest block of the FIFO.  Caller holds the lock. */
 static void evict_oldest(void)
 {
     struct quarantined *quarantined = &large.quarantined[large.head++ % QUARANTINED_MAX];
@@ -239,7 +245,7 @@ static void evict_oldest(void)
     huge_end(head, n);
     if (!(quarantined->pages & RELEASED))
         quarantine_check_large(head, r);
-    /* The record may be another block's at once: nobody must come to it by these units. */
+    /* The record may be reused at once: no lookup may reach it by these units. */
     atomic_store_explicit(&head->owner, 0, memory_order_release); /* pairs with pool_find */
     if (epoch == fork_epoch())
         large_record_vacate(r);
@@ -251,7 +257,7 @@ static void evict_oldest(void)
         units_give(head, n, !quarantined->pages);
 }
 
-/* Where in the FIFO, which the caller has locked; its end: nowhere. */
+/* Position in the FIFO; its end: not there.  Caller holds the lock. */
 static uint32_t place_in_fifo(const struct unit *head)
 {
     uint32_t i = large.head;
@@ -282,7 +288,8 @@ void large_drop(const struct unit *head)
 
 uint64_t large_quarantined(void)
 {
-    return __atomic_load_n(&large.quarantined_bytes, __ATOMIC_RELAXED); /* of some recent moment */
+    /* a recent value */
+    return __atomic_load_n(&large.quarantined_bytes, __ATOMIC_RELAXED);
 }
 
 bool large_is_filled(const struct unit *head)
@@ -328,7 +335,10 @@ bool large_evict_all(void)
     return any;
 }
 
-/* In the order in which the request fits its units at every moment: a kill may come at any. */
+/*
+ * Ordered so that the request fits the units at every moment: the process may be killed between the
+ * stores.
+ */
 static void record_resize(struct large_record *r, uint64_t request, uint64_t units)
 {
     if (units > r->units)
@@ -352,8 +362,8 @@ bool large_resize(const struct found *f, uint64_t request)
     huge_end(f->head, have);
     huge_begin(f->head, request);
     note_of(f->head)->units = (uint32_t)want;
-    redzone_put_large(f, (void *)large_start_of(f->head),
-                      request); /* before a sweep can look for it */
+    /* before the record changes: a sweep compares both */
+    redzone_put_large(f, (void *)large_start_of(f->head), request);
     record_resize(r, request, want);
     if (want < have)
         units_give(f->head + want, have - want, true);
@@ -366,7 +376,7 @@ void large_after_fork(bool trusted)
 {
     lock_reset(&large.lock);
     lock_reset(&large.records_lock);
-    large.vacant_count = 0; /* the parent's */
+    large.vacant_count = 0; /* the free records belong to the parent */
     if (trusted)
         return;
     large.head = large.tail = 0;

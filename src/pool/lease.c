@@ -1,5 +1,5 @@
 /*
- * lease.c - who may still read an image's records: the run's table of leases, as all see it.
+ * lease.c - the run's table of leases, shared by all processes: which records may still be read.
  */
 #include "pool_priv.h"
 

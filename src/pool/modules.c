@@ -1,13 +1,15 @@
 /*
- * modules.c - which object was mapped where, and when.
+ * modules.c - which object (executable or shared library) was mapped where, and when.
  *
  * An object is recorded when its first return address is seen, with its absolute path and the
- * build-id from its own program headers in memory.  Its number goes into every
- * frame, so a frame keeps its module also when that has been unloaded and its addresses are
- * another's.  An object that comes back as it was - path, place, build-id - gets its number back.
+ * build-id from its own program headers in memory.  Every frame holds the object's number, so it
+ * keeps its module after an unload, even if another object uses the addresses.  An object that is
+ * loaded again with the same path, address and build-id gets its old number.
  *
- * In a forked child the records are the parent's, and what changes is recorded once more: of two
- * records with one number the later one counts.
+ * In a forked child the records belong to the parent, and changes are recorded anew: of two records
+ * with the same number the later one is valid.
+ *
+ * Lock: RANK_MODULES, then that of segment.c.
  */
 #include "pool_priv.h"
 
@@ -15,33 +17,33 @@
 #include <link.h>
 #include <string.h>
 
-#define MODULES_PER_CHUNK 31u /* with the segment header: 16 KiB less a little */
+#define MODULES_PER_CHUNK 31u /* with the segment header: just below 16 KiB */
 #define MODULES_MAX 4096u
 
-/* What is remembered of a recorded one; never moves. */
+/* Private data of a recorded object; never moves. */
 struct known {
     uintptr_t start, end;
-    const void *_Atomic handle; /* the loader's; NULL while it is not loaded */
+    const void *_Atomic handle; /* the loader's; NULL: not loaded */
     uint32_t number;
     uint32_t build_id_bytes;
     uint8_t build_id[20];
     uint64_t path_hash;
     struct module_record *record;
-    bool inherited; /* the record is the parent's: not ours to change */
+    bool inherited; /* the record belongs to the parent: read-only here */
 };
 
 static struct {
     struct lock lock;
     struct segment *chunk;
     uint64_t chunks;
-    uint32_t sequence; /* of loads and unloads */
+    uint32_t sequence; /* counts loads and unloads */
     _Atomic uint32_t count;
     struct known known[MODULES_MAX];
 } modules = {.lock = LOCK_INIT(RANK_MODULES)};
 
 /* ---- the build-id ---------------------------------------------------------------------------- */
 
-/* Walks one note segment for the GNU build-id. */
+/* Search one note segment for the GNU build-id. */
 static void read_notes(const char *at, size_t bytes, struct module_record *m)
 {
     while (bytes >= sizeof(Elf64_Nhdr)) {
@@ -60,7 +62,7 @@ static void read_notes(const char *at, size_t bytes, struct module_record *m)
     }
 }
 
-/* The ELF header is mapped at `start` in every object the loader has loaded. */
+/* The loader maps the ELF header of every object at `start`. */
 static void read_build_id(uintptr_t bias, uintptr_t start, uintptr_t end, struct module_record *m)
 {
     const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)start;
@@ -84,7 +86,7 @@ static uint64_t hash_text(const char *s)
     return h;
 }
 
-/* Caller holds the lock; NULL: no room. */
+/* NULL: no space.  Caller holds the lock. */
 static struct module_record *record_take(void)
 {
     struct segment *s = modules.chunk;
@@ -106,8 +108,9 @@ static void record_publish(void)
 }
 
 /*
- * The loader keeps a path as it was given: relative to the working directory of that moment, which
- * may be another one now, and is another one for the reporter.  The kernel has the whole of it.
+ * The loader keeps a path as given, possibly relative to the working directory of that moment.  The
+ * directory may have changed since, and is another one for the reporter.  The kernel has the
+ * absolute path.
  */
 static void fill_path(struct module_record *m, const struct object *o)
 {
@@ -121,7 +124,7 @@ static void fill_path(struct module_record *m, const struct object *o)
 
 static void fill(struct module_record *m, const struct object *o)
 {
-    memset(m, 0, sizeof *m); /* of one that was not published */
+    memset(m, 0, sizeof *m); /* it may hold data of a record that was not published */
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
@@ -129,7 +132,7 @@ static void fill(struct module_record *m, const struct object *o)
     read_build_id(o->bias, o->start, o->end, m);
 }
 
-/* The parent's record, once more, in our own part of the file. */
+/* Copy a parent's record into this image's part of the file. */
 static struct module_record *record_own(struct known *k)
 {
     if (!k->inherited)
@@ -138,7 +141,8 @@ static struct module_record *record_own(struct known *k)
     if (!m)
         return NULL;
     *m = *k->record;
-    m->start = k->start; /* what a reader relies on, should the parent's be gone */
+    /* readers depend on these values if the parent's record is gone */
+    m->start = k->start;
     m->end = k->end;
     m->number = k->number;
     record_publish();
@@ -167,7 +171,7 @@ static bool is_same(const struct known *k, const struct module_record *m)
            k->path_hash == hash_text(m->path);
 }
 
-/* One of those that were unloaded, as good as new; NULL: it is a new one. */
+/* An unloaded object that is the same; NULL: this one is new. */
 static struct known *find_unloaded(const struct module_record *m)
 {
     uint32_t count = atomic_load_explicit(&modules.count, memory_order_relaxed);
@@ -257,13 +261,15 @@ void modules_post_mortem(void)
 void modules_after_fork(bool fresh)
 {
     lock_reset(&modules.lock);
-    modules.chunk = NULL; /* the parent's; its records hold for us, too */
+    /* the parent's chunk; its records are valid here, too */
+    modules.chunk = NULL;
     uint32_t count = atomic_load(&modules.count);
     for (uint32_t i = 0; i < count; i++) {
         modules.known[i].inherited = true;
         if (!fresh)
             continue;
-        modules.known[i].start = modules.known[i].end = 0; /* nobody can read them */
+        /* the child cannot read the parent's records */
+        modules.known[i].start = modules.known[i].end = 0;
         atomic_store(&modules.known[i].handle, NULL);
     }
 }

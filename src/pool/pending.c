@@ -1,17 +1,21 @@
 /*
- * pending.c - what somebody has to be told of: memory of the heap that comes into use, and what may go back to
- * the kernel only afterwards.
+ * pending.c - pending notifications: memory of the heap that came into use, and pages that may
+ * return to the kernel only after the program was notified.
  *
- * Freed runs of units and freed large blocks, each in a list by the number of its first unit.  Nobody finds
- * them elsewhere until the thread that left them here, or another, takes one, tells of it behind its
- * section (core/notice.c) and puts it back: a block into the quarantine, a run among the free ones.
+ * Freed runs of units and freed large blocks are in two lists, linked by the number of their first
+ * unit, and nowhere else.  A thread takes an entry, notifies after its section (core/notice.c) and
+ * puts it back: a block into the quarantine, a run into the free runs.
  *
- * Who runs in a callback does not hear of what he frees there (it would have no end), but of all else that is
- * due: so each remembers in whose callback it came (prev of its note: its list has one direction), and
- * is taken out of the midst of a callback only by who left it there.
+ * A handler is not notified of memory that it frees in its own callback, which would never end, but
+ * of all other memory.  So each entry stores the thread that added it in a callback (in note.prev,
+ * because the list is singly linked).  Within a callback a thread takes only such entries of its
+ * own.
  *
- * What has become ready is told as one range.  What was told to be gone and is used again is told
- * to the unit; of too many such ranges together, with what lies between.
+ * Memory that became ready is reported as one range.  Memory that was reported as released and is
+ * used again is reported exactly; if there are too many ranges, the last ones are merged, with the
+ * gaps between them.
+ *
+ * Lock: RANK_PENDING; no other lock is taken while it is held.
  */
 #include "pool_priv.h"
 
@@ -26,14 +30,14 @@ static struct {
     struct lock lock;
     uint32_t blocks;
     uint32_t runs;
-    struct heap_part ready; /* not told yet */
+    struct heap_part ready; /* not reported yet */
     uint32_t reused_count;
     struct heap_part reused[REUSED_MAX];
 } pending = {.lock = LOCK_INIT(RANK_PENDING)};
 
-/* ---- what goes ------------------------------------------------------------------------------- */
+/* ---- memory to be released ------------------------------------------------------------------- */
 
-/* The thread that is in a callback, if this is one. */
+/* Number of the calling thread if it is in a callback, else 0. */
 static uint32_t pending_callback_thread(void)
 {
     return self && atomic_load_explicit(&self->read_epoch, memory_order_relaxed) ? self->number : 0;
@@ -93,7 +97,7 @@ void pending_put(const struct pending_release *d, bool released)
         units_put_back(d->head, d->units, released);
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- memory that came into use --------------------------------------------------------------- */
 
 void pending_note_ready(uint64_t bytes)
 {

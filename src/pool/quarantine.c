@@ -1,17 +1,18 @@
 /*
- * quarantine.c - freed blocks wait here before their slots are used again, first in, first out.
+ * quarantine.c - freed blocks wait in a FIFO before their slots are reused, to detect double free
+ * and use-after-free writes.
  *
- * Each thread has its own: the price of a quarantine is cache footprint, so it is small (the
- * freelist-vol option, 256 KiB), and all threads together stay below ALL_BYTES_MAX.  What a dying
- * thread holds goes to the struct of threads past their end.  Large blocks wait in large.c.
+ * Each thread has its own quarantine.  It costs cache footprint, so it is small (the freelist-vol
+ * option, 256 KiB), and all threads together stay below ALL_BYTES_MAX.  A thread that ends moves
+ * its blocks to the fallback thread's.  Large blocks are in large.c.
  *
- * Blocks are filled as they enter, and must still be when they leave (redzone.h).
+ * Blocks are filled when they enter, and the fill is checked when they leave (redzone.h).
  */
 #include "pool_priv.h"
 
 #define ALL_BYTES_MAX (16ull << 20)
-#define NEAR 4u                   /* how many are left before it when one is brought near */
-#define THREADS_AT_FULL_SHARE 63u /* with the default budget all of them fit */
+#define NEAR 4u                   /* prefetch distance in evictions */
+#define THREADS_AT_FULL_SHARE 63u /* default budgets fit ALL_BYTES_MAX */
 
 struct pool_knobs pool_knobs = {.quarantine_bytes = 256u << 10,
                                 .malloc_fill = -1,
@@ -60,7 +61,7 @@ void quarantine_check_large(struct unit *head, struct large_record *r)
         quarantine_report(&d);
 }
 
-/* The block and its record are looked at soon. */
+/* The block and its record will be read soon. */
 ALWAYS_INLINE void prefetch_block(const void *block)
 {
     struct found f = pool_find_slot(block);
@@ -69,15 +70,16 @@ ALWAYS_INLINE void prefetch_block(const void *block)
     __builtin_prefetch(segment_record(owner_pointer(owner), f.slot), 1);
 }
 
-/* What it held is examined, and its record says FREE; the class of its slot is returned. */
+/* Check the block and set its record to FREE; returns the class of its slot. */
 ALWAYS_INLINE uint32_t leave(struct quarantine *q, void *block, uint32_t write_epoch)
 {
     struct found f = pool_find_slot(block);
     uint32_t class = f.kind - 1, slot_bytes = size_class[class].slot_bytes;
     struct block_record *b = pool_record_slot(&f, write_epoch);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
+    /* another state: a child that does not trust inherited records */
     if (unlikely(!freed_is_intact(block, slot_bytes, word_size(word))) &&
-        word_state(word) == BLOCK_FREED) /* else a child that does not believe what it inherited */
+        word_state(word) == BLOCK_FREED)
         check_evicted(block, word, write_epoch);
     q->bytes -= slot_bytes;
     block_forget(b);

@@ -1,9 +1,9 @@
 /*
- * quiesce.c - how writers of records are stopped for a fork, and go on.
+ * quiesce.c - quiescence: how writers of records are stopped for a fork, and resumed.
  *
- * The epoch word 0, a barrier, and every thread is either outside or about to find the 0.  Waiting
- * is bounded on both sides: a thread may stay inside (it was stopped, or left by siglongjmp), and
- * the forking thread may be waiting for a lock of libc that one of those who wait holds.
+ * Set the epoch word to 0 and issue a barrier: then every thread is outside its section, or will
+ * see the 0.  Waiting is bounded on both sides.  A thread may stay inside (it was stopped, or left
+ * by siglongjmp).  The forking thread may wait for a lock of libc that a waiting thread holds.
  */
 #include "pool_priv.h"
 
@@ -15,15 +15,15 @@ struct epoch_page *epoch_page = &before_start;
 bool fence_entries = true;
 
 static struct {
-    _Atomic uint32_t stopped; /* futex of the threads that wait */
-    _Atomic uint32_t waiting; /* how many */
+    _Atomic uint32_t stopped; /* futex of the waiting threads */
+    _Atomic uint32_t waiting; /* their number */
 } quiesce;
 
 void quiesce_start(uint32_t epoch)
 {
     struct epoch_page *page = os_map(PAGE_BYTES);
     if (os_failed(page))
-        page = &before_start; /* forks that libc does not see stay unseen */
+        page = &before_start; /* forks that libc does not see remain undetected */
     else
         os_wipe_on_fork(page, PAGE_BYTES);
     fence_entries = !os_barrier_ready();
@@ -32,7 +32,7 @@ void quiesce_start(uint32_t epoch)
     epoch_page = page;
 }
 
-/* Waits until every other thread is outside; false: one would not come out. */
+/* Wait until every other thread is outside; false: one stayed inside too long. */
 static bool wait_until_quiescent(void)
 {
     uint64_t begin = 0;
@@ -53,8 +53,8 @@ bool quiesce_writers(void)
     if (!os_has(OS_QUIESCE))
         return true;
     atomic_store(&quiesce.stopped, 1);
-    atomic_store(&epoch_page->epoch,
-                 0); /* a thread not in the list yet finds this, or we find it */
+    /* a thread that is not in the list yet sees the 0, or the list has it */
+    atomic_store(&epoch_page->epoch, 0);
     struct thread *all = threads_first();
     if (!all || (all == self && !all->next))
         return true;
@@ -75,7 +75,7 @@ bool fork_wait(void)
     uint64_t begin = os_clock_ns();
     while (atomic_load_explicit(&epoch_page->epoch, memory_order_acquire) == 0) {
         if (fork_is_mine())
-            return false; /* a prepare handler of somebody else's, after ours */
+            return false; /* a prepare handler of another library, called after fork_prepare */
         if (os_clock_ns() - begin > ESCAPE_NS)
             return false;
         atomic_fetch_add(&quiesce.waiting, 1);

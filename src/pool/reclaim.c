@@ -1,21 +1,21 @@
 /*
- * reclaim.c - areas of images that are over, back to the run.
+ * reclaim.c - return areas of ended images to the run.
  *
- * Whoever finds the table crowded by images whose processes are gone takes their areas back, unless
- * somebody alive may still read them.  The launcher does the same all the time, and reads them
- * first.
+ * A process that finds many areas of dead processes in the table reclaims them, unless a living
+ * process may still read them.  A launcher does this all the time, and reads the areas first.
  */
 #include "pool_priv.h"
 
 #define LAUNCHER_WAITS 50u
 #define LAUNCHER_WAIT_NS 1000000u
-#define CROWDED_BY_HAND 64u /* nobody reads them before the end: their details are lost */
-#define CROWDED 28u         /* dead images in the table before a process takes back by itself */
+#define CROWDED_BY_HAND 64u /* by hand nothing reads dead images first: their details are lost */
+/* a process acts if more areas are in use; the launcher lags if more dead ones are left */
+#define CROWDED 28u
 #define DEAD_MAX 256u
 
 /* ---- one area -------------------------------------------------------------------------------- */
 
-/* Its own blocks in use; what it inherited is its parent's. */
+/* Count a live block that the image allocated; inherited blocks are its parent's. */
 static void tally_block(uint64_t word, uint64_t bytes, struct run_tally *sum)
 {
     if (word_state(word) != BLOCK_LIVE || word_mark(word) == MARK_INHERITED)
@@ -42,7 +42,7 @@ static void tally_segment(const struct segment *s, struct run_tally *sum)
     }
 }
 
-/* What an image did and had in use, for the tally: its details are about to go. */
+/* Add an image's operations and live blocks to the tally, before its details are removed. */
 static void tally(const char *area, uint64_t bytes)
 {
     const struct area_head *head = (const struct area_head *)(const void *)area;
@@ -63,7 +63,7 @@ static void tally(const char *area, uint64_t bytes)
     }
 }
 
-/* An area of an image that is over; by the time we come to it, it may be somebody else's. */
+/* An area of an ended image; before it is reclaimed, another image may have claimed it. */
 struct dead {
     uint32_t area;
     uint32_t image;
@@ -85,9 +85,9 @@ static void reclaim_image(const struct dead *d)
     area_free(e);
 }
 
-/* ---- who is over ----------------------------------------------------------------------------- */
+/* ---- which images are over ------------------------------------------------------------------- */
 
-/* Areas of images that are over, up to DEAD_MAX; returns how many. */
+/* Find areas of ended images, up to DEAD_MAX; returns their number. */
 static uint32_t find_dead(struct dead dead[DEAD_MAX])
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
@@ -96,7 +96,7 @@ static uint32_t find_dead(struct dead dead[DEAD_MAX])
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
-        /* Another image of our own process is the one that this one replaced by exec. */
+        /* Another image of this process: this image replaced it by exec. */
         bool replaced = pid == image_pid() && area_owner_image(owner) != image_number();
         if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
             dead[count++] = (struct dead){i, area_owner_image(owner)};
@@ -116,14 +116,16 @@ static void reclaim(bool must)
             reclaim_image(&dead[i]);
 }
 
-/* A launcher that lives does it better: it reads the images first. */
+/* A living launcher reclaims better: it reads the images first. */
 static bool launcher_reclaims(void)
 {
     uint32_t pid = run_header()->launcher_pid;
     return pid && !os_process_gone(pid);
 }
 
-/* So many that the launcher could take back; for what the living still read it waits as well. */
+/*
+ * Are there many dead areas that the launcher could reclaim, because no living process reads them?
+ */
 static bool lags(void)
 {
     struct dead dead[DEAD_MAX];
@@ -134,8 +136,8 @@ static bool lags(void)
 }
 
 /*
- * Forks can come faster than the launcher reads what ended: those who fork wait for it, or the run
- * file would grow with their number.  Bounded: it may be stopped.
+ * Forks can be faster than the launcher reads ended images.  So forking processes wait for it, or
+ * the run file would grow with the number of forks.  Bounded, because the launcher may be stopped.
  */
 static void wait_for_launcher(void)
 {

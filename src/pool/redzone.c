@@ -1,13 +1,14 @@
 /*
- * redzone.c - what was written where nobody may write: the rare side of redzone.h.
+ * redzone.c - detection of writes outside of blocks and to freed blocks: the rare paths of
+ * redzone.h.
  *
- * Whose fault is it?  Bytes changed from the end of a block on were written behind it; bytes
- * changed at the end of a slot's slack and not at its beginning were written before the right
- * neighbour.  Where the slack is a few bytes, this is a guess in favour of "behind", by far the more
+ * Attribution: bytes that changed from the block's end on are a write past its end.  Bytes that
+ * changed at the end of the slack, but not at its start, are a write before the right neighbour.
+ * If the slack is a few bytes, this is a guess in favour of a write past the end, by far the more
  * frequent.
  *
- * Slack of a live block is not repaired: the program may have put there what it will read again.  So
- * that one damage is told of once, the block that it was seen at from outside is remembered.
+ * Slack of a live block is not repaired: the program may read again what it wrote there.  A table
+ * of reported blocks prevents that the same damage is reported twice.
  */
 #include "mutant.h"
 #include "pool_priv.h"
@@ -17,10 +18,11 @@
 #define FILL_WHOLE 4096u
 #define FILL_ENDS 64u
 #define LARGE_REACH 128u
-#define REPORTED_SLOTS 256u /* live blocks whose damage was told of; a collision tells again */
+/* entries for live blocks with reported damage; a collision causes a second report */
+#define REPORTED_SLOTS 256u
 
 struct span {
-    const char *first, *end; /* first == NULL: nothing */
+    const char *first, *end; /* first == NULL: empty */
 };
 
 static _Atomic uint64_t reported[REPORTED_SLOTS];
@@ -35,14 +37,14 @@ static uint64_t reported_word(const void *block, uint64_t word)
     return (uintptr_t)block << 6 | word_generation(word);
 }
 
-/* Has it not been told of?  From now on it has. */
+/* Mark the block's damage as reported; true: it was not yet. */
 static bool mark_reported(const void *block, uint64_t word)
 {
     uint64_t subject = reported_word(block, word);
     return atomic_exchange_explicit(reported_slot(block), subject, memory_order_relaxed) != subject;
 }
 
-/* It was repaired: what is found next is new. */
+/* The damage was repaired: later damage is new. */
 static void clear_reported(const void *block)
 {
     atomic_store_explicit(reported_slot(block), 0, memory_order_relaxed);
@@ -50,7 +52,7 @@ static void clear_reported(const void *block)
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-/* How many bytes from the beginning are as they should be, in whole steps of 16. */
+/* Length of the intact prefix, in whole steps of 16 bytes. */
 static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
 {
     const char *p = from;
@@ -92,7 +94,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Do n bytes hold nothing but one?  n > 15.  In steps of 64 bytes, back from the end. */
+/* Do all n bytes (n > 15) match `wanted`?  In steps of 64 bytes, backwards from the end. */
 static bool are_all(const char *p, uint64_t n, __m128i wanted)
 {
     uint64_t last = n - 16;
@@ -109,7 +111,7 @@ static struct span join(struct span a, struct span b)
     return (struct span){a.first, b.end};
 }
 
-/* What redzone_put writes besides the tail. */
+/* Bytes that redzone_put writes besides the tail. */
 static uint64_t more_bytes(uint32_t slot_bytes, uint64_t request)
 {
     uint64_t slack = slot_bytes - request;
@@ -121,7 +123,7 @@ void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
     memset((char *)slot + request, REDZONE_BYTE, more_bytes(slot_bytes, request));
 }
 
-/* There is more slack than the tail. */
+/* The slack is larger than the tail. */
 bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     const char *p = slot;
@@ -225,7 +227,7 @@ static struct neighbour neighbour_of(const struct found *f, void *block, int ste
     return n;
 }
 
-/* There is somebody to tell of: live, or freed and in quarantine. */
+/* Can damage be attributed to this block: is it live, or freed and in quarantine? */
 static bool is_known(uint64_t word)
 {
     return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_FREED;
@@ -247,7 +249,7 @@ static void describe_damage(struct damage *out, enum error_damage where, const s
 
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
-/* Something in the slack of `mine` is changed; was it meant for the block to the right? */
+/* The slack of `subject` has changed: was the write past its end, or before the right neighbour? */
 static void check_slack(const struct found *f, const struct neighbour *subject, struct span span,
                         uint32_t write_epoch, struct damage *out)
 {
@@ -259,13 +261,13 @@ static void check_slack(const struct found *f, const struct neighbour *subject, 
                     span);
 }
 
-/* The byte before `mine` is as new.  It is a redzone in every life of the slot that it lies in. */
+/* Repair the byte before `subject`.  It is redzone in every state of the slot that contains it. */
 static void repair_before(const struct neighbour *subject)
 {
     subject->block[-1] = (char)REDZONE_BYTE;
 }
 
-/* The byte before `mine` is changed: what does the left neighbour say to that? */
+/* The byte before `subject` has changed: attribute it to `subject` or to the left neighbour. */
 static bool check_left(const struct found *f, const struct neighbour *subject, uint32_t write_epoch,
                        bool repair, struct damage *out)
 {
@@ -293,7 +295,8 @@ static bool check_left(const struct found *f, const struct neighbour *subject, u
         return true;
     }
     struct span span = differ(subject->block - REDZONE_TAIL, subject->block, REDZONE_BYTE);
-    if (span.end - span.first != 1) /* what lies before the last byte may be no redzone */
+    /* the bytes before the last one may not be redzone */
+    if (span.end - span.first != 1)
         span.first = subject->block - 1;
     describe_damage(out, DAMAGE_BEFORE, subject, span);
     repair_before(subject);
@@ -430,7 +433,7 @@ COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64
     return true;
 }
 
-/* A live one, or one that is still filled. */
+/* Check a large block that is live or still filled. */
 COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
                        struct damage *out)
 {
@@ -443,9 +446,9 @@ COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint6
            fill_damage(block, request, word, stacks, out);
 }
 
-/* ---- slots that were never given out ---------------------------------------------------------- */
+/* ---- slots that were never allocated --------------------------------------------------------- */
 
-/* The nearest block to the left is the one whose end was passed, as far as can be known. */
+/* Attribute the damage to the nearest block to the left: probably its end was passed. */
 static bool blame_left(const struct found *f, const char *slot, struct span span,
                        struct damage *out)
 {
@@ -480,9 +483,9 @@ bool never_damage(const struct found *f, const void *slot, struct damage *out)
 #define SETTLE_NS 100000000ull
 
 /*
- * FREED is said first, then the block is filled: by now, if it is, or its thread has left its section
- * since.  Hundreds of threads that do nothing else than free are all in the middle of it, and each
- * waits for a processor: a sweep waits SETTLE_NS for all of them together.
+ * A free sets FREED first, then fills the block.  The fill is complete if it is there, or if the
+ * thread has left its section since.  If hundreds of threads only free, all may be in between and
+ * wait for a processor.  So a sweep waits SETTLE_NS for all of them together.
  */
 static bool is_filled_by_now(struct sweep *s, const void *block, uint64_t request, uint32_t thread)
 {
@@ -518,7 +521,7 @@ static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, ui
                        void (*visit)(const struct damage *))
 {
     const struct size_class *c = &size_class[kind - 1];
-    char *block = (char *)unit_address(head) + c->slot_bytes; /* slot 0 is never given out */
+    char *block = (char *)unit_address(head) + c->slot_bytes; /* slot 0 is never allocated */
     struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire));
     for (uint32_t slot = 1; slot < c->slots; slot++, block += c->slot_bytes) {
         struct found f = {PTR_START, head, kind, slot, 0};
@@ -540,14 +543,17 @@ static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, ui
         if (!found && !live && !fill_is_intact(block, subject.request) &&
             is_filled_by_now(sweep, block, subject.request, word_thread(subject.word)))
             found = fill_damage(block, subject.request, subject.word, subject.stacks, &d);
-        /* Still the same life?  Another thread may have been at it. */
+        /* Still the same lifetime?  Another thread may have changed the block. */
         if (found && atomic_load_explicit(&b->word, memory_order_acquire) == subject.word &&
             owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire)) == s)
             visit(&d);
     }
 }
 
-/* What others may be doing to the block now is seen in its record: the same before and after. */
+/*
+ * Other threads may change the block meanwhile: its record must be the same before and after the
+ * check.
+ */
 static void visit_large(struct sweep *sweep, struct unit *head,
                         void (*visit)(const struct damage *))
 {
@@ -565,7 +571,7 @@ static void visit_large(struct sweep *sweep, struct unit *head,
     if (!block_read(b, &word, &stacks) || word != first)
         return;
     uint64_t request = pool_request(&f, b, word);
-    /* A block that is shrinking has given its end away before its word tells. */
+    /* A block that shrinks has given away its end before its word changes. */
     if (large_damage(head, request, word, stacks, &d) && pool_request(&f, b, word) == request &&
         block_read(b, &now, &stacks) && now == word && pool_look(&f, 0) == b)
         visit(&d);

@@ -1,21 +1,20 @@
 /*
- * redzone.h - bytes that nobody may write: behind every block, and all of a freed one.  Part of
- * pool's door; the rare side is redzone.c.
+ * redzone.h - redzones (canary bytes) after every block, and the fill of freed blocks.  Part of
+ * pool's interface; the rare paths are in redzone.c.
  *
- *    slot   | asked for ............ | slack: REDZONE_BYTE        |  next slot
- *           0                        request                  slot_bytes
+ *  slot   | requested ............ | slack: REDZONE_BYTE        |  next slot
+ *         0                        request                  slot_bytes
  *
- * What a slot has beyond the bytes asked for - one at least - holds REDZONE_BYTE from the moment
- * the block is given out: all of it up to REDZONE_REACH bytes, and always the last REDZONE_TAIL.
- * (Behind a large block it is up to LARGE_REACH bytes, see redzone.c.)
- * The last byte of every slot that was ever at hand holds it whatever became of the slot, so it is
- * at the same time what lies before its right neighbour.  Slot 0 of a slab is never given out: its last bytes
- * are the redzone before slot 1.  A large block has one of its own before it, in its first unit.
- * --redzone-size makes the class larger: then all slack is redzone.  Freed blocks hold the free-fill byte
- * until they leave the quarantine.
+ * From allocation on, the slack of a slot holds REDZONE_BYTE: up to REDZONE_REACH bytes, and always
+ * the last REDZONE_TAIL.  Slack is one byte at least.  (After a large block the limit is
+ * LARGE_REACH, see redzone.c.) The last byte of every slot that was ever cached holds REDZONE_BYTE
+ * in every state of the slot, so it is also the redzone before the right neighbour.  Slot 0 of a
+ * slab is never allocated: its last bytes are the redzone before slot 1.  A large block has a
+ * redzone of its own before it, in its first unit.  --redzone-size makes the class larger; then all
+ * slack is redzone.  Freed blocks hold the free-fill byte until they leave the quarantine.
  *
- * The test when a block is freed is one comparison of 16 bytes and one of the byte before it; when
- * it leaves the quarantine, one of the whole slot with what it should hold by now.
+ * When a block is freed, the check is one comparison of 16 bytes and one of the byte before the
+ * block.  At eviction from the quarantine the whole slot is compared with the expected pattern.
  */
 #ifndef REDZONE_H
 #define REDZONE_H
@@ -26,9 +25,9 @@
 
 #define REDZONE_BYTE 0xb5
 #define REDZONE_TAIL 16u
-#define REDZONE_REACH 240u /* all slack of slots up to 256 bytes, of which there are most */
+#define REDZONE_REACH 240u /* all slack of slots up to 256 bytes, the most frequent */
 
-/* Behind the first `request` bytes of a slot. */
+/* The slack that redzone_put leaves: after `request` bytes and before the tail. */
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
 bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
 
@@ -42,7 +41,7 @@ ALWAYS_INLINE __m128i sixteen_at(const char *aligned)
     return _mm_load_si128((const __m128i *)(const void *)aligned);
 }
 
-/* A slot is about to be given out; the tail may overwrite the block's own last bytes. */
+/* A slot is about to be allocated; the tail may overwrite the block's own last bytes. */
 ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
 {
     uint32_t slot_bytes = size_class[class].slot_bytes;
@@ -52,7 +51,7 @@ ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
         redzone_put_more(slot, slot_bytes, request);
 }
 
-/* Is nothing written behind the block? */
+/* Is the redzone after the block intact? */
 ALWAYS_INLINE bool redzone_is_intact_after(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     uint64_t slack = slot_bytes - request;
@@ -60,14 +59,14 @@ ALWAYS_INLINE bool redzone_is_intact_after(const void *slot, uint32_t slot_bytes
         return redzone_is_intact_wide(slot, slot_bytes, request);
     __m128i tail = sixteen_at((const char *)slot + slot_bytes - REDZONE_TAIL);
     uint32_t changed = ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tail, redzone_pattern()));
-    return (changed & 0xffff) << slack <= 0xffff; /* those of the block itself may be anything */
+    return (changed & 0xffff) << slack <= 0xffff; /* the block's own bytes may have any value */
 }
 
-/* Before the first slot that is given out, slot 1. */
+/* The redzone before slot 1, the first slot that is allocated. */
 void redzone_put_border(void *slot);
 bool redzone_border_is_intact(const void *slot);
 
-/* ..., and not the byte before it? */
+/* Are the redzones on both sides of the block intact? */
 ALWAYS_INLINE bool redzone_is_intact(const void *slot, uint32_t number, uint32_t class,
                                      uint64_t request)
 {
@@ -77,54 +76,59 @@ ALWAYS_INLINE bool redzone_is_intact(const void *slot, uint32_t number, uint32_t
     return redzone_is_intact_after(slot, size_class[class].slot_bytes, request);
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- damage found (redzone.c) ---------------------------------------------------------------- */
 
 struct damage {
     enum error_damage where;
-    const char *first;                /* damaged byte */
-    uint64_t bytes;                   /* from it to behind the last one */
-    uint8_t found[ERROR_BYTES_FOUND]; /* what is there, before anything is repaired */
-    /* the block that it is told of */
+    const char *first;                /* first damaged byte */
+    uint64_t bytes;                   /* up to and including the last damaged byte */
+    uint8_t found[ERROR_BYTES_FOUND]; /* contents before any repair */
+    /* the block that is reported */
     const void *block;
     uint64_t request;
-    uint64_t word, stacks; /* of its record */
+    uint64_t word, stacks; /* from its record */
 };
 
 /*
- * A block that has just become FREED (its record said `was`): true when something was written behind
- * or before it that has not been told of before.  Then its redzone is as new.
+ * Check a block that has just become FREED (`was`: its word before).  true: a redzone after or
+ * before it was overwritten, and this was not reported before.  The redzones are then repaired.
  */
 bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
                     uint32_t write_epoch, struct damage *out);
 
-/* The same of a large block, which has no neighbours: behind it first, if called again before it. */
+/*
+ * The same for a large block, which has no neighbours.  First after it; call again for before it.
+ */
 bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
                           struct damage *out);
 void redzone_put_large(const struct found *f, void *block, uint64_t request);
 void redzone_put_before_large(const struct unit *head);
 
-/* Another size in the same slot: before the record says so, or a sweep would miss it. */
+/*
+ * Set the redzone for another size in the same slot, before the record changes: a sweep compares
+ * both.
+ */
 void redzone_move(void *slot, uint32_t class, uint64_t request);
 
-/* A freed block leaves the quarantine: was it written to?  `word` is its record's. */
+/* A freed block leaves the quarantine: was it written to?  `word` is from its record. */
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                  struct damage *out);
 void fill_put(void *block, uint64_t request);
 bool fill_is_intact(const void *block, uint64_t request);
 
 /*
- * Fill, then redzone: the window of slot_bytes that has `request` bytes of fill is what a slot in
- * quarantine holds, when all of its slack is in reach.
+ * Fill bytes, then redzone bytes.  The window of slot_bytes that starts with `request` fill bytes
+ * is the expected content of a quarantined slot; all its slack is redzone.
  */
 #define FREED_SLOT_MAX (REDZONE_REACH + REDZONE_TAIL)
 struct freed_pattern {
     _Alignas(16) char byte[2 * FREED_SLOT_MAX];
-    uint32_t slot_max; /* it tells of slots up to this size */
+    uint32_t slot_max; /* largest slot size that the pattern covers */
 };
 
 extern HIDDEN struct freed_pattern freed_pattern;
 
-void freed_pattern_start(void); /* the free-fill byte is known */
+void freed_pattern_start(void); /* after the free-fill byte is set */
 bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
 
 ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t at)
@@ -140,7 +144,7 @@ ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint
                          _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
 }
 
-/* A slot in quarantine: is all of it whole?  The first 64 bytes without a branch. */
+/* Is a quarantined slot intact?  The first 64 bytes without a branch. */
 ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
     if (unlikely(slot_bytes > freed_pattern.slot_max))
@@ -156,17 +160,17 @@ ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64
 }
 
 /*
- * Blocks that are never freed hide most overflows: at the end all that are live, and all that are in
- * quarantine, are looked at.  `visit` is called inside the sweep's sections; what a forked child
- * inherited and never wrote records of is its parent's to sweep.  Takes no lock.
+ * Many overflows are in blocks that are never freed.  At exit a sweep checks all live and all
+ * quarantined blocks.  `visit` is called inside the sweep's sections.  Records that a forked child
+ * inherited and never wrote are left to its parent.  Takes no lock.
  */
 struct sweep {
-    uint32_t unit; /* where to go on; 0: at the beginning */
-    uint64_t
-        settled_by; /* till when it waits for threads that are filling a block; 0: for none yet */
+    uint32_t unit; /* unit to continue at; 0: start */
+    /* time until which the sweep waits for threads that fill a block; 0: not set */
+    uint64_t settled_by;
 };
 
-/* One slab or large block; false: there is no further one. */
+/* Check one slab or large block; false: no further one. */
 bool sweep_next(struct sweep *s, uint32_t write_epoch, void (*visit)(const struct damage *));
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * run_file.c - the mapping of the run file, handed down by a launcher or made by hand.
+ * run_file.c - the mapping of the run file, inherited from a launcher or created by hand.
  *
- * The whole file is reserved at once as shared memory that nobody can touch, so that a forked
- * child already has everything it needs to claim an area: no open, no path, no permission.  Only
- * the tables in area 0 are opened here.  No descriptor is kept: the program could close it, and
- * find its number in its own way.
+ * The whole file is reserved at once as shared PROT_NONE memory.  So a forked child can claim an
+ * area without open, path or permission.  Only the tables in area 0 are made accessible here.  No
+ * descriptor is kept: the program could close it, or depend on its number being free.
  *
- * Under a limit on the address space only the front of the file is mapped, an eighth of the
- * limit: fewer areas can be reached, nothing else changes.
+ * Under a limit on the address space only the front of the file is mapped, an eighth of the limit:
+ * fewer areas are available, nothing else changes.
  */
 #include "pool_priv.h"
 
@@ -15,7 +14,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#define WINDOW_SHARE 8u /* of a limited address space */
+#define WINDOW_SHARE 8u /* part of a limited address space: 1/8 */
 #define NAME_ROOM 512u
 
 static struct {
@@ -26,7 +25,7 @@ static struct {
     uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
     char path[NAME_ROOM];
-    char aside[NAME_ROOM]; /* its name while an exec is under way */
+    char aside[NAME_ROOM]; /* its path while an exec is under way */
 } run;
 
 struct run_header *run_header(void)
@@ -92,7 +91,7 @@ static uint64_t table_bytes(const struct run_header *h)
     return align_up(run_tables_end(h), PAGE_BYTES);
 }
 
-/* Is what the file says of itself something that this runtime can live with? */
+/* Does this runtime support the file's header? */
 static int check_header(const struct run_header *h, uint64_t file_bytes)
 {
     if (h->magic != RTC_RUN_MAGIC || h->version_major != RTC_VERSION_MAJOR)
@@ -118,7 +117,8 @@ static int map_window(int fd, const struct run_header *h)
         if (os_failed(p))
             continue;
         os_dont_dump(p, bytes);
-        if (os_allow(p, table_bytes(h))) { /* its pages were made real by whoever made the file */
+        /* The tables' pages were populated when the file was created. */
+        if (os_allow(p, table_bytes(h))) {
             os_unmap(p, bytes);
             return -ENOMEM;
         }
@@ -129,7 +129,10 @@ static int map_window(int fd, const struct run_header *h)
     return -ENOMEM;
 }
 
-/* Without room in the address space the heap is private (heap_start), and the records are in the file. */
+/*
+ * If the address space has no room, the heap is private (heap_start), but the records are in the
+ * file.
+ */
 static void map_heap(int fd, const struct run_header *h)
 {
     if (!h->heap_offset)
@@ -147,7 +150,7 @@ static void map_heap(int fd, const struct run_header *h)
     run.heap_bytes = h->heap_bytes;
 }
 
-/* Takes the descriptor; it is closed whatever happens. */
+/* Map the run; closes the descriptor in all cases. */
 static int map_run(int fd)
 {
     static struct run_header copy; /* too large for the stack of a thread that calls malloc */
@@ -167,7 +170,7 @@ static int map_run(int fd)
     return err;
 }
 
-/* ---- handed down ----------------------------------------------------------------------------- */
+/* ---- inherited from a launcher --------------------------------------------------------------- */
 
 struct handed {
     uint64_t fd; /* UINT64_MAX: none */
@@ -212,7 +215,7 @@ static int open_handed(const char *env)
     return fd;
 }
 
-/* ---- made by hand ---------------------------------------------------------------------------- */
+/* ---- created by hand ------------------------------------------------------------------------- */
 
 static const char *variable(char *const *envp, const char *name)
 {
@@ -255,7 +258,7 @@ static const char *own_name(char room[256])
     return base;
 }
 
-/* dir/rtcheck.exec.<pid>.pool: of the image that this one replaced by exec */
+/* dir/rtcheck.exec.<pid>.pool: the file of the image that this one replaced by exec */
 static void aside_name(char *out, const char *dir)
 {
     struct text t = text_begin(out, NAME_ROOM);
@@ -268,8 +271,9 @@ static void aside_name(char *out, const char *dir)
 
 void run_step_aside(bool aside)
 {
+    /* The file is kept if other images have data in it. */
     if (!run.path[0] || !run.aside[0] || os_sandboxed() || os_pid() != run.maker ||
-        (aside && atomic_load(&run.header->next_image) > 1)) /* others have something to tell */
+        (aside && atomic_load(&run.header->next_image) > 1))
         return;
     if (aside)
         os_rename(run.path, run.aside);
@@ -280,8 +284,8 @@ void run_step_aside(bool aside)
 static int create_in(const char *dir, const char *exe)
 {
     if (!dir || dir[0] != '/')
-        return dir && dir[0] ? -EINVAL
-                             : -ENOENT; /* not relative: the program may change its folder */
+        /* relative paths are refused: the program may change its directory */
+        return dir && dir[0] ? -EINVAL : -ENOENT;
     aside_name(run.aside, dir);
     os_unlink(run.aside);
     run.maker = os_pid();
@@ -293,7 +297,10 @@ static int create_in(const char *dir, const char *exe)
     return fd;
 }
 
-/* The header and zeros for the tables: written, because a write is refused where a touch dies. */
+/*
+ * Write the header, and zeros for the tables: on a full file system a write fails, a page access is
+ * fatal.
+ */
 static int write_front(int fd, const struct run_header *header)
 {
     static const char zeros[32768];
@@ -308,13 +315,14 @@ static int write_front(int fd, const struct run_header *header)
     return 0;
 }
 
-/* Sizes the file and writes its header; a file that may not be that large gets fewer areas. */
+/* Set the file's size and write its header; if the size is refused, try with fewer areas. */
 static int format_with(int fd, const struct run_request *request, uint64_t heap_bytes)
 {
     static struct run_header header;
     static char host[64];
     os_host_name(host, sizeof host);
-    uint64_t file_limit = os_limit(RLIMIT_FSIZE); /* growing past it is a signal, not an error */
+    /* growing beyond it raises SIGXFSZ */
+    uint64_t file_limit = os_limit(RLIMIT_FSIZE);
     struct run_shape shape = {.area_bytes = RTC_AREA_BYTES,
                               .heap_bytes = heap_bytes,
                               .start_ns = os_wall_clock_ns(),
@@ -329,7 +337,8 @@ static int format_with(int fd, const struct run_request *request, uint64_t heap_
         memset(&header, 0, sizeof header);
         int err = run_header_init(&header, &shape);
         if (!err)
-            err = write_front(fd, &header); /* fewer areas have a shorter table */
+            /* with fewer areas the table is shorter */
+            err = write_front(fd, &header);
         if (err != -ENOSPC)
             return err;
     }
@@ -343,7 +352,7 @@ static int heap_size_error(const struct run_request *request)
                                                       : 0;
 }
 
-/* heap=file: a heap for which the file cannot have room is private; the header has the reason. */
+/* heap=file: if the file has no room for the heap, it is private; the header holds the reason. */
 static int format(int fd, const struct run_request *request)
 {
     int heap_err = request->has_heap ? heap_size_error(request) : 0;
@@ -369,7 +378,7 @@ static int map_by_name(void)
     return fd < 0 ? fd : map_run(fd);
 }
 
-/* Makes a run of the new file, or takes it away. */
+/* Initialize the new file as a run, or remove it. */
 static int make_of(int fd, const struct run_request *request)
 {
     int err = format(fd, request);
@@ -391,7 +400,8 @@ static int make_by_hand(const struct run_request *request)
                           "/dev/shm",
                           variable(request->envp, "TMPDIR"),
                           "/tmp"};
-    int err = -ENOENT, wanted_err = 0; /* of the folder that the option or RTCHECK_POOL_DIR names */
+    /* wanted_err: of the directory that the option or RTCHECK_POOL_DIR names */
+    int err = -ENOENT, wanted_err = 0;
     for (size_t i = 0; i < countof(dirs); i++) {
         int fd = create_in(dirs[i], exe);
         err = fd < 0 ? fd : make_of(fd, request);
@@ -412,7 +422,7 @@ int run_start(const struct run_request *request)
         return os_has(OS_RUN_FILE) ? make_by_hand(request) : -ENOTSUP;
     int fd = open_handed(request->env);
     if (fd >= 0 && !os_has(OS_RUN_FILE)) {
-        os_close(fd); /* the program must not find it */
+        os_close(fd); /* the program must not see it */
         return -ENOTSUP;
     }
     return fd < 0 ? fd : map_run(fd);

@@ -1,12 +1,16 @@
 /*
  * segment.c - the segments of this image: in its areas, else in private memory.
  *
- * They are handed out from front to back; what is vacated is kept for the next segment of the same
- * length.  What does not fit the file lives in private memory and is counted: the program runs on.
+ * They are allocated from front to back; a vacated segment is reused for the next one of the same
+ * length.  Segments that do not fit the file are in private memory and counted: the program
+ * continues.
  *
- * A report without its findings is worse than none.  So room for errors and leaks is made real when the
- * image begins, as a vacant segment behind the image header.  When the file system is full, records of
- * blocks go to private memory, and segments of findings are cut from the front of that room.
+ * A report without its findings is worse than none.  So space for errors and leaks is populated
+ * when the image starts, as a vacant segment after the image header.  When the file system is full,
+ * records of blocks go to private memory, and segments of findings are cut from the front of that
+ * reserve.
+ *
+ * Lock: RANK_META, the last of pool's; it also protects the areas (area.c).
  */
 #include "pool_priv.h"
 
@@ -15,14 +19,14 @@
 #define VACANT_MAX 512u
 #define RESERVE_LEAST 4096u
 #define PRIVATE_BYTES \
-    (1u << 20) /* mapped at a time: the table of what is ours is short (os/own.c) */
+    (1u << 20) /* mapped at a time: the table of the runtime's mappings is short (os/own.c) */
 
 static struct {
-    struct lock lock; /* the areas, too */
+    struct lock lock; /* also of the areas */
     struct segment *vacant[VACANT_MAX];
     uint32_t vacant_count;
-    struct segment *reserve; /* what is left of it; NULL: nothing */
-    uint32_t reserve_bytes;  /* what it was at first */
+    struct segment *reserve; /* what is left of the reserve; NULL: nothing */
+    uint32_t reserve_bytes;  /* its initial size */
     char *private_at, *private_end;
 } segments = {.lock = LOCK_INIT(RANK_META)};
 
@@ -46,7 +50,7 @@ static struct segment *reuse(uint32_t bytes, bool may_be_private)
     return NULL;
 }
 
-/* ---- room for findings ----------------------------------------------------------------------- */
+/* ---- the reserve for findings ---------------------------------------------------------------- */
 
 static void write_reserve(struct segment *s, uint32_t bytes)
 {
@@ -73,7 +77,10 @@ void segments_reserve(uint32_t bytes)
     }
 }
 
-/* How much of the room must be left behind a segment of this kind: places come after what is found there. */
+/*
+ * Bytes of the reserve that a segment of this kind must leave free.  Findings have priority over
+ * the stacks, modules and threads that describe them.
+ */
 static uint32_t reserve_floor(enum segment_kind kind)
 {
     switch (kind) {
@@ -94,8 +101,8 @@ static uint32_t reserve_floor(enum segment_kind kind)
 }
 
 /*
- * Cut from the front.  The rest gets its header before the cut one is shortened, so that a reader who
- * comes in between finds a chain without a gap.
+ * Cut from the front.  The remainder gets its header before the front part is shortened, so that a
+ * concurrent reader finds a chain without a gap.
  */
 static struct segment *cut_reserve(enum segment_kind kind, uint32_t bytes)
 {
@@ -109,8 +116,8 @@ static struct segment *cut_reserve(enum segment_kind kind, uint32_t bytes)
         write_reserve(segments.reserve, s->bytes - bytes);
     }
     atomic_store_explicit(&s->state, SEGMENT_BUILDING, memory_order_relaxed);
-    atomic_thread_fence(
-        memory_order_release); /* pairs with the reader's copy, from front to back */
+    /* pairs with the reader's copy, from front to back */
+    atomic_thread_fence(memory_order_release);
     s->bytes = bytes;
     return s;
 }
@@ -138,7 +145,7 @@ static struct segment *private_segment(enum segment_kind kind, uint32_t bytes)
     return s;
 }
 
-/* ---- handing out ----------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 static void fill_segment(struct segment *s, const struct segment_request *q, uint32_t bytes)
 {
@@ -169,7 +176,7 @@ static struct segment *take(const struct segment_request *q, bool may_be_private
     if (s)
         fill_segment(s, q, bytes);
     if (fresh)
-        area_publish(bytes); /* pairs with the reader's acquire: the segment before its place */
+        area_publish(bytes); /* pairs with the reader's acquire: content before size */
     lock_drop(&segments.lock);
     return s;
 }
@@ -195,8 +202,8 @@ void segment_vacate(struct segment *s)
 {
     lock_take(&segments.lock);
     atomic_store_explicit(&s->state, SEGMENT_VACANT, memory_order_release);
-    if (segments.vacant_count <
-        VACANT_MAX) /* else its bytes are lost: bounded by what was in use */
+    /* else its bytes are lost; the loss is bounded by the bytes once in use */
+    if (segments.vacant_count < VACANT_MAX)
         segments.vacant[segments.vacant_count++] = s;
     lock_drop(&segments.lock);
 }
@@ -212,6 +219,6 @@ void segments_after_fork(void)
 {
     lock_reset(&segments.lock);
     segments.vacant_count = 0;
-    segments.reserve = NULL; /* the parent's */
+    segments.reserve = NULL; /* it belongs to the parent */
     segments.reserve_bytes = 0;
 }

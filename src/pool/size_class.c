@@ -1,13 +1,13 @@
 /*
- * size_class.c - which slot for which request.
+ * size_class.c - size classes: the slot size for each request.
  *
  * Steps of 16 bytes up to 256, then four per doubling: at most 20 % of a slot is slack.  Every
- * block has at least one redzone byte behind it (more with --redzone-size), so a request of n needs a
- * slot of n + 1.  The first slot of a slab is never given out: it is the redzone before the second.
- * Slabs of slots up to 2 KiB are one unit; larger ones have at least 16 slots.
+ * block has at least one redzone byte after it (more with --redzone-size), so a request of n needs
+ * a slot of n + 1.  The first slot of a slab is never allocated: it is the redzone before the
+ * second.  Slabs of slots up to 2 KiB are one unit; larger ones have at least 16 slots.
  *
- * The division by the slot size is a multiplication: offsets and slots are multiples of 16, so
- * both are divided by 16 first, and (2^15 offsets) * (2^11 sizes) < 2^32 keeps it exact.
+ * The division by the slot size is a multiplication.  Offsets and slot sizes are multiples of 16,
+ * so both are divided by 16 first, and (2^15 offsets) * (2^11 sizes) < 2^32 keeps it exact.
  */
 #include "pool.h"
 

@@ -1,21 +1,24 @@
 /*
- * slab.c - equal slots: thread caches, and the slabs behind them.
+ * slab.c - slabs of equal slots, and the threads' caches of free slots.
  *
- *    thread's bin  <-- refill, in batches --  slabs of the class with free slots (a list)
- *                  --  flush, the older half -->
+ *  thread's bin  <-- refill, in batches --  slabs of the class with free slots (a list)
+ *                --  flush, the older half -->
  *
- * A slab's free slots are bits in its note, changed under the lock of its class.  A slab whose
- * slots are all free leaves (its units to units.c, its segment to segment.c) unless it is the only
- * one of its class with free slots.  Slots in bins and in quarantine are not free in this sense,
- * so a slab that leaves holds no record that anybody is still to write.
+ * The free slots of a slab are bits in a private table, changed with the lock of the class held.  A
+ * slab without used slots is released (units to units.c, segment to segment.c) unless it is the
+ * only one of its class with free slots.  Slots in bins and in quarantine count as used, so no
+ * thread will write a record of a released slab.
  *
- * Slots up to a page: before one is first taken into a bin, the pages that it reaches into are filled as a
- * redzone.  So a write that jumps over the redzone past a block's end is found in a slot that was never given
- * out (its record is 0): when it first is, or by a sweep.  Then it reads as zero, as it would natively.
+ * Slots up to a page: before a slot is first taken into a bin, its pages are filled as a redzone.
+ * So a write that skips the redzone after a block is found in a never allocated slot (its record is
+ * 0): at the slot's first use, or by a sweep.  After the first use it reads as zero, as it would
+ * natively.
  *
- * Handler slabs.  A signal handler that interrupted us must not touch bins, lists or locks.  One
- * slab for each of four sizes is made at start-up; its bits are taken and given by single atomic
- * steps, by handlers only, so that the same slot never has two owners.
+ * Handler slabs: a signal handler that interrupted the runtime must not use bins, lists or locks.
+ * One slab for each of four sizes is made at start-up.  Only handlers take its slots.  Slots are
+ * taken and returned by single atomic operations on the bits, so a slot never has two owners.
+ *
+ * Lock: one per class (RANK_CENTRAL), then those of large.c, units.c, copy.c and segment.c.
  */
 #include "pool_priv.h"
 
@@ -23,8 +26,9 @@
 
 struct central {
     struct lock lock;
-    uint32_t head;          /* unit number of the first slab with free slots, 0 = none */
-    struct thread *orphans; /* a fork's other threads: their bins are still to be taken over */
+    uint32_t head; /* unit number of the first slab with free slots, 0 = none */
+    /* threads that a fork left in the parent: their bins are still to be adopted */
+    struct thread *orphans;
 };
 
 static struct central central[SIZE_CLASSES];
@@ -55,7 +59,7 @@ static void list_remove(struct central *c, struct unit *head)
         unit_note[note->next].prev = note->prev;
 }
 
-/* The first slot that is given out.  Slot 0 is the redzone before slot 1; handlers' blocks have none. */
+/* The first slot to allocate.  Slot 0 is the redzone before slot 1; handlers' blocks have none. */
 static uint32_t first_slot(uint32_t class)
 {
     return class < SIZE_CLASSES;
@@ -92,7 +96,7 @@ struct segment *slab_segment(const struct unit *head, uint32_t class, uint32_t e
     return s;
 }
 
-/* Of slots no larger than a page all pages are written soon. */
+/* Slots up to a page: all pages are written soon. */
 static bool is_dense(uint32_t class)
 {
     return size_class[class].slot_bytes <= PAGE_BYTES;
@@ -150,7 +154,7 @@ static void make_on_helper(void *about)
     m->head = make(m->class);
 }
 
-/* Makes a slab of the class; NULL: no memory for it or for its records. */
+/* Make a slab of the class; NULL: no memory for it or for its records. */
 static struct unit *slab_make(uint32_t class)
 {
     struct making m = {.class = class};
@@ -158,7 +162,7 @@ static struct unit *slab_make(uint32_t class)
     return m.head;
 }
 
-/* All slots are free: nobody will write a record of it any more. */
+/* Release a slab without used slots: no thread will write its records. */
 static void slab_unmake(struct unit *head, uint32_t class)
 {
     struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
@@ -171,7 +175,10 @@ static char *slot_address(const struct unit *head, uint32_t class, uint32_t slot
     return (char *)unit_address(head) + (uintptr_t)slot * size_class[class].slot_bytes;
 }
 
-/* Lowest come first, so all below a slot have been here: the left neighbour's last byte is set. */
+/*
+ * Slots are taken lowest first, so all slots below were taken: the left neighbour's last byte is
+ * set.
+ */
 static void *slot_taken(const struct unit *head, uint32_t class, uint32_t slot)
 {
     struct unit_note *note = note_of(head);
@@ -207,18 +214,18 @@ COLD void slab_first_use(void *slot, struct block_record *b)
     if (!is_dense(f.kind - 1))
         return;
     /*
-     * Before its bytes change: a sweep that sees them changed looks again whose they are.  With a generation,
-     * or the word would be 0 once more while the block is published.
+     * Set the word before the bytes change: a sweep that sees changed bytes checks it again.  The
+     * generation must not be 0, or the word would be 0 again while the block is published.
      */
     atomic_store_explicit(&b->word, 1ull << BLOCK_GEN_SHIFT | BLOCK_FREE, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* pairs with the acquire fence of visit_never */
     if (never_damage(&f, slot, &d))
         quarantine_report(&d);
-    /* Not its end, which is what lies before the right neighbour at every moment. */
+    /* Not its tail: that is the redzone before the right neighbour at every moment. */
     memset(slot, 0, size_class[f.kind - 1].slot_bytes - REDZONE_TAIL);
 }
 
-/* Takes up to `want` free slots of one slab, lowest first. */
+/* Take up to `want` free slots of one slab, lowest first. */
 static uint32_t slab_pick(struct unit *head, uint32_t class, void **out, uint32_t want)
 {
     struct unit_note *note = note_of(head);
@@ -263,7 +270,7 @@ static uint32_t bin_limit(uint32_t class)
     return limit > CACHE_SLOTS ? CACHE_SLOTS : limit < 4 ? 4 : limit;
 }
 
-/* Slots in the bins of threads that a fork left behind in the parent. */
+/* Take slots from the bins of threads that exist only in the parent. */
 static uint32_t adopt(struct central *c, uint32_t class, void **out)
 {
     for (; c->orphans; c->orphans = c->orphans->next) {
@@ -306,7 +313,7 @@ void *slab_take(struct thread *t, uint32_t class)
         bin->limit = bin_limit(class);
     if (!bin->count)
         bin->count = central_take(class, bin->slot, (bin->limit + 1) / 2);
-    /* Lowest addresses first: bits were taken in ascending order. */
+    /* Reverse the order, so that the lowest address is used first. */
     for (uint32_t i = 0; i < bin->count / 2; i++) {
         void *swap = bin->slot[i];
         bin->slot[i] = bin->slot[bin->count - 1 - i];
@@ -347,7 +354,7 @@ void slab_drain(struct thread *t)
             flush(&t->bin[class], class, t->bin[class].count);
 }
 
-/* ---- what the program maps over ------------------------------------------------------------------ */
+/* ---- memory that the program maps over ------------------------------------------------------- */
 
 bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t write_epoch)
 {
@@ -390,7 +397,7 @@ void slab_drop(struct unit *head, uint32_t kind, uint32_t write_epoch)
 
 /* ---- handlers -------------------------------------------------------------------------------- */
 
-/* A free one of 64 slots of a slab that handlers share; NULL: all are taken. */
+/* Take one of 64 slots of a handler slab; NULL: none is free. */
 static void *take_of_word(uint32_t k, uint32_t w)
 {
     uint64_t *word = &bits_of(handler_slab[k])[w];
@@ -420,8 +427,8 @@ void *slab_take_in_handler(size_t request, size_t align)
 }
 
 /*
- * A block whose record could not be written - the slab was not ours to write in this epoch, and
- * copying takes locks - is marked beside the free bits: the record must not be asked about it.
+ * Blocks without a record: the slab's records were not writable in this epoch, and copying takes
+ * locks.  They are marked in words after the free bits: their records are invalid.
  */
 #define UNRECORDED_WORD 32u
 
@@ -452,7 +459,7 @@ void slab_give_in_handler(uint32_t class, void *slot)
 {
     struct unit *head = handler_slab[class - SIZE_CLASSES];
     uint32_t i = (uint32_t)((uintptr_t)slot - unit_address(head)) / size_class[class].slot_bytes;
-    /* Pairs with the acquire above: the next owner sees the record as we left it. */
+    /* Pairs with the acquire above: the next owner sees the record as it is now. */
     __atomic_fetch_or(&bits_of(head)[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
 }
 
@@ -472,7 +479,7 @@ void slab_after_fork(bool trusted, struct thread *orphans)
         struct central *c = &central[class];
         lock_reset(&c->lock);
         c->orphans = trusted ? orphans : NULL;
-        if (!trusted) /* a list may have been copied half-linked; its slabs stay as they are */
+        if (!trusted) /* a list may have been copied half-linked; its slabs are not used again */
             c->head = 0;
     }
 }

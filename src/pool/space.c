@@ -1,16 +1,18 @@
 /*
- * space.c - the heap's address space: where it lies, how it grows, and the private tables beside it.
+ * space.c - the heap's address space: its location, its growth, and the parallel private tables.
  *
- * Without a limit on the address space 1 TiB is reserved at once.  Under `ulimit -v` nothing is taken in
- * advance: the heap is extended where it ends, step by step, at an address far from where the kernel puts
- * mappings.  The tables are reserved for as much as the heap can become.
+ * Without a limit on the address space 1 TiB is reserved at once.  Under `ulimit -v` nothing is
+ * reserved ahead: the heap is extended at its end, step by step, at an address far from the
+ * kernel's mappings.  The tables are reserved for the largest possible heap.
  *
- * Units that are ready are memory that can be written; they become ready from the heap's beginning on, in
- * steps, by mprotect.
+ * Ready units are writable memory.  Units become ready in steps by mprotect, from the heap's start
+ * on.
  *
- * The heap begins without huge pages, also where the kernel would use them on its own: one redzone of a
- * large block that the program never writes would make 2 MiB resident.  units.c advises them for slabs,
- * large.c inside very large blocks.
+ * The heap starts without huge pages, even if the kernel would use them by default.  With them, the
+ * redzone of a large block that the program never writes would make 2 MiB resident.  units.c
+ * advises huge pages for slabs, large.c inside very large blocks.
+ *
+ * The heap grows with the lock of units.c held, or while only one thread runs.
  */
 #include "pool_priv.h"
 
@@ -20,13 +22,14 @@
 
 #define HEAP_BYTES_MAX (1ull << 40)
 #define HEAP_BYTES_MIN (1ull << 26)
-#define HEAP_ALIGN (1ull << 21) /* huge pages need it */
+#define HEAP_ALIGN (1ull << 21) /* required by huge pages */
 #define STEP_BYTES_MIN (1ull << 20)
 #define STEP_BYTES_MAX (32ull << 20)
-#define STEP_SHARE 32u     /* of the heap: what is ready and not used still counts in a core dump */
-#define PROGRESS_UNITS 64u /* copied between two signs of life */
+/* a step is 1/32 of the ready heap: memory that is ready and unused counts in core dumps */
+#define STEP_SHARE 32u
+#define PROGRESS_UNITS 64u /* copied between two increments of *progress */
 
-#define HOLES_MAX 32u /* above the heap's end; there are as many more as fit below it */
+#define HOLES_MAX 32u /* above the heap's end; below it the number is unlimited */
 
 struct heap heap;
 struct unit_note *unit_note;
@@ -35,11 +38,11 @@ struct slab_bits *slab_bits;
 static struct {
     bool in_file;
     bool limited;          /* under ulimit -v: extended step by step */
-    uint64_t max_units;    /* what the tables are reserved for */
-    uint64_t usable_units; /* address space that is ours */
-    uint64_t ready_bytes;  /* of the heap: readable and writable */
-    uint64_t tables_ready; /* units whose table entries are */
-    uint32_t holes;        /* above heap.bytes; ascending, and each ends before the next begins */
+    uint64_t max_units;    /* maximum size of the heap; the tables are reserved for it */
+    uint64_t usable_units; /* reserved address space */
+    uint64_t ready_bytes;  /* readable and writable bytes of the heap */
+    uint64_t tables_ready; /* number of units with usable table entries */
+    uint32_t holes;        /* above heap.bytes; ascending, each ends before the next begins */
     struct hole hole[HOLES_MAX];
 } space;
 
@@ -89,7 +92,7 @@ static int reserve_ladder(void)
     return -ENOMEM;
 }
 
-/* Somewhere between the program (0x55..) and the mappings (0x7f..), different in each run. */
+/* An address between the program (0x55..) and the mappings (0x7f..), different in each run. */
 static uintptr_t lonely_address(unsigned attempt)
 {
     uintptr_t random = (uintptr_t)__builtin_frame_address(0) >> 12 & 0xfff; /* the stack's ASLR */
@@ -169,7 +172,7 @@ static bool extend_space(uint64_t units)
     return true;
 }
 
-/* ---- holes: what the program has mapped over ---------------------------------------------------- */
+/* ---- holes: memory that the program has mapped over ------------------------------------------ */
 
 uintptr_t heap_space_end(void)
 {
@@ -189,7 +192,7 @@ bool space_is_hole(uint64_t first, uint64_t end)
     return false;
 }
 
-/* With as many as fit the heap ends before the new one, and before all that lie above it. */
+/* If the table is full, the heap can never grow past the new hole; holes above it are dropped. */
 void space_add_hole(uint64_t first, uint64_t end)
 {
     uint32_t at = 0, next;
@@ -227,9 +230,9 @@ bool space_has_huge(void)
 }
 
 /*
- * A reservation that becomes usable is not checked against RLIMIT_DATA by every kernel when the
- * address space is over its own limit already, and ours is large: a program that lowers its limits
- * shall be refused as it would be without us.
+ * Not every kernel checks RLIMIT_DATA when a reservation becomes writable and the address space is
+ * already over its own limit; the heap's reservation is large.  A program that lowers its limits
+ * must be refused as it would be natively.
  */
 static bool limits_allow(uint64_t more)
 {
@@ -245,7 +248,7 @@ static bool ready_bytes(uint64_t from, uint64_t to)
     return !space.in_file || os_populate(at, to - from) == 0;
 }
 
-/* Makes [0, bytes) of the heap usable memory, and a step more where that is to be had. */
+/* Make [0, bytes) of the heap usable memory, and a step more if possible. */
 static bool ready_heap(uint64_t bytes)
 {
     if (bytes <= space.ready_bytes)
@@ -291,7 +294,7 @@ static bool is_foreign(uint64_t unit)
            UNIT_FOREIGN;
 }
 
-/* The units that hold something; free runs and what the program has mapped over are left out, clean or dirty. */
+/* Copy the units in use; free runs, clean or dirty, and foreign units are left out. */
 static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
 {
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
@@ -308,8 +311,8 @@ static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
 }
 
 /*
- * heap=file: the mapping is shared with the parent, which waits (fork.c) until all is out.  Copied
- * twice, because moving pages is a system call of its own kind.
+ * heap=file: the mapping is shared with the parent, which waits (fork.c) for the end of the copy.
+ * Copied twice, because moving pages would need another system call (mremap).
  */
 void *heap_copy_out(_Atomic uint32_t *progress)
 {
@@ -320,7 +323,7 @@ void *heap_copy_out(_Atomic uint32_t *progress)
     return copy;
 }
 
-/* Private memory at these units; false: none. */
+/* Map private memory at these units; false: failed. */
 static bool replace(uint64_t first, uint64_t end)
 {
     char *at = (char *)heap.base + (first << RTC_UNIT_SHIFT);
@@ -347,7 +350,7 @@ void heap_put_back(void *copy)
     _Atomic uint32_t unused_progress = 0;
     uint64_t bytes = space.ready_bytes;
     if (!copy || !replace_all())
-        os_exit_now(127); /* the shared heap must not be written by two */
+        os_exit_now(127); /* parent and child must not both write the shared heap */
     copy_in_use((char *)heap.base, copy, &unused_progress);
     os_unmap(copy, bytes);
     space.in_file = false;

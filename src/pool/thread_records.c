@@ -1,16 +1,18 @@
 /*
- * thread_records.c - the thread records of the run file: one for each living thread, and for the last ones
- * that ended.
+ * thread_records.c - the thread records of the run file: for each living thread, and for recently
+ * ended ones.
  *
- * A server with a thread for each connection must not grow with every connection, so records of ended threads
- * are used again, the oldest first, once ENDED_KEPT of them wait.  The thread that gets one has a number of its
- * own: numbers are never used twice, so a block that an ended thread allocated is never attributed to another
- * thread.  Its number stays in the report; the name is lost with the record.
+ * The file of a server with a thread per connection must not grow with every connection.  So
+ * records of ended threads are reused, the oldest first, once ENDED_KEPT of them wait.  The new
+ * thread gets a new number: numbers are never reused, so a block of an ended thread is never
+ * attributed to another thread.  The report still shows the number of the ended thread; its name is
+ * lost with the record.
  *
- * What the ended thread counted moves to the *sum*, a record without a tid, because reports add up all records.
- * Records that somebody refers to (struct thread.keep_record) are not used again.
+ * The counters of the ended thread are added to the *sum*, a record without a tid, because reports
+ * add up all records.  Records that are referenced (struct thread.keep_record) are not reused.
  *
- * The list of those that wait is in private memory: the program can write to the records.
+ * The list of waiting records is in private memory, because the program can write to the records.
+ * Callers hold the lock of threads.c, except where only one thread runs.
  */
 #include "pool_priv.h"
 
@@ -19,14 +21,14 @@
 
 static struct {
     struct segment *chunk[RECORDS_MAX / THREAD_CHUNK];
-    uint32_t next_waiting[RECORDS_MAX]; /* place + 1 of the next record that waits, 0 = none */
-    uint32_t oldest, newest;            /* place + 1, 0 = none waits */
+    uint32_t next_waiting[RECORDS_MAX]; /* index + 1 of the next waiting record, 0 = none */
+    uint32_t oldest, newest;            /* index + 1, 0 = none waits */
     uint32_t waiting;
     uint32_t chunks;
-    struct thread_record *sum; /* NULL: no record was used again yet */
+    struct thread_record *sum; /* NULL: no record was reused yet */
 } records;
 
-/* Counters of threads that have no place in the file. */
+/* Counters of threads that have no record in the file. */
 static struct thread_record uncounted;
 
 bool thread_record_counts(const struct thread_record *r)
@@ -54,7 +56,7 @@ static uint32_t used_records(void)
            atomic_load_explicit(&last->count, memory_order_relaxed);
 }
 
-/* A place that was never used; NULL: no memory. */
+/* Return a record that was never used; NULL: no memory. */
 static struct thread_record *append(uint32_t *record_number)
 {
     uint32_t used = used_records();
@@ -72,7 +74,7 @@ static struct thread_record *append(uint32_t *record_number)
     return record_at(used);
 }
 
-/* Readers look at no record beyond this one. */
+/* Readers ignore records beyond this one. */
 static void publish(uint32_t record_number)
 {
     atomic_store_explicit(&records.chunk[record_number / THREAD_CHUNK]->count,
@@ -109,7 +111,7 @@ static bool has_sum(void)
     return records.sum;
 }
 
-/* The record that has waited longest; NULL: too few wait. */
+/* Return the record that has waited longest; NULL: too few wait. */
 static struct thread_record *reuse(uint32_t *record_number)
 {
     if (records.waiting <= ENDED_KEPT || !has_sum())

@@ -1,11 +1,13 @@
 /*
- * threads.c - the structs of all threads.  Their records in the run file: thread_records.c.
+ * threads.c - the structs of all threads.  Their records in the run file are in thread_records.c.
  *
- * The list only grows at its head, by compare-and-swap, so a fork that waits for quiet walks it
- * without a lock.  Structs of threads that ended stay in the list and are used again.
+ * The list only grows at its head, by compare-and-swap, so a fork that waits for quiescence walks
+ * it without a lock.  Structs of ended threads stay in the list and are reused.
  *
  * A thread past the end of its thread-specific data still frees and allocates (libc does, for the
- * DTV and the stack): such threads share one struct, under a lock.
+ * DTV and the stack).  Such threads share one struct, the fallback thread, under a lock.
+ *
+ * Locks: `fallback_lock` (RANK_FALLBACK), then `lock` (RANK_THREADS), then that of segment.c.
  */
 #include "mutant.h"
 #include "pool_priv.h"
@@ -19,15 +21,15 @@ static struct {
     struct lock lock;
     struct lock fallback_lock;
     struct thread *_Atomic all;
-    struct thread *spare; /* never used yet */
+    struct thread *spare; /* never used */
     uint32_t spare_count;
-    _Atomic uint32_t alive, born; /* that there are, that there ever were */
-    uint32_t next_number;         /* last given out */
+    _Atomic uint32_t alive, born; /* living threads; all threads so far */
+    uint32_t next_number;         /* last used */
     struct thread is_fallback;
-    _Atomic uint32_t turnover;    /* odd while a thread's counters move to those of the past */
-    struct thread_totals past;    /* of threads that are over, and of what was before a fork */
-    struct thread_totals at_fork; /* of all */
-    bool next_has_inherited;      /* the next record says what was inherited */
+    _Atomic uint32_t turnover;    /* odd while an ended thread's counters are added to `past` */
+    struct thread_totals past;    /* of ended threads, and before a fork */
+    struct thread_totals at_fork; /* of all threads */
+    bool next_has_inherited;      /* the next record gets the inherited balance */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .fallback_lock = LOCK_INIT(RANK_FALLBACK)};
 
 _Atomic uint32_t threads_announced;
@@ -51,8 +53,8 @@ uint64_t threads_quarantined(void)
 {
     uint64_t sum = 0;
     for (struct thread *t = threads_first(); t; t = t->next)
-        sum += __atomic_load_n(&t->quarantine.bytes,
-                               __ATOMIC_RELAXED); /* of the owner's some recent moment */
+        /* a recent value: its owner changes it */
+        sum += __atomic_load_n(&t->quarantine.bytes, __ATOMIC_RELAXED);
     return sum;
 }
 
@@ -61,7 +63,10 @@ uint32_t threads_next_number(void)
     return threads.next_number + 1;
 }
 
-/* libc puts it where the thread's stack begins; 0 for the main thread, whose lies elsewhere. */
+/*
+ * Address of the thread control block.  libc places it at the base of the thread's stack; 0 for the
+ * main thread, where it is elsewhere.
+ */
 static uintptr_t control_block(void)
 {
     uintptr_t at;
@@ -81,8 +86,8 @@ static void note_inherited(struct thread_record *r)
 }
 
 /*
- * Caller holds the lock.  When numbers run out the thread has none (0): nothing is attributed to a thread that
- * it is not.
+ * Caller holds the lock.  When numbers run out the thread gets 0, so that nothing is attributed to
+ * another thread.
  */
 static void record_take(struct thread *t)
 {
@@ -109,7 +114,10 @@ static void link(struct thread *t)
         ; /* pairs with threads_first */
 }
 
-/* Caller holds the lock.  A struct whose thread is over, else one not in the list; NULL: no memory. */
+/*
+ * Caller holds the lock.  Return a struct of an ended thread, else an unlisted one; NULL: no
+ * memory.
+ */
 static struct thread *struct_take(void)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -132,13 +140,13 @@ struct thread *threads_register(void)
     struct thread *t = struct_take();
     if (t) {
         bool listed = t->record != NULL;
-        atomic_store(&t->read_epoch, 0); /* its last thread may have left in the middle */
+        atomic_store(&t->read_epoch, 0); /* its last thread may have ended in a callback */
         atomic_store(&t->maps_inside, 0);
         t->error = &errno;
         t->helper.use = NULL;
         record_take(t);
-        t->tid = os_tid(); /* its counters are the new thread's from here on */
-        if (!listed)       /* only now: who walks the list looks at records */
+        t->tid = os_tid(); /* from here on its counters belong to the new thread */
+        if (!listed)       /* only now: walkers of the list read records */
             link(t);
         atomic_fetch_add_explicit(&threads.alive, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&threads.born, 1, memory_order_relaxed);
@@ -181,7 +189,7 @@ void threads_publish_balance(struct thread *t)
 struct thread_totals threads_totals(void)
 {
     struct thread_totals sum = threads.past;
-    totals_add(&sum, thread_record_of_all()); /* once, whoever shares it */
+    totals_add(&sum, thread_record_of_all()); /* once, although threads share it */
     for (struct thread *t = threads_first(); t; t = t->next)
         if (t->tid && thread_record_counts(t->record))
             totals_add(&sum, t->record);
@@ -189,9 +197,10 @@ struct thread_totals threads_totals(void)
 }
 
 /*
- * A moment of all counters.  They only grow, and change inside sections: where every thread is outside
- * both times that one looks, and the sums are the same, nobody was in the middle of counting in between.
- * (The processor keeps the order of stores: crit, counters, crit.)  Where they never rest they are stopped.
+ * A consistent snapshot of all counters.  Counters only grow, and only inside sections.  If every
+ * thread is outside at two consecutive looks, and the sums are equal, no thread was counting in
+ * between.  (The processor keeps the order of stores: crit, counters, crit.)  If threads are never
+ * all outside, they are stopped.
  */
 #define TRIES 64u
 
@@ -206,7 +215,7 @@ static bool is_at_rest(const struct thread *t)
     return !thread_is_inside(t);
 }
 
-/* false: somebody is counting. */
+/* false: a thread is counting. */
 static bool totals_if_all_rest(struct thread_totals *sum)
 {
     uint32_t turnover_seen = atomic_load(&threads.turnover);
@@ -242,7 +251,7 @@ struct thread_record *threads_record_of(uint32_t tid)
     return NULL;
 }
 
-/* Of one thread; at rest when it is over. */
+/* The counters of one thread; false: it is counting.  An ended thread is not. */
 static bool record_if_at_rest(struct thread_record *r, struct thread_totals *sum)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -268,8 +277,9 @@ bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum)
 }
 
 /*
- * The kernel makes one mapping of neighbours that look alike: a stack ends with the page of its control
- * block, whatever the mapping says, and of several the one that begins next above is the one.
+ * The kernel merges adjacent mappings with equal attributes.  A stack ends with the page of its
+ * control block, even if the mapping is larger.  Of several control blocks the lowest one above
+ * `at` is the owner's.
  */
 struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at)
 {
@@ -279,7 +289,7 @@ struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at
         uint64_t block = t->record->control_block;
         if (t->is_fallback || block <= start || block > end || align_up(block, PAGE_BYTES) <= at ||
             block > nearest || (block == nearest && !t->tid))
-            continue; /* of those that had this stack one after the other, the living one */
+            continue; /* of successive threads on one stack, the living one */
         fact = (struct thread_fact){t->record->number, !t->tid};
         nearest = block;
     }
@@ -303,13 +313,13 @@ static bool is_zero(const char *from, size_t bytes)
 }
 
 /*
- * Rare work leaves pointers to blocks on the helper stack, which is searched like all memory of the
- * thread's struct.  Parts that it never reached are only read, so they get no pages.
+ * Rare work leaves pointers to blocks on the helper stack, and leak scans search all memory of the
+ * thread's struct.  Pages without such data are only read, so they do not become resident.
  */
 static void wipe_helper_stack(struct helper_stack *h)
 {
     static_assert(sizeof h->room % PAGE_BYTES == 0, "in whole pieces");
-    if (h->use) /* the thread waits for a lock, or a fault has interrupted it there */
+    if (h->use) /* the thread waits for a lock, or a fault interrupted it there */
         return;
     for (size_t at = 0; at < sizeof h->room; at += PAGE_BYTES)
         if (!is_zero(h->room + at, PAGE_BYTES))
@@ -327,7 +337,7 @@ static void wipe_stale(struct thread *t)
         memset(bin->slot + bin->count, 0, sizeof bin->slot - bin->count * sizeof bin->slot[0]);
     }
     for (uint32_t i = 0; i < QUARANTINE_SLOTS; i++)
-        if ((i - q->head) % QUARANTINE_SLOTS >= q->tail - q->head) /* not one of those that wait */
+        if ((i - q->head) % QUARANTINE_SLOTS >= q->tail - q->head) /* not a waiting block */
             q->slot[i] = NULL;
     memset(t->deferred.block + deferred, 0, sizeof t->deferred.block - deferred * sizeof(void *));
 }
@@ -362,7 +372,7 @@ uint32_t threads_number_of(uint32_t tid)
 
 uint32_t threads_main(void)
 {
-    return threads_number_of(image()->pid); /* not of a process that outlived it */
+    return threads_number_of(image()->pid); /* 0 in a post-mortem process: its tid differs */
 }
 
 void threads_note_totals(void)
@@ -381,8 +391,8 @@ void threads_remove(struct thread *t)
     t->ignoring = 0;
     t->birth_flags = 0;
     t->tid = 0;
-    atomic_fetch_add(&threads.turnover,
-                     1); /* before keep_record is read: pairs with threads_record_of */
+    /* before keep_record is read: pairs with threads_record_of */
+    atomic_fetch_add(&threads.turnover, 1);
     if (thread_record_counts(t->record) && !t->keep_record)
         thread_record_end(t->record_index);
     atomic_fetch_sub_explicit(&threads.alive, 1, memory_order_relaxed);
@@ -401,9 +411,9 @@ struct thread *threads_fallback_take(void)
         lock_take(&threads.lock);
         record_take(t);
         lock_drop(&threads.lock);
-        atomic_store_explicit(&t->record->gone, 1,
-                              memory_order_relaxed); /* no thread, but what ended ones do yet */
-        t->tid = 1;                                  /* never spare */
+        /* not a thread: it represents ended threads */
+        atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
+        t->tid = 1; /* never reused by struct_take */
         link(t);
     }
     return t;
@@ -444,10 +454,10 @@ struct thread *threads_after_fork(struct thread *t)
         each->next = others;
         others = each;
     }
-    if (threads.is_fallback
-            .is_fallback) /* mostly nobody has been there, and it would take 75 pages to write that */
-        memset(&threads.is_fallback, 0,
-               offsetof(struct thread, helper)); /* now: the list led through it */
+    /* Only if it was used: writing it would make 75 pages resident. */
+    if (threads.is_fallback.is_fallback)
+        /* only now: it was a node of the list */
+        memset(&threads.is_fallback, 0, offsetof(struct thread, helper));
     if (t)
         t->next = NULL;
     atomic_store_explicit(&threads.all, t, memory_order_relaxed);

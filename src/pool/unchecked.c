@@ -1,15 +1,17 @@
 /*
- * unchecked.c - the run's table of programs that were started unchecked (run_header.unchecked_offset).
+ * unchecked.c - the run's table of programs that were started unchecked
+ * (run_header.unchecked_offset).
  *
- * One table for all images: a program is found by its path and reason, and counted.  Without locks, because a vfork
- * child in its parent's memory, a forked child that is no image yet, and a signal handler write it, and any of them
- * may be killed.  Two writers that add the same program at once may make two records of it; readers add them up.
+ * All images share one table: a program is identified by path and reason, and counted.  The table
+ * has no lock, because its writers may be killed: a vfork child in its parent's memory, a forked
+ * child that is no image yet, or a signal handler.  If two writers add the same program at once, it
+ * may get two records; readers add them up.
  */
 #include "pool_priv.h"
 
 #include <string.h>
 
-/* The end of a path that is longer than its room. */
+/* The end of the path, if the path is longer than the record's field. */
 static const char *kept_part(const char *path)
 {
     size_t n = text_length(path), room = sizeof((struct unchecked_record *)0)->path;
@@ -30,8 +32,8 @@ static bool take(struct unchecked_record *r, const char *path, uint32_t why, uin
         return false;
     r->flags = flags;
     memcpy(r->path, path, text_length(path));
-    atomic_store_explicit(&r->reason, why,
-                          memory_order_release); /* pairs with is_same, and readers outside */
+    /* pairs with is_same, and with readers outside */
+    atomic_store_explicit(&r->reason, why, memory_order_release);
     return true;
 }
 

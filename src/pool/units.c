@@ -1,22 +1,25 @@
 /*
- * units.c - free runs of the heap's units, of 64 KiB each; the heap grows (space.c) when none will do.
+ * units.c - free runs of the heap's units, of 64 KiB each; if none fits, the heap grows (space.c).
  *
- * Free runs are kept in lists by the logarithm of their length; a run's length stands in the
- * entries of its first and its last unit, so that neighbours find each other when one is freed.
- * Above heap.bytes nothing was ever used.
+ * Free runs are in lists by the logarithm of their length.  A run's length is in the entries of its
+ * first and last unit, so that adjacent runs can be merged.  Units above heap.bytes were never
+ * used.
  *
- * Unit 0 is never given out (0 ends lists).
+ * Unit 0 is never allocated (0 ends lists).
  *
- * Slabs of small slots are dense: all of their pages are written, and gain from huge pages.  A large block
- * may never be written but for its redzone, which must cost one page.  So when dense slabs have
- * HUGE_FROM_UNITS, further ones are cut from chunks of whole huge pages that are advised (note.huge), with
- * free lists of their own.  Chunks grow with the dense slabs: their number, and that of the mappings into
- * which advice splits the heap, stays small.  A free run never crosses the border of a chunk.
+ * Slabs of small slots are dense: all their pages are written, and gain from huge pages.  A large
+ * block may never be written except for its redzone, which must cost only one page.  So if dense
+ * slabs have HUGE_FROM_UNITS, further ones are cut from chunks of whole huge pages that are advised
+ * (note.huge), with free lists of their own.  Chunk sizes grow with the dense slabs, so chunks are
+ * few.  So are the mappings into which the advice splits the heap.  A free run never crosses the
+ * border of a chunk.
  *
- * Freed runs stay dirty (their pages resident) up to a bound (dirty_max); beyond it the run that
- * was freed last is given back to the kernel at once - or, when the program wants to hear of it before,
- * is due (pending.c).  Then the program takes it for unmapped, unit by unit (gone), and is told when one is
- * used again.
+ * Freed runs stay dirty (their pages resident) up to a bound (dirty_max).  Beyond it the run freed
+ * last is returned to the kernel at once.  If the program must be notified before, it becomes
+ * pending instead (pending.c).  Units that were reported as released are marked
+ * (note.reported_free), and their reuse is reported, too.
+ *
+ * Lock: RANK_UNITS, then RANK_PENDING.
  */
 #include "pool_priv.h"
 
@@ -26,8 +29,9 @@
 #define DIRTY_SHARE 8u
 #define RUN_LISTS 26u
 #define TRIES_PER_LIST 64u
-#define HUGE_FROM_UNITS (4 * HUGE_UNITS) /* a small heap would only grow by huge pages */
-#define CHUNK_SHARE 8u                   /* of all dense slabs */
+/* huge pages would only enlarge a small heap */
+#define HUGE_FROM_UNITS (4 * HUGE_UNITS)
+#define CHUNK_SHARE 8u /* part of all dense slabs */
 
 static struct {
     struct lock lock;
@@ -35,8 +39,9 @@ static struct {
     uint64_t dense_units;        /* in use */
     uint64_t dirty_bytes;
     _Atomic uint64_t units; /* written under the lock */
-    uint64_t reported_free; /* units, of those */
-    bool kept;              /* no pages are given back: what is freed joins the free runs at once */
+    uint64_t reported_free; /* of these, reported as released */
+    /* freed runs join the free runs at once, and no pages are released */
+    bool kept;
 } runs = {.lock = LOCK_INIT(RANK_UNITS)};
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -85,9 +90,9 @@ static void run_unlink(struct unit *first, uint64_t n)
         runs.dirty_bytes -= n << RTC_UNIT_SHIFT;
 }
 
-/* ---- taking ---------------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
-/* From the beginning of a run to the first multiple of `align`. */
+/* Units from the start of a run to the first multiple of `align`. */
 ALWAYS_INLINE uint64_t skip_in(const struct unit *run, uint64_t align)
 {
     if (likely(align == 1))
@@ -96,7 +101,7 @@ ALWAYS_INLINE uint64_t skip_in(const struct unit *run, uint64_t align)
     return (align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT;
 }
 
-/* A free run that holds n units at a multiple of `align`; NULL: none. */
+/* Find a free run that contains n units at a multiple of `align`; NULL: none. */
 static struct unit *run_search(uint64_t n, uint64_t align, bool huge)
 {
     for (uint32_t l = list_of(n); l < RUN_LISTS; l++) {
@@ -110,7 +115,7 @@ static struct unit *run_search(uint64_t n, uint64_t align, bool huge)
     return NULL;
 }
 
-/* Length of the free run that begins or ends at u, if a run of its kind of pages may join it; else 0. */
+/* Length of the free run that begins or ends at u, if it is in the same kind of pages; else 0. */
 ALWAYS_INLINE uint64_t joins(const struct unit *u, bool huge)
 {
     return note_of(u)->huge == huge ? run_length(u) : 0;
@@ -119,7 +124,7 @@ ALWAYS_INLINE uint64_t joins(const struct unit *u, bool huge)
 static uint64_t end_unit(void)
 {
     uint64_t units = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
-    return units ? units : 1; /* unit 0 stays out */
+    return units ? units : 1; /* unit 0 is excluded */
 }
 
 static void set_end(uint64_t units)
@@ -129,7 +134,9 @@ static void set_end(uint64_t units)
         atomic_store_explicit(&image()->heap_bytes, units << RTC_UNIT_SHIFT, memory_order_relaxed);
 }
 
-/* The heap comes to end after `units`, of which the new ones are a free run, or part of one.  false: no memory. */
+/*
+ * Extend the heap to `units`; the new units become a free run, or part of one.  false: no memory.
+ */
 static bool grow_to(uint64_t units)
 {
     uint64_t first = end_unit(), before = first > 1 ? joins(heap.unit + first - 1, false) : 0,
@@ -142,14 +149,14 @@ static bool grow_to(uint64_t units)
         at -= before;
         dirty = note_of(at)->dirty;
         run_unlink(at, before);
-        set_owner(at + before - 1, 0, 0); /* an end no more */
+        set_owner(at + before - 1, 0, 0); /* no longer the end of a run */
     }
     run_link(at, before + n, dirty);
     set_end(units);
     return true;
 }
 
-/* The same, over the next hole. */
+/* Extend the heap past the next hole. */
 static COLD bool pass_hole(void)
 {
     struct hole hole = space_next_hole();
@@ -162,13 +169,16 @@ static COLD bool pass_hole(void)
     return true;
 }
 
-/* Makes the heap end in a free run that holds n units at a multiple of `align`; false: no memory. */
+/*
+ * Extend the heap so that it ends in a free run with n units at a multiple of `align`; false: no
+ * memory.
+ */
 static bool grow(uint64_t n, uint64_t align)
 {
     for (;;) {
         uint64_t first = end_unit(), before = first > 1 ? joins(heap.unit + first - 1, false) : 0,
                  units;
-        /* The run that ends here is the beginning of it. */
+        /* A run that ends at the heap's end is part of it. */
         if (!checked_add(first, align == 1 && before < n ? n - before : n, &units))
             return false;
         if (likely(units <= space_next_hole().first))
@@ -178,7 +188,7 @@ static bool grow(uint64_t n, uint64_t align)
     }
 }
 
-/* What the program takes for unmapped is used again. */
+/* Report the reuse of units that were reported as released. */
 static COLD void note_reuse(const struct unit *first, uint64_t n)
 {
     uint64_t at = (uint64_t)unit_number(first) << RTC_UNIT_SHIFT, begun = at;
@@ -197,7 +207,7 @@ static COLD void note_reuse(const struct unit *first, uint64_t n)
         pending_note_reuse(begun, at);
 }
 
-/* Cuts n units out of the free run at `run`, `skip` units in. */
+/* Cut n units out of the free run at `run`, `skip` units after its start. */
 static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *clean)
 {
     uint64_t length = run_length(run);
@@ -207,7 +217,10 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
         run_link(run, skip, dirty);
     if (skip + n < length)
         run_link(run + skip + n, length - skip - n, dirty);
-    /* Until the new owner says what it is, a neighbour that is freed must not take it for free. */
+    /*
+     * Clear both ends: until the new owner sets them, a neighbour that is freed must not merge with
+     * them.
+     */
     set_owner(run + skip, 0, 0);
     set_owner(run + skip + n - 1, 0, 0);
     *clean = !dirty;
@@ -243,7 +256,7 @@ struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
 
 /* ---- dense slabs ----------------------------------------------------------------------------- */
 
-/* A free run of whole huge pages becomes one for dense slabs alone; NULL: no memory for it. */
+/* Make a free run of whole huge pages a chunk for dense slabs; NULL: no memory for it. */
 static struct unit *chunk_make(uint64_t n)
 {
     bool clean;
@@ -299,15 +312,15 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
     return fits;
 }
 
-/* ---- giving ---------------------------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------------------------- */
 
-/* Gives the pages back; the file's are kept, for it has a fixed size and they are paid for. */
+/* Release the pages; not in the file, which has a fixed size with all pages populated. */
 static bool clean_run(struct unit *first, uint64_t n)
 {
     return !heap_in_file() && os_release((void *)unit_address(first), n << RTC_UNIT_SHIFT) == 0;
 }
 
-/* A large heap may keep more: what is given back has to be faulted in again. */
+/* A large heap may keep more: released pages cause page faults when they are used again. */
 static uint64_t dirty_max(void)
 {
     uint64_t share = atomic_load_explicit(&heap.bytes, memory_order_relaxed) / DIRTY_SHARE;
@@ -328,9 +341,10 @@ static void add_pending(struct unit *first, uint64_t n)
 }
 
 /*
- * Two neighbours become one run, and one of them is dirty.  It is cleaned if it is not the larger: one
- * unit shall not make a large clean run dirty.  Or it becomes due: then the neighbour's *length is 0, or
- * the run itself HAS_PENDING and there is nothing left to join.
+ * Two adjacent runs are merged, and one of them is dirty.  The dirty one is cleaned unless it is
+ * the larger one: one unit should not make a large clean run dirty.  If it must become pending
+ * instead, it is not merged: the neighbour's *length is set to 0, or HAS_PENDING is returned for
+ * the run itself.
  */
 enum merge_state { CLEAN, DIRTY, HAS_PENDING };
 
@@ -351,10 +365,7 @@ ALWAYS_INLINE enum merge_state merge(struct unit *first, uint64_t n, bool dirty,
     return CLEAN;
 }
 
-/*
- * The lock is held.  may_clean: pages may be given back, at once or - somebody wants to hear of it
- * - later.
- */
+/* Caller holds the lock.  may_clean: pages may be released, or become pending. */
 ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, bool may_clean)
 {
     may_clean &= !runs.kept;
@@ -385,7 +396,7 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, 
         run_unlink(first - before, before);
         set_owner(first - 1, 0, 0);
     }
-    /* Interior entries would answer for the block that was here. */
+    /* Interior entries would still lead to the former block. */
     for (uint64_t i = 0; i < n; i++)
         set_owner(first + i, 0, 0);
     run_link(first - before, before + n + after, dirty);
@@ -413,11 +424,14 @@ void units_put_back(struct unit *first, uint64_t n, bool released)
         runs.reported_free += !note_of(first + i)->reported_free;
         note_of(first + i)->reported_free = true;
     }
-    give(first, n, !released, released); /* else, refused (mlock), it would be due for ever */
+    /*
+     * If the kernel refused the release (mlock), the run stays dirty: it would be pending for ever.
+     */
+    give(first, n, !released, released);
     lock_drop(&runs.lock);
 }
 
-/* ---- what the program maps over ------------------------------------------------------------------ */
+/* ---- memory that the program maps over ------------------------------------------------------- */
 
 void units_keep(bool kept)
 {
@@ -428,14 +442,15 @@ void units_keep(bool kept)
 
 struct unit *units_run_of(struct unit *u)
 {
-    struct unit *first = u - u->back; /* of a run only the first and the last unit have an owner */
+    /* only the first and the last unit of a run have an owner */
+    struct unit *first = u - u->back;
     while (first > heap.unit && !first->back &&
            !atomic_load_explicit(&first->owner, memory_order_relaxed))
         first--;
     return !first->back && run_length(first) > (uint64_t)(u - first) ? first : NULL;
 }
 
-/* In a free run; how many of [at, end) it has. */
+/* Remove units from `at` on from a free run, up to its end or `end`; returns their number. */
 static uint64_t run_to_foreign(struct unit *at, struct unit *end)
 {
     struct unit *run = units_run_of(at);
@@ -466,7 +481,7 @@ void units_make_foreign(uint64_t first, uint64_t end)
     lock_drop(&runs.lock);
 }
 
-/* ---- how much there is ----------------------------------------------------------------------- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 uint64_t heap_ready(void)
 {
@@ -489,7 +504,10 @@ void units_after_fork(bool trusted)
     lock_reset(&runs.lock);
     if (trusted)
         return;
-    /* A list may have been copied half-linked: what was free stays unused, and finds no neighbour. */
+    /*
+     * A list may have been copied half-linked: units that were free are not used again, and not
+     * merged.
+     */
     memset(runs.list, 0, sizeof runs.list);
     runs.reported_free = 0;
     for (uint64_t i = 0; i < atomic_load(&heap.bytes) >> RTC_UNIT_SHIFT; i++)
