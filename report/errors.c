@@ -1,7 +1,7 @@
 /*
  * errors.c - merge the error records of all processes into the report's table.
  *
- * Stack ids become sites, which are the same in all processes. So one mistake in a program that
+ * Stack ids become sites, which are the same in all processes. So one bug in a program that
  * runs as many processes is reported once. The details are those of the earliest error; the count
  * is the sum.
  */

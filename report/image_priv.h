@@ -39,7 +39,7 @@ struct thread {
     char name[sizeof(((struct thread_record *)0)->name)];
 };
 
-/* What a process used; fields are zero if `known` lacks their bit. */
+/* Resources that a process used; fields are zero if `known` lacks their bit. */
 struct costs {
     uint32_t known; /* enum cost_source */
     uint64_t task_clock_ns;

@@ -87,7 +87,7 @@ static void list_functions(struct functions *f, Dwarf_Die *parent, unsigned dept
     } while (die_next(&die));
 }
 
-/* Of nested ranges the inner one comes last. */
+/* Sort nested ranges with the inner one last. */
 static int by_start(const void *a, const void *b)
 {
     const struct function_range *x = a, *y = b;

@@ -1,12 +1,12 @@
 /*
- * json.c - JSON as it is walked: text out of a run file is made good UTF-8 on the way (a byte that is
- * not becomes U+FFFD), numbers of 64 bits are written in full.
+ * json.c - the JSON writer. Text from a run file is converted to valid UTF-8: an invalid byte
+ * becomes U+FFFD. Numbers of 64 bits are written in full.
  */
 #include <time.h>
 
 #include "json_priv.h"
 
-/* Beyond U+FFFF: a surrogate pair. */
+/* Above U+FFFF: a surrogate pair. */
 static void code_put(FILE *out, uint32_t code)
 {
     if (code > 0xffff)
@@ -35,7 +35,7 @@ static void put_string(struct json *j, const char *s)
     fputc('"', j->out);
 }
 
-/* What comes before a value: comma, line for the outer ones, name. */
+/* Write what precedes a value: comma, newline at depths 1 and 2, name. */
 static void begin(struct json *j, const char *name)
 {
     if (!j->is_first)

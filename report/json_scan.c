@@ -1,8 +1,8 @@
 /*
- * json_scan.c - the small part of JSON that our own files are made of.
+ * json_scan.c - a scanner of the subset of JSON that rtcheck's own files use.
  *
- * Names of members and texts have no escapes that would matter; numbers are counts.  Of brackets
- * that are passed over only the depth is known.
+ * Escapes in names and strings are not decoded: our files do not depend on them. Numbers are
+ * counts. In skipped values only the depth of brackets is checked.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ int scan_number(struct scan *s, uint64_t *out)
                : scan_refuse(s, "a number is expected");
 }
 
-/* A number or a word; anything alike will do. */
+/* Skip a number or a word, without checking its spelling. */
 static void skip_word(struct scan *s)
 {
     do {

@@ -1,8 +1,9 @@
 /*
- * launcher_record.c - what the launcher alone knows of a run, in its file: what came of --counters and --measure.
+ * launcher_record.c - the launcher's own data about a run in the run file: results of --counters
+ * and --measure.
  *
- * It is written when the run is over, behind the tables of area 0, which nobody else uses; the
- * run's header says where.  Whoever reads the file then tells the same as the launcher did.
+ * It is written when the run is over, after the tables of area 0, in otherwise unused space; the
+ * run's header has its offset. So a report from the file contains the same data as the launcher's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static struct counter_row row_of(const struct launcher_counter *c)
     };
 }
 
-/* NULL: there is nothing good; *wrong says whether it is bad. */
+/* Return the record. NULL: there is none, or it is bad and *wrong has the reason. */
 static struct launcher_record *launcher_record_get(const struct view *v, struct verify_error *wrong)
 {
     struct launcher_record *launcher = xalloc(calloc(1, sizeof *launcher));

@@ -1,8 +1,8 @@
 /*
- * leak_rows.c - which leaks are told as one, and what they come to.
+ * leak_rows.c - which leaks are shown as one row, and their sums.
  *
- * The report keeps leaks apart by their whole stacks, and so do their ids.  Somebody who reads may
- * want fewer: then those of one class count as one whose innermost frames are the same.
+ * The report distinguishes leaks, and their ids, by whole stacks. If a number of frames to match is
+ * given, leaks of one class with the same innermost frames form one row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,9 @@ static struct row_key key_of(const struct report *r, const struct leak *leak, ui
     return key;
 }
 
-/* The place of the row that this leak belongs to; a new one's is `next`.  Whole stacks are one leak. */
+/*
+ * Return the index of the leak's row, `next` for a new row. match = 0: each leak has its own row.
+ */
 static uint32_t row_of(const struct report *r, struct known_row **all, const struct leak *leak,
                        uint32_t match, uint32_t next)
 {
@@ -70,10 +72,13 @@ static int by_size(const void *a_, const void *b_)
 
     if (a_bytes != b_bytes)
         return a_bytes > b_bytes ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first; /* as the report has them */
+    return a->first < b->first ? -1 : a->first > b->first; /* the report's order */
 }
 
-/* Leaks of a kind lie beside each other.  Ids go by their order: all up to the last that is wanted. */
+/*
+ * Set the ids of the first `count` rows. Leaks of a kind are adjacent, and suffixes of ids follow
+ * their order, so all leaks up to the last of these rows get ids.
+ */
 static void rows_name(struct report *r, const struct leak_row *rows, uint32_t count)
 {
     uint32_t from, end = 0;
@@ -167,8 +172,8 @@ struct leak_sum leak_sum(const struct report *r, uint32_t kind)
 }
 
 /*
- * It is known how much is behind each head, not which of them: as long as one head with some is
- * told, all are.
+ * The file has the amount indirectly lost through each head, not which blocks. So these are hidden
+ * only if all heads that have some are hidden.
  */
 static void hide_indirect(struct report *r, enum leak_class class, uint32_t heads)
 {

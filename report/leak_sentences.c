@@ -1,8 +1,8 @@
 /*
- * leak_sentences.c - what is said of leaks: all of these words and sentences are here.
+ * leak_sentences.c - the wording of leaks: every sentence about a leak is in this file.
  *
- * A leak is told with its witness: who points to the block, or that nobody does.  One witness is
- * told, of the first block of a place; the others may have others.
+ * A leak is shown with its referrer: where a pointer to the block is, or that there is none. It is
+ * the referrer of the first block of a site; other blocks may have other referrers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ const char *reach_name(enum leak_class class)
     return names[class];
 }
 
-/* Of a file from before leaks were looked for nothing is said. */
+/* Return why leaks are not known. NULL: they are known, or no check was requested. */
 const char *leak_check_text(const struct report *r, const struct image *image)
 {
     static const char *const why[] = {
@@ -45,7 +45,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
         [LEAKS_SANDBOX] = "in a sandbox it could not be asked what is mapped",
         [LEAKS_BUSY] = "a thread would not leave the allocator",
         [LEAKS_NO_PROC] = "no file of /proc could be opened: too many are open, or it is not there",
-        [LEAKS_CUT] = NULL, /* they are known, as far as they go */
+        [LEAKS_CUT] = NULL, /* they are known, but not all */
         [LEAKS_CHECK_COUNT] = "for a reason that this rtcheck does not know",
     };
     static_assert(countof(why) == LEAKS_CHECK_COUNT + 1, "each has its words");
@@ -53,7 +53,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
         return why[image->leak_check];
     if (!image_is_checked(image) || strcmp(end_name(r, image), "killed") != 0)
         return NULL;
-    if (r->view.run->version_minor == 3) /* nobody wrote down whether they were to be looked for */
+    if (r->view.run->version_minor == 3) /* files of this version lack CHECK_LEAKS */
         return "it was killed";
     if (!(image->checks & CHECK_LEAKS))
         return NULL;
@@ -63,7 +63,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
                                : "it was killed, and its witness, too";
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- the leak -------------------------------------------------------------------------------- */
 
 static const char *const titles[] = {
     [CLASS_LOST] = "memory leak (mel)",
@@ -133,9 +133,9 @@ char *format_indirect(const struct leak_row *row)
     return xalloc(text);
 }
 
-/* ---- who points to it ------------------------------------------------------------------------ */
+/* ---- the referrer ---------------------------------------------------------------------------- */
 
-/* One witness on its way. */
+/* A sentence about a referrer, under construction. */
 struct wording {
     struct report *r;
     const struct leak *leak;
@@ -151,7 +151,7 @@ static void thread_put(struct wording *w)
     free(texts);
 }
 
-/* "leak (t.c:7)", "libsome.so+0x1234": the innermost place of a stack. */
+/* "leak (t.c:7)", "libsome.so+0x1234": the innermost frame of a stack. */
 static void function_put(struct wording *w, uint32_t index)
 {
     const struct site *site = &w->r->sites[index];
@@ -200,7 +200,10 @@ static bool variable_put(struct wording *w)
     return known;
 }
 
-/* A word without a name: stale ones lie low in their frame, or below it in the red zone. */
+/*
+ * The position of a word without a variable: stale words are low in their frame, or below it in the
+ * red zone.
+ */
 static void offset_put(struct wording *w)
 {
     const struct in_frame *in = &w->leak->holder.in_frame;
@@ -212,7 +215,7 @@ static void offset_put(struct wording *w)
                 offset < 0 ? "below" : "above");
 }
 
-/* As far as it is known what of a thread it lies in. */
+/* Describe which part of a thread's memory has the pointer. false: not known. */
 static bool part_put(struct wording *w)
 {
     const struct holder *h = &w->leak->holder;
@@ -300,7 +303,7 @@ static void block_put(struct wording *w)
     }
 }
 
-/* By DWARF's numbers. */
+/* Registers have DWARF's numbers. */
 static void register_put(struct wording *w)
 {
     static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",

@@ -1,10 +1,11 @@
 /*
- * leaks.c - groups of leaked blocks, of all processes, into the report's table.
+ * leaks.c - merge the leak groups of all processes into the report's table.
  *
- * A process groups its blocks by the stack that allocated them and by how it can still get at them.
- * Here numbers become places that mean the same in all processes, so that what many of them leak at
- * one place is told once, with sums; whoever points to a block is told of the first.  What only registers
- * could hold of threads that nobody heard of is no leak for certain: of such a process all is possible.
+ * A process groups its blocks by the stack that allocated them, and by how they are reached. Here
+ * stack ids become sites, which are the same in all processes. So leaks of many processes at one
+ * site are reported once, with sums; the referrer is that of the first block. The registers of a
+ * thread that did not stop may have pointers to any block. So all leaks of a process with such
+ * threads are only possible.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 static const struct class_info {
     const char *code;
-    const char *what; /* tells ids of one code apart: the head of a list from what hangs on it */
+    const char *what; /* hashed into ids: separates a list's head from the blocks lost with it */
     uint32_t kind;
 } classes[] = {
     [CLASS_LOST] = {"mel", "mel", LEAK_DEFINITE},
@@ -74,7 +75,7 @@ static struct region *new_region(struct holder *h)
     return h->region;
 }
 
-/* Where the word at `at` lies, if the root is one that can hold it. */
+/* Set the region of the pointer at h->at, if the root contains it. */
 static void take_root(struct report *r, struct image *image, struct holder *h,
                       const struct root_record *root)
 {
@@ -109,7 +110,7 @@ static void take_frame(struct report *r, struct image *image, struct holder *h,
     h->in_frame.sp = g->frame_sp ? (int64_t)(g->frame_sp - g->frame_cfa) : 0;
 }
 
-/* Who reads it is not to look at what does not belong to this kind of witness. */
+/* Sets only the fields of this kind of witness, so that no reader uses another field. */
 static struct holder holder_of(struct report *r, struct image *image, const struct leak_group *g,
                                const struct root_record *roots, uint32_t root_count)
 {
@@ -163,7 +164,10 @@ static void leak_add(struct leak *leak, const struct leak_group *g, uint32_t ima
     image_numbers_add(&leak->images, image);
 }
 
-/* Where the place of this class and stack is kept, + 1; room is made with the stacks. */
+/*
+ * Return the slot with the index + 1 of this class and site; the table grows with the number of
+ * sites.
+ */
 static uint32_t *intern_slot(struct report *r, enum leak_class class, uint32_t site)
 {
     uint32_t row = site == NO_SITE ? 0 : site + 1;
@@ -178,7 +182,10 @@ static uint32_t *intern_slot(struct report *r, enum leak_class class, uint32_t s
     return &r->leak_index[row].of[class];
 }
 
-/* The leak of this class and stack, which may be new; NULL: there is no room. */
+/*
+ * Return the leak of this class and site, adding it if it is new. NULL: the table has LEAKS_MAX
+ * leaks.
+ */
 static struct leak *leak_intern(struct report *r, const struct leak *leak)
 {
     uint32_t *index = intern_slot(r, leak->class, leak->site);
@@ -223,20 +230,20 @@ void leak_take(struct report *r, struct image *image, const struct leak_group *g
     bool is_held = class_of(image, reach) == CLASS_REACHABLE;
 
     if (reach == REACH_NONE || (is_held && image_was_replaced(image)))
-        return; /* exec has thrown away what was in use */
+        return; /* exec discarded blocks in use */
     if (is_held && !r->wants_reachable)
         sum_add(&r->reachable, g);
     else
         finding_take(r, image, g, roots, root_count);
 }
 
-/* As of blocks: the image's last mark and what came behind it are new. */
+/* As for blocks, mappings made since the image's last mark are new. */
 static bool is_new(const struct image *image, const struct map_region *m)
 {
     return image->mark_count == 0 || m->mark >= image->mark_records[image->mark_count - 1].mark;
 }
 
-/* A piece of a mapping: `blocks` is 1 for its first. */
+/* Add one piece of a mapping; `blocks` is 1 for its first piece. */
 void mapping_take(struct report *r, struct image *image, const struct map_region *m,
                   uint32_t blocks)
 {
@@ -264,7 +271,7 @@ void mapping_take(struct report *r, struct image *image, const struct map_region
 
 /* ---- in order -------------------------------------------------------------------------------- */
 
-/* Actual leaks before possible ones, and those that are told with others behind both. */
+/* Definite leaks come before possible ones, and these before leaks that are shown with others. */
 static uint32_t rank(enum leak_class class)
 {
     static const uint32_t ranks[] = {
@@ -290,7 +297,7 @@ static int by_rank(const void *a_, const void *b_)
         return a_blocks > b_blocks ? -1 : 1;
     if (a->class != b->class)
         return a->class < b->class ? -1 : 1;
-    return a->site < b->site ? -1 : a->site > b->site; /* the same in every run of one file */
+    return a->site < b->site ? -1 : a->site > b->site; /* the same order in every run */
 }
 
 void leaks_sort(struct report *r)
@@ -299,12 +306,12 @@ void leaks_sort(struct report *r)
         image_numbers_sort(&r->leaks[i].images);
     if (r->leak_count > 0)
         qsort(r->leaks, r->leak_count, sizeof *r->leaks, by_rank);
-    free(r->leak_index); /* they are elsewhere now */
+    free(r->leak_index); /* sorting has made it invalid */
     r->leak_index = NULL;
     r->leak_row_count = 0;
 }
 
-/* Ids of one kind are told apart from each other only: those of others differ. */
+/* Suffixes separate equal ids of one kind; ids of different kinds have different hashes. */
 void leaks_name(struct report *r, uint32_t from, uint32_t end)
 {
     progress_begin(&r->progress, end - from);

@@ -1,18 +1,17 @@
 /*
- * lines.c - the unit and the source line of an address, also where the file has no table that leads
- * to them.
+ * lines.c - the compilation unit and the source line of an address, also without .debug_aranges.
  *
- * libdw before 0.191 finds the unit of an address in .debug_aranges and nowhere else, and clang does
- * not write that section.  So where it finds nothing all units of the module are asked once which
- * addresses they have, and the answer is kept, sorted.
+ * libdw before 0.191 finds the unit of an address only by .debug_aranges, which clang does not
+ * write. If libdw finds no unit, the address ranges of all units of the module are listed once and
+ * kept, sorted.
  */
 #include <stdlib.h>
 
 #include "symbols_priv.h"
 
 struct unit_range {
-    Dwarf_Addr start, end; /* as libdwfl's */
-    Dwarf_Addr bias;       /* of the unit's own */
+    Dwarf_Addr start, end; /* libdwfl's addresses */
+    Dwarf_Addr bias;       /* libdwfl's address - the unit's own */
     Dwarf_Die unit;
 };
 

@@ -1,9 +1,10 @@
 /*
- * live.c - errors as they happen: a line for each, while the run goes on.
+ * live.c - errors as they happen: a line for each while the run continues.
  *
- * The run counts its places with errors, so that looking costs nothing while there are none.  When
- * there is one more the file is read as at the end, by a report of its own: what is told of a
- * process that still runs is gone a moment later.  After LIVE_LINES of them the rest waits for the end.
+ * The run's head counts error sites, so polling costs nothing while there are no errors. When the
+ * count has changed, the file is read as at the end, into a temporary report: data of a running
+ * process is soon out of date. After LIVE_LINES lines, further errors are left to the report at the
+ * end.
  */
 #include <stdatomic.h>
 
@@ -19,7 +20,7 @@ static void line_put(struct report *r, struct error *e, const struct page *page)
     error_print_short(r, e, page);
 }
 
-/* In order of time: what happened up to l->until was told. */
+/* In order of time: errors up to l->until_ns were printed before. */
 static void new_errors_put(struct report *r, struct live *l, const struct page *page)
 {
     for (uint32_t i = 0; i < r->error_count; i++) {

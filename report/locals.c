@@ -1,14 +1,16 @@
 /*
- * locals.c - which local variables and parameters may lie at a place in a frame.
+ * locals.c - local variables and parameters that may be at a position in a frame.
  *
- * Of a frame is known where its function stands, and how far from its canonical frame address (CFA)
- * the place is; all is counted from there.  Compilers say where a variable lies by an offset from the
- * function's frame base: gcc's is the CFA, clang's a register, whose distance from the CFA is in the
- * call frame information.  What is aligned more than the stack they count from the stack pointer.
- * Here are found all variables that begin at or before the place, those of inner blocks first; how
- * long they are, and so which of them it is, types tell (variables.c).
+ * The input is a code address in the frame's function, and a position relative to the canonical
+ * frame address (CFA); all positions here are relative to it. Compilers locate a variable by its
+ * offset from the function's frame base. gcc's frame base is the CFA; clang's is a register, and
+ * call frame information (CFI) has its distance from the CFA. Variables with a larger alignment
+ * than the stack are located from the stack pointer. The result is all variables that begin at or
+ * before the position, those of inner blocks first. Their types have the sizes that select one of
+ * them (variables.c).
  *
- * What lies in a register there, or nowhere, is at no place of the frame.
+ * Variables that are in a register at this address, or optimized out, have no position in the
+ * frame.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -18,18 +20,18 @@
 #define REGISTERS 16u
 #define RSP 7u
 
-/* Distances from the CFA. */
+/* Registers and frame base, as distances from the CFA. */
 struct cpu_state {
-    Dwarf_Addr address;       /* the unit's own */
-    uint32_t known;           /* registers, by DWARF's numbers */
-    int64_t value[REGISTERS]; /* what they hold */
+    Dwarf_Addr address;       /* without load bias */
+    uint32_t known;           /* bits of registers, by DWARF's numbers */
+    int64_t value[REGISTERS]; /* of these registers */
     bool has_base;
-    int64_t base; /* of the function's frame */
+    int64_t base; /* the function's frame base */
 };
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* An operation that adds to a register's value. */
+/* Whether the operation adds to a register's value. */
 static bool is_register_plus(const Dwarf_Op *op, uint64_t *number, int64_t *plus)
 {
     bool is_short = op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31;
@@ -41,7 +43,7 @@ static bool is_register_plus(const Dwarf_Op *op, uint64_t *number, int64_t *plus
     return true;
 }
 
-/* One that names a register. */
+/* Whether the operation names a register. */
 static bool is_register(const Dwarf_Op *op, uint64_t *number)
 {
     bool is_short = op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31;
@@ -58,7 +60,7 @@ static void learn(struct cpu_state *s, uint64_t number, int64_t value)
     s->value[number] = value;
 }
 
-/* The one that the CFA is counted from. */
+/* Get the register that the CFA is computed from. */
 static void take_register(struct cpu_state *s, Dwarf_CFI *cfi, Dwarf_Addr address)
 {
     Dwarf_Frame *frame;
@@ -83,7 +85,7 @@ static bool plus_register(const struct cpu_state *s, uint64_t number, int64_t pl
            !__builtin_add_overflow(s->value[number], plus, out);
 }
 
-/* How many of the operations make one place in memory; 0: they do not. */
+/* Return how many operations form one memory location; 0: they form none. */
 static size_t memory_of(const struct cpu_state *s, const Dwarf_Op *ops, size_t count, int64_t *out)
 {
     uint64_t number;
@@ -127,7 +129,10 @@ static bool is_variable(int tag)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* How far behind the variable's start the place is; false: the variable begins nowhere before it. */
+/*
+ * *inside: offset of the position from the variable's start. false: the variable does not begin at
+ * or before it.
+ */
 static bool contains_address(const struct cpu_state *s, Dwarf_Die *variable, int64_t at,
                              uint64_t *inside)
 {
@@ -144,7 +149,7 @@ static bool contains_address(const struct cpu_state *s, Dwarf_Die *variable, int
     return true;
 }
 
-/* Those of one scope, without what is in it. */
+/* List the variables of one scope, without nested scopes. */
 static uint32_t list(const struct cpu_state *s, Dwarf_Die *scope, int64_t at, struct local *found,
                      uint32_t room)
 {
@@ -160,7 +165,7 @@ static uint32_t list(const struct cpu_state *s, Dwarf_Die *scope, int64_t at, st
     return count;
 }
 
-/* The function, inlined or not, that the scope at `i` belongs to. */
+/* Return the function, inlined or not, that contains the scope at `i`. */
 static Dwarf_Die function_of(const Dwarf_Die *scopes, uint32_t i)
 {
     Dwarf_Die scope = scopes[i];

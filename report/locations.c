@@ -1,11 +1,11 @@
 /*
- * locations.c - what lies at an address of a program or library, or of a frame: its section, and the
- * function or variable there.
+ * locations.c - describe an address in a program or library, or a position in a frame: its section,
+ * and the function or variable there.
  */
 #include "wording_priv.h"
 #include "variables.h"
 
-/* Its name, or that of all of it - not of its first member, where all of it is meant. */
+/* Return the variable's name: at its start that of the whole variable, not of its first member. */
 static const char *name_of(const struct variable *v)
 {
     return v->in_whole == 0 ? v->whole : v->name;

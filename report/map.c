@@ -1,8 +1,8 @@
 /*
- * map.c - what an image's numbers mean: its stacks, modules and threads.
+ * map.c - resolve an image's numbers: stack ids, modules and threads.
  *
- * A stack id means a node in the image's own depot or, below its first chunk, in that of the image
- * it was forked from; the same for the modules that a return address may lie in.
+ * A stack id is a node in the image's own depot or, below its first chunk, in the depot of the
+ * image that it was forked from. The modules of return addresses are found in the same way.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Read again it has more nodes: those that were not there yet. */
+/* A chunk that is read again replaces the old copy: it may have more nodes. */
 static void read_depot(struct image *image, const struct segment *s)
 {
     uint32_t chunk = (uint32_t)s->index;
@@ -38,7 +38,7 @@ static bool is_same_range(const struct range *a, const struct range *b)
            a->bias == b->bias && a->module == b->module;
 }
 
-/* A map may be read again and again while its image runs. */
+/* Ignore known ranges: the map of a running image is read repeatedly. */
 static void range_add(struct image *image, struct range range)
 {
     for (uint32_t i = 0; i < image->range_count; i++)
@@ -59,7 +59,7 @@ static void read_modules(struct report *r, struct image *image, const struct seg
     }
 }
 
-/* Of a thread that is told of twice the later word counts. */
+/* A thread may have two records: thread_of_number takes the later one. */
 static void read_names(struct image *image, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -116,7 +116,7 @@ static const struct depot_node *stack_node(struct report *r, struct image *image
     return depot_find(image, id);
 }
 
-/* The latest that was recorded: what is recorded anew has been loaded again. */
+/* Return the range recorded last: a module that is recorded again was loaded again. */
 static const struct range *range_of(const struct image *image, uint64_t pc)
 {
     uint32_t number = depot_module(pc);
@@ -130,7 +130,7 @@ static const struct range *range_of(const struct image *image, uint64_t pc)
     return NULL;
 }
 
-/* A return address may be one past its function, even past its module: never its first byte. */
+/* A return address may be one past its function, even past its module, but never the first byte. */
 static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
 {
     bool exact = (pc & DEPOT_PC_EXACT) != 0;
@@ -151,7 +151,7 @@ uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
 {
     uint32_t frames[RTC_STACK_FRAMES] = {0}, count = 0, most = image->stack_frames;
 
-    if (id != 0 && depot_is_root(id)) /* no node's: nobody's record says so */
+    if (id != 0 && depot_is_root(id)) /* a root is no node: no valid record has it */
         return site_intern(r, frames, 0, SITE_LOST);
     while (!depot_is_root(id) && count < most) {
         const struct depot_node *node = stack_node(r, image, id);
@@ -200,7 +200,10 @@ uint32_t module_of_program(struct report *r, struct image *image)
     return NO_MODULE;
 }
 
-/* An elder may have given out the same number later, to another thread: it is asked for its own only. */
+/*
+ * An ancestor may have given the same number to another thread after the fork. So only numbers
+ * below first_thread are looked up in ancestors.
+ */
 struct thread thread_of_number(struct report *r, struct image *image, uint32_t number)
 {
     for (; image && number != 0; image = image_parent(r, image)) {

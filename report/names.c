@@ -1,40 +1,43 @@
 /*
- * names.c - the function at an address, by a module's table of symbols.
+ * names.c - the function at an address, by a module's symbol table.
  *
- * libdwfl looks through the whole table for every address: a thousand frames in a library of a
- * hundred thousand symbols are seconds.  Here they are sorted by address once for each module, and
- * the answers are libdwfl's own, which tests/unit/report/test_names.c holds them against:
+ * libdwfl scans the whole table for every address: a thousand frames in a library of a hundred
+ * thousand symbols take seconds. Here the symbols are sorted by address once for each module. The
+ * results are the same as libdwfl's, which tests/unit/report/test_names.c checks:
  *
- *   - of symbols with a size that the address lies in, globals (all that is not local) first; only
- *     if there is none locals.  Of several, in the order of the table: one that begins further on or
- *     binds stronger takes the place of the one before; at the same beginning a shorter one does.
- *   - without such a one a label without a size in the section of the address, if no other symbol
- *     ends behind it; a global one at the very address comes before locals.  These are looked up by
- *     libdwfl: the first kind once for each section and each gap between symbols, because in a
- *     stripped library one label may lie before all the functions that have no symbol.
+ *   - Symbols with a size that contain the address: globals (all that are not local) first, locals
+ *     only if there is no global. Of several, in the order of the table, a later symbol replaces an
+ *     earlier one if it begins at a higher address or binds stronger, or if it begins at the same
+ *     address, binds equally and is shorter.
+ *   - Without such a symbol, a label without a size in the section of the address, if no other
+ *     symbol ends after it. A global label exactly at the address comes before locals. libdwfl finds
+ *     labels. The results of the first kind are kept for each section and gap between symbols:
+ *     in a stripped library one label may precede all functions without symbols.
  */
 #include <stdlib.h>
 
 #include "symbols_priv.h"
 
-#define INSIDE_MAX 64u /* of symbols around one address; where there are more libdwfl is asked */
+#define INSIDE_MAX 64u /* symbols that contain one address; if there are more, libdwfl is used */
 
 struct name {
     GElf_Addr start;
     GElf_Xword bytes;
-    GElf_Addr end_max; /* of this one and of all before it */
-    int index;         /* in the table */
+    GElf_Addr end_max; /* the maximum of this symbol and all before it */
+    int index;         /* in the symbol table */
     uint8_t strength;
     bool is_local;
 };
 
-/* libdwfl's answer for the addresses of one section behind the same symbols; `before` of them. */
+/*
+ * libdwfl's result for addresses of one section that follow the same number of symbols (`before`).
+ */
 struct gap {
     struct {
         size_t before;
         Elf_Scn *section;
     } key;
-    const char *name; /* of the label; NULL: there is none in this section */
+    const char *name; /* of the label; NULL: none in this section */
     GElf_Addr start;
     GElf_Sym symbol;
     UT_hash_handle hh;
@@ -134,7 +137,7 @@ static void inside_add(struct inside *in, const struct name *name)
     in->count++;
 }
 
-/* Those of the kind that the address lies in, in the order of the table. */
+/* Return the global or local symbols that contain the address, in the order of the table. */
 static struct inside inside_find(const struct names *all, size_t before, GElf_Addr address,
                                  bool local)
 {
@@ -165,7 +168,7 @@ static const struct name *best_of(const struct inside *in)
     return best;
 }
 
-/* Does a label begin there? */
+/* Whether a label begins at `start`. */
 static bool has_label(const struct names *all, size_t before, GElf_Addr start, bool local_too)
 {
     for (size_t i = before; i-- > 0 && all->name[i].start >= start;)
@@ -175,7 +178,9 @@ static bool has_label(const struct names *all, size_t before, GElf_Addr start, b
     return false;
 }
 
-/* May the address be behind a label?  Only behind one that no other symbol ends behind. */
+/*
+ * Whether a label may precede the address: no symbol before the address ends after that label.
+ */
 static bool follows_label(const struct names *all, size_t before)
 {
     return before > 0 && has_label(all, before, all->name[before - 1].end_max, true);
@@ -195,7 +200,7 @@ static struct gap *gap_make(struct names *all, Dwfl_Module *module, GElf_Addr ad
     return gap;
 }
 
-/* The label that an address in no symbol is behind, as libdwfl has it. */
+/* Return libdwfl's label for an address outside all symbols. */
 static const char *label_find(struct names *all, Dwfl_Module *module, GElf_Addr address,
                               size_t before, GElf_Off *offset, GElf_Sym *symbol)
 {

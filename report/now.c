@@ -1,14 +1,15 @@
 /*
- * now.c - the variables of a process while it runs, out of what it records anyhow.
+ * now.c - counters of a process while it runs, from the records that it keeps in any case.
  *
- * Its threads count calls and bytes, each in a record of its own that nobody stops for us.  Counters only
- * grow: two readings of all of them that are the same make a moment, the one between them.  Where threads
- * never rest long enough there is none; then frees are those of the reading before, so that no less is
- * in use than was.  A thread that is between counting a block and counting its bytes is not seen:
- * bytes may be off by a block for each thread.
+ * Each thread counts calls and bytes in a record of its own; no thread is stopped. Counters only
+ * grow, so two equal readings of all records are a consistent snapshot of the time between them.
+ * After MOMENT_TRIES different readings there is no snapshot. Then frees are those of the reading
+ * before, so that blocks in use are never too few. A thread that has counted a block but not yet
+ * its bytes is not detected: bytes may be off by one block for each thread.
  *
- * Everything else is of the time when its area was read.  What is in quarantine are the blocks whose records
- * say so, all of which are looked at; of a forked child those that it has written since.
+ * All other values are of the time when their area was read. The quarantine is counted from all
+ * block records in the freed state; in a forked child, only from those that it has written since
+ * the fork.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,9 +19,9 @@
 #include "now_priv.h"
 
 #define MOMENT_TRIES 32
-#define EXEC_NS 200000000u /* an exec that has not failed until then has succeeded */
+#define EXEC_NS 200000000u /* an exec that has not failed by then has succeeded */
 
-/* Where records of threads are in the file: out of areas that were verified. */
+/* Positions of thread records in the file, from verified areas. */
 struct chunk {
     uint64_t offset;
     uint32_t count;
@@ -69,7 +70,7 @@ static bool sums_are_same(const struct sums *a, const struct sums *b)
            a->free_bytes == b->free_bytes && a->reallocs == b->reallocs;
 }
 
-/* false: they cannot be read. */
+/* false: the records cannot be read. */
 static bool counters_read(const struct view *v, const struct chunks *c, struct now *now)
 {
     struct sums sums, before;
@@ -209,7 +210,7 @@ static void header_take(struct image *image, const struct image_header *h, struc
     now->known = true;
 }
 
-/* Areas before the last one are full. */
+/* All areas before the last one are full. */
 static void pool_add(const struct view *v, const struct area_head *head, struct now *now)
 {
     uint64_t used = atomic_load_explicit(&head->used_bytes, memory_order_relaxed),
@@ -243,7 +244,7 @@ static void area_take(struct report *r, struct image *image, uint32_t area, stru
     area_copy_drop(&copy);
 }
 
-/* In use is what was inherited and what it has allocated, less what it has freed. */
+/* In use = inherited + allocated - freed. */
 static void use_count(const struct image *image, struct now *now)
 {
     uint64_t blocks = now->inherited_blocks + now->allocs,
@@ -254,7 +255,7 @@ static void use_count(const struct image *image, struct now *now)
     now->blocks = blocks > now->frees ? blocks - now->frees : 0;
     now->bytes = bytes > now->free_bytes ? bytes - now->free_bytes : 0;
     if (now->use_known && now->peak_bytes < now->bytes)
-        now->peak_bytes = now->bytes; /* threads tell of it later */
+        now->peak_bytes = now->bytes; /* threads update the peak later */
 }
 
 bool now_read(struct report *r, struct image *image, struct now *now)

@@ -1,11 +1,11 @@
 /*
- * own_cost.c - what of the costs is the runtime's own: sums of the records that images keep of it.
+ * own_cost.c - the runtime's share of the costs: sums of the cost records of all images.
  *
- * Some operations are timed and stand for others, so all but scan and start are estimates; what was timed
- * says how good they are.  How many there were is known, from the threads' counters: those that
- * were timed stand for just so many, where by the distances between them it may be a fifth more or
- * less.  But not where a sandbox was entered, and nobody counted until when.  Images that were read
- * in mid-run are in the sum as well as those at the end.
+ * Only some operations are timed, so all values except scan and start are estimates; the number of
+ * timed operations shows their quality. The threads' counters have the exact number of operations,
+ * and timed operations are scaled to it. Scaling by the sampling distances could be wrong by a
+ * fifth. If a sandbox was entered, timing stopped after an unknown number of operations, and
+ * nothing is scaled. Images that were read in mid-run are included.
  */
 #include "page_priv.h"
 
@@ -15,16 +15,16 @@
 
 static double signed_ticks(uint64_t ticks)
 {
-    return ticks < 1ull << 63 ? (double)ticks : 0; /* a little below 0: nothing */
+    return ticks < 1ull << 63 ? (double)ticks : 0; /* slightly below 0: count as 0 */
 }
 
-/* An estimate of so many operations; what it is to be multiplied with, to be one of as many as there were. */
+/* Return the ratio of actual to estimated operations, to scale an estimate with. */
 static double factor(const struct cost_record *c, uint64_t operations, uint64_t calls)
 {
     return operations > 0 && calls > 0 && !c->stopped ? (double)calls / (double)operations : 1;
 }
 
-/* Ticks of all operations. */
+/* Return the ticks of all operations. */
 static double add_whole(struct own_cost *sum, const struct cost_record *c, const uint64_t *calls)
 {
     double ticks = 0;
@@ -33,7 +33,7 @@ static double add_whole(struct own_cost *sum, const struct cost_record *c, const
         const struct cost_done *whole = &c->whole[i];
         double more = factor(c, whole->operations, calls[i]);
         double faults = factor(c, whole->operations / 2 + c->work[i].operations / 2,
-                               calls[i]); /* of rows of both kinds */
+                               calls[i]); /* from samples of both kinds */
         sum->work[i].timed += whole->timed;
         sum->work[i].operations += (uint64_t)((double)whole->operations * more + 0.5);
         sum->work[i].faults += (uint64_t)((double)whole->faults * faults + 0.5);
@@ -70,7 +70,7 @@ void own_cost_add(struct own_cost *sum, const struct cost_record *c,
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++) {
         double part = pieces > 0 ? signed_ticks(c->work[i].ticks) / pieces : 0;
         sum->work[i].ns += whole * ns_per_tick * part + (double)c->work[i].ns;
-        sum->work[i].faults += i < COST_OPERATION_COUNT ? 0 : c->work[i].faults; /* all of them */
+        sum->work[i].faults += i < COST_OPERATION_COUNT ? 0 : c->work[i].faults; /* exact */
     }
     for (uint32_t i = 0; i < COST_TIMES; i++) {
         sum->alloc_times[i] += c->alloc_times[i];
@@ -114,8 +114,8 @@ double own_cost_ns(const struct own_cost *sum)
 }
 
 /*
- * Few are looked at, and stand for many: together they may seem more than there were beside those
- * that are known.
+ * Faults are estimated from few samples, so the estimate may exceed all faults less those counted
+ * exactly (scan, start). If it does, scale it down.
  */
 uint64_t own_cost_faults(const struct own_cost *sum, const struct cost_sum *all, uint32_t works)
 {
@@ -238,7 +238,7 @@ static void cycles_put(const struct report *r, const struct page *page)
                 own_cost_ns(&r->own_cost) * per_ns, per_ns);
 }
 
-/* Our share is of all processes: it is no part of the time of some of them. */
+/* The share covers all processes: print no percentage if only some have a task clock. */
 static void percent_put(double ns, const struct cost_sum *all, const struct page *page)
 {
     if (all->with_clock > 0 && all->with_clock < all->processes)
@@ -248,7 +248,7 @@ static void percent_put(double ns, const struct cost_sum *all, const struct page
         fprintf(page->out, ", %.1f %% of the task clock", ns * 100 / (double)all->of.task_clock_ns);
 }
 
-/* Of what is no operation each is counted. */
+/* Faults of work other than operations are counted exactly. */
 static void faults_put(const struct own_cost *sum, const struct page *page)
 {
     const char *between = "page faults of ";
