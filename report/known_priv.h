@@ -100,7 +100,7 @@ struct report {
     struct own_text *own;      /* suppressions of programs */
     uint32_t own_count;
     const struct baseline *baseline; /* known findings; NULL: none */
-    bool no_symbols;                 /* symbols cannot be read: a failure outside any module */
+    bool no_symbols;                 /* no symbols are read: the helper failed or cannot be used */
     time_t wasted_wait_seconds;      /* lost on debuginfod servers that had no file */
     uint32_t timeout_ms;             /* limit for one frame; 0: helper.c's default */
 };
