@@ -11,8 +11,8 @@
  *     address, binds equally and is shorter.
  *   - Without such a symbol, a label without a size in the section of the address, if no other
  *     symbol ends after it. A global label exactly at the address comes before locals. libdwfl
- *     finds labels. The results of the first kind are kept for each section and gap between symbols:
- *     in a stripped library one label may precede all functions without symbols.
+ *     finds labels. The results of the first kind are kept for each section and gap between
+ *     symbols: in a stripped library one label may precede all functions without symbols.
  */
 #include <stdlib.h>
 
